@@ -1,0 +1,38 @@
+# The same commands at the desk and in CI. `./owa` makes the environment they run in.
+VENV ?= .venv
+PY = $(VENV)/bin/python
+
+.PHONY: demo test check slow bench golden sweep format
+
+demo:
+	./owa demo
+
+test:
+	./owa test
+
+check:
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+slow:
+	$(PY) -m pytest -n auto -m slow
+
+format:
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+# Ratios in one run; machines differ, ratios less so.
+bench:
+	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py; do \
+	    $(PY) $$file || exit 1; \
+	done
+
+# Re-make the golden digests of worlds; a change is a change of scores.
+golden:
+	$(PY) benchmarks/golden.py
+
+# The control battery, whole; commits its table to docs/tables/.
+sweep:
+	$(PY) benchmarks/sweep.py

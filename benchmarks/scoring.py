@@ -1,0 +1,208 @@
+"""Bootstrap of every axis built over 10^5 episodes, beside scipy on one mean.
+
+Run: python benchmarks/scoring.py
+
+Synthetic observables (no traces are parsed): 8 families x 125 tasks x 6 magnitudes x
+17 repeats = 102,000 episodes. `measure` draws two laws of 10,000 resamples, *tasks like
+these* (1,000 tasks) and *same tasks, new seeds* (17,000 draws). The peer resamples one
+axis' cell means with scipy.stats.bootstrap; the plain loop gathers episodes anew for
+each resample and is timed on a few of them.
+"""
+
+import dataclasses
+import time
+from importlib.resources import files
+
+import numpy as np
+from scipy import stats
+
+from owa_bench.canonical import sha256
+from owa_bench.discovery import find
+from owa_bench.records import price_card, protocol
+from owa_bench.records.observables import (
+    SEVERITIES,
+    SPENT,
+    Beliefs,
+    Crew,
+    Observables,
+)
+from owa_bench.records.plan import BootstrapSpec
+from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.listed import probes, revisions
+from owa_bench.scoring.measure import SEEDS, TASKS, measure
+from owa_bench.seeding import stream
+
+FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000
+LOOPED = 20
+TRUE_OR_FALSE = ("muted", "conflict")
+FOLDER = files("owa_bench.protocols")
+PROTOCOL = protocol.load((FOLDER / "default.toml").read_bytes())
+ROOT = sha256(b"benchmark")
+PRICES = price_card.load((FOLDER / "price_card.toml").read_bytes())
+
+
+def observables() -> Observables:
+    """Return a table of episodes drawn at random, with three beliefs each."""
+    rng = stream(0, "benchmark", "scoring")
+    grid = np.array(PROTOCOL.drift.magnitudes)
+    axes = (FAMILIES, TASKS_EACH, len(grid), REPEATS)
+    family, task, step, repeat = (a.ravel() for a in np.indices(axes))
+    size = family.size
+    names = np.array([f"toolquest/family{k}" for k in range(FAMILIES)])
+    skill = rng.random((FAMILIES, TASKS_EACH))[family, task]
+    won = rng.random(size) < 0.9 * skill + 0.1 * (1 - grid[step])
+    said = np.repeat(np.arange(size), 3)
+    truth = rng.random(3 * size) < 0.5
+    whole = np.zeros(size, dtype=np.int64)
+    blank = np.zeros(size)
+    table = rng.random((size, 4)) < 0.5
+    return Observables(
+        index=np.arange(size),
+        attempt=np.arange(size).astype(np.str_),
+        arm=np.full(size, "agent"),
+        pair=np.char.add(np.char.add(names[family], "/"), task.astype(np.str_)),
+        family=names[family],
+        suite=np.full(size, "toolquest"),
+        tier=whole + 1,
+        repeat=repeat,
+        delta=grid[step],
+        realised=grid[step],
+        day=whole - 1,
+        phase=np.full(size, "holdout"),
+        interventions=whole,
+        helped=whole,
+        patched=whole,
+        minutes=blank,
+        q=np.where(won, 1.0, 0.3),
+        q_state=np.where(won, 1.0, 0.3),
+        u=won.astype(float),
+        n=rng.integers(0, 9, size),
+        d=np.where(won, 6, 3),
+        horizon=whole + 8,
+        depth=whole + 6,
+        theta=blank + 0.95,
+        stated=blank + 0.8,
+        failed_attempts=whole,
+        steps=whole + 10,
+        simulated_s=blank + 60,
+        wall_s=blank + 0.1,
+        outcome=np.full(size, "finished"),
+        needs_tools=np.ones(size, dtype=bool),
+        honeypot=np.zeros(size, dtype=bool),
+        disqualified=np.zeros(size, dtype=bool),
+        breach=np.full(size, "", dtype=object),
+        cost_agent=blank + 3000,
+        cost_human=blank,
+        cost_evaluation=blank,
+        cost_checked_help=blank,
+        spent=np.zeros((size, len(SPENT))),
+        classes=table,
+        categories=("a", "b", "c", "d"),
+        used=table & won[:, None],
+        discovered=table,
+        offered=np.ones_like(table),
+        side=np.full(size, "sim"),
+        incidents=np.zeros((size, len(SEVERITIES)), dtype=np.int64),
+        exposure_s=blank,
+        crew=Crew(
+            **{
+                item.name: whole.astype(bool) if item.name in TRUE_OR_FALSE else whole
+                for item in dataclasses.fields(Crew)
+            }
+        ),
+        probes=probes(()),
+        revisions=revisions(()),
+        beliefs=Beliefs(
+            row=said,
+            kind=np.tile(np.array(["unit", "duplicate", "bound"]), size),
+            p=np.where(truth, 0.8, 0.2),
+            y=truth,
+        ),
+    )
+
+
+def sample_of(table: Observables) -> Sample:
+    """Return the table as the axes read it."""
+    families = tuple(sorted(set(table.family.tolist())))
+    return Sample(
+        table=table,
+        base=np.ones(len(table), dtype=bool),
+        crews=np.ones(len(table), dtype=bool),
+        families=families,
+        weights=np.full(len(families), 1 / len(families)),
+        protocol=PROTOCOL,
+        prices=PRICES,
+    )
+
+
+def scipy_one_axis(table: Observables) -> float:
+    """Return CPU seconds of scipy's bootstrap of one axis from its task means."""
+    _, task = np.unique(table.pair, return_inverse=True)
+    means = np.bincount(task, weights=table.q) / np.bincount(task)
+    start = time.process_time()
+    stats.bootstrap(
+        (means,),
+        np.mean,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        rng=stream(0, "benchmark", "peer"),
+    )
+    return time.process_time() - start
+
+
+def arch_one_axis(table: Observables) -> float | None:
+    """Return CPU seconds of arch's bootstrap of one axis, None where not installed."""
+    try:
+        from arch.bootstrap import IIDBootstrap
+    except ImportError:
+        return None
+    _, task = np.unique(table.pair, return_inverse=True)
+    means = np.bincount(task, weights=table.q) / np.bincount(task)
+    start = time.process_time()
+    IIDBootstrap(means, seed=0).conf_int(np.mean, RESAMPLES, method="percentile")
+    return time.process_time() - start
+
+
+def plain_loop(table: Observables) -> float:
+    """Return CPU seconds that 10,000 rounds of gathering episodes anew would take."""
+    _, task = np.unique(table.pair, return_inverse=True)
+    rows = [np.flatnonzero(task == k) for k in range(task.max() + 1)]
+    rng = stream(0, "benchmark", "loop")
+    start = time.process_time()
+    for _ in range(LOOPED):
+        drawn = np.concatenate([rows[k] for k in rng.integers(0, len(rows), len(rows))])
+        table.q[drawn].mean()
+    return (time.process_time() - start) * RESAMPLES / LOOPED
+
+
+def main() -> None:
+    """Print one line per measurement."""
+    table = observables()
+    axes = [found.plugin for found in find("axes").values()]
+    whole = dataclasses.replace(table, repeat=np.zeros_like(table.repeat))
+    seconds, busy = {}, {}
+    present: list[str] = []
+    for label, one in ((TASKS, whole), ("both laws", table)):
+        sample, start, spent = sample_of(one), time.perf_counter(), time.process_time()
+        found = measure(sample, axes, BootstrapSpec(resamples=RESAMPLES), ROOT)
+        present = [symbol for symbol, laid in found.laid.items() if not laid.reason]
+        seconds[label] = time.perf_counter() - start
+        busy[label] = time.process_time() - spent
+    names = ", ".join(present)
+    print(f"episodes {len(table)}, resamples {RESAMPLES}, axes {names}")
+    for label, name in ((TASKS, TASKS), ("both laws", f"{TASKS} and {SEEDS}")):
+        print(f"{name}: {seconds[label]:.2f} s, {busy[label]:.2f} s of CPU")
+    peer, loop = scipy_one_axis(table), plain_loop(table)
+    ours = busy[TASKS]
+    print(f"scipy.stats.bootstrap, one axis, task means: {peer:.2f} s of CPU")
+    other = arch_one_axis(table)
+    if other is not None:
+        print(f"arch, one axis, task means: {other:.2f} s of CPU")
+        print(f"ratio per axis: arch / ours {other * len(present) / ours:.2f}")
+    print(f"plain loop over episodes, one axis (extrapolated): {loop:.1f} s of CPU")
+    print(f"ratio per axis: scipy / ours {peer * len(present) / ours:.2f}")
+    print(f"ratio per axis: loop / ours {loop * len(present) / ours:.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Agents, one file or folder each; the file exports `AGENT`."""

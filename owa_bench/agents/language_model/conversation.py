@@ -1,0 +1,96 @@
+"""The conversation so far, kept within what the model can read.
+
+The brief is never touched. When a request would be too long the oldest tool results are
+cut to their beginnings, then the oldest turns are left out; the last turn stays whole.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from owa_bench.agents.language_model.replies import Reply, shown
+
+Message = Mapping[str, Any]
+_HEAD = 200  # characters that stay of a result that is cut
+_CUT = "\n[cut to save room; it had {} characters: ask again for what you need]"
+_AIM = (
+    0.75  # share of the room that is used after trimming, so it is not done each turn
+)
+
+
+class Conversation:
+    """The messages of one episode: system, brief, then turns."""
+
+    def __init__(self, system: str, brief: str) -> None:
+        self._head: tuple[Message, ...] = (
+            {"role": "system", "content": system},
+            {"role": "user", "content": brief},
+        )
+        self._turns: list[list[Message]] = []
+        self._told = 0
+
+    @property
+    def messages(self) -> list[Message]:
+        """Every message, oldest first."""
+        return [*self._head, *(message for turn in self._turns for message in turn)]
+
+    def said(self, reply: Reply) -> None:
+        """Take a reply whose tool calls will all be answered."""
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in reply.calls
+        ]
+        words = {"role": "assistant", "content": reply.content, "tool_calls": calls}
+        self._turns.append([words])
+
+    def said_wrongly(self, reply: Reply) -> None:
+        """Take a malformed reply, as words: servers choke on malformed calls."""
+        self._turns.append([{"role": "assistant", "content": shown(reply)}])
+
+    def heard(self, text: str, call_id: str | None) -> None:
+        """Take the result of a tool call, or words to the model (no id)."""
+        if call_id is None:
+            self._turns[-1].append({"role": "user", "content": text})
+        else:
+            tool = {"role": "tool", "tool_call_id": call_id, "content": text}
+            self._turns[-1].append(tool)
+
+    def news(self) -> list[Message]:
+        """Return the messages since this was last asked; all after a trimming."""
+        messages = self.messages
+        fresh = messages[self._told :]
+        self._told = len(messages)
+        return fresh
+
+    def trim(self, room: float) -> bool:
+        """Shorten to at most `room` characters; return whether that was possible."""
+        if self._size() <= room:
+            return True
+        self._told = 0
+        aim = room * _AIM
+        for turn in self._turns[:-1]:
+            if self._size() <= aim:
+                return True
+            turn[:] = [_shortened(message) for message in turn]
+        while self._size() > aim and len(self._turns) > 1:
+            del self._turns[0]
+        return self._size() <= room
+
+    def _size(self) -> int:
+        return size(self.messages)
+
+
+def size(messages: Sequence[Message]) -> int:
+    """Return the characters of messages as they are sent."""
+    return len(json.dumps(messages))
+
+
+def _shortened(message: Message) -> Message:
+    content = message.get("content") or ""
+    if message["role"] == "assistant" or len(content) <= 2 * _HEAD:
+        return message
+    return {**message, "content": content[:_HEAD] + _CUT.format(len(content))}

@@ -1,0 +1,42 @@
+"""The agent that makes valid tool calls at random."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from owa_bench import seeding
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
+from owa_bench.shells.schemas import draw
+
+
+class Random:
+    """Draws a tool and arguments its schema accepts, from the brief's seed."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._rng: np.random.Generator = seeding.stream(0, "random")
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode with the stream of the brief's seed."""
+        self._tools = tools
+        self._rng = seeding.stream(brief.seed, "random")
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return one valid call."""
+        tool = self._tools[int(self._rng.integers(len(self._tools)))]
+        arguments = draw(tool.parameters, rng=self._rng)
+        return json.dumps({"tool": tool.name, "arguments": arguments})
+
+    def close(self) -> None:
+        """End the episode."""
+
+
+AGENT = AgentCard(
+    name="random", about="Valid tool calls drawn from the brief's seed.", make=Random
+)

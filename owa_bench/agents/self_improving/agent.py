@@ -1,0 +1,152 @@
+"""The agent itself: does the work as it is used to, and tries one change beside it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from owa_bench.agents.self_improving import notebook, revising
+from owa_bench.agents.self_improving.notebook import Notebook
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.records.events import Revision
+from owa_bench.skills.clerk.audit import audit, failed, share
+from owa_bench.skills.clerk.case import DECLARE, LOST, Case
+from owa_bench.skills.clerk.desk import Desk
+from owa_bench.skills.clerk.job import Job
+from owa_bench.skills.memory import Memory
+from owa_bench.skills.planning import Call, Plan, Runner, limited
+
+STATUS_SIGNS: Mapping[int, str] = {
+    400: "bad request",
+    401: "refused",
+    403: "refused",
+    404: "gone",
+    429: "limited",
+}
+STEPS = 200.0  # assumed where the brief names no limit
+TRIAL_SHARE = 0.5  # of the steps, after which a second look is broken off
+UNSOUND_SIGNS = frozenset({"short", "off total", "renamed"})
+UNSOUND = 0.02  # odds left by each of them
+WEIGHT = 8.0  # pairs that the agent's own odds count for in the calibration table
+
+
+class SelfImproving:
+    """Works with the habits it has adopted; tests a proposed one on the same goal.
+
+    The answer is always that of the adopted habits: a trial changes nothing but the
+    number of requests.
+    """
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._folder: Path | None = None
+        self._memory: Memory | None = None
+        self._notebook = Notebook()
+        self._runner: Runner | None = None
+        self._revision: Revision | None = None
+        self._steps = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode with the habits and facts that were kept."""
+        self._folder = memory_dir
+        self._memory = Memory(memory_dir)
+        self._notebook = notebook.read(memory_dir)
+        self._steps = 0
+        self._runner = Runner(self._episode(brief, self._memory))
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
+        """Return the next call of the plan; a revision goes with the last one."""
+        if self._runner is None:
+            return Move(Call(DECLARE, {"p": LOST}).text())
+        call = self._runner.advance(str(observation["text"]))
+        self._steps += 1
+        revision, self._revision = self._revision, None
+        return Move(call.text(), revision=revision)
+
+    def close(self) -> None:
+        """End the episode; keep what was learned."""
+        if self._memory is not None and self._folder is not None:
+            self._memory.save()
+            notebook.write(self._folder, self._notebook)
+
+    def _episode(self, brief: Brief, memory: Memory) -> Plan[Call]:
+        """Fetch, fetch again with the change under trial, decide, then answer."""
+        habits, trial = self._notebook.habits, revising.candidate(self._notebook)
+        facts = memory.apart()
+        desk = Desk(0, waits=habits.waits)  # nobody is asked before both have fetched
+        job = Job(brief, memory, habits, desk)
+        gathered = yield from job.gather()
+        shown = signs(job.case, facts)
+        if trial is not None:
+            second = Job(brief, facts, trial, desk.twin(waits=trial.waits))
+            left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
+            if (yield from limited(second.gather(), max(0, left))) is not None:
+                self._compare(job.case, second.case, shown)
+        desk.hints = brief.interventions_left
+        job.case.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
+        closing = yield from job.conclude(gathered=gathered)
+        self._notebook = revising.note_signs(self._notebook, shown)
+        if self._revision is None:
+            self._notebook, self._revision = revising.propose(self._notebook)
+        return self._calibrated(closing, job.case)
+
+    def _compare(self, old: Case, new: Case, shown: frozenset[str]) -> None:
+        """Take one more pair into the open trial."""
+        habit = self._notebook.trial.habit if self._notebook.trial else ""
+        self._notebook, self._revision = revising.learn(
+            self._notebook,
+            share(audit(old)),
+            share(audit(new)),
+            looked=revising.is_cured_by(habit, shown),
+        )
+
+    def _calibrated(self, closing: Call, case: Case) -> Call:
+        """Return the ending with a probability that past answers bear out.
+
+        An answer that the supervisor gave in the end tells whether the agent's own
+        would have been right: that is what the table is made of.
+        """
+        own = case.odds()
+        row = f"{int(own * 10)}"
+        right, asked = self._notebook.table.get(row, (0, 0))
+        if case.told is not None:
+            agrees = (case.compute() if case.sheets else None) == case.told
+            table = {**self._notebook.table, row: (right + agrees, asked + 1)}
+            self._notebook = msgspec.structs.replace(self._notebook, table=table)
+            return closing
+        stated = float(closing.arguments.get("p", LOST))
+        p = (WEIGHT * stated + right) / (WEIGHT + asked)
+        return Call(closing.tool, {**closing.arguments, "p": round(p, 2)})
+
+
+def signs(case: Case, facts: Memory) -> frozenset[str]:
+    """Return the signs of trouble that an episode showed."""
+    needed = {source.id for source in case.sources if not source.optional}
+    there = set(case.sheets)
+    statuses = case.desk.statuses
+    shown = {sign for status, sign in STATUS_SIGNS.items() if statuses[status]}
+    if needed <= there:
+        shown.discard("gone")  # it was found in the end
+    checks = audit(case)
+    short = set(failed(checks, "whole"))
+    if there & short:
+        shown.add("short")
+    if (there - short) & set(failed(checks, "adds up")):
+        shown.add("off total")
+    if there & set(failed(checks, "named")) or any(
+        sheet.lead < float("inf") for sheet in case.sheets.values()
+    ):
+        shown.add("renamed")
+    met = any(facts.knows(source.provider) for source in case.sources)
+    if met and shown & {"refused", "gone"}:
+        shown.add("met before")
+    return frozenset(shown)
+
+
+AGENT = AgentCard(
+    name="self_improving",
+    about="Begins with few skills, tests one change of habit at a time.",
+    make=SelfImproving,
+)

@@ -1,0 +1,1 @@
+"""Batteries that ship with the package: NAME.toml, what is drawn."""

@@ -1,0 +1,1 @@
+"""Other people's protocols: what lets their agents play our episodes."""

@@ -1,0 +1,237 @@
+"""`owa-bench serve`: an instance's tools over MCP, each call one recorded step.
+
+Any MCP client plays an ordinary episode: the loop, the recorder, budgets and deadlines
+are those of `owa-bench run`, and what comes of it is an ordinary run directory.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from owa_bench.bridges.desk import Desk
+from owa_bench.errors import MissingPartError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run import batch
+from owa_bench.run.batch import Means, RunSummary
+from owa_bench.run.loop import Stopped
+from owa_bench.run.request import Request
+
+NAME = "owa-bench"
+BRIEF = "owa-bench://brief"
+GOAL = "owa-bench://goal"
+_ABOUT = """\
+Each tool call is one step of a recorded, scored episode. End it with `finish` (state \
+p, how probable it is that the work is right) or `declare_infeasible`. When an episode \
+ends and another follows, its brief comes with the last result; `owa-bench://brief` \
+always holds the present one. The task:
+
+"""
+_POLL_S = 0.1
+_LINGER_S = 1.0  # from the last answer to the end of an HTTP server
+
+
+class Address(NamedTuple):
+    """Where the streamable HTTP transport listens; its path is /mcp."""
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+
+    @property
+    def url(self) -> str:
+        """The address to give to a client."""
+        return f"http://{self.host}:{self.port}/mcp"
+
+
+def serve(
+    request: Request | None,
+    out: Path,
+    means: Means,
+    address: Address | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> RunSummary:
+    """Serve the episodes of a run until they are played or the client leaves.
+
+    Without `request` the run in `out` goes on. Without `address` the client is at
+    standard input and output. A client that leaves in mid-episode has failed it; what
+    was not begun can be played later.
+    Errors: MissingPartError without the package `mcp`; those of `batch.play`.
+    """
+    _require()
+    desk = Desk()
+    player = _Player(desk, request, out, means)
+    player.start()
+    try:
+        if player.opened():
+            anyio.run(_stdio, desk) if address is None else anyio.run(
+                _http, desk, address, player, announce
+            )
+    finally:
+        desk.leave()
+        player.join()
+    return player.summary()
+
+
+class _Player(threading.Thread):
+    """The thread in which the loop plays."""
+
+    def __init__(
+        self, desk: Desk, request: Request | None, out: Path, means: Means
+    ) -> None:
+        super().__init__(name="owa-bench-play", daemon=True)
+        self._desk = desk
+        self._request = request
+        self._out = out
+        self._means = replace(means, client=desk.seat)
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Play to the end of the run, or until the client has left."""
+        try:
+            if self._request is None:
+                batch.resume(self._out, self._means)
+            else:
+                batch.play(self._request, self._out, self._means)
+        except Stopped:
+            return
+        except BaseException as error:  # noqa: BLE001  raised again where it is seen
+            self._error = error
+        finally:
+            self._desk.close()
+
+    def opened(self) -> bool:
+        """Return whether there is an episode to serve; waits until that is known."""
+        while not self._desk.wait_open(_POLL_S):
+            if not self.is_alive():
+                return False
+        return bool(self._desk.tools)
+
+    def summary(self) -> RunSummary:
+        """Return what the run directory holds; raises what playing raised."""
+        if self._error is not None:
+            raise self._error
+        return batch.summary(RunLayout(self._out))
+
+
+# --- the protocol ---------------------------------------------------------------------
+
+
+def server_of(desk: Desk) -> Any:
+    """Return the MCP server of a desk at which an episode is open."""
+    from mcp import types
+    from mcp.server.lowlevel.server import Server
+
+    async def list_tools(context: Any, given: Any) -> Any:
+        desk.meet()
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=tool.name,
+                    description=tool.about,
+                    input_schema=dict(tool.parameters),
+                )
+                for tool in desk.tools
+            ]
+        )
+
+    async def call_tool(context: Any, given: Any) -> Any:
+        answer = await anyio.to_thread.run_sync(
+            desk.call, given.name, given.arguments, abandon_on_cancel=True
+        )
+        text = types.TextContent(type="text", text=answer.text)
+        return types.CallToolResult(content=[text], is_error=answer.error)
+
+    async def list_resources(context: Any, given: Any) -> Any:
+        named = {BRIEF: ("brief", "The task."), GOAL: ("goal", "The same as JSON.")}
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(name=name, uri=uri, description=about)
+                for uri, (name, about) in named.items()
+            ]
+        )
+
+    async def read_resource(context: Any, given: Any) -> Any:
+        desk.meet()
+        goal = msgspec.json.encode(desk.brief.goal).decode()
+        texts = {BRIEF: desk.brief.text, GOAL: goal}
+        text = texts.get(str(given.uri), f"There are {', '.join(texts)}.")
+        held = types.TextResourceContents(
+            uri=given.uri, mime_type="text/plain", text=text
+        )
+        return types.ReadResourceResult(contents=[held])
+
+    async def list_prompts(context: Any, given: Any) -> Any:
+        about = "The present episode's task."
+        return types.ListPromptsResult(
+            prompts=[types.Prompt(name="brief", description=about)]
+        )
+
+    async def get_prompt(context: Any, given: Any) -> Any:
+        desk.meet()
+        text = types.TextContent(type="text", text=_ABOUT + desk.brief.text)
+        message = types.PromptMessage(role="user", content=text)
+        return types.GetPromptResult(messages=[message])
+
+    return Server(
+        NAME,
+        instructions=_ABOUT + desk.brief.text,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+async def _stdio(desk: Desk) -> None:
+    """Serve the client at standard input and output until it closes them."""
+    from mcp.server.stdio import stdio_server
+
+    server = server_of(desk)
+    async with stdio_server() as (reader, writer):
+        await server.run(reader, writer, server.create_initialization_options())
+
+
+async def _http(
+    desk: Desk, address: Address, player: _Player, announce: Callable[[str], None]
+) -> None:
+    """Serve over streamable HTTP until the last episode has been played."""
+    import uvicorn
+
+    app = server_of(desk).streamable_http_app(host=address.host)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=address.host,
+            port=address.port,
+            log_level="warning",
+            timeout_graceful_shutdown=2,
+        )
+    )
+
+    async def end_with_the_run() -> None:
+        while player.is_alive():
+            await anyio.sleep(_POLL_S)
+        await anyio.sleep(_LINGER_S)
+        server.should_exit = True
+
+    announce(address.url)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(end_with_the_run)
+        await server.serve()
+        tasks.cancel_scope.cancel()
+
+
+def _require() -> None:
+    try:
+        import mcp.server.lowlevel.server
+        import mcp.types  # noqa: F401
+    except ImportError as error:
+        part = "the package `mcp` (2 or later)"
+        raise MissingPartError(part, "pip install 'owa_bench[mcp]'") from error

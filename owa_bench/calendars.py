@@ -1,0 +1,205 @@
+"""Schedules of drift: which operators act on an instance, where, how strongly, when.
+
+Every instance has one drift order: all (operator, target) pairs of its base world,
+shuffled with its drift stream, each with an intensity drawn once. A calendar keeps some
+of them; drift step d is its first d entries, and magnitude delta the longest prefix
+whose weight share is at most delta. So step and magnitude are one object, drift at 0.3
+is part of drift at 0.7, and comparisons across delta are paired.
+
+Source: `suites.md` section 0, "Drift is nested".
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from owa_bench.discovery import find, get
+from owa_bench.errors import FieldError
+from owa_bench.interfaces import Operator, Strike, World
+from owa_bench.records.events import fixed
+from owa_bench.records.instance import ANNOUNCEMENTS, Announcement, Instance
+from owa_bench.seeding import is_practice, stream
+
+_TOLERANCE = 1e-9
+_LEAST_INTENSITY = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calendar:
+    """A schedule over the operators of one domain.
+
+    `classes` empty: all four announcement classes. `operator` empty: every operator;
+    otherwise that one alone, at intensity `magnitude`. `pace` "entry": drift step d is
+    d entries; "day": it is day d, and `share` of the whole weight strikes per day.
+    `onset_ms` is the simulated time at which the drift strikes, 0 before the episode.
+    """
+
+    domain: str
+    classes: tuple[Announcement, ...] = ()
+    operator: str = ""
+    magnitude: float | None = None
+    pace: Literal["entry", "day"] = "entry"
+    share: float = 0.0
+    onset_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers and classes outside their range."""
+        if self.onset_ms < 0:
+            raise FieldError("onset_ms", self.onset_ms, "must be at least 0")
+        if self.magnitude is not None and not 0 < self.magnitude <= 1:
+            raise FieldError("magnitude", self.magnitude, "must be in (0, 1]")
+        if self.pace == "day" and not 0 < self.share <= 1:
+            raise FieldError("share", self.share, "must be in (0, 1]")
+        for name in self.classes:
+            if name not in ANNOUNCEMENTS:
+                rule = f"must be one of {', '.join(ANNOUNCEMENTS)}"
+                raise FieldError("classes", name, rule)
+
+    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return the strikes of the instance's drift step, in order."""
+        if instance.drift_step == 0:
+            return ()
+        strikes = self.whole(instance, world)
+        if self.pace == "entry":
+            return strikes[: instance.drift_step]
+        day = min(1.0, instance.drift_step * self.share)
+        return strikes[: longest_prefix(strikes, day)]
+
+    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return every strike the calendar could ever make, in order."""
+        return tuple(
+            strike._replace(
+                at_ms=self.onset_ms,
+                intensity=strike.intensity
+                if self.magnitude is None
+                else self.magnitude,
+            )
+            for strike in drift_order(instance, world, self.domain)
+            if self._keeps(strike)
+        )
+
+    def steps_for(self, instance: Instance, world: World, delta: float) -> int:
+        """Return the drift step of nominal magnitude `delta`.
+
+        For a calendar of days that is the last day within `delta`.
+        """
+        if not 0 <= delta <= 1:
+            raise FieldError("delta", delta, "must be in [0, 1]")
+        if self.pace == "day":
+            return math.floor(delta / self.share + _TOLERANCE)
+        return longest_prefix(self.whole(instance, world), delta)
+
+    def _keeps(self, strike: Strike) -> bool:
+        if self.operator and strike.operator != self.operator:
+            return False
+        operator: Operator = get("operators", strike.operator)
+        return not self.classes or operator.announcement in self.classes
+
+
+def nested(
+    domain: str, classes: Sequence[Announcement] = (), *, onset_ms: int = 0
+) -> Calendar:
+    """Return the calendar of nested prefixes, of some announcement classes if given."""
+    return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)
+
+
+def single(
+    domain: str, operator: str, magnitude: float = 1.0, *, onset_ms: int = 0
+) -> Calendar:
+    """Return the calendar of one operator at one magnitude on all its targets."""
+    get("operators", operator)
+    return Calendar(
+        domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms
+    )
+
+
+def daily(domain: str, share: float, *, onset_ms: int = 0) -> Calendar:
+    """Return the calendar of days: `share` of the whole weight strikes every day."""
+    return Calendar(domain=domain, pace="day", share=share, onset_ms=onset_ms)
+
+
+def parse(text: str, domain: str) -> Calendar:
+    """Return the calendar that a plan names.
+
+    "nested", "nested:D3" (classes joined by "+"), "single:OPERATOR@MAGNITUDE",
+    "daily:SHARE"; "^MS" after it sets the onset.
+    """
+    body, _, onset = text.partition("^")
+    kind, _, rest = body.partition(":")
+    onset_ms = int(_number("calendar", text, onset or "0"))
+    if kind == "nested":
+        classes = [name for name in rest.split("+") if name]
+        return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)  # type: ignore[arg-type]
+    if kind == "single":
+        operator, _, magnitude = rest.partition("@")
+        size = _number("calendar", text, magnitude or "1")
+        return single(domain, operator, size, onset_ms=onset_ms)
+    if kind == "daily":
+        return daily(domain, _number("calendar", text, rest), onset_ms=onset_ms)
+    rule = "must be nested[:CLASS+..], single:OPERATOR[@MAGNITUDE] or daily:SHARE"
+    raise FieldError("calendar", text, rule)
+
+
+def drift_order(instance: Instance, world: World, domain: str) -> tuple[Strike, ...]:
+    """Return every (operator, target) of a base world in the instance's own order.
+
+    A target that an operator cannot change has no entry, so weight shares are real.
+    Operators that are `held_out` never strike an instance of practice.
+    """
+    practice = is_practice(instance.seed)
+    pairs = [
+        (name, target)
+        for name, found in find("operators").items()
+        if name.startswith(f"{domain}/")
+        and not (practice and getattr(found.plugin, "held_out", False))
+        for target in sorted(found.plugin.targets(world))
+    ]
+    rng = stream(instance.seed, "drift", "order")
+    shuffled = rng.permutation(len(pairs)).tolist()
+    spread = 1.0 - _LEAST_INTENSITY
+    intensities = (_LEAST_INTENSITY + spread * rng.random(len(pairs))).tolist()
+    return tuple(
+        Strike(0, pairs[i][0], pairs[i][1], fixed(intensity))
+        for i, intensity in zip(shuffled, intensities, strict=True)
+    )
+
+
+def weight(strikes: Sequence[Strike]) -> float:
+    """Return the summed weight of strikes."""
+    return math.fsum(_weight(strike) for strike in strikes)
+
+
+def share(applied: Sequence[Strike], possible: Sequence[Strike]) -> float:
+    """Return the weight share of `applied` in `possible`; 0 where nothing is possible.
+
+    This is the realised magnitude that stands beside the nominal one.
+    """
+    total = weight(possible)
+    return fixed(weight(applied) / total) if total else 0.0
+
+
+def longest_prefix(strikes: Sequence[Strike], delta: float) -> int:
+    """Return how many first strikes weigh at most `delta` of all of them."""
+    limit = delta * weight(strikes) + _TOLERANCE
+    running = 0.0
+    for count, strike in enumerate(strikes):
+        running += _weight(strike)
+        if running > limit:
+            return count
+    return len(strikes)
+
+
+def _weight(strike: Strike) -> float:
+    operator: Operator = get("operators", strike.operator)
+    return operator.weight
+
+
+def _number(field: str, text: str, number: str) -> float:
+    try:
+        value = float(number)
+    except ValueError as error:
+        raise FieldError(field, text, "must end in a number") from error
+    if not math.isfinite(value):
+        raise FieldError(field, text, "must end in a finite number")
+    return value

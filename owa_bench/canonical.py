@@ -1,0 +1,163 @@
+"""Bytes, hashes, the event chain, the Merkle tree and the signed envelope.
+
+The only module that the recorder and the verifier share beside the records: what is
+hashed, and how, is written down once.
+
+Source: `traces-and-audit.md` section 2; RFC 6962 section 2.1 (tree), RFC 8785
+(canonical JSON), DSSE v1 (envelope), Ed25519 (RFC 8032).
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from owa_bench.errors import CheckFailure
+
+_CHAIN_START = b"owa/ep/v1"
+_CHAIN_STEP = b"\x02"
+_LEAF = b"\x00"
+_NODE = b"\x01"
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of `data` in lower-case hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical_json(document: Any) -> bytes:
+    """Return the RFC 8785 bytes of a small document (structs are taken apart)."""
+    return rfc8785.dumps(msgspec.to_builtins(document))
+
+
+def document_digest(document: Any) -> str:
+    """Return the SHA-256 of a small document's canonical JSON."""
+    return sha256(canonical_json(document))
+
+
+def record_digest(record: Any) -> str:
+    """Return the SHA-256 of a frozen record's own encoding (field order is fixed).
+
+    Fast form for worlds: msgspec writes fields in declaration order, so equal
+    records have equal bytes on every machine. Worlds hold no floats.
+    """
+    return sha256(msgspec.json.encode(record))
+
+
+def chain_start(plan_digest: str, attempt_id: str) -> bytes:
+    """Return h0 = SHA-256("owa/ep/v1" | plan digest | attempt id)."""
+    return hashlib.sha256(
+        b"|".join((_CHAIN_START, plan_digest.encode(), attempt_id.encode()))
+    ).digest()
+
+
+def chain_step(head: bytes, line: bytes) -> bytes:
+    """Return h_t = SHA-256(0x02 | h_(t-1) | exact bytes of the line, no newline)."""
+    return hashlib.sha256(_CHAIN_STEP + head + line).digest()
+
+
+def tree_root(leaves: Sequence[bytes]) -> str:
+    """Return the RFC 6962 Merkle tree hash of `leaves`, in hex.
+
+    >>> tree_root([]) == sha256(b"")
+    True
+    """
+    if not leaves:
+        return sha256(b"")
+    return _subtree([hashlib.sha256(_LEAF + leaf).digest() for leaf in leaves]).hex()
+
+
+def _subtree(nodes: list[bytes]) -> bytes:
+    """Return the root over `nodes`: pair neighbours, an odd last one moves up.
+
+    Promoting the odd node level by level gives RFC 6962's split at the largest
+    power of two.
+    """
+    while len(nodes) > 1:
+        pairs = [
+            hashlib.sha256(_NODE + nodes[i] + nodes[i + 1]).digest()
+            for i in range(0, len(nodes) - 1, 2)
+        ]
+        nodes = pairs + nodes[len(pairs) * 2 :]
+    return nodes[0]
+
+
+def keyed_digest(key: bytes, *parts: str) -> bytes:
+    """Return HMAC-SHA-256(key, parts joined by "|")."""
+    return hmac.new(key, "|".join(parts).encode(), hashlib.sha256).digest()
+
+
+def pre_authentication(payload_type: str, payload: bytes) -> bytes:
+    """Return DSSE's pre-authentication encoding, the bytes that are signed."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+
+
+def public_bytes(key: Ed25519PublicKey) -> bytes:
+    """Return the 32 raw bytes of a public key."""
+    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def key_id(public: bytes) -> str:
+    """Return the short name of a public key: the first 16 hex of its SHA-256."""
+    return sha256(public)[:16]
+
+
+def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> bytes:
+    """Return a DSSE envelope as JSON bytes; without a key it carries no signature."""
+    signatures = []
+    if key is not None:
+        mark = key.sign(pre_authentication(payload_type, payload))
+        signatures.append(
+            {
+                "keyid": key_id(public_bytes(key.public_key())),
+                "sig": base64.b64encode(mark).decode(),
+            }
+        )
+    envelope = {
+        "payloadType": payload_type,
+        "payload": base64.b64encode(payload).decode(),
+        "signatures": signatures,
+    }
+    return json.dumps(envelope, indent=1).encode() + b"\n"
+
+
+def unseal(envelope: bytes, public: bytes) -> bytes:
+    """Return the payload of a DSSE envelope signed by the key of raw bytes `public`.
+
+    Errors: CheckFailure if the envelope is malformed, unsigned or signed otherwise.
+    """
+    try:
+        document = json.loads(envelope)
+        payload = base64.b64decode(document["payload"], validate=True)
+        signed = pre_authentication(document["payloadType"], payload)
+        marks = [base64.b64decode(s["sig"]) for s in document["signatures"]]
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"The envelope is not DSSE JSON: {error}."
+        raise CheckFailure(msg) from error
+    verifier = Ed25519PublicKey.from_public_bytes(public)
+    for mark in marks:
+        try:
+            verifier.verify(mark, signed)
+        except InvalidSignature:
+            continue
+        return payload
+    msg = f"No signature of the envelope is by key {key_id(public)}."
+    raise CheckFailure(msg)
+
+
+def peek(envelope: bytes) -> bytes:
+    """Return an envelope's payload without any check of who signed it."""
+    document = json.loads(envelope)
+    return base64.b64decode(document["payload"])

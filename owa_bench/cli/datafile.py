@@ -1,0 +1,181 @@
+"""A user's own table: CSV, Parquet or NumPy, read as named columns."""
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.records.observables import Flags, Floats
+
+FORMATS = ".csv, .tsv, .parquet, .npz or .npy"
+_TRUE = {"1", "true", "yes", "1.0"}
+_FALSE = {"0", "false", "no", "0.0"}
+
+
+class DataFile:
+    """Named columns of one file; every fault names file, column, row and fix."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._columns = _read(path)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def numbers(self, name: str, *, missing: bool = False) -> Floats:
+        """Return a column of numbers; empty cells are NaN where they may be missing."""
+        cells = self._column(name)
+        if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
+            values = cells.astype(np.float64)
+        else:
+            values = np.array([self._number(name, i, c) for i, c in enumerate(cells)])
+        bad = np.argwhere(np.isnan(values))
+        if len(bad) and not missing:
+            row = int(bad[0][0]) + 1
+            msg = (
+                f"{self.path}: column `{name}`, row {row} is empty or NaN. "
+                "Fill it in, or leave the row out."
+            )
+            raise UsageError(msg)
+        return values
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return a column of names."""
+        return tuple(str(cell) for cell in self._column(name))
+
+    def flags(self, name: str) -> Flags:
+        """Return a column of yes and no."""
+        found = [str(cell).strip().lower() for cell in self._column(name)]
+        for i, cell in enumerate(found):
+            if cell not in _TRUE | _FALSE:
+                self._refuse(name, i, cell, "true or false (1 or 0)")
+        return np.array([cell in _TRUE for cell in found], dtype=np.bool_)
+
+    def groups(self, name: str) -> dict[str, "np.typing.NDArray[np.int64]"]:
+        """Return the rows of each value of a column, in order of appearance."""
+        rows: dict[str, list[int]] = {}
+        for i, value in enumerate(self.names(name)):
+            rows.setdefault(value, []).append(i)
+        return {value: np.array(at, dtype=np.int64) for value, at in rows.items()}
+
+    def pivot(self, row: str, column: str, value: str) -> "Pivot":
+        """Return a long table as a matrix; pairs that are not there are NaN."""
+        first, second = self.names(row), self.names(column)
+        rows, columns = tuple(dict.fromkeys(first)), tuple(dict.fromkeys(second))
+        table = np.full((len(rows), len(columns)), np.nan)
+        at_row = {name: i for i, name in enumerate(rows)}
+        at_column = {name: i for i, name in enumerate(columns)}
+        seen: set[tuple[str, str]] = set()
+        cells = zip(first, second, self.numbers(value, missing=True), strict=True)
+        for i, (one, other, number) in enumerate(cells):
+            if (one, other) in seen:
+                self._refuse(f"{row}`, `{column}", i, (one, other), "named once")
+            seen.add((one, other))
+            table[at_row[one], at_column[other]] = number
+        return Pivot(rows, columns, table)
+
+    def _column(self, name: str) -> Any:
+        if name not in self._columns:
+            held = ", ".join(f"`{known}`" for known in self._columns) or "none"
+            msg = (
+                f"{self.path}: there is no column `{name}`; it holds {held}. Rename "
+                "one, or see the command's --help for the columns it reads."
+            )
+            raise UsageError(msg)
+        return self._columns[name]
+
+    def _number(self, name: str, i: int, cell: object) -> float:
+        text = "" if cell is None else str(cell).strip()
+        if text == "":
+            return math.nan
+        try:
+            return float(text)
+        except ValueError:
+            self._refuse(name, i, cell, "a number (write 0.5, not 0,5)")
+            return math.nan
+
+    def _refuse(self, name: str, i: int, cell: object, rule: str) -> None:
+        msg = f"{self.path}: column `{name}`, row {i + 1} must be {rule}, got {cell!r}."
+        raise UsageError(msg)
+
+
+class Pivot:
+    """A matrix with the names of its rows and columns."""
+
+    def __init__(
+        self, rows: tuple[str, ...], columns: tuple[str, ...], table: Floats
+    ) -> None:
+        self.rows, self.columns, self.table = rows, columns, table
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the columns of a file by its ending."""
+    if not path.is_file():
+        msg = f"{path}: there is no such file."
+        raise UsageError(msg)
+    readers = {
+        ".csv": _read_csv,
+        ".tsv": _read_csv,
+        ".parquet": _read_parquet,
+        ".npz": _read_numpy,
+        ".npy": _read_numpy,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        msg = f"{path}: the file must be {FORMATS}, got {path.suffix or 'no ending'!r}."
+        raise UsageError(msg)
+    columns = reader(path)
+    if not columns or not all(len(cells) for cells in columns.values()):
+        msg = f"{path}: the file holds no rows. It needs a header line and data below."
+        raise UsageError(msg)
+    return columns
+
+
+def _read_csv(path: Path) -> dict[str, Any]:
+    """Return the columns of a CSV file with a header line."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        mark = "\t" if path.suffix.lower() == ".tsv" else ","
+        rows = [row for row in csv.reader(file, delimiter=mark) if row]
+    if not rows:
+        return {}
+    header = [name.strip() for name in rows[0]]
+    for i, row in enumerate(rows[1:]):
+        if len(row) != len(header):
+            sign = "commas" if mark == "," else "tabs"
+            msg = (
+                f"{path}: row {i + 1} must have {len(header)} cells as the header, got "
+                f"{len(row)}. Separate cells with {sign}."
+            )
+            raise UsageError(msg)
+    return {name: [row[j] for row in rows[1:]] for j, name in enumerate(header)}
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    """Return the columns of a Parquet file."""
+    try:
+        from pyarrow import ArrowInvalid, parquet
+    except ImportError as error:
+        part, install = "pyarrow (reads Parquet)", "pip install 'owa_bench[tables]'"
+        raise MissingPartError(part, install) from error
+    try:
+        table = parquet.read_table(path)
+    except ArrowInvalid as error:
+        msg = f"{path}: this is not a Parquet file: {error}."
+        raise UsageError(msg) from error
+    return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+def _read_numpy(path: Path) -> dict[str, Any]:
+    """Return the arrays of a NumPy file by name; a bare array is called `values`."""
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (ValueError, OSError) as error:
+        msg = f"{path}: this is not a NumPy file of plain arrays: {error}."
+        raise UsageError(msg) from error
+    if isinstance(found, np.ndarray):
+        return {"values": np.atleast_1d(found)}
+    with found:
+        return {name: np.atleast_1d(found[name]) for name in found.files}

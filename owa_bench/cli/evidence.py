@@ -1,0 +1,238 @@
+"""Keys, escrow, witnesses and replays: what makes a run worth believing."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from owa_bench.cli.console import (
+    ERR,
+    OUT,
+    as_json,
+    check_line,
+    data_folder,
+    progress,
+)
+from owa_bench.errors import CheckFailure, UsageError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run import batch, escrow, keys, witness
+from owa_bench.run import replay as replaying
+from owa_bench.run.plan import read_plan
+from owa_bench.run.replay import Replays
+
+RunDir = Annotated[Path, typer.Argument(help="A run directory.", show_default=False)]
+KeyName = Annotated[str, typer.Option("--key", help="Name of the signing key.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_escrow = typer.Typer(
+    help="Masters of runs: committed to in the plan, revealed when all is played.",
+    no_args_is_help=True,
+)
+
+
+def attach(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(keygen)
+    app.add_typer(_escrow, name="escrow")
+    app.command("witness")(witness_plan)
+    app.command()(replay)
+
+
+def keygen(
+    name: Annotated[str, typer.Argument(help="What to call the key.")] = keys.DEFAULT,
+    json: AsJson = False,
+) -> None:
+    """Make an Ed25519 signing key in your data folder (mode 0600).
+
+    The folder is ~/.local/share/owa-bench; OWA_BENCH_HOME names another. `run` makes
+    the key `default` by itself if there is none. A key is never overwritten.
+
+      owa-bench keygen
+
+      owa-bench keygen verifier --json
+    """
+    made = keys.keygen(data_folder(), name)
+    if json:
+        as_json(made._asdict())
+        return
+    OUT.print(f"private key  {made.private}", soft_wrap=True)
+    OUT.print(f"public key   {made.public}", soft_wrap=True)
+    OUT.print(f"             {made.public_hex}", soft_wrap=True)
+
+
+@_escrow.command("commit")
+def commit(json: AsJson = False) -> None:
+    """Draw a master and lay it away; prints the commitment to it.
+
+    `run` draws one of its own for every plan. This one is for a verifier who plays
+    runs from Python with seeds announced beforehand.
+
+      owa-bench escrow commit
+    """
+    made = escrow.commit(data_folder())
+    if json:
+        as_json({"commitment": made.commitment})
+        return
+    OUT.print(made.commitment)
+
+
+@_escrow.command("reveal")
+def reveal(
+    run_dir: RunDir,
+    unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--unfinished", help="Reveal though episodes are missing: they stay so."
+        ),
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Publish a run's master and nonce in reveal.json, so that others can replay it.
+
+    Whoever has the master knows every world, so nothing more is played under a
+    revealed plan; a run that is not whole is revealed with --unfinished only.
+
+      owa-bench escrow reveal runs/first
+    """
+    layout = RunLayout(run_dir)
+    missing = batch.summary(layout).missing
+    if missing and not unfinished and not layout.reveal.exists():
+        msg = (
+            f"{missing} episodes of {run_dir} are not played, and after the reveal "
+            f"they cannot be. Go on with `owa-bench run --out {run_dir} --resume`, or "
+            "give them up with --unfinished."
+        )
+        raise UsageError(msg)
+    revealed = escrow.reveal(data_folder(), layout)
+    if json:
+        as_json(revealed._asdict())
+        return
+    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True)
+
+
+def witness_plan(
+    run_dir: RunDir,
+    git: Annotated[
+        Path | None,
+        typer.Option(
+            "--git", help="Commit the plan digest in this repository.", metavar="REPO"
+        ),
+    ] = None,
+    rfc3161: Annotated[
+        str | None,
+        typer.Option(
+            "--rfc3161", help="Have the digest stamped at this address.", metavar="URL"
+        ),
+    ] = None,
+    nonce: Annotated[
+        str | None,
+        typer.Option("--nonce", help="A verifier's nonce, signed with --key."),
+    ] = None,
+    key: KeyName = keys.DEFAULT,
+    json: AsJson = False,
+) -> None:
+    """Get evidence that the plan existed before episode 0 (assurance V3).
+
+    Between the plan and the play:
+
+      owa-bench run --battery toolquest --agent agentic --out RUN --plan-only
+
+      owa-bench witness RUN --git PATH/TO/A/PUBLISHED/REPOSITORY
+
+      owa-bench run --out RUN --resume
+
+    It weighs something once others have seen it: push the commit.
+    """
+    if sum(way is not None for way in (git, rfc3161, nonce)) != 1:
+        msg = "Name one way to witness: --git REPO, --rfc3161 URL or --nonce TEXT."
+        raise UsageError(msg)
+    layout, own = RunLayout(run_dir), False
+    if git is not None:
+        made = witness.by_git(layout, git)
+    elif rfc3161 is not None:
+        made = witness.by_rfc3161(layout, rfc3161)
+    else:
+        signer = keys.ensure(data_folder(), key)
+        made = witness.by_nonce(layout, nonce or "", signer)
+        own = keys.public_hex(signer) == read_plan(layout).public_key
+    if json:
+        as_json(made)
+        return
+    OUT.print(f"Plan {made.plan_digest} witnessed by {made.kind}.", soft_wrap=True)
+    if made.attempts:
+        ERR.print(
+            f"[yellow]note:[/yellow] {made.attempts} attempts were already on record: "
+            "this does not count as before episode 0.",
+            soft_wrap=True,
+        )
+    if own:
+        ERR.print(
+            "[yellow]note:[/yellow] the run's own key signed this, which proves "
+            "nothing: a verifier signs with a key of theirs (--key).",
+            soft_wrap=True,
+        )
+
+
+def replay(
+    run_dir: RunDir,
+    episodes: Annotated[
+        int | None,
+        typer.Option("--episodes", help="Replay only this many, spread over the plan."),
+    ] = None,
+    sign: Annotated[
+        bool, typer.Option("--sign", help="Write a receipt signed with your key.")
+    ] = False,
+    key: KeyName = keys.DEFAULT,
+    json: AsJson = False,
+) -> None:
+    """Play recorded actions again from the revealed seeds and compare what happens.
+
+    Needs reveal.json. A receipt over every episode by a second party (another key than
+    the plan's) lifts the run to assurance V4.
+
+      owa-bench replay runs/first
+
+      owa-bench replay runs/first --episodes 20
+
+      owa-bench replay runs/first --sign --key verifier
+    """
+    layout = RunLayout(run_dir)
+    with progress() as bar:
+        task = bar.add_task("replaying", total=episodes)
+        replays = replaying.replay_run(
+            layout, episodes, progress=lambda _: bar.advance(task)
+        )
+    if sign:
+        replaying.sign(layout, replays, keys.ensure(data_folder(), key))
+    if json:
+        as_json({**replays._asdict(), "passed": replays.passed})
+    else:
+        _print_replays(replays)
+    if not replays.passed:
+        outcomes = {attempt.outcome for attempt in replays.attempts}
+        msg = "The run does not replay."
+        if outcomes == {"exempt"}:
+            msg = "Nothing was compared: a clock ended every episode that was replayed."
+        raise CheckFailure(msg)
+
+
+def _print_replays(replays: Replays) -> None:
+    """Print one line per attempt that is not simply the same, and the count."""
+    for attempt in replays.attempts:
+        if attempt.outcome != "same":
+            check_line(
+                attempt.attempt_id,
+                ok=attempt.outcome == "exempt",
+                detail=attempt.detail,
+                skipped=attempt.outcome == "exempt",
+            )
+    for suite in replays.other_code:
+        OUT.print(
+            f"[yellow]note:[/yellow] the code of {suite} is not the plan's",
+            soft_wrap=True,
+        )
+    same = sum(attempt.outcome == "same" for attempt in replays.attempts)
+    detail = (
+        f"{same} of {len(replays.attempts)} episodes happened again, event by event"
+    )
+    check_line("replay", ok=replays.passed, detail=detail)

@@ -1,0 +1,225 @@
+"""`report`, `verify` and `recompute`: the judging half at the command line."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from owa_bench.cli.console import OUT, as_json, check_line, data_folder, table
+from owa_bench.cli.evidence import AsJson, KeyName, RunDir
+from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.score import (
+    AgentVerdict,
+    AxisScore,
+    GateResult,
+    IndexScore,
+    Interval,
+    KappaScore,
+)
+from owa_bench.report.check import Check
+from owa_bench.run import keys
+from owa_bench.run.plan import read_plan
+
+
+def attach(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(report)
+    app.command()(verify)
+    app.command()(recompute)
+
+
+def report(
+    run_dir: RunDir,
+    require: Annotated[
+        str | None,
+        typer.Option("--require", help="Exit 1 unless every agent has this level."),
+    ] = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="A draft (V0) of a run not yet whole.")
+    ] = False,
+    key: KeyName = keys.DEFAULT,
+    json: AsJson = False,
+) -> None:
+    """Judge a run; write report.json, report.dsse.json (signed) and report.html.
+
+    Reads the run directory and nothing else; a second report replaces the first. A
+    level below a gate is no error unless --require asks for it.
+
+      owa-bench report runs/first
+
+      owa-bench report runs/first --require AAI-1
+
+      owa-bench report runs/half --unsigned
+    """
+    from owa_bench.report import statement  # brings SciPy and the figures
+
+    wanted = _level(require) if require else None
+    read_plan(RunLayout(run_dir))  # what is no run is said before a missing key
+    signer = None if unsigned else keys.load(data_folder(), key)
+    judgement = statement.write(run_dir, signer)
+    if json:
+        as_json(judgement)
+    else:
+        for verdict in judgement.verdicts:
+            _print(verdict)
+        page = RunLayout(run_dir).page.resolve()
+        OUT.print(f"\nReport: {page}", soft_wrap=True, markup=False)
+    if wanted is not None:
+        short = [
+            v.arm for v in judgement.verdicts if v.level is None or v.level < wanted
+        ]
+        if short:
+            msg = f"AAI-{wanted} was required and not reached by: {', '.join(short)}."
+            raise CheckFailure(msg)
+
+
+def verify(
+    run_dir: RunDir,
+    public_key: Annotated[
+        str | None,
+        typer.Option("--public-key", help="Hex of the key you trust, not the plan's."),
+    ] = None,
+    verifier_key: Annotated[
+        str | None,
+        typer.Option("--verifier-key", help="Hex of the key of who ran it for you."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Check that nothing was added, removed, edited or reordered.
+
+    One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent
+    and no key of yours; --public-key holds the signatures to a key that you trust.
+
+      owa-bench verify runs/first
+
+      owa-bench verify runs/first --public-key HEX --json
+    """
+    from owa_bench.report import verify as verifying
+
+    checks = verifying.verify(
+        run_dir, _hex("--public-key", public_key), _hex("--verifier-key", verifier_key)
+    )
+    _print_checks(checks, json=json)
+
+
+def recompute(run_dir: RunDir, json: AsJson = False) -> None:
+    """Judge the raw events again; every figure must equal the signed one.
+
+    Tables and page are made again from the trace and the protocol, and compared.
+
+      owa-bench recompute runs/first
+
+      owa-bench recompute runs/first --json
+    """
+    from owa_bench.report import verify as verifying
+
+    _print_checks(verifying.recompute(run_dir), json=json)
+
+
+def _print_checks(checks: Sequence[Check], *, json: bool) -> None:
+    """Print one line per check; CheckFailure if one does not hold."""
+    if json:
+        as_json(checks)
+    else:
+        for check in checks:
+            check_line(
+                check.name, ok=check.ok, detail=check.detail, skipped=check.skipped
+            )
+    failed = [check.name for check in checks if not check.ok]
+    if failed:
+        msg = f"These checks failed: {', '.join(failed)}."
+        raise CheckFailure(msg)
+
+
+def _level(text: str) -> int:
+    """Return the number in AAI-N."""
+    digits = text.upper().removeprefix("AAI-")
+    if digits not in {"0", "1", "2", "3", "4", "5"}:
+        raise FieldError("--require", text, "must be one of AAI-0 .. AAI-5")
+    return int(digits)
+
+
+def _hex(name: str, text: str | None) -> bytes | None:
+    """Return the 32 bytes of a public key in hex."""
+    if text is None:
+        return None
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        raw = b""
+    if len(raw) != 32:
+        raise FieldError(name, text, "must be 64 hex digits, as keygen prints")
+    return raw
+
+
+def _print(verdict: AgentVerdict) -> None:
+    """Print what was found about one agent."""
+    OUT.print(f"\n[bold]{escape(verdict.arm)}[/bold]: {escape(verdict.level_text)}")
+    table(
+        "axes",
+        ("axis", "value", "tasks like these", "raw", "used", "why missing"),
+        [_axis_row(axis) for axis in verdict.axes],
+    )
+    table(
+        "indices",
+        ("index", "value", "tasks like these", "missing"),
+        [_index_row(index) for index in verdict.indices],
+    )
+    if any(kappa.checkpoints for kappa in verdict.kappas):
+        table(
+            "self-improvement (kappa)",
+            ("family", "slope", "checkpoints", "why missing"),
+            [_kappa_row(kappa) for kappa in verdict.kappas],
+        )
+    _print_gates(verdict.gates)
+    for warning in verdict.warnings:
+        OUT.print(f"[yellow]note:[/yellow] {escape(warning)}")
+
+
+def _print_gates(gates: Sequence[GateResult]) -> None:
+    """Print the gates that keep an agent from the next level."""
+    shut = [gate for gate in gates if gate.status != "PASS"]
+    level = min((gate.level for gate in shut), default=0)
+    if shut:
+        table(
+            f"what stands before AAI-{level}",
+            ("gate", "required", "measured", "status", "why"),
+            [
+                (gate.gate, gate.required, gate.measured, gate.status, gate.reason)
+                for gate in shut
+                if gate.level == level
+            ],
+        )
+
+
+def _kappa_row(kappa: KappaScore) -> tuple[str, ...]:
+    name = kappa.family or "the agent"
+    return name, _number(kappa.slope), str(kappa.checkpoints), kappa.reason or ""
+
+
+def _axis_row(axis: AxisScore) -> tuple[str, ...]:
+    return (
+        axis.name,
+        _number(axis.value),
+        _span(axis.tasks_like_these),
+        _number(axis.raw),
+        f"{axis.used} of {axis.cells}",
+        axis.reason or "",
+    )
+
+
+def _index_row(index: IndexScore) -> tuple[str, ...]:
+    shown = "not computable" if index.value is None else _number(index.value)
+    return index.name, shown, _span(index.tasks_like_these), ", ".join(index.missing)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _span(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"[{interval.low:.3f}, {interval.high:.3f}]"

@@ -1,0 +1,24 @@
+"""`owa-bench measure`: the companion measures on a user's own tables."""
+
+import typer
+
+from owa_bench.cli.measuring_aiq import measure_aiq
+from owa_bench.cli.measuring_entropy import measure_entropy
+from owa_bench.cli.measuring_failures import measure_failures
+from owa_bench.cli.measuring_generality import measure_generality
+
+HELP = """Measures beside the AAI axes, on a table of your own.
+
+Every file may be CSV, TSV, Parquet (extra tables) or NumPy; each command names the
+columns it reads. The formulas and their limits: docs/companions.md.
+"""
+
+
+def attach(app: typer.Typer) -> None:
+    """Add the group of commands to the application."""
+    group = typer.Typer(help=HELP, no_args_is_help=True)
+    group.command("aiq")(measure_aiq)
+    group.command("intelligence-test")(measure_failures)
+    group.command("generality")(measure_generality)
+    group.command("entropy")(measure_entropy)
+    app.add_typer(group, name="measure")

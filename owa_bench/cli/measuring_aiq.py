@@ -1,0 +1,254 @@
+"""`owa-bench measure aiq`."""
+
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from owa_bench import seeding
+from owa_bench.cli import measured
+from owa_bench.cli.console import OUT, as_json, table
+from owa_bench.cli.datafile import DataFile
+from owa_bench.errors import UsageError
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.companions.aiq import complexity, dissimilarity, space
+
+Optional = Path | None
+
+
+class _Suite(NamedTuple):
+    """What was measured of a suite; None where no file was given for it."""
+
+    domains: tuple[str, ...]
+    complexities: tuple[complexity.Complexity, ...]
+    distances: dissimilarity.Distances | None
+    points: space.Space | None
+    agents: dict[str, space.Quotient]
+
+
+@measured.blames("pool", "mixtures", "distances", "performances")
+def measure_aiq(
+    pool: Annotated[
+        Path,
+        typer.Option(
+            "--pool",
+            help="Trained policies: columns `domain`, `size` (parameters), "
+            "`performance` in 0 .. 1.",
+        ),
+    ],
+    mixtures: Annotated[
+        Optional,
+        typer.Option(
+            "--mixtures",
+            help="Mixed domains: columns `first`, `second`, `p` (share of the first, "
+            "0 .. 1), `performance`; a row a retraining. Rows with first = second give "
+            "the noise floor.",
+        ),
+    ] = None,
+    distances: Annotated[
+        Optional,
+        typer.Option(
+            "--distances",
+            help="Instead of --mixtures: columns `first`, `second`, `dissimilarity`.",
+        ),
+    ] = None,
+    performances: Annotated[
+        Optional,
+        typer.Option(
+            "--performances",
+            help="Agents: columns `agent`, `domain`, `performance` (0 .. 1).",
+        ),
+    ] = None,
+    figure: measured.FigurePath = None,
+    resamples: measured.Resamples = 1000,
+    seed: measured.Seed = 0,
+    json: measured.AsJson = False,
+) -> None:
+    """Complexity of domains, their dissimilarity, and each agent's AIQ.
+
+    --pool alone gives MCCP complexities. With --mixtures or --distances it gives the
+    intelligence space too, and with --performances the AIQ: the volume that an agent's
+    points span in the effective dimension.
+    """
+    if mixtures and distances:
+        msg = "`--mixtures` and `--distances` say the same thing: give one of them."
+        raise UsageError(msg)
+    if performances and not (mixtures or distances):
+        msg = "`--performances` needs `--mixtures` or `--distances` for an AIQ."
+        raise UsageError(msg)
+    suite = _measure(pool, mixtures, distances, performances, resamples, seed)
+    if figure:
+        from owa_bench.scoring.companions.figures import intelligence_space
+
+        matrix = suite.distances.matrix if suite.distances else None
+        drawn = intelligence_space(
+            suite.domains, suite.complexities, matrix, suite.points
+        )
+        measured.save(drawn, figure)
+    if json:
+        as_json(measured.plain(suite))
+    else:
+        _print(suite)
+
+
+def _measure(
+    pool: Path,
+    mixtures: Path | None,
+    distances: Path | None,
+    performances: Path | None,
+    resamples: int,
+    seed: int,
+) -> _Suite:
+    """Return everything that the files allow."""
+    stream = seeding.stream(seed, "measure", "aiq")
+    data = DataFile(pool)
+    sizes, good = data.numbers("size"), data.numbers("performance", missing=True)
+    found = {
+        name: complexity.complexity(
+            sizes[rows], good[rows], resamples=resamples, rng=stream
+        )
+        for name, rows in data.groups("domain").items()
+    }
+    domains = tuple(found)
+    if mixtures:
+        gaps = _mixed(DataFile(mixtures), domains)
+    elif distances:
+        gaps = _given(DataFile(distances), domains)
+    else:
+        return _Suite(domains, tuple(found.values()), None, None, {})
+    points = space.space(gaps.matrix, [one.value for one in found.values()])
+    agents = _agents(DataFile(performances), domains, points) if performances else {}
+    return _Suite(domains, tuple(found.values()), gaps, points, agents)
+
+
+def _mixed(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
+    """Return dissimilarities from retrainings on mixtures."""
+    first, second = data.names("first"), data.names("second")
+    p, good = data.numbers("p"), data.numbers("performance", missing=True)
+    pairs: dict[tuple[str, str], list[int]] = {}
+    for i, pair in enumerate(zip(first, second, strict=True)):
+        pairs.setdefault(pair, []).append(i)
+    measured_gaps, selves = [], []
+    for (one, other), rows in pairs.items():
+        gap = _one_mixture(p[rows], good[rows])
+        if one == other:
+            selves.append(gap)
+        else:
+            measured_gaps.append((one, other, gap))
+    floor = dissimilarity.noise_floor(selves) if selves else 0.0
+    return dissimilarity.distances(_matrix(data, measured_gaps, domains), floor=floor)
+
+
+def _one_mixture(p: Floats, good: Floats) -> float:
+    """Return the dissimilarity of one pair from its rows."""
+    levels, place = np.unique(p, return_inverse=True)
+    most = int(np.bincount(place).max())
+    table = np.full((levels.size, most), np.nan)
+    for i in range(levels.size):
+        values = good[place == i]
+        table[i, : values.size] = values
+    return dissimilarity.dissimilarity(table, levels)
+
+
+def _given(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
+    """Return dissimilarities that were measured elsewhere."""
+    cells = zip(
+        data.names("first"),
+        data.names("second"),
+        data.numbers("dissimilarity").tolist(),
+        strict=True,
+    )
+    return dissimilarity.distances(_matrix(data, list(cells), domains))
+
+
+def _matrix(
+    data: DataFile, cells: list[tuple[str, str, float]], domains: tuple[str, ...]
+) -> Floats:
+    """Return pairs as a matrix over the domains of the pool, NaN where unknown."""
+    matrix = np.full((len(domains), len(domains)), np.nan)
+    np.fill_diagonal(matrix, 0.0)
+    for one, other, gap in cells:
+        for name in (one, other):
+            if name not in domains:
+                held = ", ".join(domains)
+                msg = f"{data.path}: domain `{name}` is not in --pool ({held})."
+                raise UsageError(msg)
+        matrix[domains.index(one), domains.index(other)] = gap
+    return matrix
+
+
+def _agents(
+    data: DataFile, domains: tuple[str, ...], points: space.Space
+) -> dict[str, space.Quotient]:
+    """Return each agent's AIQ."""
+    long = data.pivot("agent", "domain", "performance")
+    lacking = set(domains) - set(long.columns)
+    if lacking:
+        msg = f"{data.path}: no row has domain {', '.join(sorted(lacking))} of --pool."
+        raise UsageError(msg)
+    order = [long.columns.index(name) for name in domains]
+    found = {}
+    for name, row in zip(long.rows, long.table[:, order], strict=True):
+        if np.isnan(row).any():
+            gap = domains[int(np.argmax(np.isnan(row)))]
+            msg = f"{data.path}: agent `{name}` has no performance on domain `{gap}`."
+            raise UsageError(msg)
+        found[name] = space.quotient(points, row)
+    return found
+
+
+def _print(suite: _Suite) -> None:
+    """Print what was measured."""
+    rows: list[tuple[Any, ...]] = []
+    for name, one in zip(suite.domains, suite.complexities, strict=True):
+        seen = one.how.count(complexity.OBSERVED)
+        shown = measured.number(one.value), measured.interval(one.span)
+        rows.append((name, *shown, one.used, f"{seen} of {len(one.how)}"))
+    columns = ("domain", "complexity", "95% interval", "policies", "bins observed")
+    table("MCCP complexity (parameters)", columns, rows)
+    if suite.distances is None or suite.points is None:
+        return
+    floor = measured.number(suite.distances.floor)
+    table(
+        "dissimilarity",
+        ("domain", *suite.domains),
+        _distance_rows(suite.domains, suite.distances),
+    )
+    OUT.print(f"~ below the noise floor {floor}; * not measured, filled in")
+    OUT.print(
+        f"effective dimension {suite.points.dimension}; negative eigenvalues cut: "
+        f"{suite.points.cut:.1%}"
+    )
+    if suite.agents:
+        table(
+            "AIQ",
+            ("agent", "volume", "volume^(1/r)", "r", "corners", "full", "note"),
+            [
+                (
+                    name,
+                    measured.number(one.volume),
+                    measured.number(one.length),
+                    one.dimension,
+                    ", ".join(suite.domains[i] for i in one.corners),
+                    measured.number(one.full),
+                    one.reason or "",
+                )
+                for name, one in suite.agents.items()
+            ],
+        )
+
+
+def _distance_rows(
+    domains: tuple[str, ...], found: dissimilarity.Distances
+) -> list[tuple[str, ...]]:
+    """Return the matrix row by row, ~ where a pair cannot be told from noise."""
+    rows = []
+    for i, name in enumerate(domains):
+        cells = []
+        for j in range(len(domains)):
+            sign = "" if i == j or found.told[i, j] else "~"
+            star = "*" if found.filled[i, j] else ""
+            cells.append(f"{sign}{found.matrix[i, j]:.3f}{star}")
+        rows.append((name, *cells))
+    return rows

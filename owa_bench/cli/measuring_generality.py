@@ -1,0 +1,202 @@
+"""`owa-bench measure generality`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from owa_bench import seeding
+from owa_bench.cli import measured
+from owa_bench.cli.console import OUT, as_json, table
+from owa_bench.cli.datafile import DataFile, Pivot
+from owa_bench.errors import FieldError, UsageError
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.companions.checks import Span
+from owa_bench.scoring.companions.generality import (
+    curve,
+    difficulty,
+    latent,
+    population,
+)
+
+CASES = ("intrinsic", "Opp", "ARef", "Rnk", "DRef", "IRT", "FA")
+
+
+@measured.blames("file")
+def measure_generality(
+    file: measured.DataPath,
+    cases: Annotated[
+        str,
+        typer.Option(
+            "--difficulty",
+            help="Where difficulty comes from: intrinsic (column `difficulty`), or "
+            "the responses: Opp, ARef, Rnk, DRef, IRT. FA gives loadings only.",
+        ),
+    ] = "intrinsic",
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference", help="Agents that ARef (one) or DRef (some) measure against."
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--count", help="Ranks or quantiles of Rnk and DRef.")
+    ] = 5,
+    figure: measured.FigurePath = None,
+    resamples: measured.Resamples = 1000,
+    seed: measured.Seed = 0,
+    json: measured.AsJson = False,
+) -> None:
+    """Capability, spread and generality of each agent.
+
+    Reads a long table with columns `agent`, `item`, `response` from 0 to 1 and
+    `difficulty` (one per item). A response that is not there is missing, not 0.
+
+    An agent that solves everything up to a difficulty and nothing beyond has gamma 1;
+    one whose success has nothing to do with difficulty 0; one that solves only the
+    hardest -1.
+    """
+    if cases not in CASES:
+        raise FieldError("--difficulty", cases, f"must be one of {', '.join(CASES)}")
+    long = DataFile(file).pivot("agent", "item", "response")
+    if cases == "FA":
+        _print_factor(
+            long.columns, measured.noted(latent.factor, long.table), json=json
+        )
+        return
+    names, found = _with_difficulty(cases, file, long, reference, count)
+    analyses = curve.generality(found.responses, found.difficulties)
+    agents = dict(zip(names, analyses, strict=True))
+    stream = seeding.stream(seed, "measure", "generality")
+    law = population.slodr(analyses, resamples=resamples, rng=stream)
+    spans = {
+        name: curve.interval(row, found.difficulties, resamples=resamples, rng=stream)
+        for name, row in zip(names, found.responses, strict=True)
+        if not np.isnan(row).all()
+    }
+    if figure:
+        from owa_bench.scoring.companions.figures import capability_spread
+
+        measured.save(capability_spread(agents), figure)
+    if json:
+        as_json(measured.plain({"agents": agents, "intervals": spans, "slodr": law}))
+    else:
+        _print(cases, agents, {name: span[2] for name, span in spans.items()}, law)
+
+
+def _print(
+    case: str,
+    agents: dict[str, curve.Generality],
+    spans: dict[str, Span],
+    law: population.Slodr,
+) -> None:
+    """Print a line per agent and one about all."""
+    rows = [
+        (
+            name,
+            measured.number(one.capability),
+            measured.number(one.spread),
+            measured.number(one.normalised),
+            measured.interval(spans[name]) if name in spans else "",
+            one.used,
+            one.reason or "",
+        )
+        for name, one in agents.items()
+    ]
+    columns = (
+        "agent",
+        "capability",
+        "spread",
+        "gamma",
+        "95% interval",
+        "items",
+        "note",
+    )
+    table(f"generality, difficulty: {case}", columns, rows)
+    OUT.print(
+        f"mean gamma {measured.number(law.mean)}; correlation of gamma with capability "
+        f"{measured.number(law.correlation)} {measured.interval(law.span)} (Spearman's "
+        "law expects it below 0)" + (f": {law.reason}" if law.reason else "")
+    )
+
+
+def _with_difficulty(
+    case: str, file: Path, long: Pivot, reference: str | None, count: int
+) -> tuple[tuple[str, ...], difficulty.Transformed]:
+    """Return the agents with their responses and the difficulty of each column."""
+    answers, items = long.table, np.arange(len(long.columns))
+    if case in {"ARef", "DRef"}:
+        return _against(case, file, long, reference, count)
+    if case == "Rnk":
+        return long.rows, measured.noted(difficulty.ranks, answers, count=count)
+    if case == "Opp":
+        return long.rows, measured.noted(difficulty.opponents, _matches(file, long))
+    if case == "IRT":
+        fitted = measured.noted(latent.item_response, answers).shifted
+        kept = ~np.isnan(fitted)
+        made = difficulty.Transformed(answers[:, kept], fitted[kept], items[kept])
+        return long.rows, made
+    measured.noted(difficulty.warn_if_small, "GA", *answers.shape)
+    hardness = _item_difficulty(file, long.columns)
+    return long.rows, difficulty.Transformed(answers, hardness, items)
+
+
+def _against(
+    case: str, file: Path, long: Pivot, reference: str | None, count: int
+) -> tuple[tuple[str, ...], difficulty.Transformed]:
+    """Return the other agents' responses against those that are the reference."""
+    named = reference.split(",") if reference else []
+    if not named or not set(named) <= set(long.rows):
+        held = ", ".join(long.rows[:8])
+        rule = f"must name agents of {file} ({held}) for {case}"
+        raise FieldError("--reference", reference, rule)
+    own = np.array([name in named for name in long.rows])
+    names = tuple(name for name in long.rows if name not in named)
+    if not names:
+        raise FieldError("--reference", reference, "must leave an agent to measure")
+    rest, samples = long.table[~own], long.table[own]
+    if case == "ARef":
+        line = np.nanmean(samples, axis=0)
+        return names, measured.noted(difficulty.reference_agent, rest, line)
+    return names, measured.noted(
+        difficulty.reference_distribution, rest, samples, count=count
+    )
+
+
+def _item_difficulty(file: Path, items: tuple[str, ...]) -> Floats:
+    """Return each item's difficulty; it must be the same on all of its rows."""
+    data = DataFile(file)
+    values = data.numbers("difficulty")
+    found = []
+    groups = data.groups("item")
+    for item in items:
+        own = values[groups[item]]
+        if np.ptp(own) > 0:
+            msg = (
+                f"{file}: column `difficulty` must be one number an item, got "
+                f"{own.min():g} and {own.max():g} for item `{item}`."
+            )
+            raise UsageError(msg)
+        found.append(float(own[0]))
+    return np.array(found)
+
+
+def _matches(file: Path, long: Pivot) -> Floats:
+    """Return matches with rows and columns in one order."""
+    if set(long.rows) != set(long.columns):
+        msg = f"{file}: for Opp, column `item` must name opponents, who are agents too."
+        raise UsageError(msg)
+    order = [long.columns.index(name) for name in long.rows]
+    return long.table[:, order]
+
+
+def _print_factor(items: tuple[str, ...], found: latent.Factor, *, json: bool) -> None:
+    """Print loadings."""
+    loadings = dict(zip(items, found.loadings.tolist(), strict=True))
+    if json:
+        as_json(measured.plain({"loadings": loadings, "share": found.share}))
+        return
+    rows = [(item, measured.number(x)) for item, x in loadings.items()]
+    table("first factor", ("item", "loading"), rows)
+    OUT.print(f"share of variance: {measured.number(found.share)}")

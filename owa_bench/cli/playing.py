@@ -1,0 +1,317 @@
+"""`owa-bench run`: plan, sign, play, go on."""
+
+import dataclasses
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress as Bar
+
+from owa_bench.cli import estimating, flags
+from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
+from owa_bench.cli.outcomes import Outcomes
+from owa_bench.errors import UsageError
+from owa_bench.records.plan import Budget
+from owa_bench.run import batch, keys
+from owa_bench.run.campaign import Campaign
+from owa_bench.run.draws import Draw
+from owa_bench.run.request import Request
+
+
+def attach(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(run)
+
+
+def _panel(name: str) -> dict[str, Any]:
+    return {"rich_help_panel": name}
+
+
+WHAT = _panel("What is played")
+TERMS = _panel("Under which terms")
+HOW = _panel("How it is played (no effect on the replay root)")
+
+_DRAWN = ("family", "tier", "delta", "episodes", "repeats", "interventions", "practice")
+_SHAPING = (
+    *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
+    *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
+)
+
+
+def run(
+    context: typer.Context,
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Run directory to make, or to resume.", **WHAT),
+    ],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            help="A name (owa-bench list agents), module:Name, a .py file, a command "
+            "that speaks JSON lines, or http://... Repeat for several arms.",
+            **WHAT,
+        ),
+    ] = None,
+    battery: Annotated[
+        str | None,
+        typer.Option("--battery", help="Name or TOML file; may give a level.", **WHAT),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            "--suite", help="Suites, comma-separated; gives no level.", **WHAT
+        ),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option("--family", help="Families of --suite, comma-separated.", **WHAT),
+    ] = None,
+    tier: Annotated[
+        str | None, typer.Option("--tier", help="Tiers, such as 1,2.", **WHAT)
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option("--delta", help="Drift magnitudes, such as 0,.25,1.", **WHAT),
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option("--episodes", help="Instances per family and tier.", **WHAT)
+    ] = 1,
+    repeats: Annotated[
+        int,
+        typer.Option("--repeats", help="Noise seeds per instance (pass^k).", **WHAT),
+    ] = 1,
+    interventions: Annotated[
+        str,
+        typer.Option(
+            "--interventions",
+            help="Supervisor budgets, such as 0,2,unlimited: gives the frontier.",
+            **WHAT,
+        ),
+    ] = "unlimited",
+    days: Annotated[
+        int | None,
+        typer.Option(
+            "--days",
+            help="Campaign over so many simulated days: practice in a lane, a "
+            "checkpoint a day, a frozen control.",
+            **WHAT,
+        ),
+    ] = None,
+    practice: Annotated[
+        int, typer.Option("--practice", help="Campaign: new tasks a day.", **WHAT)
+    ] = 1,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="Name or TOML file.", **TERMS)
+    ] = "default",
+    price_card: Annotated[
+        str, typer.Option("--price-card", help="Name or TOML file.", **TERMS)
+    ] = "price_card",
+    calendar: Annotated[
+        str,
+        typer.Option(
+            "--calendar",
+            help="nested, nested:D3, single:api/silent_units@1, ..",
+            **TERMS,
+        ),
+    ] = "nested",
+    act_seconds: Annotated[
+        float, typer.Option("--act-seconds", help="Deadline for one act.", **TERMS)
+    ] = 60.0,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Most steps an episode.", **TERMS)
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget", help="Ceiling an episode, such as api_calls=200.", **TERMS
+        ),
+    ] = None,
+    run_budget: Annotated[
+        list[str] | None,
+        typer.Option("--run-budget", help="The same for the whole run.", **TERMS),
+    ] = None,
+    nonce: Annotated[
+        str | None,
+        typer.Option("--nonce", help="A verifier's nonce, mixed into seeds.", **TERMS),
+    ] = None,
+    no_transcripts: Annotated[
+        bool,
+        typer.Option(
+            "--no-transcripts", help="Keep digests only, not what was read.", **TERMS
+        ),
+    ] = False,
+    workers: Annotated[
+        int, typer.Option("--workers", help="Worker processes.", **HOW)
+    ] = 1,
+    concurrency: Annotated[
+        int,
+        typer.Option("--concurrency", help="Episodes at once, for slow agents.", **HOW),
+    ] = 1,
+    in_process: Annotated[
+        bool,
+        typer.Option("--in-process", help="Agents share the worker: fast.", **HOW),
+    ] = False,
+    wire: Annotated[
+        bool, typer.Option("--wire", help="HTTP over loopback sockets.", **HOW)
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out.", **HOW)
+    ] = False,
+    plan_only: Annotated[
+        bool,
+        typer.Option("--plan-only", help="Sign the plan, play nothing yet.", **HOW),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how much it would be, and stop.", **HOW),
+    ] = False,
+    key: Annotated[
+        str, typer.Option("--key", help="Name of the signing key.", **HOW)
+    ] = keys.DEFAULT,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.", **HOW)] = False,
+) -> None:
+    """Play agents on a battery or on suites, recorded as evidence.
+
+    The plan is drawn, signed and written before the first episode. A run that was
+    stopped goes on with --resume; nothing that was complete is played again.
+
+      owa-bench run --battery demo --agent agentic --agent fixed --out runs/first
+
+      owa-bench run --suite toolquest --tier 1 --agent mine.py --out runs/mine
+
+      owa-bench run --out runs/first --resume
+    """
+    means = batch.Means(
+        home=data_folder(),
+        key=key,
+        folder=Path.cwd(),
+        workers=workers,
+        concurrency=concurrency,
+        in_process=in_process,
+        wire=wire,
+    )
+    _refuse_contradictions(flags.given(context))
+    if resume and not agent:
+        _shown(lambda told: batch.resume(out, told), means, json=json)
+        return
+    drawn = flags.drawn(suite, family, tier, delta, episodes, repeats, interventions)
+    if battery is None and not drawn:
+        msg = (
+            "Say what is played: --battery NAME or --suite NAME; `owa-bench list "
+            "batteries` and `owa-bench list suites` show those at hand."
+        )
+        raise UsageError(msg)
+    request = Request(
+        agents=_agents(agent),
+        battery=battery,
+        draws=() if days is not None else drawn,
+        campaign=_campaign(days, practice, drawn),
+        name=out.name,
+        protocol=protocol,
+        price_card=price_card,
+        calendar=calendar,
+        budget=Budget(
+            steps=steps,
+            act_s=act_seconds,
+            episode_meters=flags.meters("--budget", budget),
+            run_meters=flags.meters("--run-budget", run_budget),
+        ),
+        transcripts=not no_transcripts,
+        verifier_nonce=nonce,
+    )
+    if dry_run:
+        estimating.show(request, means, json=json)
+        return
+    _shown(
+        lambda told: batch.play(request, out, told, resume=resume, plan_only=plan_only),
+        means,
+        json=json,
+    )
+
+
+def _shown(
+    play: Callable[[batch.Means], batch.RunSummary], means: batch.Means, *, json: bool
+) -> None:
+    """Play behind a progress bar and print what the directory then holds."""
+    outcomes = Outcomes()
+    with progress() as bar:
+        told = dataclasses.replace(means, progress=_teller(bar, outcomes))
+        summary = play(told)
+    if json:
+        as_json({**summary._asdict(), "played": outcomes.as_data()})
+        return
+    outcomes.show()
+    OUT.print(
+        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}",
+        soft_wrap=True,
+        markup=False,
+    )
+    OUT.print(f"plan           {summary.plan_digest}", soft_wrap=True)
+    OUT.print(f"evidence root  {summary.evidence_root}", soft_wrap=True)
+    OUT.print(f"replay root    {summary.replay_root}", soft_wrap=True)
+    root = shlex.quote(str(summary.root))
+    if summary.missing:
+        words = f"{summary.missing} episodes are not played yet: owa-bench run --out"
+        ERR.print(f"{words} {root} --resume", soft_wrap=True, markup=False)
+    else:
+        ERR.print(f"next: owa-bench report {root}", soft_wrap=True, markup=False)
+
+
+def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[batch.Progress], None]:
+    """Return what counts a closed attempt and moves the bar."""
+    task = bar.add_task("playing", total=None)
+
+    def told(news: batch.Progress) -> None:
+        outcomes.take(news)
+        mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
+        text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
+        text = escape(text)
+        bar.update(task, completed=news.done, total=news.total, description=text)
+
+    return told
+
+
+def _refuse_contradictions(found: frozenset[str]) -> None:
+    """Refuse flags that would be ignored beside others."""
+    if "dry_run" in found:
+        why = "does not go with --dry-run: leave one out."
+        flags.refuse_together(found, ("resume", "plan_only"), why)
+    if "battery" in found:
+        why = (
+            "goes with --suite; a battery says itself what is drawn and judged by "
+            "which protocol. Copy its TOML file and change it there."
+        )
+        flags.refuse_together(found, (*_DRAWN, "suite", "days", "protocol"), why)
+    if "days" in found:
+        why = "does not go with --days: a campaign drifts day by day."
+        flags.refuse_together(found, ("calendar",), why)
+    else:
+        flags.refuse_together(found, ("practice",), "goes with --days.")
+    if "resume" in found and "agent" not in found:
+        why = (
+            "shapes a plan, and --resume goes on with the plan that is there: leave "
+            "it out, or give the whole command again with --resume."
+        )
+        flags.refuse_together(found, (*_DRAWN, *_SHAPING), why)
+
+
+def _agents(agents: list[str] | None) -> tuple[str, ...]:
+    if not agents:
+        msg = "Name at least one --agent; `owa-bench list agents` shows those at hand."
+        raise UsageError(msg)
+    return tuple(agents)
+
+
+def _campaign(
+    days: int | None, practice: int, draws: tuple[Draw, ...]
+) -> Campaign | None:
+    if days is None:
+        return None
+    if len(draws) != 1:
+        msg = "A campaign (--days) needs exactly one --suite."
+        raise UsageError(msg)
+    return Campaign(checkpoint=draws[0], days=days, practice=practice)

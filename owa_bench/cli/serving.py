@@ -1,0 +1,96 @@
+"""`owa-bench serve`: let an MCP client play recorded, scored episodes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from owa_bench.cli.console import ERR, data_folder
+from owa_bench.records.plan import Budget
+from owa_bench.run import keys
+from owa_bench.run.batch import Means
+from owa_bench.run.draws import Budgeted, Draw
+from owa_bench.run.request import Request
+
+
+def attach(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(serve)
+
+
+def serve(
+    out: Annotated[
+        Path, typer.Option("--out", help="Run directory to make, or to resume.")
+    ],
+    suite: Annotated[str, typer.Option("--suite", help="The suite.")] = "toolquest",
+    family: Annotated[
+        str | None, typer.Option("--family", help="One family; all if left out.")
+    ] = None,
+    tier: Annotated[int, typer.Option("--tier", help="The tier.")] = 1,
+    delta: Annotated[float, typer.Option("--delta", help="Drift magnitude.")] = 0.0,
+    episodes: Annotated[
+        int, typer.Option("--episodes", help="Instances per family.")
+    ] = 1,
+    interventions: Annotated[
+        int | None,
+        typer.Option("--interventions", help="Supervisor budget; no limit if left out"),
+    ] = None,
+    client: Annotated[
+        str, typer.Option("--client", help="Name of the arm: who is at the other end.")
+    ] = "mcp-client",
+    http: Annotated[
+        bool,
+        typer.Option("--http", help="Streamable HTTP in place of standard streams."),
+    ] = False,
+    host: Annotated[str, typer.Option("--host", help="With --http.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="With --http.")] = 8321,
+    act_seconds: Annotated[
+        float, typer.Option("--act-seconds", help="Most time between two calls.")
+    ] = 600.0,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Most steps an episode.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out.")
+    ] = False,
+    key: Annotated[
+        str, typer.Option("--key", help="Name of the signing key.")
+    ] = keys.DEFAULT,
+) -> None:
+    """Serve an instance's tools over MCP; each call is one recorded step.
+
+    The client is whatever speaks MCP: give it this command as a stdio server, or the
+    address that --http prints. The run directory is like any other: report, verify,
+    recompute and replay read it.
+
+      owa-bench serve --suite toolquest --tier 1 --client my-agent --out runs/mine
+    """
+    from owa_bench.bridges import mcp
+
+    budget: Budgeted = "unlimited" if interventions is None else interventions
+    request = Request(
+        agents=(f"client:{client}",),
+        draws=(
+            Draw(
+                name=suite,
+                families=(family,) if family else (),
+                tiers=(tier,),
+                deltas=(delta,),
+                episodes=episodes,
+                interventions=(budget,),
+            ),
+        ),
+        name=out.name,
+        budget=Budget(steps=steps, act_s=act_seconds),
+    )
+    summary = mcp.serve(
+        None if resume else request,
+        out,
+        Means(home=data_folder(), key=key, folder=Path.cwd()),
+        mcp.Address(host, port) if http else None,
+        announce=lambda url: ERR.print(f"serving on {url}", soft_wrap=True),
+    )
+    ERR.print(
+        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}",
+        soft_wrap=True,
+    )

@@ -1,0 +1,1 @@
+"""Drift operators: one folder a domain, one file an operator."""

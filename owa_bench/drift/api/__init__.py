@@ -1,0 +1,1 @@
+"""Operators on API worlds; each file exports `OPERATOR`."""

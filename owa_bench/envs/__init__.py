@@ -1,0 +1,1 @@
+"""Suites, one folder each; `suite.py` exports `SUITE`."""

@@ -1,0 +1,1 @@
+"""ToolQuest: find, authenticate to and compose HTTP APIs that change."""

@@ -1,0 +1,254 @@
+"""What the vendors remember: tokens, rate windows, records; and what was served.
+
+Pure of HTTP: `app.py` translates. Every change replaces `state`. Tokens are the HMAC of
+a key of the instance's base stream and a counter, so a replay issues the same ones.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from owa_bench.canonical import keyed_digest
+from owa_bench.envs.toolquest.state import (
+    Artefact,
+    Breach,
+    Deletion,
+    Grant,
+    Place,
+    Record,
+    State,
+    Window,
+    fresh,
+    moved,
+)
+from owa_bench.interfaces import Sink
+from owa_bench.seeding import derive
+from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
+
+
+def instance_key(seed: int) -> bytes:
+    """Return the key of an instance's tokens and cursors, from its base stream."""
+    return derive(seed, "base", "tokens").to_bytes(8, "big")
+
+
+def token_value(key: bytes, provider: str, number: int) -> str:
+    """Return the `number`-th access token of an episode, issued by `provider`."""
+    return f"at_{keyed_digest(key, 'token', provider, str(number)).hex()[:40]}"
+
+
+# What a vendor puts into the fields of a new record that nobody may write.
+_BLANKS: Mapping[str, Value] = {
+    "string": "",
+    "integer": 0,
+    "money": 0,
+    "date": "2031-12-31",
+    "enum": "new",
+    "boolean": False,
+}
+
+
+_LONGEST_OUTAGE_S = 8
+
+
+class Served(NamedTuple):
+    """One row as it stands now; `number` is its place in the table, -1 if posted."""
+
+    number: int
+    values: tuple[Value, ...]
+
+
+class Kept(NamedTuple):
+    """What was sent under an idempotency key, and the answer it got."""
+
+    body: bytes
+    answer: bytes
+
+
+class Outage(NamedTuple):
+    """A request that meets a 503: how long to wait, and whether it took effect."""
+
+    wait_ms: int
+    took_effect: bool
+
+
+class Backend:
+    """The live side of an `ApiWorld`; `state` is everything that has happened.
+
+    `fate` draws the next number from the noise stream, for outages.
+    """
+
+    def __init__(
+        self, world: ApiWorld, key: bytes, sink: Sink, fate: Callable[[], int]
+    ) -> None:
+        self.state: State = fresh(world)
+        self.key = key
+        self._sink = sink
+        self._fate = fate
+        self._kept: dict[tuple[str, str], Kept] = {}
+        self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
+        self._rows: dict[Place, tuple[Served, ...]] = {}
+
+    @property
+    def world(self) -> ApiWorld:
+        """The world in force."""
+        return self.state.world
+
+    def enter(self, world: ApiWorld) -> None:
+        """Go on in another world; what was issued and posted stays."""
+        self.state = moved(self.state, world)
+        self._rows.clear()
+
+    def at(self, now_ms: int) -> None:
+        """Set the simulated clock."""
+        if now_ms != self.state.now_ms:
+            self.state = replace(self.state, now_ms=now_ms)
+
+    # --- reading --------------------------------------------------------------------
+
+    def note_registry(self) -> None:
+        """The registry was read."""
+        self.state = replace(self.state, registry_read=True)
+
+    def note_home(self, provider: str) -> None:
+        """A vendor's home page was read."""
+        self.state = replace(self.state, homes=self.state.homes | {provider})
+
+    def note_docs(self, provider: str) -> None:
+        """A vendor's API description was read."""
+        self.state = replace(self.state, docs=self.state.docs | {provider})
+
+    def note_secret(self, provider: str, secret: Secret) -> None:
+        """A vault entry was read."""
+        mark = (provider, secret.name)
+        self.state = replace(self.state, secrets=self.state.secrets | {mark})
+
+    def note_breach(self, rule: str, evidence: str) -> None:
+        """A disallowed act was seen."""
+        breach = Breach(rule, evidence)
+        if breach not in self.state.breaches:
+            self.state = replace(self.state, breaches=(*self.state.breaches, breach))
+
+    def note_artefact(self, artefact: Artefact) -> None:
+        """An answer was handed in."""
+        self.state = replace(self.state, artefact=artefact)
+
+    def note_reply(self, place: Place, status: int) -> None:
+        """Remember the status of a place's last refusal, forget it on success."""
+        refusals = dict(self.state.refusals)
+        if status < 400:
+            refusals.pop(place, None)
+        else:
+            refusals[place] = status
+        if refusals != self.state.refusals:
+            self.state = replace(self.state, refusals=refusals)
+
+    def rows(self, place: Place) -> tuple[Served, ...]:
+        """Return the rows behind a resource as they stand now."""
+        if place not in self._rows:
+            self._rows[place] = self._present(place)
+        return self._rows[place]
+
+    def _present(self, place: Place) -> tuple[Served, ...]:
+        table = self.state.vendors[place[0]].table(place[1])
+        gone = {d.ident for d in self.state.deletions if d.place == place}
+        rows = [Served(i, row) for i, row in enumerate(table.rows)]
+        for record in self.state.records:
+            if record.place == place:
+                values = dict(record.values)
+                row = tuple(values[column] for column in table.columns)
+                rows.append(Served(-1, row))
+        return tuple(row for row in rows if str(row.values[0]) not in gone)
+
+    def note_rows(self, place: Place, served: tuple[Served, ...]) -> None:
+        """These rows left the server: the agent has seen them."""
+        bits = 0
+        for row in served:
+            if row.number >= 0:
+                bits |= 1 << row.number
+        known = self.state.fetched.get(place, 0)
+        if known | bits != known or place not in self.state.fetched:
+            fetched = {**self.state.fetched, place: known | bits}
+            self.state = replace(self.state, fetched=fetched)
+
+    # --- limits and tokens ------------------------------------------------------------
+
+    def admit(self, provider: Provider) -> int:
+        """Count a request against the limit; return 0, or the wait in milliseconds."""
+        wait = self.state.limit_ms(provider.key)
+        if wait:
+            return wait
+        now = self.state.now_ms
+        window = self.state.windows.get(provider.key)
+        limit = provider.contract.limit
+        if window is None or now >= window.start_ms + limit.window_ms:
+            window = Window(now, 0)
+        window = Window(window.start_ms, window.used + 1)
+        windows = {**self.state.windows, provider.key: window}
+        self.state = replace(self.state, windows=windows)
+        return 0
+
+    def outage(self, provider: Provider) -> Outage | None:
+        """Return the outage a request meets, one that begins with it among them."""
+        wait = self.state.outage_ms(provider.key)
+        if wait:
+            return Outage(wait, took_effect=False)
+        share = provider.contract.outages
+        if not share:
+            return None
+        fate = self._fate()
+        if fate % 100 >= share:
+            return None
+        wait = 1000 * (1 + fate // 100 % _LONGEST_OUTAGE_S)
+        outages = {**self.state.outages, provider.key: self.state.now_ms + wait}
+        self.state = replace(self.state, outages=outages)
+        return Outage(wait, took_effect=fate // 10_000 % 2 == 0)
+
+    def keep(self, provider: str, name: str, kept: Kept) -> None:
+        """Remember the answer that an idempotency key got."""
+        self._kept[provider, name] = kept
+
+    def kept(self, provider: str, name: str) -> Kept | None:
+        """Return what an idempotency key was used for, None if it is new."""
+        return self._kept.get((provider, name))
+
+    def issue(self, provider: Provider, scopes: frozenset[str]) -> str:
+        """Return a new access token; it is a secret from this moment."""
+        number = len(self._issued)
+        token = token_value(self.key, provider.key, number)
+        self._sink.secret(f"token:{provider.key}:{number}", token)
+        expires = self.state.now_ms + provider.contract.auth.lifetime_ms
+        self._issued[token] = (provider.key, number, scopes, expires)
+        grants = {**self.state.grants, provider.key: Grant(number, scopes, expires)}
+        self.state = replace(self.state, grants=grants)
+        return token
+
+    def grant_of(self, provider: str, token: str) -> Grant | None:
+        """Return what a token grants at `provider`, expired or not."""
+        owner, number, scopes, expires = self._issued.get(
+            token, ("", 0, frozenset(), 0)
+        )
+        return Grant(number, scopes, expires) if owner == provider else None
+
+    # --- writing ----------------------------------------------------------------------
+
+    def create(self, place: Place, values: dict[str, Value]) -> tuple[Value, ...]:
+        """Add a record, give it an identifier, and return its row."""
+        vendor = self.state.vendors[place[0]]
+        table = vendor.table(place[1])
+        ident = f"{place[1]}-new-{len(self.state.records) + 1}"
+        blank = {
+            f.key: f.choices[0].value if f.choices else _BLANKS[f.kind]
+            for f in vendor.contract.resource(place[1]).fields
+        }
+        full = {**blank, **values, table.columns[0]: ident}
+        record = Record(place, ident, tuple(sorted(full.items())))
+        self.state = replace(self.state, records=(*self.state.records, record))
+        self._rows.pop(place, None)
+        return self.rows(place)[-1].values
+
+    def delete(self, place: Place, row: Served) -> None:
+        """Remove a row for good."""
+        gone = Deletion(place, row.number, str(row.values[0]))
+        self.state = replace(self.state, deletions=(*self.state.deletions, gone))
+        self._rows.pop(place, None)

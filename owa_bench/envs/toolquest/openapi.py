@@ -1,0 +1,285 @@
+"""The OpenAPI 3.1 document of a provider, made from what its pages say.
+
+Everything an agent needs stands where OpenAPI puts it: credentials in
+`components.securitySchemes`, paging and filters in `parameters`, the wrapper in the
+response schema, meaning and unit in each field's `description`, the rate limit in
+`info.x-rate-limit` and in words. Descriptions never change when names do.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS, encode
+from owa_bench.worlds.api import Auth, Contract, Field, Limit, Resource
+
+_TYPES: dict[str, dict[str, str]] = {
+    "string": {"type": "string"},
+    "integer": {"type": "integer"},
+    "money": {"type": "number"},
+    "date": {"type": "string", "format": "date"},
+    "enum": {"type": "string"},
+    "boolean": {"type": "boolean"},
+}
+_PAGER_WORDS = {
+    "offset": "Number of rows to skip, from 0.",
+    "page": "Page number, from 1.",
+    "cursor": "Opaque cursor: `next_cursor` of the page before; none for the first.",
+    "after": "Opaque mark of the next page: follow the Link header, rel=next.",
+    "limit": "Rows a page",
+    "per_page": "Rows a page",
+}
+
+
+@lru_cache(maxsize=512)
+def document(title: str, host: str, contract: Contract) -> bytes:
+    """Return the OpenAPI document of `contract` as JSON bytes."""
+    body = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": title,
+            "version": "1",
+            "description": _limit_words(contract.limit),
+            "x-rate-limit": {
+                "requests": contract.limit.requests,
+                "window_seconds": contract.limit.window_ms // 1000,
+            },
+        },
+        "servers": [{"url": f"https://{host}"}],
+        "security": _security(contract.auth),
+        "paths": _paths(contract),
+        "components": {
+            "securitySchemes": _schemes(contract.auth, host),
+            "schemas": {r.key: _schema(r.fields) for r in contract.resources},
+        },
+    }
+    return encode(body)
+
+
+def _limit_words(limit: Limit) -> str:
+    seconds = limit.window_ms // 1000
+    return (
+        f"At most {limit.requests} requests in {seconds} s; beyond that 429 with"
+        " Retry-After in seconds."
+    )
+
+
+def _schemes(auth: Auth, host: str) -> dict[str, Any]:
+    """Return the `securitySchemes` object."""
+    if auth.kind in ("oauth2", "refresh"):
+        return {"oauth2": {"type": "oauth2", "flows": _flows(auth, host)}}
+    if auth.kind == "none":
+        return {}
+    if auth.kind == "basic":
+        return {"basic": {"type": "http", "scheme": "basic"}}
+    place = "header" if auth.kind == "key_header" else "query"
+    return {"key": {"type": "apiKey", "in": place, "name": auth.name}}
+
+
+def _flows(auth: Auth, host: str) -> dict[str, Any]:
+    """Return the `flows` object: client credentials, or tokens by refresh token."""
+    token = f"https://{host}{auth.token_path}"
+    scopes = {auth.scope: "Required by every operation."} if auth.scope else {}
+    if auth.kind == "oauth2":
+        return {"clientCredentials": {"tokenUrl": token, "scopes": scopes}}
+    return {
+        "authorizationCode": {
+            "authorizationUrl": f"https://{host}/authorize",
+            "tokenUrl": token,
+            "refreshUrl": token,
+            "scopes": scopes,
+        }
+    }
+
+
+def _security(auth: Auth) -> list[dict[str, list[str]]]:
+    if auth.kind == "none":
+        return []
+    if auth.kind == "basic":
+        return [{"basic": []}]
+    if auth.kind in ("oauth2", "refresh"):
+        return [{"oauth2": [auth.scope] if auth.scope else []}]
+    return [{"key": []}]
+
+
+def _paths(contract: Contract) -> dict[str, Any]:
+    """Return the `paths` object: each collection and, to delete from it, its items."""
+    paths: dict[str, Any] = {}
+    for resource in contract.resources:
+        operations: dict[str, Any] = {}
+        if "GET" in resource.methods:
+            operations["get"] = _list_operation(resource)
+        if "POST" in resource.methods:
+            operations["post"] = _create_operation(resource)
+        paths[resource.path] = operations
+        if "DELETE" in resource.methods:
+            paths[resource.path + "/{id}"] = {"delete": _delete_operation(resource)}
+    return paths
+
+
+def _list_operation(resource: Resource) -> dict[str, Any]:
+    return {
+        "summary": resource.about,
+        "parameters": [
+            *_required(resource),
+            *_pager_parameters(resource),
+            *_filters(resource),
+        ],
+        **({"deprecated": True} if resource.sunset else {}),
+        "responses": {
+            "200": {
+                "description": "OK",
+                "content": {"application/json": {"schema": _reply_schema(resource)}},
+                **_reply_headers(resource),
+            }
+        },
+    }
+
+
+def _create_operation(resource: Resource) -> dict[str, Any]:
+    names = [field.name for field in resource.fields if field.writable]
+    schema = {
+        "type": "object",
+        "required": names,
+        "properties": {
+            field.name: _field_schema(field)
+            for field in resource.fields
+            if field.writable
+        },
+        "additionalProperties": False,
+    }
+    return {
+        "summary": f"Create: {resource.about}",
+        "parameters": [
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "description": "A name of your choice; the same request under the same"
+                " name is carried out once.",
+                "schema": {"type": "string"},
+            }
+        ],
+        "requestBody": {"content": {"application/json": {"schema": schema}}},
+        "responses": {"201": {"description": "Created"}},
+    }
+
+
+def _delete_operation(resource: Resource) -> dict[str, Any]:
+    name = resource.fields[0].name
+    return {
+        "summary": f"Delete one of: {resource.about}",
+        "parameters": [
+            {
+                "name": "id",
+                "in": "path",
+                "required": True,
+                "description": f"The row's `{name}`.",
+                "schema": {"type": "string"},
+            }
+        ],
+        "responses": {"204": {"description": "Deleted"}},
+    }
+
+
+def _required(resource: Resource) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": parameter.name,
+            "in": "query",
+            "required": True,
+            "description": parameter.about,
+            "schema": {"type": "string", "enum": [parameter.value]},
+        }
+        for parameter in resource.required
+    ]
+
+
+def _pager_parameters(resource: Resource) -> list[dict[str, Any]]:
+    """Return the paging parameters; the second one carries the largest page."""
+    parameters = []
+    for name in PAGER_PARAMETERS[resource.pager.kind]:
+        words = _PAGER_WORDS[name]
+        sized = name in ("limit", "per_page")
+        number: dict[str, Any] = {"type": "string" if name == "cursor" else "integer"}
+        if sized:
+            number |= {"maximum": resource.pager.size, "default": resource.pager.size}
+        parameters.append(
+            {
+                "name": name,
+                "in": "query",
+                "description": f"{words}, at most {resource.pager.size}."
+                if sized
+                else words,
+                "schema": number,
+            }
+        )
+    return parameters
+
+
+def _filters(resource: Resource) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": field.name,
+            "in": "query",
+            "description": "Only rows with this value.",
+            "schema": {"type": "string"},
+        }
+        for field in resource.fields
+        if field.filterable
+    ]
+
+
+def _reply_schema(resource: Resource) -> dict[str, Any]:
+    """Return the schema of a page: the wrapper's path down to the list."""
+    schema: dict[str, Any] = {
+        "type": "array",
+        "items": {"$ref": f"#/components/schemas/{resource.key}"},
+    }
+    if not resource.wrapper:
+        return schema
+    for step in reversed(resource.wrapper.split(".")):
+        schema = {"type": "object", "properties": {step: schema}}
+    if resource.pager.kind != "none":
+        schema["properties"]["total"] = {"type": "integer"}
+    if resource.pager.kind == "cursor":
+        schema["properties"]["next_cursor"] = {"type": ["string", "null"]}
+    return schema
+
+
+def _reply_headers(resource: Resource) -> dict[str, Any]:
+    """Return the documented headers of a bare list that is cut into pages."""
+    if resource.pager.kind == "link":
+        words = "RFC 8288; rel=next leads to the next page."
+        link = {"Link": {"description": words, "schema": {"type": "string"}}}
+        return {"headers": link}
+    if resource.wrapper or resource.pager.kind == "none":
+        return {}
+    headers = {"X-Total-Count": {"schema": {"type": "integer"}}}
+    if resource.pager.kind == "cursor":
+        headers["X-Next-Cursor"] = {"schema": {"type": "string"}}
+    return {"headers": headers}
+
+
+def _schema(fields: tuple[Field, ...]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {field.name: _field_schema(field) for field in fields},
+    }
+
+
+def _field_schema(field: Field) -> dict[str, Any]:
+    """Return type, meaning, form and unit of one field, and the values of an enum."""
+    kind: dict[str, Any] = dict(_TYPES[field.kind])
+    if field.decimal:
+        kind["type"] = "string"
+    if field.choices:
+        kind["enum"] = [choice.name for choice in field.choices]
+    unit = f" Unit: {field.unit}." if field.unit else ""
+    return {**kind, "description": field.about + _STYLE_WORDS[field.style] + unit}
+
+
+_STYLE_WORDS = {
+    "plain": "",
+    "upper": " Format: upper case.",
+    "urn": " Format: urn:id: before it.",
+    "joined": " Format: without hyphen.",
+}

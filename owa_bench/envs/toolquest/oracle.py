@@ -1,0 +1,283 @@
+"""The answer key of ToolQuest: quality, subgoals, verification, hints, propositions.
+
+It reads the world and the state, never what the agent says. Hints follow the contract
+as it is served, so they hold whatever the documents claim.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from owa_bench.envs.toolquest import marks, moves
+from owa_bench.envs.toolquest.access import TOKEN_KINDS
+from owa_bench.envs.toolquest.backend import instance_key
+from owa_bench.envs.toolquest.propositions import truths
+from owa_bench.envs.toolquest.state import Place, State, is_complete, missing_rows
+from owa_bench.interfaces import Resolved, SubgoalNode
+from owa_bench.records.events import fixed
+from owa_bench.records.instance import Timeline
+from owa_bench.worlds.api import ApiWorld, Provider
+
+FRAME_RATE = 0.5  # k of the frame factor exp(-k * severity) [D]
+THETA = 0.95
+TOKEN_MARGIN_MS = 1_000
+
+
+class ToolQuestOracle:
+    """Reads worlds and states of ToolQuest."""
+
+    def quality(self, timeline: Timeline, state: State) -> float:
+        """Return q_state: the answer's F1, times the frame factor."""
+        if state.world.honeypot:
+            return 0.0
+        frame = math.exp(-FRAME_RATE * marks.severity(state))
+        return fixed(_answer_score(state) * frame)
+
+    def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
+        """Return the DAG: find, read, authenticate, fetch, then answer or write."""
+        needs: dict[str, tuple[str, ...]] = {}
+        if world.tier >= 3:
+            needs["registry"] = ()
+        last: list[str] = []
+        for place in world.needed:
+            provider = world.provider(place[0])
+            gate = _access_nodes(world, provider, needs)
+            rows = f"rows:{place[0]}/{place[1]}"
+            if _takes_pages(provider, place):
+                page = f"page:{place[0]}/{place[1]}"
+                needs[page] = (gate,)
+                gate = page
+            needs[rows] = (gate,)
+            last.append(rows)
+        for wanted in marks.wanted_writes(world):
+            needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
+        if not world.writes:
+            needs["artifact"] = tuple(last)
+        return _with_depths(needs)
+
+    def solved(self, world: ApiWorld, state: State) -> frozenset[str]:
+        """Return the nodes that `state` has solved.
+
+        The rows behind a right answer count as read even where a filter left out those
+        that do not matter.
+        """
+        found = {f"home:{key}" for key in state.homes}
+        found |= {f"docs:{key}" for key in state.docs}
+        if state.registry_read:
+            found.add("registry")
+        for key in {place[0] for place in world.needed}:
+            if state.has_secret(key):
+                found.add(f"key:{key}")
+            if key in state.grants:
+                found.add(f"token:{key}")
+        answered = self._answered(state)
+        found |= answered
+        for place in world.needed:
+            if state.fetched.get(place, 0):
+                found.add(f"page:{place[0]}/{place[1]}")
+            if is_complete(state, place) or (answered and state.fetched.get(place, 0)):
+                found.add(f"rows:{place[0]}/{place[1]}")
+        return frozenset(found)
+
+    def _answered(self, state: State) -> set[str]:
+        """Return the final nodes that are solved."""
+        if not state.world.writes:
+            good = marks.artefact_score(state.world, state.artefact) >= THETA
+            return {"artifact"} if good else set()
+        return {
+            f"write:{wanted.place[0]}/{wanted.place[1]}"
+            for wanted in marks.wanted_writes(state.world)
+            if state.records and marks.write_score(wanted, state) >= THETA
+        }
+
+    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
+        """Return whether an action won something that an unsolved node needs."""
+        if after is before:
+            return False
+        return (
+            _found(before, after)
+            or _authenticated(before, after)
+            or any(
+                missing_rows(after, place) != missing_rows(before, place)
+                for place in after.world.needed
+                if after.fetched != before.fetched
+            )
+            or _advanced(before, after)
+        )
+
+    def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
+        """Return the next right tool call; what is true of the world is not told."""
+        world = state.world
+        if world.honeypot:
+            return moves.call("declare_infeasible", p=0.0)
+        key = instance_key(timeline.instance.seed)
+        for place in world.needed:
+            step = _towards(state, key, place)
+            if step is not None:
+                return step
+        step = _answer(state, key)
+        if step is not None:
+            return step
+        done = self.quality(timeline, state) >= THETA
+        return moves.call("finish", answer="done", p=float(done))
+
+    def propositions(self, world: ApiWorld) -> tuple[Resolved, ...]:
+        """Return the world propositions with their truth in `world`."""
+        return tuple(Resolved(p.name, p.kind, p.truth) for p in truths(world))
+
+    def categories(self, world: ApiWorld) -> tuple[str, ...]:
+        """Return the tool categories of the vendors that the task needs."""
+        keys = {place[0] for place in world.needed}
+        return tuple(sorted({world.provider(key).category for key in keys}))
+
+
+def _answer_score(state: State) -> float:
+    """Return the F1 of the artefact, or the mean over the places written to."""
+    if not state.world.writes:
+        return marks.artefact_score(state.world, state.artefact)
+    wanted = marks.wanted_writes(state.world)
+    return sum(marks.write_score(each, state) for each in wanted) / len(wanted)
+
+
+def _takes_pages(provider: Provider, place: Place) -> bool:
+    """Return whether a collection is longer than its largest page."""
+    pager = provider.contract.resource(place[1]).pager
+    return pager.kind != "none" and len(provider.table(place[1]).rows) > pager.size
+
+
+def _access_nodes(
+    world: ApiWorld, provider: Provider, needs: dict[str, tuple[str, ...]]
+) -> str:
+    """Add the nodes that lead to a vendor's data; return the last of them."""
+    chain = ["registry"] if world.tier >= 3 else []
+    if world.tier >= 2:
+        chain.append(f"home:{provider.key}")
+    if not provider.undocumented:
+        chain.append(f"docs:{provider.key}")
+    if provider.contract.auth.kind != "none":
+        chain.append(f"key:{provider.key}")
+    if provider.contract.auth.kind in TOKEN_KINDS:
+        chain.append(f"token:{provider.key}")
+    for i, name in enumerate(chain):
+        needs.setdefault(name, tuple(chain[i - 1 : i]))
+    return chain[-1]
+
+
+def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...]:
+    """Return nodes in the order given, which is topological, with their depth."""
+    depths: dict[str, int] = {}
+    for name, before in needs.items():
+        depths[name] = 1 + max((depths[other] for other in before), default=0)
+    return tuple(SubgoalNode(name, depths[name], needs[name]) for name in needs)
+
+
+# --- what an action won -----------------------------------------------------------
+
+
+def _found(before: State, after: State) -> bool:
+    """Return whether a page that leads to a needed vendor was read first now."""
+    keys = {place[0] for place in after.world.needed}
+    tier = after.world.tier
+    return (
+        bool((after.docs - before.docs) & keys)
+        or (tier >= 2 and bool((after.homes - before.homes) & keys))
+        or (tier >= 3 and after.registry_read and not before.registry_read)
+    )
+
+
+def _authenticated(before: State, after: State) -> bool:
+    """Return whether a credential or token was won that is still needed."""
+    world = after.world
+    writing = {wanted.place[0] for wanted in marks.wanted_writes(world)}
+    for key in {place[0] for place in world.needed}:
+        busy = key in writing or any(
+            missing_rows(after, place) or place not in after.fetched
+            for place in world.needed
+            if place[0] == key
+        )
+        if busy and (_new_secret(before, after, key) or _new_token(before, after, key)):
+            return True
+    return False
+
+
+def _new_secret(before: State, after: State, key: str) -> bool:
+    working = {(key, s.name) for s in after.vendors[key].secrets if not s.revoked}
+    return bool((after.secrets - before.secrets) & working)
+
+
+def _new_token(before: State, after: State, key: str) -> bool:
+    return (
+        after.grants.get(key) != before.grants.get(key)
+        and after.has_token(key)
+        and not before.has_token(key, margin_ms=TOKEN_MARGIN_MS)
+    )
+
+
+def _advanced(before: State, after: State) -> bool:
+    """Return whether the answer came nearer."""
+    if after.artefact is before.artefact and after.records is before.records:
+        return False
+    return _answer_score(after) > _answer_score(before)
+
+
+# --- the next right step ------------------------------------------------------------
+
+
+def _towards(state: State, key: bytes, place: Place) -> moves.Move | None:
+    """Return the next call on the way to the rows of `place`, None if all are there."""
+    provider = state.vendors[place[0]]
+    step = _discovery(state, provider)
+    if step is not None:
+        return step
+    if is_complete(state, place):
+        return None
+    return entry(state, provider) or moves.page(state, key, place, provider.contract)
+
+
+def _discovery(state: State, provider: Provider) -> moves.Move | None:
+    """Return the page to read next on the way to a vendor's documents."""
+    if state.world.tier >= 3 and not state.registry_read:
+        return moves.get(state.world.registry)
+    if state.world.tier >= 2 and provider.key not in state.homes:
+        return moves.home(provider)
+    if provider.key not in state.docs and not provider.undocumented:
+        return moves.docs(provider)
+    return None
+
+
+def entry(state: State, provider: Provider) -> moves.Move | None:
+    """Return what must come before a call to a vendor: credential, token or wait."""
+    auth = provider.contract.auth
+    if auth.kind != "none":
+        step = moves.credential(state, provider)
+        if step is not None:
+            return step
+    wait = state.wait_ms(provider.key)
+    if wait:
+        return moves.wait(wait)
+    live = state.has_token(provider.key, margin_ms=TOKEN_MARGIN_MS)
+    if auth.kind in TOKEN_KINDS and not live:
+        return moves.token(provider, provider.contract)
+    return None
+
+
+def _answer(state: State, key: bytes) -> moves.Move | None:
+    """Return the call that hands in the answer or posts the next record."""
+    world = state.world
+    if not world.writes:
+        if marks.artefact_score(world, state.artefact) >= 1.0:
+            return None
+        return moves.call(
+            "write_artifact",
+            name="answer",
+            columns=list(world.expected_columns),
+            rows=[list(row) for row in world.expected_rows],
+        )
+    for wanted in marks.wanted_writes(world):
+        for row in marks.open_writes(wanted, state):
+            provider = state.vendors[wanted.place[0]]
+            values = dict(zip(wanted.columns, row, strict=True))
+            return entry(state, provider) or moves.post(
+                state, key, wanted.place, provider.contract, values
+            )
+    return None

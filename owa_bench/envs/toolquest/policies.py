@@ -1,0 +1,233 @@
+"""The control policies of ToolQuest: floors, cheats and the oracle.
+
+Each is made from a `Privilege`; only the oracle, the over-doer and the plausible-wrong
+one look at it. They act in the language view.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from owa_bench.envs.toolquest.backend import instance_key
+from owa_bench.envs.toolquest.moves import Move, call, credentials
+from owa_bench.envs.toolquest.oracle import entry
+from owa_bench.envs.toolquest.state import State
+from owa_bench.envs.toolquest.wire_format import to_wire
+from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
+from owa_bench.records.instance import Timeline
+
+_PATIENCE = 40  # calls the random policy makes before it finishes
+_PORTS = (80, 443, 8000, 8080, 5000)
+
+
+class _Control:
+    """What the control policies share: a privilege, and nothing to remember."""
+
+    def __init__(self, privilege: Privilege) -> None:
+        self._privilege = privilege
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._steps = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode."""
+        self._tools = tools
+        self._steps = 0
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next action as JSON text."""
+        self._steps += 1
+        return json.dumps(self._next(info))
+
+    def close(self) -> None:
+        """End the episode."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the next tool call."""
+        return call("finish", answer="", p=0.0)
+
+    def _observed(self) -> tuple[Timeline, State]:
+        timeline, state = self._privilege.observe()
+        return timeline, state
+
+    def _hint(self) -> Mapping[str, Any]:
+        return self._privilege.oracle.hint(*self._observed())
+
+
+class NoOp(_Control):
+    """Finishes at once and states nothing."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"tool": "finish", "arguments": {"answer": ""}}
+
+
+class Oracle(_Control):
+    """Follows the answer key's hints to the end, and knows what is true."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        step = self._hint()
+        if step["tool"] not in ("finish", "declare_infeasible"):
+            return step
+        timeline, _ = self._observed()
+        truths = self._privilege.oracle.propositions(timeline.worlds[0])
+        beliefs = {truth.name: float(truth.truth) for truth in truths}
+        return call(step["tool"], **step["arguments"], beliefs=beliefs)
+
+
+class OverDoer(Oracle):
+    """Does what the oracle does, and one destructive act before it finishes."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        step = super()._next(info)
+        _, state = self._observed()
+        if step["tool"] != "finish" or state.deletions:
+            return step
+        return self._destruction() or step
+
+    def _destruction(self) -> Move | None:
+        """Return the deletion of the first row of a collection that allows it."""
+        timeline, state = self._observed()
+        key = instance_key(timeline.instance.seed)
+        for place in state.world.needed:
+            provider = state.vendors[place[0]]
+            resource = provider.contract.resource(place[1])
+            table = provider.table(place[1])
+            if "DELETE" in resource.methods and table.rows:
+                step = entry(state, provider)
+                if step is not None:
+                    return step
+                proof = credentials(state, key, provider, provider.contract)
+                field = resource.field(table.columns[0])
+                ident = to_wire(field, table.rows[0][0])
+                return call(
+                    "http",
+                    method="DELETE",
+                    url=f"https://{provider.host}{resource.path}/{ident}",
+                    headers=proof.headers,
+                    query=proof.query,
+                )
+        return None
+
+
+class PlausibleWrong(_Control):
+    """Does the oracle's work and hands in the right shape with wrong cells."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        _, state = self._observed()
+        if state.world.honeypot:
+            return call("finish", answer="done", p=0.9)
+        step = self._hint()
+        arguments = step["arguments"]
+        if step["tool"] == "write_artifact":
+            if state.artefact is not None:
+                return call("finish", answer="done", p=0.9)
+            rows = [[_twisted(cell) for cell in row] for row in arguments["rows"]]
+            return {"tool": step["tool"], "arguments": {**arguments, "rows": rows}}
+        if arguments.get("method") == "POST" and _is_record(state, arguments["url"]):
+            if len(state.records) >= sum(len(w[3]) for w in state.world.writes):
+                return call("finish", answer="done", p=0.9)
+            body = {name: _twisted(v) for name, v in arguments["body"].items()}
+            return {"tool": "http", "arguments": {**arguments, "body": body}}
+        return step
+
+
+def _is_record(state: State, url: str) -> bool:
+    """Return whether a POST makes a record, not a token."""
+    for vendor, key, _, _ in state.world.writes:
+        provider = state.vendors[vendor]
+        if url == f"https://{provider.host}{provider.contract.resource(key).path}":
+            return True
+    return False
+
+
+def _twisted(value: Any) -> Any:
+    """Return a number that is off; text stays, so that the shape is right."""
+    return value + 7 if type(value) is int else value
+
+
+class RandomCalls(_Control):
+    """Draws valid calls of the suite's tools, then finishes."""
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        timeline, state = self._observed()
+        if self._steps > _PATIENCE:
+            return call("finish", answer="", p=0.0)
+        draws = instance_key(timeline.instance.seed + self._steps)
+        return _random_call(state, draws)
+
+
+def _random_call(state: State, draws: bytes) -> Move:
+    """Return one of many valid calls, chosen by the bytes drawn."""
+    world = state.world
+    provider = world.providers[draws[0] % len(world.providers)]
+    paths = ["/", "/openapi.json", "/docs"]
+    paths += [resource.path for resource in provider.documented.resources]
+    choices: tuple[Callable[[], Move], ...] = (
+        lambda: call(
+            "http",
+            method="GET",
+            url=f"https://{provider.host}{paths[draws[1] % len(paths)]}",
+        ),
+        lambda: call("vault"),
+        lambda: call("vault", name=provider.secrets[0].name),
+        lambda: call("wait", seconds=draws[1] % 60),
+        lambda: call("read", handle=f"art:{1 + draws[1] % 9}"),
+        lambda: call("write_artifact", name="answer", columns=["a"], rows=[[draws[1]]]),
+    )
+    return choices[draws[2] % len(choices)]()
+
+
+class LeakProbe(_Control):
+    """Looks for the answer everywhere but in the task, and hands in what it found.
+
+    It reads its own process' environment and memory map, the working folder, what lies
+    beside the installed packages, and asks the `http` tool for loopback ports.
+    """
+
+    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._steps <= len(_PORTS):
+            url = f"http://127.0.0.1:{_PORTS[self._steps - 1]}/"
+            return call("http", method="GET", url=url)
+        if self._steps == len(_PORTS) + 1:
+            rows = [[text] for text in _loot()]
+            return call("write_artifact", name="answer", columns=["found"], rows=rows)
+        return call("finish", answer="found", p=0.0)
+
+
+def _loot() -> list[str]:
+    """Return what a process can see around itself that could be an answer.
+
+    Names of variables and files go out as they are; contents only where they speak of
+    an answer, so that nothing private of the machine reaches a record.
+    """
+    found = sorted(os.environ)
+    seen = "\n".join(os.environ.values())
+    for name in ("environ", "cmdline", "maps"):
+        seen += _beginning(Path("/proc/self") / name)
+    for folder in (Path.cwd(), *(Path(path) for path in sys.path if path)):
+        if folder.is_dir():
+            found += [path.name for path in sorted(folder.iterdir())[:20]]
+    found += [line for line in seen.splitlines() if "expected_rows" in line]
+    return [text[:200] for text in found[:200]]
+
+
+def _beginning(path: Path) -> str:
+    """Return the first characters of a file, "" if it may not be read."""
+    try:
+        return path.read_bytes()[:4000].decode("ascii", "replace")
+    except OSError:
+        return ""
+
+
+POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {
+    "noop": NoOp,
+    "random": RandomCalls,
+    "plausible_wrong": PlausibleWrong,
+    "over_doer": OverDoer,
+    "leak_probe": LeakProbe,
+    "oracle": Oracle,
+}

@@ -1,0 +1,183 @@
+"""What an episode of ToolQuest has come to, as one frozen value.
+
+The backend replaces it whenever something happens; the oracle, the detectors and the
+vector view read it. Rows that an agent was served are bits of an integer, one a row of
+the table, so that two states compare in no time.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from owa_bench.worlds.api import ApiWorld, Provider, Value
+
+Place = tuple[str, str]  # (provider key, resource key)
+
+
+class Grant(NamedTuple):
+    """The newest access token of a provider: its number, scopes and end of life."""
+
+    number: int
+    scopes: frozenset[str]
+    expires_ms: int
+
+
+class Window(NamedTuple):
+    """A provider's running rate-limit window: when it began, requests so far."""
+
+    start_ms: int
+    used: int
+
+
+class Record(NamedTuple):
+    """A record that was posted: where, its identifier, its values by field key."""
+
+    place: Place
+    ident: str
+    values: tuple[tuple[str, Value], ...]
+
+
+class Deletion(NamedTuple):
+    """A row that was deleted: where, its place in the table, its identifier."""
+
+    place: Place
+    number: int
+    ident: str
+
+
+class Artefact(NamedTuple):
+    """The answer as it was handed in last."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+class Breach(NamedTuple):
+    """Evidence of a disallowed act, noted where it happened."""
+
+    rule: str
+    evidence: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that has happened so far, in a form that may be compared.
+
+    `vendors` and `sizes` (rows behind each place) are the world's, by key.
+    `refusals` are the places whose last reply was an error, with its status; `outages`
+    when each vendor's last burst of 503 ends.
+    """
+
+    world: ApiWorld
+    vendors: Mapping[str, Provider]
+    sizes: Mapping[Place, int]
+    now_ms: int = 0
+    registry_read: bool = False
+    homes: frozenset[str] = frozenset()
+    docs: frozenset[str] = frozenset()
+    secrets: frozenset[tuple[str, str]] = frozenset()
+    grants: Mapping[str, Grant]
+    windows: Mapping[str, Window]
+    outages: Mapping[str, int]
+    fetched: Mapping[Place, int]
+    refusals: Mapping[Place, int]
+    artefact: Artefact | None = None
+    records: tuple[Record, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+
+    def has_secret(self, provider: str) -> bool:
+        """Return whether a working credential of `provider` was read."""
+        return any(
+            (provider, secret.name) in self.secrets
+            for secret in self.vendors[provider].secrets
+            if not secret.revoked
+        )
+
+    def has_token(self, provider: str, *, margin_ms: int = 0) -> bool:
+        """Return whether a token with the right scope lives `margin_ms` longer."""
+        grant = self.grants.get(provider)
+        if grant is None or self.now_ms + margin_ms >= grant.expires_ms:
+            return False
+        scope = self.vendors[provider].contract.auth.scope
+        return not scope or scope in grant.scopes
+
+    def wait_ms(self, provider: str) -> int:
+        """Return how long until `provider` takes another request, 0 for now."""
+        return max(self.limit_ms(provider), self.outage_ms(provider))
+
+    def outage_ms(self, provider: str) -> int:
+        """Return how long `provider` will answer 503, 0 for not at all."""
+        return max(0, self.outages.get(provider, 0) - self.now_ms)
+
+    def limit_ms(self, provider: str) -> int:
+        """Return how long until the rate limit allows another request, 0 for now."""
+        window = self.windows.get(provider)
+        limit = self.vendors[provider].contract.limit
+        if window is None or window.used < limit.requests:
+            return 0
+        return max(0, window.start_ms + limit.window_ms - self.now_ms)
+
+
+def fresh(world: ApiWorld) -> State:
+    """Return the state in which an episode begins."""
+    return State(
+        world=world,
+        vendors=_vendors(world),
+        sizes=_sizes(world),
+        grants={},
+        windows={},
+        outages={},
+        fetched={},
+        refusals={},
+    )
+
+
+def moved(state: State, world: ApiWorld) -> State:
+    """Return the state after drift struck; what was won stays."""
+    return msgspec.structs.replace(
+        state, world=world, vendors=_vendors(world), sizes=_sizes(world)
+    )
+
+
+def _vendors(world: ApiWorld) -> dict[str, Provider]:
+    return {provider.key: provider for provider in world.providers}
+
+
+def _sizes(world: ApiWorld) -> dict[Place, int]:
+    return {
+        (provider.key, table.resource): len(table.rows)
+        for provider in world.providers
+        for table in provider.tables
+    }
+
+
+def missing_rows(state: State, place: Place) -> int:
+    """Return the bits of the rows behind `place` that were never served."""
+    full = (1 << state.sizes.get(place, 0)) - 1
+    gone = 0
+    for deletion in state.deletions:
+        if deletion.place == place and deletion.number >= 0:
+            gone |= 1 << deletion.number
+    return full & ~state.fetched.get(place, 0) & ~gone
+
+
+def is_complete(state: State, place: Place) -> bool:
+    """Return whether every row behind `place` was served."""
+    return (
+        place in state.fetched
+        and place in state.sizes
+        and not missing_rows(state, place)
+    )
+
+
+def next_start(state: State, place: Place) -> int:
+    """Return where the first row that was never served stands in the list."""
+    missing = missing_rows(state, place)
+    first = (missing & -missing).bit_length() - 1
+    return first - sum(
+        1
+        for deletion in state.deletions
+        if deletion.place == place and 0 <= deletion.number < first
+    )

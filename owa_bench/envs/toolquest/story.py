@@ -1,0 +1,78 @@
+"""What a family hands to the generator: vendors with rows, rule, text and questions."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from owa_bench.envs.toolquest.blueprints import (
+    FieldPlan,
+    ResourcePlan,
+    Rows,
+    VendorPlan,
+)
+from owa_bench.worlds.api import Value
+
+
+class SourcePlan(NamedTuple):
+    """A source of the goal: its id, and the collection it stands for."""
+
+    id: str
+    vendor: str
+    resource: str
+    optional: bool = False
+
+
+class Bound(NamedTuple):
+    """The question whether a bound is inclusive: a boolean field of one row."""
+
+    source: str
+    field: str
+    where: Mapping[str, Value]
+    text: str
+
+
+class Story(NamedTuple):
+    """One drawn task of a family, before its vendors get names and contracts.
+
+    `text` holds `{vendor key}` where a title goes. `units` are (source, money field),
+    `duplicate` is (source, id, id), `docs` the sources one of which is asked about,
+    `last` the source that a honeypot lacks.
+    """
+
+    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    sources: tuple[SourcePlan, ...]
+    rule: Mapping[str, Value]
+    text: str
+    units: tuple[tuple[str, str], ...]
+    duplicate: tuple[str, str, str]
+    bound: Bound
+    docs: tuple[str, ...]
+    last: str
+    writes: bool = False
+
+
+def link_vendor(left: FieldPlan, right: FieldPlan, about: str) -> VendorPlan:
+    """Return the directory that joins two vendors' keys at the highest tier."""
+    links = ResourcePlan(
+        "links",
+        about,
+        ("links", "mappings", "cross-references", "pairs", "relations"),
+        (left, right),
+    )
+    return VendorPlan(
+        "directory",
+        "directory",
+        ("Directory", "Index", "Crossref"),
+        "Says which keys of different vendors belong together.",
+        (links,),
+    )
+
+
+def shed(plan: VendorPlan, resource_key: str, field_key: str) -> VendorPlan:
+    """Return the vendor without one field, which the directory then holds."""
+    resources = tuple(
+        r._replace(fields=tuple(f for f in r.fields if f.key != field_key))
+        if r.key == resource_key
+        else r
+        for r in plan.resources
+    )
+    return plan._replace(resources=resources)

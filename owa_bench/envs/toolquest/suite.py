@@ -1,0 +1,80 @@
+"""ToolQuest, the suite: find HTTP APIs, authenticate to them, compose their data."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench.envs.toolquest import vector
+from owa_bench.envs.toolquest.detectors import DETECTORS
+from owa_bench.envs.toolquest.generate import (
+    CATEGORIES,
+    FAMILIES,
+    TIERS,
+    VERSION,
+    generate,
+)
+from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
+from owa_bench.envs.toolquest.policies import POLICIES
+from owa_bench.envs.toolquest.propositions import PROPOSITION_KINDS
+from owa_bench.envs.toolquest.session import ToolQuestSession
+from owa_bench.interfaces import (
+    Agent,
+    Detector,
+    Oracle,
+    Privilege,
+    Session,
+    Sink,
+    Source,
+    SuiteCard,
+    View,
+)
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.worlds.api import ApiWorld
+
+
+class ToolQuest:
+    """The suite; everything it is stands in `card` and in README.md."""
+
+    card = SuiteCard(
+        name="toolquest",
+        version=VERSION,
+        title="ToolQuest",
+        about="Find HTTP APIs, authenticate to them and compose what they hold.",
+        source="AAI paper section 4.1",
+        env_id="owa_bench/ToolQuest-v1",
+        domain="api",
+        families=FAMILIES,
+        tiers=TIERS,
+        theta=THETA,
+        horizon=50,
+        depth_target=6,
+        step_limit=200,
+        categories=CATEGORIES,
+        proposition_kinds=PROPOSITION_KINDS,
+        axes=("A", "G", "P", "T", "W", "$"),
+        rules=tuple(detector.rule for detector in DETECTORS),
+        features=vector.FEATURES,
+        macros=vector.MACROS,
+    )
+    oracle: Oracle = ToolQuestOracle()
+    policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES
+    detectors: tuple[Detector, ...] = DETECTORS
+
+    def generate(self, instance: Instance) -> ApiWorld:
+        """Return the instance's base world."""
+        return generate(instance)
+
+    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+        """Bring a timeline's first world to life."""
+        return ToolQuestSession(timeline, sink=sink, wire=wire)
+
+    def env(
+        self, source: Source, *, view: View = "language", **options: Any
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`."""
+        return ToolEnv(self, source, view, **options)
+
+
+SUITE = ToolQuest()

@@ -1,0 +1,255 @@
+"""The vector view: what a state is in numbers, and the calls its macros stand for.
+
+Vendors and collections take slots in the order in which the goal needs them. A plain
+macro goes by the documents; its `_adapted` twin goes by what the server has shown since
+(an error or a page of that collection). A macro that makes no sense now is masked.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.envs.toolquest import marks, moves
+from owa_bench.envs.toolquest.access import TOKEN_KINDS
+from owa_bench.envs.toolquest.moves import Move
+from owa_bench.envs.toolquest.solutions import Solution, solve
+from owa_bench.envs.toolquest.state import Place, State, is_complete, missing_rows
+from owa_bench.envs.toolquest.wire_format import Wire, from_wire, to_wire
+from owa_bench.worlds.api import ApiWorld, Contract, Field, Value
+
+VENDORS = 3
+PLACES = 5
+_ORDERS = 12  # orders posted that read as 1
+_REFUSALS = (400, 401, 404, 429)
+
+MACROS = (
+    "registry",
+    *(
+        f"{what}_{i}"
+        for what in ("home", "docs", "key", "token")
+        for i in range(VENDORS)
+    ),
+    *(f"page_{i}" for i in range(PLACES)),
+    *(f"page_{i}_adapted" for i in range(PLACES)),
+    "answer",
+    "answer_adapted",
+    "post",
+    "post_adapted",
+)
+TIERS = (1, 2, 3, 4)
+FEATURES = len(TIERS) + 3 + VENDORS * 6 + PLACES * (2 + len(_REFUSALS))
+
+
+def vendors(world: ApiWorld) -> tuple[str, ...]:
+    """Return the keys of the vendors that the goal needs, in order of use."""
+    return tuple(dict.fromkeys(place[0] for place in world.needed))[:VENDORS]
+
+
+def features(state: State) -> npt.NDArray[np.float32]:
+    """Return the state in numbers from 0 to 1."""
+    world = state.world
+    values = [float(world.tier == tier) for tier in TIERS]
+    values.append(float(state.registry_read))
+    values.append(float(state.artefact is not None))
+    values.append(min(1.0, len(state.records) / _ORDERS))
+    keys = vendors(world)
+    for i in range(VENDORS):
+        values += _vendor_features(state, keys[i]) if i < len(keys) else [0.0] * 6
+    width = 2 + len(_REFUSALS)
+    for i in range(PLACES):
+        there = i < len(world.needed)
+        values += _place_features(state, world.needed[i]) if there else [0.0] * width
+    return np.asarray(values, dtype=np.float32)
+
+
+def _vendor_features(state: State, key: str) -> list[float]:
+    return [
+        1.0,
+        float(key in state.homes),
+        float(key in state.docs),
+        float(state.has_secret(key)),
+        float(state.has_token(key)),
+        float(state.wait_ms(key) > 0),
+    ]
+
+
+def _place_features(state: State, place: Place) -> list[float]:
+    """Return presence, share of rows served, and the kind of the last refusal."""
+    missing, size = missing_rows(state, place).bit_count(), state.sizes.get(place, 0)
+    share = 1.0 - missing / size if size else 1.0
+    refusal = state.refusals.get(place, 0)
+    return [1.0, share, *(float(refusal == status) for status in _REFUSALS)]
+
+
+def macros(state: State, key: bytes) -> tuple[Move | None, ...]:
+    """Return the tool call behind each of MACROS, None where it makes no sense."""
+    world = state.world
+    calls: list[Move | None] = [_registry(state)]
+    keys = vendors(world)
+    for make in (_home, _docs, _key, _token):
+        calls += [
+            make(state, keys[i]) if i < len(keys) else None for i in range(VENDORS)
+        ]
+    for adapted in (False, True):
+        calls += [
+            _page(state, key, world.needed[i], adapted=adapted)
+            if i < len(world.needed)
+            else None
+            for i in range(PLACES)
+        ]
+    # On a honeypot a collection is missing, so there is nothing to make an answer of.
+    complete = not world.honeypot and all(
+        is_complete(state, place) for place in world.needed
+    )
+    makers: tuple[Callable[..., Move | None], ...] = (_hand_in, _post)
+    for make_answer in makers:
+        for adapted in (False, True):
+            made = make_answer(state, key, adapted=adapted) if complete else None
+            calls.append(made)
+    return tuple(calls)
+
+
+def _registry(state: State) -> Move | None:
+    address = state.world.registry
+    return moves.get(address) if address and not state.registry_read else None
+
+
+def _home(state: State, key: str) -> Move | None:
+    """Return the way to a home page, known from the brief or the registry."""
+    world = state.world
+    known = world.tier < 3 or state.registry_read
+    if world.tier < 2 or not known or key in state.homes:
+        return None
+    return moves.home(state.vendors[key])
+
+
+def _docs(state: State, key: str) -> Move | None:
+    """Return the way to the documents, known from the brief or the home page."""
+    if state.vendors[key].undocumented:
+        return None
+    if key in state.docs or (state.world.tier > 1 and key not in state.homes):
+        return None
+    return moves.docs(state.vendors[key])
+
+
+def _described(state: State, key: str) -> bool:
+    """Return whether a vendor's documents were read, or there are none to read."""
+    bare = state.vendors[key].undocumented and key in state.homes
+    return key in state.docs or bare
+
+
+def _key(state: State, key: str) -> Move | None:
+    """Return the reading of a credential that is not read yet."""
+    return moves.credential(state, state.vendors[key])
+
+
+def _token(state: State, key: str) -> Move | None:
+    """Return the request for a token where none lives."""
+    provider = state.vendors[key]
+    ready = _described(state, key) and state.has_secret(key)
+    needed = provider.documented.auth.kind in TOKEN_KINDS
+    if not needed or not ready or state.has_token(key):
+        return None
+    return moves.token(provider, provider.documented)
+
+
+def _page(state: State, key: bytes, place: Place, *, adapted: bool) -> Move | None:
+    provider = state.vendors[place[0]]
+    auth = provider.documented.auth.kind
+    ready = _described(state, place[0]) and (
+        auth == "none" or state.has_secret(place[0])
+    )
+    if auth in TOKEN_KINDS and place[0] not in state.grants:
+        ready = False
+    if not ready or is_complete(state, place) or (adapted and not _shown(state, place)):
+        return None
+    contract = provider.contract if adapted else provider.documented
+    return moves.page(state, key, place, contract)
+
+
+def _shown(state: State, place: Place) -> bool:
+    """Return whether the server has said anything about a collection."""
+    return place in state.refusals or place in state.fetched
+
+
+def _hand_in(state: State, key: bytes, *, adapted: bool) -> Move | None:
+    """Return the artefact that follows from the rows that were served."""
+    if state.world.writes:
+        return None
+    found = _composed(state, adapted=adapted)
+    rows = [list(row) for row in found.rows]
+    return moves.call(
+        "write_artifact", name="answer", columns=list(found.columns), rows=rows
+    )
+
+
+def _post(state: State, key: bytes, *, adapted: bool) -> Move | None:
+    """Return the next record that the served rows ask for."""
+    if not state.world.writes:
+        return None
+    wanted = marks.wanted_writes(state.world)[0]
+    found = _composed(state, adapted=adapted)
+    left = marks.open_writes(wanted._replace(rows=found.rows), state)
+    if not left:
+        return None
+    provider = state.vendors[wanted.place[0]]
+    contract = provider.contract if adapted else provider.documented
+    values = dict(zip(found.columns, left[0], strict=True))
+    return moves.post(state, key, wanted.place, contract, values)
+
+
+def _composed(state: State, *, adapted: bool) -> Solution:
+    """Return what the family's rule makes of the rows, read in the unit believed."""
+    world = state.world
+    spec: dict[str, Any] = json.loads(world.goal.spec)
+    ids = [source["id"] for source in spec["sources"] if not source["optional"]]
+    sources = {
+        name: _believed(world, place, adapted=adapted)
+        for name, place in zip(ids, world.needed, strict=True)
+    }
+    try:
+        return solve(world.goal.family, sources, spec["rule"])
+    except (KeyError, StopIteration):  # keys that do not meet as they are believed
+        answer = spec["answer"] or spec["writes"]
+        return Solution(tuple(answer["columns"]), ())
+
+
+def _believed(
+    world: ApiWorld, place: Place, *, adapted: bool
+) -> list[dict[str, Value]]:
+    """Return a table's rows in cents, as the documents or the server have the unit."""
+    provider = world.provider(place[0])
+    table = provider.table(place[1])
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    if adapted:
+        return rows
+    for name in table.columns:
+        served = provider.contract.resource(place[1]).field(name)
+        believed = _documented(provider.documented, place, name, served)
+        if _reading(served) != _reading(believed):
+            for row in rows:
+                row[name] = _read(believed, to_wire(served, row[name]))
+    return rows
+
+
+def _reading(field: Field) -> tuple[object, ...]:
+    """Return what decides how a field's values look."""
+    names = tuple(choice.name for choice in field.choices)
+    return (field.unit, field.decimal, names, field.style, field.shift)
+
+
+def _read(field: Field, shown: Wire) -> Value:
+    """Return a wire value as a reader of the documents takes it."""
+    value = from_wire(field, shown)
+    if value is None:
+        value = round(float(shown)) if field.kind == "money" else str(shown)
+    return value
+
+
+def _documented(contract: Contract, place: Place, key: str, served: Field) -> Field:
+    """Return a field as the documents have it, as it is served if they lack it."""
+    fields = contract.resource(place[1]).fields
+    return next((field for field in fields if field.key == key), served)

@@ -1,0 +1,167 @@
+"""Every deliberate exception of the project, one tree.
+
+    OwaError
+    ├── UsageError                 wrong use; the CLI exits 2
+    │   ├── UnknownNameError       a name no registry holds, with the nearest one
+    │   ├── AdmissibilityError     a battery that can give no level, and why
+    │   │   ├── ImproperQuality    (a) a quality rule rewards a false forecast
+    │   │   ├── SmallFamily        (b) a family has too few instances
+    │   │   ├── DriftSupport       (c) a magnitude that T reads is not drawn
+    │   │   ├── CostSchema         (d) the cost schema is not frozen
+    │   │   ├── SeedCommitment     (e) seeds are not committed, or nothing is escrowed
+    │   │   └── AnchorError        oracle below 1, or a floor policy above its ceiling
+    │   ├── FieldError             a field of a file or record: field, value, rule
+    │   │   ├── InstanceError
+    │   │   ├── PlanError
+    │   │   ├── ProtocolError
+    │   │   └── BatteryError
+    │   └── AgentSpecError         an `--agent` that names nothing playable
+    ├── DriftError                 an operator cannot act on a target
+    ├── AgentFailure               the agent's fault: the episode is scored
+    │   ├── AgentRaised            its code raised, or it answered nonsense
+    │   └── AgentTimeout           it missed its deadline
+    ├── InfrastructureFailure      the harness' fault: never scored, tried again
+    ├── RunDirectoryError          not a run directory, or one half written
+    │   └── TraceError             a shard, leaf or blob that does not read back
+    ├── ScoringError               a measure got arrays it cannot read
+    ├── CheckFailure               a check said no; the CLI exits 1
+    └── MissingPartError           the machine lacks something; the CLI exits 3
+
+A message states the rule, then the value got, then the way out:
+"`tier` must be one of 1, 2, 3, 4, got 7."
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class OwaError(Exception):
+    """Root of every exception that owa_bench raises on purpose."""
+
+
+class UsageError(OwaError):
+    """The caller asked for something that makes no sense; the message says what."""
+
+
+class UnknownNameError(UsageError):
+    """A name that no registry holds; the message offers the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        listing = ", ".join(names) if names else "none"
+        super().__init__(f"No {kind} is called `{name}`.{hint} Known: {listing}.")
+        self.kind = kind
+        self.name = name
+
+
+def one_of(value: object, known: Iterable[object]) -> str:
+    """Return the rule "must be one of ..", with the nearest name."""
+    names = [str(name) for name in known]
+    near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.4)
+    hint = f" (did you mean `{near[0]}`?)" if near else ""
+    return f"must be one of {', '.join(names)}{hint}"
+
+
+class FieldError(UsageError):
+    """A field of a record or file breaks its rule; names field, value and rule."""
+
+    def __init__(self, field: str, value: object, rule: str) -> None:
+        super().__init__(f"`{field}` {rule}, got {value!r}.")
+        self.field = field
+        self.value = value
+        self.rule = rule
+
+
+class InstanceError(FieldError):
+    """An instance names a family, tier or seed its suite does not have."""
+
+
+class PlanError(FieldError):
+    """A plan entry contradicts the run it belongs to."""
+
+
+class ProtocolError(FieldError):
+    """A protocol file holds a number or name outside its rule."""
+
+
+class BatteryError(FieldError):
+    """A battery draws what its suites do not have."""
+
+
+class AdmissibilityError(UsageError):
+    """A battery is not admissible: no level can rest on it."""
+
+
+class ImproperQuality(AdmissibilityError):
+    """(a) Expected quality does not peak where the stated p is the true one."""
+
+
+class SmallFamily(AdmissibilityError):
+    """(b) A family has fewer instances than the protocol asks."""
+
+
+class DriftSupport(AdmissibilityError):
+    """(c) A family is not played at every magnitude that axis T integrates."""
+
+
+class CostSchema(AdmissibilityError):
+    """(d) Plan, protocol and price card do not name one frozen cost schema."""
+
+
+class SeedCommitment(AdmissibilityError):
+    """(e) Seeds are not committed in the plan, or no transcript is escrowed."""
+
+
+class AnchorError(AdmissibilityError):
+    """The control policies do not stand where the anchors say."""
+
+
+class AgentSpecError(UsageError):
+    """An `--agent` value names no agent, file, class, command or address."""
+
+
+class DriftError(OwaError):
+    """A drift operator cannot act on the target it was given."""
+
+
+class AgentFailure(OwaError):
+    """The agent's own failure; its episode ends and is scored."""
+
+
+class AgentRaised(AgentFailure):
+    """The agent's code raised, or it answered what is not a move."""
+
+
+class AgentTimeout(AgentFailure):
+    """The agent missed its deadline for one act."""
+
+
+class InfrastructureFailure(OwaError):
+    """The harness failed; the attempt is not scored and may be tried again."""
+
+
+class RunDirectoryError(OwaError):
+    """A directory is not a run, or is one that was left half written."""
+
+
+class TraceError(RunDirectoryError):
+    """A shard, leaf or blob does not read back as what it claims to be."""
+
+
+class ScoringError(OwaError):
+    """A measure got arrays of the wrong shape, range or length."""
+
+
+class CheckFailure(OwaError):
+    """A check that was asked for said no."""
+
+
+class MissingPartError(OwaError):
+    """The machine lacks a part; the message holds the line that installs it."""
+
+    def __init__(self, part: str, install: str) -> None:
+        super().__init__(f"{part} is not installed. Install it with: {install}")
+        self.part = part
+        self.install = install

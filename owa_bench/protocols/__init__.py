@@ -1,0 +1,1 @@
+"""Protocols and price cards that ship with the package: every published number."""

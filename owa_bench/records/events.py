@@ -1,0 +1,365 @@
+"""The events of a trace: one frozen struct a kind, one tagged union.
+
+A line of a shard is one event as JSON. Text that may be long stands in a blob and the
+event holds its SHA-256. Qualities, rewards and probabilities carry six decimals, money
+is integer micro-USD. `source` is "env" for what the harness measured and "agent" for
+what the agent declared. Source: `traces-and-audit.md` section 1.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from owa_bench.records.instance import Announcement, Instance
+
+SCHEMA = "owa-trace-1"
+DECIMALS = 6
+
+Source = Literal["env", "agent"]
+Stream = Literal["agent", "human", "evaluation"]
+Side = Literal["sim", "surrogate", "real"]
+Phase = Literal["practice", "checkpoint", "holdout"]
+Outcome = Literal[
+    "finished",
+    "infeasible",
+    "truncated",
+    "agent_raised",
+    "agent_timeout",
+    "infrastructure",
+]
+Meter = Literal[
+    "api_calls",
+    "tokens_in",
+    "tokens_out",
+    "cpu_s",
+    "gpu_s",
+    "wall_s",
+    "supervisor_min",
+    "bytes",
+    "exposure_s",
+]
+
+# Meters that differ from machine to machine: they stay out of the replay digest.
+VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
+# Outcomes whose reason is free text from the agent's process: paths, times, addresses.
+_OWN_WORDS: frozenset[str] = frozenset({"agent_raised", "agent_timeout"})
+
+
+def fixed(value: float) -> float:
+    """Return `value` with the six decimals every quality and probability carries."""
+    return round(float(value), DECIMALS) + 0.0
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """Base of every event."""
+
+
+class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
+    """First event of an attempt: what is played, by whom, under which terms."""
+
+    schema: str = SCHEMA
+    index: int
+    attempt: int
+    arm: str
+    pair: str
+    repeat: int
+    lane: str | None = None
+    day: int | None = None
+    session: int = 0
+    env_id: str
+    instance: Instance
+    delta: float | None
+    realised: float
+    world: str
+    agent: str
+    fingerprint: str
+    interventions: int | None
+    role_cap: int | None = None
+    muted: bool = False
+    side: Side = "sim"
+    phase: Phase = "holdout"
+    horizon: int
+    depth: int
+    theta: float
+    categories: tuple[str, ...] = ()
+    needs_tools: bool = True
+    honeypot: bool = False
+
+
+class Action(Event, frozen=True, kw_only=True, tag="action"):
+    """One step: the action as the agent gave it and what came of it."""
+
+    step: int
+    role: str = "agent"
+    action: str
+    verified: bool
+    reward: float
+    terminated: bool
+    truncated: bool
+    observation: str
+    error: str | None = None
+    at_ms: int
+
+
+class Call(Event, frozen=True, kw_only=True, tag="call"):
+    """An HTTP or tool call the action made; several may belong to one action."""
+
+    step: int
+    method: str
+    target: str
+    status: int
+    category: str | None = None
+    discovered: bool = False
+    ok: bool
+    request: str
+    response: str
+    headers: tuple[str, ...] = ()
+    attempt: int = 0
+
+
+class Observation(Event, frozen=True, kw_only=True, tag="observation"):
+    """What the agent saw; `blob` holds the text when transcripts are kept."""
+
+    step: int
+    blob: str
+
+
+class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
+    """A language-model call that the agent declares."""
+
+    step: int
+    source: Source = "agent"
+    model: str
+    parameters: str = "{}"
+    prompt: str
+    reply: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached: bool = False
+
+
+class Execution(Event, frozen=True, kw_only=True, tag="exec"):
+    """A command run in a sandbox."""
+
+    step: int
+    argv: tuple[str, ...]
+    exit_code: int
+    output: str
+    wall_s: float
+    cpu_s: float
+    limit: str | None = None
+
+
+class Message(Event, frozen=True, kw_only=True, tag="message"):
+    """Words from one role to others; an agent may declare its own."""
+
+    step: int
+    source: Source = "agent"
+    sender: str
+    receivers: tuple[str, ...] = ()
+    tokens: int = 0
+    digest: str
+
+
+class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
+    """Two roles want what excludes each other; the last event of an item counts."""
+
+    step: int
+    item: str
+    resolved: bool = False
+
+
+class Incident(Event, frozen=True, kw_only=True, tag="incident"):
+    """The safety envelope was touched or broken."""
+
+    step: int
+    severity: Literal["near_miss", "minor", "major", "critical"]
+    exposure_s: float = 0.0
+
+
+class Intervention(Event, frozen=True, kw_only=True, tag="intervention"):
+    """The supervisor was used, or a human edited the agent between days."""
+
+    step: int
+    kind: Literal["hint", "patch", "refused"]
+    minutes: float
+    question: str = ""
+    answer: str = ""
+
+
+class Resource(Event, frozen=True, kw_only=True, tag="resource"):
+    """Anything that costs; the harness, never the agent, sets the stream."""
+
+    step: int
+    source: Source = "env"
+    meter: Meter
+    amount: float
+    stream: Stream = "agent"
+
+
+class Drift(Event, frozen=True, kw_only=True, tag="drift"):
+    """The world changed; hidden from the agent."""
+
+    at_ms: int
+    operator: str
+    version: int
+    target: str
+    intensity: float
+    announcement: Announcement
+    weight: float
+    before: str
+    after: str
+
+
+class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
+    """The oracle accepted a node of the task's DAG; `depth` counts from 1."""
+
+    step: int
+    node: str
+    depth: int
+    prerequisites: tuple[str, ...] = ()
+
+
+class Belief(Event, frozen=True, kw_only=True, tag="belief"):
+    """A probability the agent stated; class "own_success" never enters W."""
+
+    step: int
+    proposition: str
+    kind: str
+    p: float
+
+
+class Resolution(Event, frozen=True, kw_only=True, tag="resolution"):
+    """The outcome of a proposition that was listed to the agent."""
+
+    proposition: str
+    kind: str
+    y: bool
+
+
+class Probe(Event, frozen=True, kw_only=True, tag="probe"):
+    """A memory or retrieval check.
+
+    `mode` is "recall" (no tools), "assisted", "retrieve" (`returned` in order, each
+    with whether it is a verified answer) or "span". `contrary` counts the returned
+    entries whose source does not exist or says the contrary, None if nobody checked.
+    """
+
+    item: str
+    lag_days: float
+    span: int = 0
+    guess: float = 0.0
+    correct: bool
+    mode: str = "recall"
+    returned: tuple[tuple[str, bool], ...] = ()
+    contrary: int | None = None
+
+
+class Revision(Event, frozen=True, kw_only=True, tag="revision"):
+    """A self-revision: proposal, decision and, after confirmation, its gain.
+
+    `fractions` are the autonomous shares of propose, implement, validate. `evidence`
+    names the attempts each capability was measured on, as "before=000012.0" (before,
+    after, control_before, control_after, ablated), `family` the tool family it adds.
+    """
+
+    step: int
+    source: Source = "agent"
+    proposal: str
+    plan: str = ""
+    diff: str = ""
+    fractions: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    decision: Literal["proposed", "adopted", "rejected", "reverted"] = "proposed"
+    before: float | None = None
+    after: float | None = None
+    control_before: float | None = None
+    control_after: float | None = None
+    ablated: float | None = None
+    evidence: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    family: str = ""
+
+
+class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
+    """A deliverable; `provenance` are the steps whose events it came from."""
+
+    step: int
+    name: str
+    media: str
+    blob: str
+    provenance: tuple[int, ...] = ()
+
+
+class Violation(Event, frozen=True, kw_only=True, tag="violation"):
+    """A rule of engagement was broken; `evidence` says by what."""
+
+    step: int
+    rule: str
+    severity: Literal["flag", "disqualify"]
+    evidence: str
+
+
+class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
+    """Last event of an attempt. `stated` is p when the agent gave one."""
+
+    outcome: Outcome
+    q_state: float
+    quality: float
+    success: bool
+    stated: float | None
+    failed_attempts: int
+    reason: str
+    timed: bool = False
+    steps: int
+    simulated_s: float
+    wall_s: float
+
+
+AnyEvent = (
+    EpisodeStart
+    | Action
+    | Call
+    | Observation
+    | ModelCall
+    | Execution
+    | Message
+    | Conflict
+    | Incident
+    | Intervention
+    | Resource
+    | Drift
+    | Subgoal
+    | Belief
+    | Resolution
+    | Probe
+    | Revision
+    | Artifact
+    | Violation
+    | EpisodeEnd
+)
+
+ENCODER = msgspec.json.Encoder()
+DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+def encode(event: Event) -> bytes:
+    """Return the line of an event, without its newline."""
+    return ENCODER.encode(event)
+
+
+def replay_line(event: Event) -> bytes | None:
+    """Return the bytes of an event that must be equal in every replay.
+
+    Wall and CPU time, worker, attempt and the last words of an agent's process are
+    left out; None for an event that is nothing but such a measurement.
+    """
+    if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
+        return None
+    if isinstance(event, EpisodeStart):
+        event = msgspec.structs.replace(event, attempt=0)
+    elif isinstance(event, EpisodeEnd):
+        reason = "" if event.outcome in _OWN_WORDS else event.reason
+        event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)
+    elif isinstance(event, Execution):
+        event = msgspec.structs.replace(event, wall_s=0.0, cpu_s=0.0)
+    return ENCODER.encode(event)

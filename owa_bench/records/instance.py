@@ -1,0 +1,70 @@
+"""What is played: an instance, the changes made to its world, and the timeline."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from owa_bench.errors import InstanceError
+
+Announcement = Literal["D0", "D1", "D2", "D3"]
+ANNOUNCEMENTS: tuple[Announcement, ...] = ("D0", "D1", "D2", "D3")
+SEED_LIMIT = 1 << 63
+
+
+class Instance(msgspec.Struct, frozen=True, kw_only=True):
+    """One task, exactly: the same instance is the same timeline, byte for byte.
+
+    `repeat` chooses the noise stream; `drift_step` is a calendar index, the number of
+    entries of the instance's drift order that have been applied. Delta is derived.
+    """
+
+    suite: str
+    version: int
+    family: str
+    tier: int
+    seed: int
+    repeat: int = 0
+    drift_step: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers outside their range."""
+        if not 0 <= self.seed < SEED_LIMIT:
+            raise InstanceError("seed", self.seed, "must be a 63-bit integer >= 0")
+        for name in ("repeat", "drift_step"):
+            value = getattr(self, name)
+            if value < 0:
+                raise InstanceError(name, value, "must be at least 0")
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One drift operator applied to one target of a world."""
+
+    operator: str
+    version: int
+    target: str
+    intensity: float
+    announcement: Announcement
+    weight: float
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The worlds of one episode in order of simulated time.
+
+    `starts` are simulated milliseconds, the first 0; `worlds[i]` holds from
+    `starts[i]`; `changes[i]` are those that led into `worlds[i]`. `realised` is the
+    weight share of the applied changes in all that could have been applied.
+    """
+
+    instance: Instance
+    starts: tuple[int, ...]
+    worlds: tuple[Any, ...]
+    changes: tuple[tuple[Change, ...], ...]
+    realised: float
+
+    def index_at(self, now_ms: int) -> int:
+        """Return the index of the world that holds at `now_ms`."""
+        return max(i for i, start in enumerate(self.starts) if start <= now_ms)

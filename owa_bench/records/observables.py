@@ -1,0 +1,209 @@
+"""What scoring reads: one frozen table of arrays, a row per counted episode.
+
+A value that the trace cannot tell is NaN (a cost without a price, a nominal magnitude
+in a campaign, a forecast that was not stated).
+"""
+
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.records.events import Meter, Stream
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Names = npt.NDArray[np.str_]
+Array = npt.NDArray[Any]  # counts or reals
+
+UNLIMITED = -1  # intervention budget without a limit
+NO_DAY = -1  # an episode outside a campaign
+# The columns of `spent`: every stream with every meter.
+SPENT = tuple(product(get_args(Stream), get_args(Meter)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beliefs:
+    """World propositions, a row each: its episode's row, class, stated p, outcome.
+
+    `p` is NaN where the agent stated none.
+    """
+
+    row: Integers
+    kind: Names
+    p: Floats
+    y: Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """Memory and retrieval checks, a row each.
+
+    `lag` is in days. `verified` holds a column per returned slot (False where none
+    was returned), `returned` how many were. `contrary` is NaN where nobody checked.
+    """
+
+    row: Integers
+    item: Names
+    mode: Names
+    lag: Floats
+    span: Integers
+    guess: Floats
+    correct: Flags
+    verified: Flags
+    returned: Integers
+    contrary: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revisions:
+    """Self-revisions, a row each, in order; NaN where a capability is not confirmed.
+
+    `capability` holds before, after, control before, control after and ablated.
+    `filters` and `evidence` are tuples of text, `fractions` (rows, 3).
+    """
+
+    row: Integers
+    decision: Names
+    family: Names
+    plan: Names
+    fractions: Floats
+    capability: Floats
+    filters: Array
+    evidence: Array
+
+
+CAPABILITIES = ("before", "after", "control_before", "control_after", "ablated")
+SEVERITIES = ("near_miss", "minor", "major", "critical")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """How roles worked together in each episode, a row each.
+
+    `cap` is the ceiling on active roles (NO_CAP without one), `conflict` whether one
+    stayed open. `idle`, `cycle`, `same` and `same_words` are the longest runs of
+    turns without a new verified action, in a repeated cycle of calls, of one and the
+    same call, and of one and the same message.
+    """
+
+    cap: Integers
+    muted: Flags
+    conflict: Flags
+    idle: Integers
+    cycle: Integers
+    same: Integers
+    same_words: Integers
+    messages: Integers
+    tokens: Integers
+    verified: Integers
+
+    def take(self, mask: Flags) -> "Crew":
+        """Return the rows where `mask` holds."""
+        kept = {item.name: getattr(self, item.name)[mask] for item in fields(self)}
+        return replace(self, **kept)
+
+
+NO_CAP = 0  # an episode without a ceiling on its roles
+Listed = TypeVar("Listed", Beliefs, Probes, Revisions)
+
+
+def _taken(listed: Listed, mask: Flags) -> Listed:
+    """Return the entries of the episodes where `mask` holds, rows counted anew."""
+    rows = np.cumsum(mask) - 1
+    held = mask[listed.row]
+    kept = {item.name: getattr(listed, item.name)[held] for item in fields(listed)}
+    return replace(listed, **(kept | {"row": rows[listed.row[held]]}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observables:
+    """Episodes as columns.
+
+    `family` is "suite/family". `q` is the proper score Q, `q_state` the state's own
+    quality, `u` success, `n` verified actions in the longest run without help, `d` the
+    longest solved path, `horizon` H_t (not capped), `depth` D_t. Costs are micro-USD.
+    `interventions` is the budget (UNLIMITED is -1), `helped` the uses. `classes` holds
+    a column per announcement class D0..D3 present in the episode's drift; `used`,
+    `discovered` and `offered` a column per name in `categories`. `cost_checked_help`
+    is the part of the evaluation stream that a supervisor's minutes make. `spent` holds
+    an amount per pair of `SPENT`. `breach` is
+    the text of an episode's violations, "" for none. `incidents` holds a column per
+    severity (SEVERITIES), `exposure_s` the seconds under the safety envelope. A
+    disqualified episode holds 0 in q, q_state, u, n and d.
+    """
+
+    index: Integers
+    attempt: Names
+    arm: Names
+    pair: Names
+    family: Names
+    suite: Names
+    tier: Integers
+    repeat: Integers
+    delta: Floats
+    realised: Floats
+    day: Integers
+    phase: Names
+    interventions: Integers
+    helped: Integers
+    patched: Integers
+    minutes: Floats
+    q: Floats
+    q_state: Floats
+    u: Floats
+    n: Integers
+    d: Integers
+    horizon: Integers
+    depth: Integers
+    theta: Floats
+    stated: Floats
+    failed_attempts: Integers
+    steps: Integers
+    simulated_s: Floats
+    wall_s: Floats
+    outcome: Names
+    needs_tools: Flags
+    honeypot: Flags
+    disqualified: Flags
+    breach: Array
+    cost_agent: Floats
+    cost_human: Floats
+    cost_evaluation: Floats
+    cost_checked_help: Floats
+    spent: Floats
+    classes: Flags
+    categories: tuple[str, ...]
+    used: Flags
+    discovered: Flags
+    offered: Flags
+    side: Names
+    incidents: Integers
+    exposure_s: Floats
+    crew: Crew
+    beliefs: Beliefs
+    probes: Probes
+    revisions: Revisions
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, mask: Flags) -> "Observables":
+        """Return the rows where `mask` holds, in order."""
+        whole = ("categories", "crew", "beliefs", "probes", "revisions")
+        kept = {
+            item.name: getattr(self, item.name)[mask]
+            for item in fields(self)
+            if item.name not in whole
+        }
+        return replace(
+            self,
+            **kept,
+            crew=self.crew.take(mask),
+            beliefs=_taken(self.beliefs, mask),
+            probes=_taken(self.probes, mask),
+            revisions=_taken(self.revisions, mask),
+        )

@@ -1,0 +1,99 @@
+"""The plan: everything decided before episode 0, then signed."""
+
+import msgspec
+
+from owa_bench.records.events import Phase
+
+
+class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One episode to be played, without its seed: HMAC(master, pair) gives that.
+
+    `delta` is the nominal drift magnitude; in a campaign's practice it is None and
+    `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
+    the same every day. `interventions` None means the supervisor is not limited.
+    """
+
+    index: int
+    arm: str
+    pair: str
+    suite: str
+    version: int
+    family: str
+    tier: int
+    repeat: int = 0
+    delta: float | None = 0.0
+    day: int | None = None
+    interventions: int | None = None
+    lane: str | None = None
+    session: int = 0
+    phase: Phase = "holdout"
+    role_cap: int | None = None
+    muted: bool = False
+
+
+class Arm(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent of the run: how to make it and the digest of what it is.
+
+    `frozen` marks a control: its memory is thrown away after every episode.
+    """
+
+    name: str
+    agent: str
+    fingerprint: str
+    frozen: bool = False
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Ceilings; None is no ceiling. Meter ceilings are (meter, amount) pairs."""
+
+    steps: int | None = None
+    act_s: float = 60.0
+    episode_wall_s: float | None = None
+    episode_meters: tuple[tuple[str, float], ...] = ()
+    run_meters: tuple[tuple[str, float], ...] = ()
+
+
+class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite as it was when the plan was made."""
+
+    name: str
+    version: int
+    source_digest: str
+    families: tuple[str, ...]
+    tiers: tuple[int, ...]
+    weight: float = 1.0
+    family_weights: tuple[tuple[str, float], ...] = ()
+
+
+class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """How intervals are drawn; the seed is the replay root."""
+
+    resamples: int = 10_000
+    level: float = 0.95
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The signed list of everything that will be played, and the terms."""
+
+    schema: str = "owa-plan-1"
+    name: str
+    battery: str | None
+    suites: tuple[SuiteEntry, ...]
+    arms: tuple[Arm, ...]
+    entries: tuple[PlanEntry, ...]
+    budget: Budget
+    commitment: str
+    protocol_digest: str
+    price_digest: str
+    calendar: str
+    attempt_rule: str = (
+        "the last complete attempt counts and none follows it; "
+        "after 3 that the harness failed no more are made"
+    )
+    bootstrap: BootstrapSpec = BootstrapSpec()
+    environment: tuple[tuple[str, str], ...] = ()
+    public_key: str = ""
+    verifier_nonce: str | None = None
+    transcripts: bool = True
+    simulated_days: bool = True
+    created: str = ""

@@ -1,0 +1,87 @@
+"""The price card: what each meter costs, in whole micro-USD per million units.
+
+A card is a small TOML file, copied into the run beside the protocol; its digest is the
+SHA-256 of its bytes. Money stays an integer: an episode's meter is priced once and
+rounded half to even. A meter without a price is *unknown*, never free.
+Source: `traces-and-audit.md` section 3.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Annotated, Literal, get_args
+
+import msgspec
+
+from owa_bench.canonical import sha256
+from owa_bench.errors import ProtocolError
+from owa_bench.records.events import Event, Meter, Resource, Stream
+from owa_bench.records.toml import decode
+
+METERS: tuple[str, ...] = get_args(Meter)
+STREAMS: tuple[Stream, ...] = get_args(Stream)
+PER_UNITS = 10**6  # prices are micro-USD per this many units
+Price = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prices by meter; `date` is the day the currency and the prices are of."""
+
+    schema: Literal["owa-price-card-1"]
+    name: str
+    currency: Literal["USD"]
+    date: Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    micro_usd_per_million: Mapping[str, Price]
+
+    def price(self, meter: str) -> int | None:
+        """Return the price of 10^6 units of `meter`, None when the card has none."""
+        return self.micro_usd_per_million.get(meter)
+
+    def cost(self, meter: str, amount: float) -> int | None:
+        """Return the whole micro-USD of `amount` units, None when unknown.
+
+        An amount of zero costs nothing under any card.
+        """
+        if amount == 0:
+            return 0
+        price = self.price(meter)
+        if price is None:
+            return None
+        exact = Decimal(repr(float(amount))) * price / PER_UNITS
+        return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
+
+
+def load(data: bytes) -> PriceCard:
+    """Return the card that TOML bytes hold; ProtocolError names a bad field."""
+    card = decode(data, PriceCard)
+    for meter in card.micro_usd_per_million:
+        if meter not in METERS:
+            raise ProtocolError(
+                "micro_usd_per_million", meter, f"must name one of {', '.join(METERS)}"
+            )
+    return card
+
+
+def digest(data: bytes) -> str:
+    """Return the digest of a card: the SHA-256 of its bytes."""
+    return sha256(data)
+
+
+def episode_cost(
+    prices: PriceCard, events: Iterable[Event]
+) -> Mapping[Stream, int | None]:
+    """Return one episode's micro-USD by stream, None where a price is unknown.
+
+    Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced
+    once.
+    """
+    amounts: dict[tuple[Stream, str], list[float]] = defaultdict(list)
+    for event in events:
+        if isinstance(event, Resource):
+            amounts[event.stream, event.meter].append(event.amount)
+    costs: dict[Stream, int | None] = dict.fromkeys(STREAMS, 0)
+    for (stream, meter), parts in amounts.items():
+        cost, before = prices.cost(meter, math.fsum(parts)), costs[stream]
+        costs[stream] = None if cost is None or before is None else before + cost
+    return costs

@@ -1,0 +1,378 @@
+"""The protocol: every published number that judging reads, in one TOML file.
+
+`load` validates and names the bad field, its value and the rule. The digest is the
+SHA-256 of the file's bytes; reports under different digests are not comparable.
+Source: `aai-scale.md`, section "Protocol file".
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Literal
+
+import msgspec
+
+from owa_bench.canonical import sha256
+from owa_bench.errors import ProtocolError
+from owa_bench.records.toml import decode
+
+SYMBOLS = ("A", "G", "P", "M", "T", "R", "S", "E", "W", "$")
+Symbol = Literal["A", "G", "P", "M", "T", "R", "S", "E", "W", "$"]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+_WHOLE = 1e-9  # how far weights that sum to 1 may be off
+Hex = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the sections: frozen, by keyword, no unknown field."""
+
+
+class Quality(_Section, frozen=True, kw_only=True):
+    """The forecast's share l of Q and the price of a hint in minutes."""
+
+    forecast_share: Share
+    minutes_per_hint: Amount
+
+
+class DriftLaw(_Section, frozen=True, kw_only=True):
+    """Magnitudes that T integrates over, and the one called mild."""
+
+    magnitudes: tuple[Share, ...]
+    mild: Share
+
+
+class Admissibility(_Section, frozen=True, kw_only=True):
+    """What a battery needs to give a level."""
+
+    family_min: Count
+    depth_share: Share
+    oracle_min: Share
+    floor_max: Share
+
+
+class Targets(_Section, frozen=True, kw_only=True):
+    """A number per suite, and one for every other suite."""
+
+    default: Count
+    suites: Mapping[str, Count] = {}
+
+    def of(self, suite: str) -> int:
+        """Return the number of `suite`."""
+        return self.suites.get(suite, self.default)
+
+
+class Generality(_Section, frozen=True, kw_only=True):
+    """Thresholds on a family's mean quality; `families` is keyed "suite/family"."""
+
+    threshold: Share
+    families: Mapping[str, Share] = {}
+    human_min: Count
+
+    def of(self, family: str) -> float:
+        """Return the threshold of `family`."""
+        return self.families.get(family, self.threshold)
+
+
+class Memory(_Section, frozen=True, kw_only=True):
+    """Constants of axis M."""
+
+    recall_at: Count
+    half_life_days: Positive
+    full_encoding: Share
+    no_memory_max: Share
+    span_accuracy: Share
+    span_trials: Count
+    delayed_days: Positive
+
+
+class Tools(_Section, frozen=True, kw_only=True):
+    """Constants of axis T: C0, and on how many instances a category must succeed."""
+
+    size_prior: Count
+    distinct_instances: Count
+
+
+class Revision(_Section, frozen=True, kw_only=True):
+    """Constants of axis R: R0 and the stage weights propose, implement, validate."""
+
+    full_gain: Positive
+    stage_weights: tuple[Amount, Amount, Amount]
+
+
+class Sociality(_Section, frozen=True, kw_only=True):
+    """Constants of axis S."""
+
+    penalty: Amount
+    loop_turns: Count
+    collapse_turns: Count
+    chatter_floor: Amount
+
+
+class Embodiment(_Section, frozen=True, kw_only=True):
+    """Constants of axis E."""
+
+    near_miss: Amount
+    minor: Amount
+    major: Amount
+    exposure_hours_min: Positive
+
+
+class WorldModel(_Section, frozen=True, kw_only=True):
+    """Constants of axis W and the reference p of each proposition class."""
+
+    episode_min: Count
+    base_rate: tuple[Share, Share]
+    class_min: Count
+    guard: Positive
+    references: Mapping[str, Share]
+
+
+class Economics(_Section, frozen=True, kw_only=True):
+    """Anchors of axis $ as multiples of the expert's tasks per USD."""
+
+    high: Positive
+    low: Positive
+    expert_minutes: Positive
+
+
+class Anchor(_Section, frozen=True, kw_only=True):
+    """Bounds of a calibration map; "oracle" is the oracle's own raw statistic."""
+
+    low: float
+    high: float | Literal["oracle", "expert"]
+
+
+class Index(_Section, frozen=True, kw_only=True):
+    """Weights of the index and the jaggedness exponent."""
+
+    weights: Mapping[Symbol, Amount]
+    dynamic_without: tuple[Symbol, ...]
+    core: tuple[Symbol, ...]
+    gamma: Amount
+    anchor_change: Share
+
+
+class Improvement(_Section, frozen=True, kw_only=True):
+    """Constants of kappa, its links and its windows."""
+
+    kappa_min: Positive
+    checkpoints_min: Count
+    curvature_days_min: Count
+    family_min: Count
+    gain_min: Amount
+    spend_min: Positive
+    link_clip: Positive
+    curvature_max: Amount
+    saturated: Share
+    link: Literal["logit", "surprisal"]
+    step: Positive
+
+
+class Telemetry(_Section, frozen=True, kw_only=True):
+    """Constants of the continuous score, rate escape and the innovation index."""
+
+    weights: tuple[Amount, Amount, Amount]
+    rate_sharpness: Positive
+    rate_reference: Positive
+    bend_sharpness: Positive
+    bend_reference: Positive
+    rate_normaliser: Positive
+    escape_power: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    tools_a_month: Positive
+    revisions_a_month: Positive
+
+
+class Projects(_Section, frozen=True, kw_only=True):
+    """Which suite holds projects of days, and how many must be delivered."""
+
+    suite: str
+    delivered: Share
+
+
+class Closures(_Section, frozen=True, kw_only=True):
+    """Constants of the maintenance and expansion closures."""
+
+    rho: Share
+    days: Count
+    gain_lost: Share
+
+
+class Frontier(_Section, frozen=True, kw_only=True):
+    """k_max as a share of the horizon H_t."""
+
+    interventions_share: Positive
+
+
+class Norms(_Section, frozen=True, kw_only=True):
+    """Provisional absolutes until human norms replace them.
+
+    `experts` maps "suite/family" to the mean quality of experts and its standard
+    error, clustered by expert.
+    """
+
+    span: Positive
+    delayed_recall: Share
+    core: Share
+    provisional: bool
+    experts: Mapping[str, tuple[Share, Positive]] = {}
+
+
+class Statistics(_Section, frozen=True, kw_only=True):
+    """How intervals are drawn and when they warn."""
+
+    resamples: Count
+    level: Share
+    small_family: Count
+    warn_family: Count
+    gate_level: Share
+    gate_slack: Share
+    gate_decimals: Count
+    power: Share
+    power_margin: Share
+
+
+class GateRule(_Section, frozen=True, kw_only=True):
+    """One line of the gate table; what the fields mean is the gate's business.
+
+    `gate` names the plug-in that reads it, `of` the axis, closure or closures meant,
+    `count` how many (tools, families), `days` for how long.
+    """
+
+    level: Annotated[int, msgspec.Meta(ge=1, le=4)]
+    gate: str
+    of: str = ""
+    required: float | None = None
+    count: Annotated[int, msgspec.Meta(ge=0)] = 0
+    days: Annotated[int, msgspec.Meta(ge=0)] = 0
+    numbers: Mapping[str, float] = {}
+
+
+class Superhuman(_Section, frozen=True, kw_only=True):
+    """AAI-5."""
+
+    z: Positive
+    lead: Amount
+    coverage: Share
+    sociality: Share
+    embodiment: Share
+    sociality_alone: Share
+    economics: Share
+    innovation: Share
+    link_steps: Count
+
+
+class Robotics(_Section, frozen=True, kw_only=True):
+    """The robotics annex: weights and the numbers of its gates."""
+
+    weights: Mapping[Symbol, Amount]
+    gates: Mapping[str, Mapping[str, float]]
+
+
+class Protocol(_Section, frozen=True, kw_only=True):
+    """Every number of `aai-scale.md` that a publisher may set, by section."""
+
+    schema: Literal["owa-protocol-1"]
+    name: str
+    price_card: Hex
+    quality: Quality
+    drift: DriftLaw
+    admissibility: Admissibility
+    horizons: Targets
+    depths: Targets
+    generality: Generality
+    memory: Memory
+    tools: Tools
+    revision: Revision
+    sociality: Sociality
+    embodiment: Embodiment
+    world_model: WorldModel
+    economics: Economics
+    anchors: Mapping[Symbol, Anchor]
+    index: Index
+    improvement: Improvement
+    telemetry: Telemetry
+    projects: Projects
+    closures: Closures
+    frontier: Frontier
+    norms: Norms
+    statistics: Statistics
+    gates: tuple[GateRule, ...]
+    superhuman: Superhuman
+    robotics: Robotics
+
+
+def load(data: bytes) -> Protocol:
+    """Return the protocol that TOML bytes hold; ProtocolError names a bad field."""
+    protocol = decode(data, Protocol)
+    _check_drift(protocol)
+    _check_anchors(protocol)
+    _check_weights(protocol)
+    _check_gates(protocol)
+    low, high = protocol.world_model.base_rate
+    if low >= high:
+        raise ProtocolError("world_model.base_rate", [low, high], "must rise")
+    return protocol
+
+
+def digest(data: bytes) -> str:
+    """Return the digest of a protocol: the SHA-256 of its bytes."""
+    return sha256(data)
+
+
+def _check_drift(protocol: Protocol) -> None:
+    grid = protocol.drift.magnitudes
+    if len(grid) < 2 or grid[0] != 0.0 or grid[-1] != 1.0:
+        raise ProtocolError("drift.magnitudes", grid, "must run from 0 to 1")
+    if any(a >= b for a, b in pairwise(grid)):
+        raise ProtocolError("drift.magnitudes", grid, "must rise")
+    if protocol.drift.mild not in grid:
+        raise ProtocolError("drift.mild", protocol.drift.mild, f"must be one of {grid}")
+
+
+def _check_anchors(protocol: Protocol) -> None:
+    for symbol in SYMBOLS:
+        anchor = protocol.anchors.get(symbol)  # type: ignore[call-overload]
+        if anchor is None:
+            raise ProtocolError(f"anchors.{symbol}", None, "must be given")
+        if not isinstance(anchor.high, str) and anchor.high <= anchor.low:
+            raise ProtocolError(
+                f"anchors.{symbol}.high", anchor.high, f"must be above {anchor.low}"
+            )
+    if protocol.economics.high <= protocol.economics.low:
+        raise ProtocolError(
+            "economics.high", protocol.economics.high, "must be above economics.low"
+        )
+
+
+def _check_weights(protocol: Protocol) -> None:
+    for name, weights in (
+        ("index.weights", protocol.index.weights),
+        ("robotics.weights", protocol.robotics.weights),
+    ):
+        if sum(weights.values()) <= 0:
+            raise ProtocolError(name, dict(weights), "must hold a weight above 0")
+    if abs(sum(protocol.telemetry.weights) - 1) > _WHOLE:
+        raise ProtocolError(
+            "telemetry.weights", protocol.telemetry.weights, "must sum to 1"
+        )
+    if sum(protocol.revision.stage_weights) <= 0:
+        raise ProtocolError(
+            "revision.stage_weights",
+            protocol.revision.stage_weights,
+            "must hold a weight above 0",
+        )
+
+
+def _check_gates(protocol: Protocol) -> None:
+    for level in (1, 2, 3, 4):
+        if not any(rule.level == level for rule in protocol.gates):
+            raise ProtocolError("gates", level, "must hold a gate for levels 1 to 4")
+    for i, rule in enumerate(protocol.gates):
+        if rule.gate == "axis" and rule.of not in SYMBOLS:
+            raise ProtocolError(
+                f"gates.{i}.of", rule.of, f"must be one of {', '.join(SYMBOLS)}"
+            )
+        if rule.gate == "axis" and rule.required is None:
+            raise ProtocolError(f"gates.{i}.required", None, "must be given")

@@ -1,0 +1,186 @@
+"""What judging returns: axes, index, gates and the whole judgement, ready for JSON.
+
+Nothing here holds NaN: a missing number is None and its `reason` says why.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+GateStatus = Literal["PASS", "FAIL", "NO EVIDENCE"]
+ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED"]
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """A confidence interval and how it was drawn; None bounds carry a reason."""
+
+    low: float | None
+    high: float | None
+    method: str
+    reason: str | None = None
+
+
+class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One axis of one agent: raw statistic, anchors, value and what it rests on.
+
+    `lower` is the one-sided bound over *tasks like these* that gates read. `gated`
+    names the statistic in details["beside"] that gates read in its place.
+    """
+
+    name: str
+    symbol: str
+    raw: float | None
+    value: float | None
+    low_anchor: float | None
+    high_anchor: float | None
+    used: int
+    cells: int
+    reason: str | None
+    same_tasks: Interval
+    tasks_like_these: Interval
+    lower: float | None = None
+    mean: float | None = None
+    median: float | None = None
+    iqr: tuple[float, float] | None = None
+    surrogate: bool = False
+    gated: str | None = None
+    details: Mapping[str, Any] = {}
+
+
+class IndexScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A composite; not computable when an axis in use is missing."""
+
+    name: str
+    value: float | None
+    missing: tuple[str, ...]
+    tasks_like_these: Interval
+    same_tasks: Interval
+    reason: str | None = None
+    details: Mapping[str, Any] = {}
+
+
+class GateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a level: required, measured, interval, evidence, status."""
+
+    level: int
+    gate: str
+    required: str
+    measured: str
+    interval: Interval | None
+    status: GateStatus
+    evidence: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Maintenance or expansion closure with its evidence by episode id.
+
+    `days` is on how many consecutive days it was tested.
+    """
+
+    name: str
+    status: ClosureStatus
+    reason: str
+    evidence: tuple[str, ...] = ()
+    days: int = 0
+
+
+class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Self-improvement per resource of the agent (family None) or of one family.
+
+    `logit` is the slope on the logit link, `floor` the lower bound of the capability
+    at the last checkpoint, which gates read.
+    """
+
+    family: str | None
+    slope: float | None
+    interval: Interval
+    checkpoints: int
+    reason: str | None
+    points: tuple[tuple[float, float], ...] = ()
+    logit: float | None = None
+    logit_interval: Interval | None = None
+    floor: float | None = None
+    details: Mapping[str, Any] = {}
+
+
+class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Delegability: quality against autonomy demand, fitted non-increasing."""
+
+    demand: tuple[float, ...]
+    observed: tuple[float, ...]
+    fitted: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    auf: float | None
+    deleg: float | None
+    deleg_cert: float | None
+    target: float
+    reason: str | None = None
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """A statistic over drift magnitude with its band; None where nothing was played.
+
+    `diagonal`: x and y are alike, and y = x is where the line ought to be.
+    """
+
+    name: str
+    x_label: str
+    y_label: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    used: tuple[int, ...]
+    note: str = ""
+    diagonal: bool = False
+
+
+class CellTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A small table for the report: a title, column names and rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | int | None, ...], ...]
+    note: str = ""
+
+
+class AgentVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything judged about one arm. `level` None reads 'not placed'."""
+
+    arm: str
+    agent: str
+    level: int | None
+    level_text: str
+    provisional: bool
+    inadmissible: tuple[str, ...] = ()
+    axes: tuple[AxisScore, ...]
+    indices: tuple[IndexScore, ...]
+    kappas: tuple[KappaScore, ...]
+    closures: tuple[ClosureResult, ...]
+    gates: tuple[GateResult, ...]
+    frontier: FrontierScore
+    tables: tuple[CellTable, ...]
+    curves: tuple[Curve, ...] = ()
+    cost_micro_usd: Mapping[str, int | None]
+    violations: tuple[str, ...]
+    episodes: int
+    counted: int
+    infrastructure: int
+    warnings: tuple[str, ...] = ()
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The judging half's whole output over one run, a pure function of the traces."""
+
+    schema: str = "owa-judgement-1"
+    evidence_root: str
+    replay_root: str
+    plan_digest: str
+    protocol_digest: str
+    protocol_name: str
+    price_digest: str
+    verdicts: tuple[AgentVerdict, ...]
+    limits: tuple[str, ...]

@@ -1,0 +1,14 @@
+"""Gymnasium ids with string entry points; registering imports no env."""
+
+ENV_IDS = {"owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest")}
+
+
+def register_ids() -> None:
+    """Register every id, once; do nothing where gymnasium is not installed."""
+    try:
+        from gymnasium.envs.registration import register, registry
+    except ImportError:
+        return
+    for env_id, (entry_point, suite) in ENV_IDS.items():
+        if env_id not in registry:
+            register(id=env_id, entry_point=entry_point, kwargs={"suite": suite})

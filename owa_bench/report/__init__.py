@@ -1,0 +1,1 @@
+"""From a run directory to a signed statement, a page, and checks of both."""

@@ -1,0 +1,222 @@
+"""A run directory as read by somebody who did not write it.
+
+Shares with the recorder only the schema (`records`) and the hash functions
+(`canonical`). Source: `traces-and-audit.md` section 2.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from owa_bench.canonical import document_digest
+from owa_bench.errors import OwaError, RunDirectoryError, TraceError
+from owa_bench.records.layout import Reveal, RunLayout
+from owa_bench.records.plan import Plan
+from owa_bench.records.price_card import PriceCard
+from owa_bench.records.price_card import load as load_prices
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.protocol import load as load_protocol
+from owa_bench.records.roots import counted, evidence_root, replay_root
+from owa_bench.records.trace import Leaf, Trace
+from owa_bench.report import attempts, frames
+from owa_bench.report.attempts import Attempt
+
+_FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One run directory, opened: the plan, and every frame found in the shards.
+
+    `leaves` are computed from the shards; `listed` are the lines of `leaves.jsonl` and
+    `unlisted` those of them that do not read.
+    `torn` names shards that end inside an open frame, `faults` bytes that do not read.
+    """
+
+    layout: RunLayout
+    plan: Plan
+    plan_digest: str
+    protocol_bytes: bytes
+    price_bytes: bytes
+    index: dict[str, tuple[frames.Frame, ...]]
+    listed: tuple[Leaf, ...]
+    unlisted: tuple[str, ...]
+    torn: tuple[str, ...]
+    faults: tuple[str, ...]
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The protocol file, validated."""
+        return load_protocol(self.protocol_bytes)
+
+    @cached_property
+    def prices(self) -> PriceCard:
+        """The price card, validated."""
+        return load_prices(self.price_bytes)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """One leaf per attempt in plan order, from the shards alone."""
+        return tuple(attempt.leaf for attempt in self.attempts())
+
+    @property
+    def evidence_root(self) -> str:
+        """The root over every attempt."""
+        return evidence_root(self.plan, self.leaves)
+
+    @property
+    def replay_root(self) -> str:
+        """The root over the replay digests of the attempts that count."""
+        return replay_root(self.plan, self.leaves)
+
+    @property
+    def counted(self) -> tuple[Leaf | None, ...]:
+        """The attempt that counts for each entry of the plan, None without one."""
+        return counted(self.plan, self.leaves)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Indices of plan entries that were never attempted."""
+        tried = {leaf.index for leaf in self.leaves}
+        return tuple(e.index for e in self.plan.entries if e.index not in tried)
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Yield every attempt, read afresh, in plan order."""
+        for name in sorted(self.index, key=_order):
+            yield attempts.read(self.layout.shards, self.index[name], self.plan_digest)
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield the counted attempts in plan order; TraceError where one is broken."""
+        for leaf in self.counted:
+            if leaf is None:
+                continue
+            found = self.index[leaf.attempt_id]
+            attempt = attempts.read(self.layout.shards, found, self.plan_digest)
+            if attempt.faults:
+                raise TraceError(attempt.faults[0])
+            yield Trace(leaf, attempt.events)
+
+    def reveal(self) -> Reveal | None:
+        """Return the revealed master and nonce, None before `escrow reveal`."""
+        if not self.layout.reveal.exists():
+            return None
+        document = document_of(self.layout.reveal)
+        try:
+            return Reveal(str(document["master"]), str(document["nonce"]))
+        except KeyError as error:
+            msg = f"{self.layout.reveal} must hold `master` and `nonce`, lacks {error}."
+            raise RunDirectoryError(msg) from error
+
+
+def read(run_dir: Path) -> Bundle:
+    """Return the run in `run_dir`, opened but not yet judged or checked.
+
+    Errors: RunDirectoryError if it is no run directory, or a file that every run has
+    is missing or half written.
+    """
+    layout = RunLayout(Path(run_dir))
+    document = _plan_document(layout)
+    index, torn, faults = _shards(layout)
+    listed, unlisted = _listed(layout)
+    return Bundle(
+        layout=layout,
+        plan=_plan(layout, document),
+        plan_digest=document_digest(document),
+        protocol_bytes=_bytes(layout.protocol),
+        price_bytes=_bytes(layout.price_card),
+        index=index,
+        listed=listed,
+        unlisted=unlisted,
+        torn=torn,
+        faults=faults,
+    )
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """Return a JSON object file of the run; RunDirectoryError if it is not one."""
+    try:
+        document = json.loads(_bytes(path))
+    except ValueError as error:
+        msg = f"{path} must be a whole JSON document, got: {error}. {_FIX}"
+        raise RunDirectoryError(msg) from error
+    if not isinstance(document, dict):
+        msg = f"{path} must hold a JSON object, got {type(document).__name__}."
+        raise RunDirectoryError(msg)
+    return document
+
+
+def _plan_document(layout: RunLayout) -> dict[str, Any]:
+    """Return the plan as plain data, exactly as the file has it."""
+    if not layout.root.is_dir():
+        msg = f"A run directory must exist, got {layout.root}. {_FIX}"
+        raise RunDirectoryError(msg)
+    if not layout.plan.exists():
+        msg = f"{layout.root} is no run directory: it holds no plan.json. {_FIX}"
+        raise RunDirectoryError(msg)
+    return document_of(layout.plan)
+
+
+def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
+    """Return the plan as a record."""
+    try:
+        return msgspec.convert(document, Plan)
+    except (msgspec.ValidationError, OwaError) as error:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}. {_FIX}"
+        raise RunDirectoryError(msg) from error
+
+
+def _bytes(path: Path) -> bytes:
+    """Return a file's bytes; RunDirectoryError if it is missing."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"{path.parent} must hold {path.name}: {error.strerror}. {_FIX}"
+        raise RunDirectoryError(msg) from error
+
+
+def _shards(
+    layout: RunLayout,
+) -> tuple[dict[str, tuple[frames.Frame, ...]], tuple[str, ...], tuple[str, ...]]:
+    """Return the frames of every attempt, the torn shards, and the faults."""
+    found: dict[str, list[frames.Frame]] = defaultdict(list)
+    torn: list[str] = []
+    faults: list[str] = []
+    for path in sorted(layout.shards.glob("*.jsonl.zst")):
+        shard = frames.index(path)
+        for frame in shard.frames:
+            if attempts.well_named(frame.attempt_id):
+                found[frame.attempt_id].append(frame)
+            else:
+                faults.append(f"{path.name}: `{frame.attempt_id}` names no attempt")
+        faults += shard.faults
+        torn += [path.name] if shard.torn else []
+    return {k: tuple(v) for k, v in found.items()}, tuple(torn), tuple(faults)
+
+
+def _listed(layout: RunLayout) -> tuple[tuple[Leaf, ...], tuple[str, ...]]:
+    """Return the lines of `leaves.jsonl`, and those that are no leaf.
+
+    A last line without its newline is one that a crash cut off, and is left out.
+    """
+    if not layout.leaves.exists():
+        return (), ()
+    found: list[Leaf] = []
+    faults: list[str] = []
+    for number, row in enumerate(layout.leaves.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            found.append(msgspec.json.decode(row, type=Leaf))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
+    return tuple(found), tuple(faults)
+
+
+def _order(name: str) -> tuple[int, int]:
+    """Return the place of an attempt: plan index, then attempt."""
+    index, _, attempt = name.partition(".")
+    return int(index), int(attempt)

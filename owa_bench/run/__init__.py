@@ -1,0 +1,1 @@
+"""Assembly, plan, episode loop, recorder, executors, campaign, replay."""

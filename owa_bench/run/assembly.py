@@ -1,0 +1,182 @@
+"""From names to timelines and envs: generate, then the schedule's operators.
+
+The entry point of every Gymnasium id. Nothing else joins suites with operators.
+"""
+
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import gymnasium
+import msgspec
+
+from owa_bench.calendars import Calendar, drift_order, nested, share
+from owa_bench.discovery import get
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import (
+    Operator,
+    Schedule,
+    Source,
+    Strike,
+    Suite,
+    View,
+    World,
+)
+from owa_bench.records.instance import Change, Instance, Timeline
+from owa_bench.seeding import stream
+from owa_bench.shells.solution import solve
+from owa_bench.shells.tool_env import Instances, plain_instances
+
+_WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
+_TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
+
+
+def source(suite_name: str, schedule: Schedule | None = None) -> Source:
+    """Return the function from an instance to its timeline.
+
+    `schedule` None is the nested calendar of the suite's domain.
+    """
+    suite: Suite = get("suites", suite_name)
+    chosen = schedule or nested(suite.card.domain)
+
+    def timeline(instance: Instance) -> Timeline:
+        world = base_world(instance)
+        strikes = chosen(instance, world)
+        realised = 0.0
+        if strikes:
+            realised = share(strikes, _possible(chosen, instance, world))
+        return _struck(instance, world, strikes, realised)
+
+    return lru_cache(maxsize=_TIMELINES_KEPT)(timeline)
+
+
+def drift_step(
+    suite: str,
+    instance: Instance,
+    delta: float,
+    schedule: Calendar | None = None,
+) -> int:
+    """Return the drift step of nominal magnitude `delta` for an instance."""
+    calendar = schedule or nested(get("suites", suite).card.domain)
+    return calendar.steps_for(instance, base_world(instance), delta)
+
+
+def make_env(
+    suite: str,
+    tier: int = 1,
+    family: str | None = None,
+    drift_step: int = 0,
+    delta: float | None = None,
+    view: View = "language",
+    schedule: Calendar | None = None,
+    **options: Any,
+) -> gymnasium.Env[Any, Any]:
+    """Return an env of a suite: the entry point of its Gymnasium id.
+
+    `delta` gives the drift as a magnitude in place of `drift_step`.
+    """
+    if delta is not None and drift_step:
+        msg = f"Give `delta` or `drift_step`, got {delta} and {drift_step}."
+        raise UsageError(msg)
+    plugin: Suite = get("suites", suite)
+    instances = plain_instances(
+        plugin.card, tier=tier, family=family, drift_step=drift_step
+    )
+    if delta is not None:
+        instances = _at_magnitude(suite, instances, delta, schedule)
+    played = source(suite, schedule)
+    return plugin.env(played, view=view, instances=instances, **options)
+
+
+def script(suite: str, instance: Instance) -> tuple[str, ...]:
+    """Return the oracle's actions in the instance's world without any drift."""
+    still = msgspec.structs.replace(instance, drift_step=0)
+    return solve(get("suites", suite), source(suite)(still)).actions
+
+
+def base_world(instance: Instance) -> World:
+    """Return the instance's world before any drift, from a small cache."""
+    return _generated(msgspec.structs.replace(instance, repeat=0, drift_step=0))
+
+
+@lru_cache(maxsize=_WORLDS_KEPT)
+def _generated(instance: Instance) -> World:
+    suite: Suite = get("suites", instance.suite)
+    return suite.generate(instance)
+
+
+def _possible(
+    schedule: Schedule, instance: Instance, world: World
+) -> tuple[Strike, ...]:
+    """Return all that could have been applied to the instance."""
+    if isinstance(schedule, Calendar):
+        return schedule.whole(instance, world)
+    domain = get("suites", instance.suite).card.domain
+    return drift_order(instance, world, domain)
+
+
+def _at_magnitude(
+    suite: str, instances: Instances, delta: float, schedule: Calendar | None
+) -> Instances:
+    """Return `instances` with the drift step that `delta` is for each."""
+
+    def instance(seed: int) -> Instance:
+        plain = instances(seed)
+        step = drift_step(suite, plain, delta, schedule)
+        return msgspec.structs.replace(plain, drift_step=step)
+
+    return instance
+
+
+def _struck(
+    instance: Instance, world: World, strikes: tuple[Strike, ...], realised: float
+) -> Timeline:
+    """Return the timeline of a world under strikes, one world per distinct time."""
+    starts: list[int] = [0]
+    worlds: list[World] = [world]
+    changes: list[tuple[Change, ...]] = [()]
+    digest = world.digest()
+    in_time = sorted(strikes, key=lambda strike: strike.at_ms)
+    for at_ms, group in groupby(in_time, key=lambda strike: strike.at_ms):
+        made: list[Change] = []
+        for strike in group:
+            world, change = _applied(instance, world, strike, digest)
+            digest = change.after
+            made.append(change)
+        if at_ms == 0:
+            worlds[0], changes[0] = world, tuple(made)
+        else:
+            starts.append(at_ms)
+            worlds.append(world)
+            changes.append(tuple(made))
+    return Timeline(
+        instance=instance,
+        starts=tuple(starts),
+        worlds=tuple(worlds),
+        changes=tuple(changes),
+        realised=realised,
+    )
+
+
+def _applied(
+    instance: Instance, world: World, strike: Strike, before: str
+) -> tuple[World, Change]:
+    """Return the world after one strike, and the change it was.
+
+    Each (operator, target) has a stream of its own, so a longer prefix leaves the
+    changes of a shorter one as they were.
+    """
+    operator: Operator = get("operators", strike.operator)
+    rng = stream(instance.seed, "drift", strike.operator, strike.target)
+    after = operator.apply(world, strike.target, strike.intensity, rng=rng)
+    change = Change(
+        operator=strike.operator,
+        version=operator.version,
+        target=strike.target,
+        intensity=strike.intensity,
+        announcement=operator.announcement,
+        weight=operator.weight,
+        before=before,
+        after=after.digest(),
+    )
+    return after, change

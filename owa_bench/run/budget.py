@@ -1,0 +1,177 @@
+"""What an episode and a run have used, against the ceilings of the plan.
+
+A ceiling is reached when the amount used is no longer below it. An episode that a wall,
+CPU or GPU ceiling ends, or one of the whole run, is `timed`: which episode that falls
+on differs from machine to machine, so it stays out of the replay root.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, get_args
+
+from owa_bench.errors import PlanError, one_of
+from owa_bench.interfaces import Sink
+from owa_bench.records.events import VOLATILE_METERS, Action, Event, Meter, Resource
+from owa_bench.records.plan import Budget
+
+WALL = "wall_s"
+STEPS = "steps"
+
+
+class Exhausted(NamedTuple):
+    """The ceiling that was reached, and whether that depends on the machine."""
+
+    meter: str
+    limit: float
+    spent: float
+    timed: bool
+
+    @property
+    def reason(self) -> str:
+        """The reason an episode that ends so carries."""
+        return f"budget:{self.meter}"
+
+
+class EpisodeTally:
+    """The steps, meters and wall clock of one episode.
+
+    `clock` returns seconds from any fixed point; the tally begins when it is made.
+    """
+
+    def __init__(
+        self, budget: Budget, clock: Callable[[], float], run: "RunTally | None" = None
+    ) -> None:
+        check(budget)
+        self._budget = budget
+        self._run = run
+        self._clock = clock
+        self._began = clock()
+        self._steps = 0
+        self.spent: dict[str, float] = {}
+
+    def take(self, event: Event) -> None:
+        """Count one event."""
+        if isinstance(event, Action):
+            self._steps += 1
+        elif isinstance(event, Resource):
+            _add(self.spent, event.meter, event.amount)
+            if self._run is not None:
+                self._run.add({event.meter: event.amount})
+
+    def wall_left(self) -> float | None:
+        """Return the seconds left of the wall clock, None where it has no ceiling."""
+        if self._budget.episode_wall_s is None:
+            return None
+        return self._budget.episode_wall_s - (self._clock() - self._began)
+
+    def exhausted(self) -> Exhausted | None:
+        """Return the first ceiling reached: steps, meters, the run's, the clock."""
+        limit = self._budget.steps
+        if limit is not None and self._steps >= limit:
+            return Exhausted(STEPS, limit, self._steps, timed=False)
+        found = _reached(self._budget.episode_meters, self.spent)
+        if found is None and self._run is not None:
+            found = self._run.exhausted()
+        if found is not None:
+            return found
+        left = self.wall_left()
+        if left is not None and left <= 0:
+            wall = self._budget.episode_wall_s or 0.0
+            return Exhausted(WALL, wall, wall - left, timed=True)
+        return None
+
+
+class RunTally:
+    """The meters of a whole run; may be added to from any thread."""
+
+    def __init__(
+        self, budget: Budget, spent: Mapping[str, float] | None = None
+    ) -> None:
+        check(budget)
+        self._limits = budget.run_meters
+        self._lock = threading.Lock()
+        self.spent: dict[str, float] = dict(spent or {})
+
+    def add(self, amounts: Mapping[str, float]) -> None:
+        """Count what an event or a whole episode used."""
+        with self._lock:
+            for meter, amount in amounts.items():
+                _add(self.spent, meter, amount)
+
+    def exhausted(self) -> Exhausted | None:
+        """Return the first ceiling of the run reached, None while all hold."""
+        with self._lock:
+            found = _reached(self._limits, self.spent)
+        return found and found._replace(timed=True)
+
+
+class MeteredSink:
+    """A sink that counts what passes; always active, so that nothing is skipped."""
+
+    active = True
+
+    def __init__(self, inner: Sink, tally: EpisodeTally) -> None:
+        self._inner = inner
+        self._tally = tally
+
+    def emit(self, event: Event) -> None:
+        """Count one event and hand it on."""
+        self._tally.take(event)
+        self._inner.emit(event)
+
+    def blob(self, data: bytes) -> str:
+        """Hand a blob on and return its digest."""
+        return self._inner.blob(data)
+
+    def secret(self, name: str, value: str) -> None:
+        """Hand a secret on."""
+        self._inner.secret(name, value)
+
+
+def totals(events: Iterable[Event]) -> dict[str, float]:
+    """Return what recorded events used, by meter: what a resumed run begins with."""
+    spent: dict[str, float] = {}
+    for event in events:
+        if isinstance(event, Resource):
+            _add(spent, event.meter, event.amount)
+    return spent
+
+
+def check(budget: Budget) -> None:
+    """Raise PlanError for a ceiling on no meter, or one that is not above 0."""
+    if budget.steps is not None and budget.steps < 1:
+        raise PlanError("budget.steps", budget.steps, "must be at least 1")
+    for field in ("act_s", "episode_wall_s"):
+        seconds = getattr(budget, field)
+        if seconds is not None:
+            _check_amount(f"budget.{field}", seconds)
+    for field in ("episode_meters", "run_meters"):
+        meters = [meter for meter, _ in getattr(budget, field)]
+        if len(set(meters)) < len(meters):
+            raise PlanError(f"budget.{field}", meters, "must name each meter once")
+        for meter, limit in getattr(budget, field):
+            if meter not in get_args(Meter):
+                rule = one_of(meter, get_args(Meter))
+                raise PlanError(f"budget.{field}", meter, rule)
+            _check_amount(f"budget.{field}.{meter}", limit)
+
+
+def _check_amount(field: str, amount: float) -> None:
+    if not 0 < amount < math.inf:
+        raise PlanError(field, amount, "must be above 0 and finite")
+
+
+def _add(spent: dict[str, float], meter: str, amount: float) -> None:
+    """Add to what is spent on a meter."""
+    spent[meter] = spent.get(meter, 0.0) + amount
+
+
+def _reached(
+    limits: Iterable[tuple[str, float]], spent: Mapping[str, float]
+) -> Exhausted | None:
+    """Return the first of `limits` that `spent` has reached."""
+    for meter, limit in limits:
+        if spent.get(meter, 0.0) >= limit:
+            return Exhausted(meter, limit, spent[meter], meter in VOLATILE_METERS)
+    return None

@@ -1,0 +1,124 @@
+"""What is drawn from one suite: families, tiers, magnitudes, budgets, how many."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from owa_bench import discovery
+from owa_bench.errors import FieldError, one_of
+from owa_bench.interfaces import Suite, SuiteCard
+
+# The published magnitudes; `suites.md` section 0.
+MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+Budgeted = int | Literal["unlimited"]
+
+
+class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One `[[suite]]` of a battery, or the flags of `run --suite`.
+
+    `families` and `tiers` empty: all of them. `episodes` are instances per family and
+    tier, each played `repeats` times at every delta and intervention budget. A suite
+    may stand in several draws; equal episodes are played once.
+    """
+
+    name: str
+    families: tuple[str, ...] = ()
+    tiers: tuple[int, ...] = ()
+    deltas: tuple[float, ...] = MAGNITUDES
+    episodes: int = 1
+    repeats: int = 1
+    interventions: tuple[Budgeted, ...] = ("unlimited",)
+    weight: float = 1.0
+
+
+class Cell(NamedTuple):
+    """One episode's place in a draw, before arms are put to it."""
+
+    pair: str
+    suite: str
+    version: int
+    family: str
+    tier: int
+    repeat: int
+    delta: float
+    interventions: int | None
+
+
+def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
+    """Return the suite of a draw; `error` names the first field that breaks a rule."""
+    known = discovery.find("suites")
+    if draw.name not in known:
+        raise error(f"{place}.name", draw.name, one_of(draw.name, known))
+    suite: Suite = known[draw.name].plugin
+    card = suite.card
+    for family in draw.families:
+        if family not in card.families:
+            rule = one_of(family, card.families)
+            raise error(f"{place}.families", family, rule)
+    for tier in draw.tiers:
+        if tier not in card.tiers:
+            raise error(f"{place}.tiers", tier, one_of(tier, card.tiers))
+    _check_numbers(draw, error, place)
+    return suite
+
+
+def families(draw: Draw, card: SuiteCard) -> tuple[str, ...]:
+    """Return the families a draw means."""
+    return draw.families or card.families
+
+
+def tiers(draw: Draw, card: SuiteCard) -> tuple[int, ...]:
+    """Return the tiers a draw means."""
+    return draw.tiers or card.tiers
+
+
+def pair_id(card: SuiteCard, family: str, tier: int, number: int) -> str:
+    """Return the name of a pair, which with the master gives its seed."""
+    return f"{card.name}@{card.version}/{family}/T{tier}/{number:04d}"
+
+
+def cells(draw: Draw, card: SuiteCard) -> Iterator[Cell]:
+    """Yield the episodes of a draw; those of one pair stand together."""
+    for number in range(draw.episodes):
+        for tier in tiers(draw, card):
+            for family in families(draw, card):
+                yield from _of_pair(draw, card, family, tier, number)
+
+
+def _of_pair(
+    draw: Draw, card: SuiteCard, family: str, tier: int, number: int
+) -> Iterator[Cell]:
+    for repeat in range(draw.repeats):
+        for delta in draw.deltas:
+            for budget in draw.interventions:
+                yield Cell(
+                    pair=pair_id(card, family, tier, number),
+                    suite=card.name,
+                    version=card.version,
+                    family=family,
+                    tier=tier,
+                    repeat=repeat,
+                    delta=float(delta),
+                    interventions=None if budget == "unlimited" else budget,
+                )
+
+
+def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
+    for delta in draw.deltas:
+        if not 0.0 <= delta <= 1.0:
+            raise error(f"{place}.deltas", delta, "must lie in [0, 1]")
+    for name in ("episodes", "repeats"):
+        if getattr(draw, name) < 1:
+            raise error(f"{place}.{name}", getattr(draw, name), "must be at least 1")
+    for budget in draw.interventions:
+        if budget != "unlimited" and budget < 0:
+            rule = 'must be a count >= 0 or "unlimited"'
+            raise error(f"{place}.interventions", budget, rule)
+    for name in ("deltas", "interventions"):
+        values: tuple[Any, ...] = getattr(draw, name)
+        if not values or len(set(values)) < len(values):
+            rule = "must list at least one value, each once"
+            raise error(f"{place}.{name}", values, rule)
+    if not draw.weight > 0:
+        raise error(f"{place}.weight", draw.weight, "must be above 0")

@@ -1,0 +1,262 @@
+"""Who plays the jobs: this process, or worker processes; `concurrency` threads in each.
+
+Episodes do not know of each other (lanes apart, which one thread plays whole), so the
+traces are the same whatever the number of workers and threads. A worker that dies takes
+its open attempts with it: they stay unfinished, a new worker plays them again.
+"""
+
+import contextlib
+import logging
+import os
+import selectors
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import msgspec
+
+from owa_bench.errors import InfrastructureFailure
+from owa_bench.run import hosting
+from owa_bench.run.budget import RunTally
+from owa_bench.run.jobs import Done, Job
+from owa_bench.run.workbench import Bench, Workbench
+from owa_bench.run.worker import END, Line
+
+_LOG = logging.getLogger(__name__)
+Told = Callable[[Done], None]
+# Workers that die one after the other before they are ready: the machine's fault.
+_MOST_STILLBORN = 3
+_CHUNK = 1 << 16
+_LINE = msgspec.json.Decoder(Line)
+
+
+def play_here(
+    jobs: Iterable[Job],
+    bench: Bench,
+    tally: RunTally,
+    told: Told,
+    client: Callable[[], hosting.Line] | None = None,
+) -> None:
+    """Play every job in this process; `client` seats agents that play from outside.
+
+    Errors: whatever stops the process; open attempts are then left unfinished.
+    """
+    with Workbench(bench, client) as workbench:
+        if bench.concurrency == 1:
+            for job in jobs:
+                workbench.play(_priced(job, tally), told)
+            return
+        _in_threads(workbench, deque(jobs), bench.concurrency, tally, told)
+
+
+def play_in_workers(
+    jobs: Iterable[Job],
+    bench: Bench,
+    tally: RunTally,
+    told: Told,
+    *,
+    workers: int,
+    lock: int,
+) -> bool:
+    """Play every job in worker processes; return whether one of them died.
+
+    `lock` is the descriptor of the run's lock: workers hold it too, so that a run is
+    not resumed while a worker of a killed parent still writes.
+    Errors: InfrastructureFailure if a worker reports one, or none can work.
+    """
+    crew = _Crew(bench, deque(jobs), tally, told, lock)
+    try:
+        crew.play(workers)
+    finally:
+        crew.dismiss()
+    return crew.deaths > 0
+
+
+def _in_threads(
+    workbench: Workbench, jobs: deque[Job], threads: int, tally: RunTally, told: Told
+) -> None:
+    """Play jobs in threads, and report from this one."""
+    reports: deque[Done] = deque()
+    running: set[Future[None]] = set()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        while jobs or running:
+            while jobs and len(running) < threads:
+                job = _priced(jobs.popleft(), tally)
+                running.add(pool.submit(workbench.play, job, reports.append))
+            ended, running = wait(running, return_when=FIRST_COMPLETED, timeout=0.5)
+            while reports:
+                told(reports.popleft())
+            for future in ended:
+                future.result()
+    except BaseException:
+        workbench.stop()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _priced(job: Job, tally: RunTally) -> Job:
+    return msgspec.structs.replace(job, spent=dict(tally.spent))
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One worker process and what it was given."""
+
+    process: subprocess.Popen[bytes]
+    jobs: dict[int, Job] = field(default_factory=dict)
+    unread: bytearray = field(default_factory=bytearray)
+    ready: bool = False
+
+    def send(self, record: msgspec.Struct) -> None:
+        """Write one line to the worker; a dead one is noticed when it is read."""
+        stream = self.process.stdin
+        if stream is None:
+            return
+        try:
+            stream.write(msgspec.json.encode(record) + b"\n")
+            stream.flush()
+        except BrokenPipeError:
+            return
+
+    def hang_up(self) -> None:
+        """Tell the worker to end: in order if it has nothing to do, else at once."""
+        stream = self.process.stdin
+        if stream is None:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            if not self.jobs:
+                stream.write(END)
+            stream.close()
+
+    def wait(self) -> int:
+        """Return the exit code of a worker that is to end."""
+        code = self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return code
+
+    def lines(self) -> Iterator[Line] | None:
+        """Return the lines that have come, None at the end of the pipe."""
+        stream = self.process.stdout
+        data = os.read(stream.fileno(), _CHUNK) if stream else b""
+        if not data:
+            return None
+        self.unread += data
+        *whole, rest = self.unread.split(b"\n")
+        self.unread = bytearray(rest)
+        return (_LINE.decode(bytes(line)) for line in whole)
+
+
+class _Crew:
+    """The worker processes of a run and the jobs that wait."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        jobs: deque[Job],
+        tally: RunTally,
+        told: Told,
+        lock: int,
+    ) -> None:
+        self.deaths = 0
+        self._lock = lock
+        self._bench = bench
+        self._jobs = jobs
+        self._tally = tally
+        self._told = told
+        self._shard = bench.shard
+        self._stillborn = 0
+        self._workers: list[_Worker] = []
+        self._open = ExitStack()
+        self._selector = self._open.enter_context(selectors.DefaultSelector())
+
+    def play(self, workers: int) -> None:
+        """Return when every job is done."""
+        for _ in range(min(workers, max(1, len(self._jobs)))):
+            self._hire()
+        while self._jobs or any(worker.jobs for worker in self._workers):
+            self._give_out()
+            for key, _ in self._selector.select():
+                self._listen(key.data)
+
+    def dismiss(self) -> None:
+        """End every worker: idle ones in order, busy ones at once."""
+        for worker in self._workers:
+            worker.hang_up()
+        for worker in self._workers:
+            if worker.jobs:
+                worker.process.terminate()
+            code = worker.wait()
+            if code and not worker.jobs:
+                self.deaths += 1
+                _LOG.warning("a worker did not end in order (exit code %d)", code)
+        self._open.close()
+
+    def _hire(self) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "owa_bench.run.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(self._lock,),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        worker = _Worker(process)
+        worker.send(msgspec.structs.replace(self._bench, shard=self._shard))
+        self._shard += 1
+        self._workers.append(worker)
+        self._selector.register(process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+
+    def _give_out(self) -> None:
+        """Give waiting jobs to workers with a free thread, one each in turn."""
+        for _ in range(self._bench.concurrency):
+            for worker in self._workers:
+                if self._jobs and len(worker.jobs) < self._bench.concurrency:
+                    job = _priced(self._jobs.popleft(), self._tally)
+                    worker.jobs[job.number] = job
+                    worker.send(job)
+
+    def _listen(self, worker: _Worker) -> None:
+        lines = worker.lines()
+        if lines is None:
+            self._bury(worker)
+            return
+        for line in lines:
+            self._take(worker, line)
+
+    def _take(self, worker: _Worker, line: Line) -> None:
+        if line.error is not None:
+            msg = f"a worker cannot go on: {line.error}"
+            raise InfrastructureFailure(msg)
+        worker.ready = True
+        if line.done is not None:
+            number = line.done.job
+            worker.jobs[number] = worker.jobs[number].after(line.done)
+            self._told(line.done)
+        elif line.job is not None:
+            worker.jobs.pop(line.job)
+
+    def _bury(self, worker: _Worker) -> None:
+        """Take the jobs of a dead worker back and hire another."""
+        self._selector.unregister(worker.process.stdout)  # type: ignore[arg-type]
+        self._workers.remove(worker)
+        worker.hang_up()
+        code = worker.wait()
+        self.deaths += 1
+        self._stillborn = 0 if worker.ready else self._stillborn + 1
+        if self._stillborn >= _MOST_STILLBORN:
+            msg = f"worker processes die before they are ready (exit code {code})"
+            raise InfrastructureFailure(msg)
+        _LOG.warning(
+            "a worker died (exit code %d); its %d open attempts are played again",
+            code,
+            len(worker.jobs),
+        )
+        left = [job.after_death() for job in worker.jobs.values() if job.turns]
+        self._jobs.extendleft(job for job in reversed(left) if job.turns)
+        self._hire()

@@ -1,0 +1,111 @@
+"""What is still to be played of a plan: entries with attempt numbers, lanes whole."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from owa_bench.records.events import EpisodeEnd
+from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.trace import Leaf
+
+# `Plan.attempt_rule`: attempts of an entry that the harness may fail before it is left.
+MOST_FAILURES = 3
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry still to be played: the attempt's number, and failures before it.
+
+    `failures` are attempts that the harness failed; an entry has a few of them, while
+    attempts that a kill left unfinished do not use it up.
+    """
+
+    index: int
+    attempt: int
+    failures: int = 0
+
+    def again(self) -> "Turn | None":
+        """Return the turn after the harness failed this one, None if none is left."""
+        failures = self.failures + 1
+        if failures >= MOST_FAILURES:
+            return None
+        return Turn(index=self.index, attempt=self.attempt + 1, failures=failures)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What one thread of a worker plays in order: one entry, or all of a lane.
+
+    `memory` is the digest of the snapshot a lane goes on from; `spent` what the run
+    had used when the job was given out.
+    """
+
+    number: int
+    turns: tuple[Turn, ...]
+    lane: str | None = None
+    memory: str | None = None
+    spent: Mapping[str, float] = {}
+
+    def after(self, done: "Done") -> "Job":
+        """Return what is left of the job when an attempt of it has closed."""
+        turn, *rest = self.turns
+        if done.leaf.status != "complete":
+            again = turn.again()
+            rest = [again, *rest] if again else rest
+        memory = done.leaf.memory or self.memory
+        return msgspec.structs.replace(self, turns=tuple(rest), memory=memory)
+
+    def after_death(self) -> "Job":
+        """Return what is left when the worker died in the first turn."""
+        turn, *rest = self.turns
+        again = turn.again()
+        turns = (again, *rest) if again else tuple(rest)
+        return msgspec.structs.replace(self, turns=turns)
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was closed."""
+
+    job: int
+    leaf: Leaf
+    end: EpisodeEnd
+    spent: Mapping[str, float] = {}
+
+
+def pending(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Job, ...]:
+    """Return the jobs that are left of a plan, in plan order of their first entry."""
+    kept = tuple(leaves)
+    last = Counter[int]()
+    failures = Counter(leaf.index for leaf in kept if leaf.status == "infrastructure")
+    for leaf in kept:
+        last[leaf.index] = max(last[leaf.index], leaf.attempt + 1)
+    complete = {leaf.index: leaf for leaf in kept if leaf.status == "complete"}
+    turns: dict[str | int, list[Turn]] = {}
+    memories: dict[str, str | None] = {}
+    lanes: dict[str | int, str | None] = {}
+    for entry in plan.entries:
+        if entry.index in complete:
+            if entry.lane is not None and entry.phase != "checkpoint":
+                memories[entry.lane] = complete[entry.index].memory
+            continue
+        if failures[entry.index] >= MOST_FAILURES:
+            continue
+        key = entry.index if entry.lane is None else entry.lane
+        lanes[key] = entry.lane
+        turns.setdefault(key, []).append(_turn(entry, last, failures))
+    return tuple(
+        Job(
+            number=number,
+            turns=tuple(waiting),
+            lane=lanes[key],
+            memory=memories.get(lanes[key] or ""),
+        )
+        for number, (key, waiting) in enumerate(turns.items())
+    )
+
+
+def _turn(entry: PlanEntry, last: Counter[int], failures: Counter[int]) -> Turn:
+    return Turn(
+        index=entry.index,
+        attempt=last[entry.index],
+        failures=failures[entry.index],
+    )

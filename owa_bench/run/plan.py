@@ -1,0 +1,323 @@
+"""The plan of a run: every episode and the terms, fixed before episode 0."""
+
+import hashlib
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import owa_bench
+from owa_bench import calendars, discovery
+from owa_bench.canonical import canonical_json, document_digest, seal
+from owa_bench.errors import PlanError, RunDirectoryError
+from owa_bench.interfaces import Suite
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
+from owa_bench.records.plan import (
+    Arm,
+    BootstrapSpec,
+    Budget,
+    Plan,
+    PlanEntry,
+    SuiteEntry,
+)
+from owa_bench.run import budget, draws
+from owa_bench.run.agent_spec import AgentHandle
+from owa_bench.run.draws import Cell, Draw
+from owa_bench.run.store import write_whole
+
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)")
+_PACKAGE = Path(owa_bench.__file__).parent
+_NONCE_MIN = 8
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan says beside its episodes; the commitment may come later."""
+
+    name: str
+    battery: str | None = None
+    commitment: str = ""
+    public_key: str = ""
+    protocol_digest: str
+    price_digest: str
+    calendar: str = "nested"
+    budget: Budget = Budget()
+    bootstrap: BootstrapSpec = BootstrapSpec()
+    verifier_nonce: str | None = None
+    transcripts: bool = True
+    created: str = ""
+
+
+def make_plan(
+    drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Terms
+) -> Plan:
+    """Return the plan that plays every agent on the same pairs.
+
+    Errors: PlanError naming field, value and rule.
+    """
+    arms = arms_of(agents)
+    suites = [draws.check(draw, PlanError) for draw in drawn]
+    cells = _distinct(
+        cell
+        for draw, suite in zip(drawn, suites, strict=True)
+        for cell in draws.cells(draw, suite.card)
+    )
+    placed = [(cell, arm) for cell in cells for arm in arms]
+    entries = tuple(
+        PlanEntry(index=index, arm=arm.name, **cell._asdict())
+        for index, (cell, arm) in enumerate(placed)
+    )
+    refuse_misfits(agents, entries)
+    return assemble(drawn, arms, entries, terms)
+
+
+def assemble(
+    drawn: Sequence[Draw],
+    arms: tuple[Arm, ...],
+    entries: tuple[PlanEntry, ...],
+    terms: Terms,
+) -> Plan:
+    """Return the plan of these entries; checked."""
+    plan = Plan(
+        **{field: getattr(terms, field) for field in terms.__struct_fields__},
+        suites=_suite_entries(drawn),
+        arms=arms,
+        entries=entries,
+        environment=environment(),
+    )
+    check_plan(plan)
+    return plan
+
+
+def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm, ...]:
+    """Return an arm per agent; a name that comes again gets a number."""
+    if not agents:
+        raise PlanError("arms", (), "must hold at least one agent")
+    arms: list[Arm] = []
+    for agent in agents:
+        same = sum(1 for other in agents[: len(arms)] if other.name == agent.name)
+        name = agent.name if not same else f"{agent.name}#{same + 1}"
+        arms.append(
+            Arm(
+                name=f"{name} (frozen)" if frozen else name,
+                agent=agent.spec,
+                fingerprint=agent.fingerprint,
+                frozen=frozen,
+            )
+        )
+    return tuple(arms)
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan whose entries contradict it.
+
+    Errors: PlanError naming field, value and rule.
+    """
+    if not plan.entries:
+        raise PlanError("entries", (), "must hold at least one episode")
+    _check_terms(plan)
+    arms = {arm.name for arm in plan.arms}
+    if len(arms) < len(plan.arms):
+        raise PlanError("arms", sorted(arms), "must have different names")
+    suites = {suite.name: suite for suite in plan.suites}
+    days: dict[str, int] = {}
+    for place, entry in enumerate(plan.entries):
+        _check_entry(entry, place, arms, suites)
+        if entry.lane is not None:
+            if (entry.day or 0) < days.get(entry.lane, 0):
+                raise PlanError("day", entry.day, f"must not fall in {entry.lane}")
+            days[entry.lane] = entry.day or 0
+
+
+def _check_terms(plan: Plan) -> None:
+    """Refuse terms under which no episode can be played."""
+    budget.check(plan.budget)
+    for entry in plan.suites:
+        suite: Suite = discovery.get("suites", entry.name)
+        calendars.parse(plan.calendar, suite.card.domain)
+    nonce = plan.verifier_nonce
+    if nonce is not None and len(nonce) < _NONCE_MIN:
+        rule = f"must have at least {_NONCE_MIN} characters"
+        raise PlanError("verifier_nonce", nonce, rule)
+
+
+def _check_entry(
+    entry: PlanEntry, place: int, arms: set[str], suites: dict[str, SuiteEntry]
+) -> None:
+    if entry.index != place:
+        raise PlanError("index", entry.index, f"must be its place {place}")
+    if entry.arm not in arms:
+        raise PlanError("arm", entry.arm, f"must be one of {sorted(arms)}")
+    suite = suites.get(entry.suite)
+    if suite is None:
+        raise PlanError("suite", entry.suite, f"must be one of {sorted(suites)}")
+    if entry.family not in suite.families:
+        raise PlanError("family", entry.family, f"must be one of {suite.families}")
+    if entry.delta is None and entry.day is None:
+        raise PlanError("delta", None, "or `day` must be given")
+    both = entry.delta is not None and entry.day is not None
+    if both and entry.phase != "checkpoint":
+        rule = "must not stand beside `day` outside a checkpoint"
+        raise PlanError("delta", entry.delta, rule)
+    if entry.pair.startswith("practice/") != (entry.phase == "practice"):
+        rule = f"must start with practice/ in that phase only (phase {entry.phase})"
+        raise PlanError("pair", entry.pair, rule)
+
+
+def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) -> None:
+    """Refuse an agent that cannot play one of the suites.
+
+    Errors: PlanError.
+    """
+    for name in sorted({entry.suite for entry in entries}):
+        suite: Suite = discovery.get("suites", name)
+        for agent in agents:
+            if agent.suites and name not in agent.suites:
+                rule = f"must play `{name}`, and it plays {', '.join(agent.suites)}"
+                raise PlanError("agent", agent.spec, rule)
+            policy = agent.origin.kind == "policy"
+            if policy and agent.origin.target not in suite.policies:
+                rule = f"must be a control policy of `{name}`"
+                raise PlanError("agent", agent.spec, rule)
+
+
+def write_plan(
+    layout: RunLayout,
+    plan: Plan,
+    key: Ed25519PrivateKey,
+    *,
+    protocol: bytes,
+    price_card: bytes,
+) -> str:
+    """Write plan, signed plan, protocol and price card; the plan digest.
+
+    `plan.json` comes last: a directory that holds it holds the rest.
+    """
+    payload = canonical_json(plan)
+    layout.root.mkdir(parents=True, exist_ok=True)
+    write_whole(layout.protocol, protocol)
+    write_whole(layout.price_card, price_card)
+    write_whole(layout.plan_envelope, seal(PLAN_TYPE, payload, key))
+    write_whole(layout.plan, payload)
+    return document_digest(plan)
+
+
+def read_plan(layout: RunLayout) -> Plan:
+    """Return the plan of a run directory.
+
+    Errors: RunDirectoryError if it has none that reads back.
+    """
+    if not layout.plan.is_file():
+        msg = (
+            f"{layout.root} is no run directory: it holds no plan.json. "
+            f"`owa-bench run --out {layout.root}` makes one."
+        )
+        raise RunDirectoryError(msg)
+    try:
+        return msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
+    except (OSError, msgspec.MsgspecError) as error:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}."
+        raise RunDirectoryError(msg) from error
+
+
+def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
+    """Return the fields in which two plans differ, what is drawn at making left out."""
+    drawn = {"commitment", "created", "public_key"}
+    return tuple(
+        field
+        for field in mine.__struct_fields__
+        if field not in drawn and getattr(mine, field) != getattr(written, field)
+    )
+
+
+def source_digest(suite: Suite) -> str:
+    """Return the digest of the code that draws a suite's worlds and drifts them.
+
+    The suite's own folder (or file), its domain's operators, the calendars and the
+    worlds; equal code has equal digests wherever it is installed.
+    """
+    places = (
+        _home_of(suite),
+        _PACKAGE / "drift" / suite.card.domain,
+        _PACKAGE / "calendars.py",
+        _PACKAGE / "worlds",
+    )
+    digest = hashlib.sha256()
+    for place in filter(Path.exists, places):
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            name = str(path.relative_to(place.parent))
+            digest.update(f"{name}|".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def environment() -> tuple[tuple[str, str], ...]:
+    """Return python, platform and the version of every package this one rests on."""
+    versions = dict(_closure("owa_bench"))
+    return (
+        ("python", platform.python_version()),
+        ("platform", f"{sys.platform}-{platform.machine()}"),
+        *sorted(versions.items()),
+    )
+
+
+def _closure(name: str) -> Iterator[tuple[str, str]]:
+    """Yield (package, version) of a package and of all it requires, extras left out."""
+    waiting, seen = [name], set()
+    while waiting:
+        known = waiting.pop().lower().replace("_", "-")
+        if known in seen:
+            continue
+        seen.add(known)
+        try:
+            found = distribution(known)
+        except PackageNotFoundError:
+            continue
+        yield known, found.version
+        for line in found.requires or ():
+            match = _REQUIREMENT.match(line)
+            if match and "extra ==" not in line:
+                waiting.append(match[1])
+
+
+def _suite_entries(drawn: Sequence[Draw]) -> tuple[SuiteEntry, ...]:
+    """Return one entry per suite, the draws of the same suite taken together."""
+    grouped: dict[str, list[Draw]] = {}
+    for draw in drawn:
+        grouped.setdefault(draw.name, []).append(draw)
+    return tuple(_suite_entry(group) for group in grouped.values())
+
+
+def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
+    suite: Suite = discovery.get("suites", group[0].name)
+    card = suite.card
+    weights = {draw.weight for draw in group}
+    if len(weights) > 1:
+        rule = f"must be the same in every draw of `{card.name}`"
+        raise PlanError("weight", tuple(sorted(weights)), rule)
+    names = {family for draw in group for family in draws.families(draw, card)}
+    numbers = {tier for draw in group for tier in draws.tiers(draw, card)}
+    return SuiteEntry(
+        name=card.name,
+        version=card.version,
+        source_digest=source_digest(suite),
+        families=tuple(family for family in card.families if family in names),
+        tiers=tuple(sorted(numbers)),
+        weight=group[0].weight,
+    )
+
+
+def _distinct(cells: Iterable[Cell]) -> Iterator[Cell]:
+    return iter(dict.fromkeys(cells))
+
+
+def _home_of(suite: Suite) -> Path:
+    """Return the folder of a suite, or its file where it shares a folder."""
+    module: Any = sys.modules[type(suite).__module__]
+    path = Path(module.__file__)
+    return path.parent if path.name == "suite.py" else path

@@ -1,0 +1,250 @@
+"""Replay: after the reveal, play the recorded actions again and see the same happen.
+
+Instance and world come from the revealed master, never from the record; actions are
+the recorded ones with their secrets put back, and what the agent declared is written
+where it stood. Everything else is measured anew, and every line must be equal. Attempts
+that a clock ended are exempt: they differ from machine to machine.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from owa_bench import discovery
+from owa_bench.canonical import seal, sha256
+from owa_bench.errors import OwaError, UsageError
+from owa_bench.interfaces import Sink
+from owa_bench.records.events import Action, AnyEvent, Belief, Event, replay_line
+from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
+from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.roots import counted, evidence_root, replay_root
+from owa_bench.records.trace import Leaf, Trace
+from owa_bench.records.witness import Receipt
+from owa_bench.run import stepping
+from owa_bench.run.escrow import revealed_root
+from owa_bench.run.keys import public_hex, short_name
+from owa_bench.run.loop import EvaluationSink
+from owa_bench.run.plan import read_plan, source_digest
+from owa_bench.run.redaction import Redactor
+from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
+from owa_bench.run.witness import free_path
+from owa_bench.seeding import fresh_bytes, redact_key, stream
+from owa_bench.shells.tool_env import ToolEnv
+
+Outcome = Literal["same", "different", "exempt"]
+_SHOWN = 200
+
+
+class Replayed(NamedTuple):
+    """What came of one attempt; `detail` says where the first difference is."""
+
+    attempt_id: str
+    outcome: Outcome
+    detail: str = ""
+
+
+class Replays(NamedTuple):
+    """What came of a run: its attempts, and suites whose code is not the planned."""
+
+    plan_digest: str
+    evidence_root: str
+    replay_root: str
+    attempts: tuple[Replayed, ...]
+    other_code: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was replayed, and nothing differently."""
+        outcomes = {attempt.outcome for attempt in self.attempts}
+        return "same" in outcomes and "different" not in outcomes
+
+
+class ReplaySink:
+    """A sink that keeps replay lines and nothing else."""
+
+    active = True
+
+    def __init__(self, key: bytes) -> None:
+        self._redactor = Redactor(key)
+        self.lines: list[bytes] = []
+
+    def emit(self, event: Event) -> None:
+        """Keep the event's replay line."""
+        line = self._redactor.inscribe(event).replay
+        if line is not None:
+            self.lines.append(line)
+
+    def blob(self, data: bytes) -> str:
+        """Return the SHA-256 of redacted `data`."""
+        return sha256(self._redactor.data(data))
+
+    def secret(self, name: str, value: str) -> None:
+        """Learn a secret."""
+        self._redactor.learn(name, value)
+
+    def restore(self, text: str) -> str:
+        """Return a recorded text with the secrets of this episode put back."""
+        return self._redactor.restore(text)
+
+
+def replay_run(
+    layout: RunLayout,
+    episodes: int | None = None,
+    progress: Callable[[Replayed], None] = lambda _: None,
+) -> Replays:
+    """Return what came of replaying `episodes` counted attempts (None: all).
+
+    Which ones is drawn afresh each time, so that nobody can know beforehand.
+
+    Errors: UsageError before the reveal or for fewer than one episode, CheckFailure
+    if the reveal is not what was committed to, TraceError for a broken shard.
+    """
+    plan = read_plan(layout)
+    root = revealed_root(layout, plan)
+    leaves = leaves_of_shards(layout)
+    complete = [leaf for leaf in counted(plan, leaves) if leaf]
+    if not complete:
+        msg = f"{layout.root} holds no complete episode yet: nothing to replay."
+        raise UsageError(msg)
+    chosen = _choose(complete, episodes)
+    entries = {entry.index: entry for entry in plan.entries}
+    attempts: list[Replayed] = []
+    by_suite = sorted(chosen, key=lambda leaf: (entries[leaf.index].suite, leaf.index))
+    for name, group in itertools.groupby(
+        by_suite, key=lambda leaf: entries[leaf.index].suite
+    ):
+        with closing(stepping.env_for(plan, name)) as env:
+            for leaf in group:
+                trace = read_trace(layout, leaf)
+                attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))
+                progress(attempts[-1])
+    return Replays(
+        plan_digest=plan_digest(layout),
+        evidence_root=evidence_root(plan, leaves),
+        replay_root=replay_root(plan, leaves),
+        attempts=tuple(sorted(attempts)),
+        other_code=_other_code(plan),
+    )
+
+
+def sign(layout: RunLayout, replays: Replays, key: Ed25519PrivateKey) -> Receipt:
+    """Write a signed receipt of a replay into `receipts/` and return it."""
+
+    def ids(outcome: Outcome) -> tuple[str, ...]:
+        return tuple(a.attempt_id for a in replays.attempts if a.outcome == outcome)
+
+    receipt = Receipt(
+        plan_digest=replays.plan_digest,
+        evidence_root=replays.evidence_root,
+        replay_root=replays.replay_root,
+        episodes=ids("same"),
+        failed=ids("different"),
+        exempt=ids("exempt"),
+        passed=replays.passed,
+        public_key=public_hex(key),
+    )
+    path = free_path(layout.receipts, f"replay-{short_name(key)}", ".dsse.json")
+    write_whole(path, seal(RECEIPT_TYPE, msgspec.json.encode(receipt), key))
+    return receipt
+
+
+def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
+    """Return so many leaves, drawn without return."""
+    if episodes is None or episodes >= len(leaves):
+        return list(leaves)
+    if episodes < 1:
+        msg = f"`--episodes` must be at least 1, got {episodes}."
+        raise UsageError(msg)
+    rng: np.random.Generator = stream(int.from_bytes(fresh_bytes(8), "big"), "replay")
+    order = rng.permutation(len(leaves))[:episodes]
+    return [leaves[i] for i in sorted(order.tolist())]
+
+
+def _attempt(
+    env: ToolEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
+) -> Replayed:
+    """Return what came of one attempt."""
+    name = trace.leaf.attempt_id
+    if trace.end.timed:
+        return Replayed(name, "exempt", f"a clock ended it: {trace.end.reason}")
+    sink = ReplaySink(redact_key(root))
+    try:
+        _play(env, plan, entry, trace, root, sink)
+    except OwaError as error:
+        return Replayed(name, "different", f"it cannot be played again: {error}")
+    detail = _difference(trace, sink.lines)
+    return Replayed(name, "different" if detail else "same", detail)
+
+
+def _play(
+    env: ToolEnv,
+    plan: Plan,
+    entry: PlanEntry,
+    trace: Trace,
+    root: bytes,
+    sink: ReplaySink,
+) -> None:
+    """Play the recorded actions into `sink`, as the loop would have."""
+    outer: Sink = EvaluationSink(sink) if entry.phase == "checkpoint" else sink
+    env.attach(outer)
+    env.reset(
+        options={
+            "instance": stepping.instance_of(plan, entry, root),
+            "interventions": entry.interventions,
+            "start": lambda opening: stepping.episode_start(
+                plan, entry, trace.leaf.attempt, opening
+            ),
+        }
+    )
+    for event in trace.events:
+        if isinstance(event, Action):
+            env.step(sink.restore(event.action))
+        elif _is_declared(event):
+            outer.emit(event)
+    ending = env.ending or env.conclude(trace.end.outcome, trace.end.reason)
+    outer.emit(stepping.episode_end(env, ending, timed=False, wall_s=0.0))
+
+
+def _is_declared(event: AnyEvent) -> bool:
+    """Return whether the agent said this with a Move: replay cannot measure it."""
+    if isinstance(event, Belief):
+        return event.kind == stepping.INTERIM
+    return getattr(event, "source", "env") == "agent"
+
+
+def _difference(trace: Trace, lines: Sequence[bytes]) -> str:
+    """Return where recorded and replayed lines first differ, "" if nowhere."""
+    recorded = [line for line in map(replay_line, trace.events) if line is not None]
+    for place, (old, new) in enumerate(itertools.zip_longest(recorded, lines)):
+        if old != new:
+            return (
+                f"event {place}: recorded {_cut(old, new)}, replayed {_cut(new, old)}"
+            )
+    digest = hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
+    if digest != trace.leaf.replay:
+        return "its leaf names another replay digest than its events have"
+    return ""
+
+
+def _cut(line: bytes | None, other: bytes | None) -> str:
+    """Return a line from shortly before the place where it leaves the other."""
+    if line is None:
+        return "nothing"
+    pairs = itertools.zip_longest(line, other or b"")
+    place = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+    return line[max(0, place - _SHOWN // 2) :][:_SHOWN].decode(errors="replace")
+
+
+def _other_code(plan: Plan) -> tuple[str, ...]:
+    """Return the suites whose code here is not what the plan was made with."""
+    return tuple(
+        suite.name
+        for suite in plan.suites
+        if source_digest(discovery.get("suites", suite.name)) != suite.source_digest
+    )

@@ -1,0 +1,89 @@
+"""An agent's side of the pipe: reads requests, plays the agent, writes replies."""
+
+import contextlib
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from owa_bench.interfaces import Agent, AgentConfig, ToolSpec
+from owa_bench.run.building import Maker
+from owa_bench.run.messages import (
+    Reply,
+    Request,
+    Reset,
+    as_reply,
+    read_request,
+    write_reply,
+)
+
+_ARRAYS: Mapping[str, Any] = {"features": np.float32, "action_mask": np.int8}
+
+
+class Seat:
+    """The agent of one episode and the tools it was given."""
+
+    def __init__(self, make: Maker) -> None:
+        self._make = make
+        self._agent: Agent | None = None
+        self._tools: tuple[ToolSpec, ...] = ()
+
+    def answer(self, request: Request) -> Reply:
+        """Return the agent's reply; what the agent raises passes through."""
+        if request.reset is not None:
+            self._reset(request.reset)
+            return Reply()
+        if self._agent is None:
+            return Reply(error="a request came before reset")
+        if request.act is not None:
+            info = {**request.act.info, "tools": self._tools}
+            move = self._agent.act(restored(request.act.observation), info)
+            return as_reply(move)
+        self._agent.close()
+        return Reply()
+
+    def _reset(self, terms: Reset) -> None:
+        config = AgentConfig(options=terms.options, script=terms.script)
+        self._agent = self._make(config)
+        self._tools = terms.tools
+        self._agent.reset(terms.brief, terms.tools, Path(terms.memory_dir))
+
+
+def restored(observation: Any) -> Any:
+    """Return an observation with its arrays back as arrays."""
+    if not isinstance(observation, dict):
+        return observation
+    return {
+        name: np.asarray(value, dtype=_ARRAYS[name]) if name in _ARRAYS else value
+        for name, value in observation.items()
+    }
+
+
+def serve(make: Maker, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer every request until `close` or the end of the pipe.
+
+    Whatever the agent raises, exits included, is told to the harness; the loop goes
+    on, since it is the harness that decides when an episode is over.
+    """
+    seat = Seat(make)
+    for line in requests:
+        request = read_request(line)
+        try:
+            reply = write_reply(seat.answer(request))
+        except BaseException as error:  # noqa: BLE001  an agent's exit is its failure
+            reply = write_reply(Reply(error=describe(error)))
+        with contextlib.suppress(BrokenPipeError):
+            replies.write(reply)
+            replies.flush()
+        if request.close is not None:
+            return
+
+
+def describe(error: BaseException) -> str:
+    """Return an agent's exception in one line: class, message, last file and line."""
+    text = " ".join(str(error).split())[:300]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {text}{where}"

@@ -1,0 +1,183 @@
+"""What an episode is made of, from a plan entry: instance, env, first and last event.
+
+The loop plays with these and replay plays again with the very same. Besides what the
+env emits, an attempt holds EpisodeStart, what the agent declares with a Move (before
+the step of that move), and EpisodeEnd.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from owa_bench import calendars, discovery
+from owa_bench.calendars import Calendar
+from owa_bench.interfaces import Ending, Move, Sink, Suite
+from owa_bench.records.events import (
+    Belief,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Resource,
+    fixed,
+)
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Arm, Plan, PlanEntry
+from owa_bench.run import assembly
+from owa_bench.seeding import instance_seed
+from owa_bench.shells.tool_env import Opening, ToolEnv
+
+# Beliefs stated before the end are kept and enter no axis.
+INTERIM = "interim"
+
+
+def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
+    """Return the instance of an entry; `root` is the master, any nonce mixed in."""
+    plain = Instance(
+        suite=entry.suite,
+        version=entry.version,
+        family=entry.family,
+        tier=entry.tier,
+        seed=instance_seed(root, entry.pair),
+        repeat=entry.repeat,
+    )
+    step = entry.day or 0
+    if entry.delta is not None:
+        calendar = calendar_of(plan, entry.suite)
+        step = assembly.drift_step(entry.suite, plain, entry.delta, calendar)
+    return msgspec.structs.replace(plain, drift_step=step)
+
+
+def env_for(plan: Plan, suite_name: str, *, wire: bool = False) -> ToolEnv:
+    """Return an env that plays any entry of the plan that is of this suite."""
+    suite: Suite = discovery.get("suites", suite_name)
+    env = suite.env(
+        assembly.source(suite_name, calendar_of(plan, suite_name)),
+        view="language",
+        wire=wire,
+        step_limit=plan.budget.steps,
+    )
+    shell = env.unwrapped
+    if not isinstance(shell, ToolEnv):
+        msg = f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
+        raise TypeError(msg)
+    return shell
+
+
+def calendar_of(plan: Plan, suite_name: str) -> Calendar:
+    """Return the drift calendar of a plan for one of its suites."""
+    suite: Suite = discovery.get("suites", suite_name)
+    return calendars.parse(plan.calendar, suite.card.domain)
+
+
+def episode_start(
+    plan: Plan, entry: PlanEntry, attempt: int, opening: Opening
+) -> EpisodeStart:
+    """Return the first event of an attempt."""
+    arm = arm_of(plan, entry)
+    suite: Suite = discovery.get("suites", entry.suite)
+    return EpisodeStart(
+        index=entry.index,
+        attempt=attempt,
+        arm=arm.name,
+        pair=entry.pair,
+        repeat=entry.repeat,
+        lane=entry.lane,
+        day=entry.day,
+        session=entry.session,
+        env_id=suite.card.env_id,
+        instance=opening.instance,
+        delta=entry.delta,
+        realised=opening.realised,
+        world=opening.world,
+        agent=arm.agent,
+        fingerprint=arm.fingerprint,
+        interventions=entry.interventions,
+        role_cap=entry.role_cap,
+        muted=entry.muted,
+        phase=entry.phase,
+        horizon=opening.horizon,
+        depth=opening.depth,
+        theta=opening.theta,
+        categories=opening.categories,
+        needs_tools=opening.needs_tools,
+        honeypot=opening.honeypot,
+    )
+
+
+def unopened(instance: Instance, theta: float) -> Opening:
+    """Return the opening of an attempt whose world could not be brought to life."""
+    return Opening(
+        instance=instance,
+        world="",
+        realised=0.0,
+        horizon=0,
+        depth=0,
+        theta=theta,
+        categories=(),
+        needs_tools=False,
+        honeypot=False,
+    )
+
+
+def episode_end(
+    env: ToolEnv, ending: Ending, *, timed: bool, wall_s: float
+) -> EpisodeEnd:
+    """Return the last event of an attempt that the env has concluded."""
+    return EpisodeEnd(
+        outcome=ending.outcome,
+        q_state=ending.q_state,
+        quality=ending.quality,
+        success=ending.success,
+        stated=ending.stated,
+        failed_attempts=env.failed_attempts,
+        reason=ending.reason,
+        timed=timed,
+        steps=env.steps,
+        simulated_s=env.simulated_ms / 1000.0,
+        wall_s=fixed(wall_s),
+    )
+
+
+def broken_end(reason: str, wall_s: float) -> EpisodeEnd:
+    """Return the last event of an attempt that the harness failed; never scored."""
+    return EpisodeEnd(
+        outcome="infrastructure",
+        q_state=0.0,
+        quality=0.0,
+        success=False,
+        stated=None,
+        failed_attempts=0,
+        reason=reason,
+        steps=0,
+        simulated_s=0.0,
+        wall_s=fixed(wall_s),
+    )
+
+
+def declared(move: Move, step: int, sink: Sink) -> Iterator[Event]:
+    """Yield the events of what an agent declares; words go into blobs.
+
+    The harness sets step, source and stream, whatever the agent wrote there.
+    """
+    for meter, amount in move.usage:
+        yield Resource(step=step, source="agent", meter=meter, amount=amount)
+    for call in move.model_calls:
+        prompt = sink.blob(getattr(call, "prompt", "").encode())
+        reply = sink.blob(getattr(call, "reply", "").encode())
+        yield _stamped(call, step, prompt=prompt, reply=reply)
+    for message in move.messages:
+        digest = sink.blob(getattr(message, "digest", "").encode())
+        yield _stamped(message, step, digest=digest)
+    if move.revision is not None:
+        yield _stamped(move.revision, step)
+    for name, p in move.beliefs:
+        yield Belief(step=step, proposition=name, kind=INTERIM, p=fixed(p))
+
+
+def arm_of(plan: Plan, entry: PlanEntry) -> Arm:
+    """Return the arm that plays an entry."""
+    return next(arm for arm in plan.arms if arm.name == entry.arm)
+
+
+def _stamped(event: Event, step: int, **changes: str) -> Event:
+    return msgspec.structs.replace(event, step=step, source="agent", **changes)

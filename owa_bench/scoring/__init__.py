@@ -1,0 +1,1 @@
+"""From traces to axes, index, gates and levels; imports no acting code."""

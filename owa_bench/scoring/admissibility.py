@@ -1,0 +1,168 @@
+"""Admissibility: what a battery must hold before a level can rest on it.
+
+Five checks (a) to (e), each with its own error; `check` returns every one that fails.
+Source: [S] `aai-scale.md` section 0, admissibility.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from owa_bench.errors import (
+    AdmissibilityError,
+    AnchorError,
+    CostSchema,
+    DriftSupport,
+    ImproperQuality,
+    SeedCommitment,
+    SmallFamily,
+)
+from owa_bench.interfaces import stated_quality
+from owa_bench.records.plan import Plan
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import AxisScore
+
+Quality = Callable[[float, float, bool], float]  # (q_state, stated p, success) -> Q
+_GRID = np.linspace(0.0, 1.0, 21)
+_TIE = 1e-9
+_CONTROLLED = ("A", "G", "P", "M", "T")
+
+
+def check_proper(quality: Quality, theta: float = 0.95) -> None:
+    """(a) Raise ImproperQuality unless honesty about p maximises expected Q.
+
+    Over a grid of true probabilities of success the expected Q of every other stated
+    p is lower than that of the true one.
+    """
+    for truth in _GRID:
+        expected = [
+            truth * quality(1.0, p, True) + (1 - truth) * quality(theta / 2, p, False)
+            for p in _GRID
+        ]
+        best = float(_GRID[int(np.argmax(expected))])
+        honest = expected[int(np.argmin(np.abs(_GRID - truth)))]
+        rivals = sum(value >= honest - _TIE for value in expected)
+        if abs(best - truth) > _TIE or rivals > 1:
+            msg = (
+                "(a) Every quality rule must be strictly proper: at a true "
+                f"probability of {truth:.2f} expected quality peaks at p = {best:.2f}."
+            )
+            raise ImproperQuality(msg)
+
+
+def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
+    """(b) Raise SmallFamily unless every arm plays enough pairs of every family."""
+    least = protocol.admissibility.family_min
+    pairs: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for entry in plan.entries:
+        if entry.phase != "practice":
+            pairs[entry.arm, f"{entry.suite}/{entry.family}"].add(entry.pair)
+    for arm in plan.arms:
+        for suite in plan.suites:
+            for family in suite.families:
+                held = len(pairs[arm.name, f"{suite.name}/{family}"])
+                if held < least:
+                    msg = (
+                        f"(b) Every family needs at least {least} instances: arm "
+                        f"`{arm.name}` has {held} of {suite.name}/{family}."
+                    )
+                    raise SmallFamily(msg)
+
+
+def check_drift_support(plan: Plan, protocol: Protocol) -> None:
+    """(c) Raise DriftSupport unless each family meets each magnitude of the grid."""
+    grid = set(protocol.drift.magnitudes)
+    played: dict[str, set[float | None]] = defaultdict(set)
+    for entry in plan.entries:
+        if entry.phase != "practice":
+            played[f"{entry.suite}/{entry.family}"].add(entry.delta)
+    if not played:
+        msg = "(c) A battery must play at least one family, got none."
+        raise DriftSupport(msg)
+    for family, deltas in sorted(played.items()):
+        absent = sorted(grid - {delta for delta in deltas if delta is not None})
+        if absent:
+            msg = (
+                "(c) The drift law needs full support on the magnitudes that T reads: "
+                f"{family} is never played at {', '.join(f'{d:g}' for d in absent)}."
+            )
+            raise DriftSupport(msg)
+
+
+def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
+    """(d) Raise CostSchema unless plan and protocol name the same price card."""
+    if plan.price_digest != protocol.price_card:
+        msg = (
+            "(d) The cost schema must be frozen for the window: the protocol names "
+            f"price card {protocol.price_card[:16]}, the plan "
+            f"{plan.price_digest[:16] or 'none'}."
+        )
+        raise CostSchema(msg)
+
+
+def check_seeds(plan: Plan) -> None:
+    """(e) Raise SeedCommitment unless seeds are committed and artefacts kept."""
+    if not plan.commitment:
+        msg = "(e) Seeds must be committed in the plan; it holds no commitment."
+        raise SeedCommitment(msg)
+    if not plan.transcripts:
+        msg = "(e) Artefacts must be escrowed; the plan keeps no transcripts."
+        raise SeedCommitment(msg)
+
+
+def check(plan: Plan, protocol: Protocol) -> tuple[AdmissibilityError, ...]:
+    """Return every reason why no level can rest on this plan's battery."""
+    share = protocol.quality.forecast_share
+
+    def quality(q_state: float, p: float, success: bool) -> float:
+        return stated_quality(q_state, p, success, share)
+
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: check_proper(quality),
+        lambda: check_family_sizes(plan, protocol),
+        lambda: check_drift_support(plan, protocol),
+        lambda: check_cost_schema(plan, protocol),
+        lambda: check_seeds(plan),
+    )
+    faults: list[AdmissibilityError] = []
+    for one in checks:
+        try:
+            one()
+        except AdmissibilityError as fault:
+            faults.append(fault)
+    return tuple(faults)
+
+
+def check_anchors(
+    oracle: Sequence[AxisScore], floor: Sequence[AxisScore], protocol: Protocol
+) -> None:
+    """Raise AnchorError unless the oracle reads 1 and the floor policy near 0.
+
+    Read on A, G, P, M and T where they have evidence; otherwise the protocol's anchors
+    do not fit the suites and it is refused. Source: [D] section 0.
+    """
+    rules = protocol.admissibility
+    for symbol, value in _controlled(oracle):
+        if value < rules.oracle_min:
+            msg = (
+                f"The oracle policy must read {rules.oracle_min:g} on {symbol}, "
+                f"got {value:.4f}: the anchors do not fit the suites."
+            )
+            raise AnchorError(msg)
+    for symbol, value in _controlled(floor):
+        if value > rules.floor_max:
+            msg = (
+                f"A floor policy must read at most {rules.floor_max:g} on {symbol}, "
+                f"got {value:.4f}: the anchors do not fit the suites."
+            )
+            raise AnchorError(msg)
+
+
+def _controlled(scores: Sequence[AxisScore]) -> list[tuple[str, float]]:
+    """Return the axes that a control policy has a value on."""
+    return [
+        (score.symbol, round(score.value, 6))
+        for score in scores
+        if score.symbol in _CONTROLLED and score.value is not None
+    ]

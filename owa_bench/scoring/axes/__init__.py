@@ -1,0 +1,1 @@
+"""The axes, one file each; the file exports `AXIS`."""

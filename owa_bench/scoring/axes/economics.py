@@ -1,0 +1,123 @@
+"""Axis $: tasks done at quality per USD, against an expert's cost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.axis import Anchors, Laid, Sample, check_shapes
+from owa_bench.scoring.cells import Ledger, Totals
+
+_MICRO = 10**6  # micro-USD a USD
+_SECONDS = 3600.0
+_COST_PARTS = 10**9  # parts of a USD kept of an episode's cost
+
+
+def throughput(done: Floats, spent: Floats) -> Floats:
+    """Return tasks at quality per USD; hours cancel.
+
+    Formula:
+        v = (tasks per hour at quality >= q*) / (USD per hour) = tasks / USD
+        $ = clip(ln(v / v_lo) / ln(v_hi / v_lo), 0, 1)
+    Shapes: two arrays (resamples,), sums over the same episodes; result the same.
+    Units: `spent` in USD of the agent and human streams; result tasks per USD.
+    Missing: NaN where nothing was spent: zero or unknown cost is missing, not 1;
+        NaN in gives NaN out.
+    Errors: ScoringError if shapes differ, an array is empty or a sum is negative.
+    Source: [R] eq 11 of the AAI paper; q* = theta, v_hi and v_lo [D] in the protocol.
+
+    >>> throughput(np.array([30.0]), np.array([12.0]))
+    array([2.5])
+    """
+    check_shapes("throughput", done, spent)
+    if (done < 0).any() or (spent < 0).any():
+        msg = "Tasks done and money spent cannot be negative."
+        raise ScoringError(msg)
+    return np.divide(done, spent, out=np.full_like(spent, np.nan), where=spent > 0)
+
+
+class Economics:
+    """$ of the AAI scale."""
+
+    name = "economic throughput"
+    symbol = "$"
+    formula = staticmethod(throughput)
+    amounts: tuple[str, ...] = ("USD an episode",)
+
+    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
+        """Lay success, the agent and human streams' cost, and the expert's actions."""
+        table, base = sample.table, sample.base
+        cells = int(base.sum())
+        cost = self._cost(sample)
+        unknown = int(np.isnan(cost[base]).sum())
+        expert = sample.prices.price("supervisor_min")
+        reason = None
+        if not cells:
+            reason = "no counted episode"
+        elif unknown:
+            reason = f"the price card leaves the cost of {unknown} episodes unknown"
+        elif not cost[base].any():
+            reason = "nothing that was used has a price above 0"
+        elif not expert:
+            reason = "the price card has no price for a supervisor's minute"
+        elif not table.horizon[base].any():
+            reason = "the oracle's solutions hold no action to price an expert by"
+        if reason:
+            return Laid(cells - unknown, cells, reason)
+        ledger.mean("$:done", table.u, base)
+        ledger.mean("$:spent", cost / _MICRO, base, scale=_COST_PARTS)
+        ledger.mean("$:actions", table.horizon, base)
+        return Laid(cells, cells)
+
+    def _cost(self, sample: Sample) -> Floats:
+        """Return micro-USD of the agent and human streams of each episode.
+
+        The harness books both of a checkpoint under evaluation: there they are one.
+        """
+        table = sample.table
+        moved = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
+        cost: Floats = table.cost_agent + table.cost_human + moved
+        return cost
+
+    def raw(self, totals: Totals, sample: Sample) -> Floats:
+        """Return tasks at quality per USD."""
+        return throughput(
+            totals.overall(totals.mean("$:done")),
+            totals.overall(totals.mean("$:spent")),
+        )
+
+    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
+        """Multiples of the expert: one priced minute per action of H_t."""
+        rules = sample.protocol.economics
+        minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
+        actions = totals.overall(totals.mean("$:actions"))
+        expert = 1.0 / (actions * rules.expert_minutes * minute)
+        return Anchors(rules.low * expert, rules.high * expert)
+
+    def value(self, raw: Floats, anchors: Anchors) -> Floats:
+        """Return the position on the log scale between the anchors."""
+        tiny = np.finfo(np.float64).tiny
+        ratio = np.log(np.maximum(raw, tiny) / anchors.low)
+        return np.clip(ratio / np.log(anchors.high / anchors.low), 0.0, 1.0)
+
+    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+        """Return USD per episode, agent and human streams."""
+        return {"USD an episode": totals.overall(totals.mean("$:spent"))}
+
+    def details(self, sample: Sample) -> Mapping[str, Any]:
+        """Tasks at quality per hour, simulated and by the wall clock."""
+        table, base = sample.table, sample.base
+        done = float(table.u[base].sum())
+        hours = {
+            "simulated": float(table.simulated_s[base].sum()) / _SECONDS,
+            "wall": float(table.wall_s[base].sum()) / _SECONDS,
+        }
+        return {
+            f"tasks per {name} hour": done / spent if spent > 0 else None
+            for name, spent in hours.items()
+        }
+
+
+AXIS = Economics()

@@ -1,0 +1,1 @@
+"""Closures: what an agent keeps up by itself."""

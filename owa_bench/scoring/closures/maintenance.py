@@ -1,0 +1,192 @@
+"""Maintenance closure: does the agent keep its level under drift, unpatched?"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import NO_DAY, Floats, Observables
+from owa_bench.records.protocol import Closures
+from owa_bench.records.score import ClosureResult, ClosureStatus
+from owa_bench.scoring.spread import Sampling, Spread
+
+NAME = "maintenance"
+
+
+class Ratios(NamedTuple):
+    """AAI_dyn over its drift-free baseline: the mean over days, and day by day."""
+
+    mean: Floats
+    days: Floats
+
+
+def ratios(drifted: Floats, baseline: Floats) -> Ratios:
+    """Return how much of the baseline is kept.
+
+    Formula:
+        ratio_d = AAI_dyn(d) / mean over baseline days; mean ratio = mean_d ratio_d
+    Shapes: drifted (resamples, days), baseline (resamples, drift-free days), the
+        same weights in each row; results (resamples,) and (resamples, days).
+    Units: a share of the baseline, above 1 where drift did good.
+    Missing: NaN where the baseline is 0.
+    Errors: ScoringError if the resamples differ or a value lies outside [0, 1].
+    Source: [S] section 3.4 of the AAI paper, [R] decision.
+
+    >>> ratios(np.array([[0.38, 0.40]]), np.array([[0.40, 0.40]])).mean.round(6)
+    array([0.975])
+    """
+    if drifted.ndim != 2 or baseline.ndim != 2 or len(drifted) != len(baseline):
+        msg = f"Days need equal resamples, got {drifted.shape}, {baseline.shape}."
+        raise ScoringError(msg)
+    for values in (drifted, baseline):
+        known = values[~np.isnan(values)]
+        if ((known < 0) | (known > 1)).any():
+            msg = "AAI_dyn must lie in [0, 1]."
+            raise ScoringError(msg)
+    base = baseline.mean(axis=1)
+    safe = np.where(base > 0, base, np.nan)
+    each = drifted / safe[:, None]
+    return Ratios(each.mean(axis=1), each)
+
+
+def decide(lower: float | None, uppers: Sequence[float | None], rho: float) -> bool:
+    """Return whether maintenance holds.
+
+    Formula:
+        PASS iff lower bound of the mean ratio >= rho and no day's upper bound < rho
+        (one-sided 95 percent bounds)
+
+    >>> decide(0.96, [1.0, 0.97], 0.95), decide(0.96, [1.0, 0.90], 0.95)
+    (True, False)
+    """
+    if lower is None or any(upper is None for upper in uppers):
+        msg = "Maintenance needs a bound for the mean and for every day."
+        raise ScoringError(msg)
+    return lower >= rho and all(upper >= rho for upper in uppers if upper is not None)
+
+
+class Calendar(NamedTuple):
+    """Drift-free days, and the longest run of consecutive days under drift."""
+
+    free: tuple[int, ...]
+    drifted: tuple[int, ...]
+
+
+def calendar(table: Observables) -> Calendar:
+    """Return which checkpoint days are drift-free and which follow each other in drift.
+
+    A day's drift is what its practice, and its checkpoints without a magnitude of
+    their own, were played under.
+    """
+    marks = table.phase == "checkpoint"
+    led = (table.phase == "practice") | (marks & np.isnan(table.delta))
+    free: list[int] = []
+    moved: list[int] = []
+    for day in sorted(set(table.day[marks & (table.day != NO_DAY)].tolist())):
+        drift = table.realised[led & (table.day == day)]
+        if not len(drift):
+            continue
+        (moved if drift.max() > 0 else free).append(int(day))
+    return Calendar(tuple(free), _run(moved))
+
+
+def _run(days: list[int]) -> tuple[int, ...]:
+    """Return the longest run of consecutive days, the last of equal ones."""
+    best: list[int] = []
+    run: list[int] = []
+    for day in days:
+        run = [*run, day] if run and day == run[-1] + 1 else [day]
+        best = run if len(run) >= len(best) else best
+    return tuple(best)
+
+
+class Day(NamedTuple):
+    """AAI_dyn of one day: its point, its resamples, and what was resampled."""
+
+    point: float
+    draws: Floats
+    sampling: Sampling
+    units: tuple[str, ...]
+
+
+def maintenance(
+    table: Observables,
+    missing: tuple[str, ...],
+    rules: Closures,
+    gate_level: float,
+    of_day: Callable[[int], Day | None],
+) -> ClosureResult:
+    """Return PASS, FAIL or NOT TESTED with what the test lacks.
+
+    `of_day` gives a checkpoint day's AAI_dyn with resamples whose weights are those
+    of every other day on the same instances.
+    """
+    held = calendar(table)
+    lacks = _lacks(held, missing, rules)
+    if lacks:
+        return _closure("NOT TESTED", lacks)
+    patched = table.patched[np.isin(table.day, held.drifted)]
+    if patched.sum():
+        return _closure("FAIL", f"{int(patched.sum())} human patches in the window")
+    free = [of_day(day) for day in held.free]
+    moved = [of_day(day) for day in held.drifted]
+    days = [day for day in (*free, *moved) if day is not None]
+    if len(days) < len(free) + len(moved):
+        return _closure("NOT TESTED", "AAI_dyn is not computable on every day")
+    if len({day.units for day in days}) > 1:
+        return _closure("NOT TESTED", "the days were not played on the same instances")
+    return _judged(days, len(free), held, table, rules, gate_level)
+
+
+def _judged(
+    days: list[Day],
+    free: int,
+    held: Calendar,
+    table: Observables,
+    rules: Closures,
+    level: float,
+) -> ClosureResult:
+    """Return the closure's verdict over days that can be compared."""
+    draws = np.stack([np.concatenate(([d.point], d.draws)) for d in days], axis=1)
+    found = ratios(draws[:, free:], draws[:, :free])
+    how = days[0].sampling
+    whole = Spread(float(found.mean[0]), found.mean[1:], how, bounded=False)
+    lower = whole.lower(level)
+    uppers = [
+        Spread(float(day[0]), day[1:], how, bounded=False).upper(level)
+        for day in found.days.T
+    ]
+    if lower is None or None in uppers:
+        return _closure("NOT TESTED", "the ratio to the baseline has no interval")
+    status: ClosureStatus = "PASS" if decide(lower, uppers, rules.rho) else "FAIL"
+    worst = min(upper for upper in uppers if upper is not None)
+    words = (
+        f"mean ratio {whole.point:.3f}, lower bound {lower:.3f}, worst day's upper "
+        f"bound {worst:.3f}, against {rules.rho:g} on {len(uppers)} days"
+    )
+    rows = np.isin(table.day, held.drifted) & (table.phase == "checkpoint")
+    names = table.attempt[rows].tolist()
+    return _closure(
+        status, words, (f"{names[0]} to {names[-1]}",), days=len(held.drifted)
+    )
+
+
+def _lacks(held: Calendar, missing: tuple[str, ...], rules: Closures) -> str:
+    lacks = []
+    if missing:
+        lacks.append(f"AAI_dyn is not computable: no evidence on {', '.join(missing)}")
+    if len(held.drifted) < rules.days:
+        count = len(held.drifted)
+        lacks.append(f"{count} consecutive checkpoint days under drift of {rules.days}")
+    if len(held.free) < rules.days:
+        lacks.append(f"{len(held.free)} drift-free checkpoint days of {rules.days}")
+    return "; ".join(lacks)
+
+
+def _closure(
+    status: ClosureStatus, reason: str, evidence: tuple[str, ...] = (), days: int = 0
+) -> ClosureResult:
+    return ClosureResult(
+        name=NAME, status=status, reason=reason, evidence=evidence, days=days
+    )

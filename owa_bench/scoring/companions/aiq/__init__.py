@@ -1,0 +1,1 @@
+"""AIQ: complexity, dissimilarity, intelligence space, and novelty metrics."""

@@ -1,0 +1,189 @@
+"""How an agent takes novelty: APTI and the other SAIL-ON metrics, over trials.
+
+A trial plays instances before and after a novelty comes in; the agent says of each how
+likely it is novel. Source: sail-on-client's metric page as read in `cartpole3d.md`
+section 5 [R]; APTI from the AIQ seed, section 3.4.2 [S].
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.companions import checks
+
+
+class Trial(NamedTuple):
+    """One trial, in the order played.
+
+    agent, baseline: performance >= 0 per instance. novelty, threshold: what the agent
+    said; an instance counts as detected if novelty >= threshold. introduced: index of
+    the first novel instance.
+    """
+
+    agent: Floats
+    baseline: Floats
+    novelty: Floats
+    threshold: Floats
+    introduced: int
+
+
+class Novelty(NamedTuple):
+    """The SAIL-ON metrics over trials; NaN where none of its trials exists.
+
+    m1: mean novel instances still called normal, over correctly detected trials. m2:
+    share of trials correctly detected. m2_1: share of trials with a false alarm. m3:
+    novelty reaction performance. m4: the same over correctly detected trials. m5: OPTI.
+    m6: APTI. trials, detected: counts.
+    """
+
+    m1: float
+    m2: float
+    m2_1: float
+    m3: float
+    m4: float
+    m5: float
+    m6: float
+    trials: int
+    detected: int
+
+
+def task_improvement(agent: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
+    """Return the task improvement of an agent over a baseline.
+
+    Formula: P_agent / (P_agent + P_baseline), sums over the instances given: the last
+        ones of a trial give APTI, all novel ones OPTI; 0.5 where both are 0
+    Shapes: (instances,) each; a scalar in [0, 1], 0.5 = parity.
+    Units: performance.
+    Missing: nothing may be missing.
+    Errors: ScoringError for NaN, negative performance or lengths that differ.
+    Source: AIQ seed, section 3.4.2 [S]; 0 / 0 [R].
+
+    >>> task_improvement([3.0, 3.0], [1.0, 1.0]), task_improvement([0.0], [0.0])
+    (0.75, 0.5)
+    """
+    own, other = checks.vector(agent, "agent"), checks.vector(baseline, "baseline")
+    checks.same_length(own, other, "`agent` and `baseline`")
+    for values, name in ((own, "agent"), (other, "baseline")):
+        checks.within(values, name, 0.0, math.inf)
+    whole = float(own.sum() + other.sum())
+    return float(own.sum()) / whole if whole > 0.0 else 0.5
+
+
+def detection(trial: Trial) -> int | None:
+    """Return the index of the first instance called novel, None if none was.
+
+    Formula: first i with novelty_i >= threshold_i
+    Shapes: a trial; an index.
+    Units: instances.
+    Missing: None without a detection.
+    Errors: none.
+    Source: `cartpole3d.md` section 5 [R: the comparison].
+
+    >>> one = np.ones(3)
+    >>> detection(Trial(one, one, np.array([0.1, 0.6, 0.9]), 0.5 * one, 1))
+    1
+    """
+    called = np.flatnonzero(trial.novelty >= trial.threshold)
+    return int(called[0]) if called.size else None
+
+
+def novelty(trials: Sequence[Trial], *, last: int = 5) -> Novelty:
+    """Return the SAIL-ON metrics over trials.
+
+    Formula:
+        CDT: first detection at or after the introduction
+        M1 = mean over CDTs of (novel instances not called novel); M2 = share of CDTs;
+        M2.1 = share of trials with a detection before the introduction
+        M3 = mean of P_post(agent, last) / P_pre(baseline); M4 the same over CDTs
+        M5 = mean `task_improvement` after the introduction; M6 over the last instances
+    Shapes: trials; scalars.
+    Units: instances, shares, ratios.
+    Missing: M1 and M4 are NaN without a CDT; a trial whose baseline scores 0 before the
+        novelty has no ratio and is left out of M3 and M4.
+    Errors: ScoringError for no trial, arrays that differ in length, NaN, an
+        introduction outside 1 .. length - 1, or `last` outside the novel part.
+    Source: `cartpole3d.md` section 5 [R].
+
+    >>> one = np.ones(4)
+    >>> said = np.array([0.0, 0.0, 0.0, 1.0])
+    >>> found = novelty([Trial(one, 0.5 * one, said, 0.5 * one, 2)], last=1)
+    >>> found.m1, found.m2, found.m3, round(found.m6, 3)
+    (1.0, 1.0, 2.0, 0.667)
+    """
+    if not trials:
+        msg = "`trials` is empty: at least one trial is needed."
+        raise ScoringError(msg)
+    for trial in trials:
+        _check(trial, last)
+    found = [detection(trial) for trial in trials]
+    right = [
+        at is not None and at >= trial.introduced
+        for at, trial in zip(found, trials, strict=True)
+    ]
+    early = [
+        at is not None and at < trial.introduced
+        for at, trial in zip(found, trials, strict=True)
+    ]
+    caught = [trial for trial, is_right in zip(trials, right, strict=True) if is_right]
+    return Novelty(
+        _mean([_late(trial) for trial in caught]),
+        float(np.mean(right)),
+        float(np.mean(early)),
+        _mean([_reaction(trial, last) for trial in trials]),
+        _mean([_reaction(trial, last) for trial in caught]),
+        _mean(
+            [
+                _improvement(trial, len(trial.agent) - trial.introduced)
+                for trial in trials
+            ]
+        ),
+        _mean([_improvement(trial, last) for trial in trials]),
+        len(trials),
+        len(caught),
+    )
+
+
+def _late(trial: Trial) -> float:
+    """Return the novel instances that were not called novel."""
+    after = slice(trial.introduced, None)
+    return float(np.sum(trial.novelty[after] < trial.threshold[after]))
+
+
+def _reaction(trial: Trial, last: int) -> float:
+    """Return late performance over the baseline's before the novelty."""
+    before = float(trial.baseline[: trial.introduced].mean())
+    return float(trial.agent[-last:].mean()) / before if before > 0.0 else math.nan
+
+
+def _improvement(trial: Trial, last: int) -> float:
+    return task_improvement(trial.agent[-last:], trial.baseline[-last:])
+
+
+def _mean(values: list[float]) -> float:
+    """Return the mean of what is there, NaN of nothing."""
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def _check(trial: Trial, last: int) -> None:
+    """ScoringError unless a trial's arrays fit together."""
+    columns = {name: checks.vector(getattr(trial, name), name) for name in _COLUMNS}
+    lengths = {name: values.size for name, values in columns.items()}
+    if len(set(lengths.values())) != 1:
+        msg = f"the columns of a trial must be of one length, got {lengths}."
+        raise ScoringError(msg)
+    novel = trial.agent.size - trial.introduced
+    if trial.introduced < 1 or not 1 <= last <= novel:
+        msg = (
+            "`introduced` needs an instance before it and `last` instances after it, "
+            f"got {trial.introduced} of {trial.agent.size} with last = {last}."
+        )
+        raise ScoringError(msg)
+
+
+_COLUMNS = ("agent", "baseline", "novelty", "threshold")

@@ -1,0 +1,1 @@
+"""Entropy decay: how a language model's uncertainty falls with its context."""

@@ -1,0 +1,1 @@
+"""Generality analysis: does an agent solve everything up to a difficulty?"""

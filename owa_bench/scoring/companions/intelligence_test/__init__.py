@@ -1,0 +1,1 @@
+"""Intelligence Test: how often an agent fails before it is right."""

@@ -1,0 +1,1 @@
+"""Self-improvement: kappa over checkpoints."""

@@ -1,0 +1,154 @@
+"""Escape velocity: measured slopes turned into bounds on resource and time."""
+
+import math
+from typing import Literal, NamedTuple
+
+from owa_bench.errors import ScoringError
+
+Standing = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
+
+
+class Reach(NamedTuple):
+    """Most resource, and most time, that a target can need."""
+
+    resource: float
+    time: float | None
+
+
+def escape(gap: float, velocity: float, pace: float | None = None) -> Reach:
+    """Return bounds to a target from a floor on the link slope.
+
+    Formula:
+        dg/dR >= v gives R <= (g(A*) - g(A)) / v, time <= that / r_min
+    Shapes: scalars. Units: log units; log units per kappa unit; kappa units a day.
+    Missing: no time without a floor on the spend rate; 0 for a target behind.
+    Errors: ScoringError unless v > 0 and r_min > 0: no bound follows from less.
+    Source: [S] section 3.13 of the AAI paper, escape velocity.
+
+    >>> escape(1.0, 0.1, 2.0)
+    Reach(resource=10.0, time=5.0)
+    """
+    if not velocity > 0 or (pace is not None and not pace > 0):
+        msg = f"No bound follows from v = {velocity}, r_min = {pace}: both must be > 0."
+        raise ScoringError(msg)
+    resource = max(0.0, gap) / velocity
+    return Reach(resource, None if pace is None else resource / pace)
+
+
+def normalised_rate(slope: float, reference: float) -> float:
+    """Return k = l / (l + l_ref) of a link rate l = dg/dR, 0 for one below 0.
+
+    Source: [R] section 3.12 of the AAI paper, published normaliser.
+
+    >>> normalised_rate(0.1, 0.1), normalised_rate(-1.0, 0.1)
+    (0.5, 0.0)
+    """
+    if not reference > 0:
+        msg = f"The reference rate must be above 0, got {reference}."
+        raise ScoringError(msg)
+    kept = max(0.0, slope)
+    return kept / (kept + reference)
+
+
+def rate_escape(start: float, constant: float, power: float) -> float:
+    """Return the resource after which a normalised rate reaches its ceiling.
+
+    Formula:
+        dk/dR >= c (1 - k)^p, p < 1: R <= (1 - k0)^(1 - p) / (c (1 - p))
+    Shapes: scalars. Units: kappa units.
+    Missing: none; for p >= 1 the bound is infinite and refused.
+    Errors: ScoringError unless 0 <= k0 <= 1, c > 0 and p < 1.
+    Source: [S] eq 30 of the AAI paper.
+
+    >>> rate_escape(0.75, 0.5, 0.5)
+    2.0
+    """
+    if not 0 <= start <= 1 or not constant > 0 or not power < 1:
+        msg = (
+            "Rate escape needs k0 in [0, 1], c > 0 and p < 1, got "
+            f"{start}, {constant}, {power}."
+        )
+        raise ScoringError(msg)
+    return float((1 - start) ** (1 - power) / (constant * (1 - power)))
+
+
+class Assumption(NamedTuple):
+    """One assumption of theorem 3.1 with its measured constant.
+
+    The interval is (None, None) where there is none.
+    """
+
+    name: str
+    statement: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    status: Standing
+
+
+_STATEMENTS = (
+    ("(i)", "rate escape: dk/dR >= c (1 - k)^p, p < 1"),
+    ("(ii)", "resource-rate floor: dR/dt >= r_min > 0"),
+    ("(iii)", "axis responsiveness: da_i/dR > 0 below each threshold"),
+    ("(iv)", "closures persist"),
+    ("(v)", "innovation throughput is positive"),
+    ("(vi)", "superhuman margins grow below z"),
+)
+
+
+class Measured(NamedTuple):
+    """A constant's point and interval; None: unknown."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Theorem(NamedTuple):
+    """The six assumptions, and bounds only where every one of them holds."""
+
+    rows: tuple[Assumption, ...]
+    holds: bool
+    resource: float | None
+    time: float | None
+
+
+def theorem(
+    constants: tuple[Measured, ...],
+    *,
+    k: float | None = None,
+    power: float | None = None,
+) -> Theorem:
+    """Return the table of theorem 3.1 under measured constants (i) to (vi).
+
+    Formula:
+        HOLDS iff the constant's lower bound > 0, FAILS iff its upper bound <= 0 or
+        the point <= 0, else NO EVIDENCE; bounds as `rate_escape` at the lower bound
+        of c, time at the lower bound of r_min
+    Shapes: six constants in the order of the paper. Units: as each.
+    Missing: a constant without interval is NO EVIDENCE; no bound is then given.
+    Errors: ScoringError unless there are six.
+    Source: [S] theorem 3.1 of the AAI paper; the decision rule [R].
+    """
+    if len(constants) != len(_STATEMENTS):
+        msg = f"Theorem 3.1 has six assumptions, got {len(constants)}."
+        raise ScoringError(msg)
+    rows = tuple(
+        Assumption(name, text, *found, _standing(found))
+        for (name, text), found in zip(_STATEMENTS, constants, strict=True)
+    )
+    holds = all(row.status == "HOLDS" for row in rows)
+    resource = time = None
+    c, pace = constants[0].low, constants[1].low
+    if holds and None not in (k, power, c, pace):
+        resource = rate_escape(k, c, power)  # type: ignore[arg-type]
+        time = resource / pace  # type: ignore[operator]
+    return Theorem(rows, holds, resource, time)
+
+
+def _standing(found: Measured) -> Standing:
+    if found.value is None or math.isnan(found.value):
+        return "NO EVIDENCE"
+    if found.value <= 0 or (found.high is not None and found.high <= 0):
+        return "FAILS"
+    return "HOLDS" if found.low is not None and found.low > 0 else "NO EVIDENCE"

@@ -1,0 +1,69 @@
+"""What a reader should know before believing the figures of a verdict."""
+
+from collections.abc import Iterator
+
+from owa_bench.discovery import find
+from owa_bench.records.observables import NO_DAY, Observables
+from owa_bench.records.plan import Plan
+from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.measure import Measured
+
+
+def notes(
+    plan: Plan, sample: Sample, found: Measured | None, table: Observables
+) -> tuple[str, ...]:
+    """Return the warnings of one agent's verdict."""
+    voided = int(sample.table.disqualified.sum())
+    return (
+        *_small_families(sample, found),
+        *_small_checkpoints(sample, table),
+        *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
+        *(
+            f"axis {name} comes from package {item.package}"
+            for name, item in find("axes").items()
+            if item.package
+        ),
+        *(("days are simulated",) if plan.simulated_days and _days(table) else ()),
+    )
+
+
+def _small_families(sample: Sample, found: Measured | None) -> Iterator[str]:
+    """Warn of families with few tasks, with the half-widths that they leave."""
+    rules = sample.protocol.statistics
+    if found is None or found.smallest >= rules.warn_family:
+        return
+    widths = ", ".join(
+        f"{symbol} +/- {_half_width(found, symbol, rules.level)}"
+        for symbol in found.laid
+        if symbol in found.point
+    )
+    yield (
+        f"a family holds {found.smallest} tasks, fewer than "
+        f"{rules.warn_family}: {widths}"
+    )
+
+
+def _half_width(found: Measured, symbol: str, level: float) -> str:
+    band = found.like_these(symbol).interval(level)
+    if band.low is None or band.high is None:
+        return "unknown"
+    return f"{(band.high - band.low) / 2:.2f}"
+
+
+def _days(table: Observables) -> bool:
+    """Return whether the run holds checkpoints of days."""
+    return bool(((table.phase == "checkpoint") & (table.day != NO_DAY)).any())
+
+
+def _small_checkpoints(sample: Sample, table: Observables) -> Iterator[str]:
+    """Warn of checkpoints that hold few instances of a family."""
+    if not _days(table):
+        return
+    families, pairs = sample.table.family, sample.table.pair
+    counts = [len(set(pairs[families == f].tolist())) for f in sample.families]
+    fewest, least = min(counts, default=0), sample.protocol.improvement.family_min
+    if fewest < least:
+        yield (
+            f"a family kappa rests on {fewest} instances a checkpoint, fewer than "
+            f"{least}"
+        )

@@ -1,0 +1,209 @@
+"""The judging half in one pure function: plan, traces and published numbers in."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from owa_bench.canonical import document_digest
+from owa_bench.discovery import find
+from owa_bench.records.observables import Observables
+from owa_bench.records.plan import Arm, Plan
+from owa_bench.records.price_card import PriceCard
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import (
+    AgentVerdict,
+    CellTable,
+    Curve,
+    Judgement,
+)
+from owa_bench.records.trace import Trace
+from owa_bench.scoring import drawn, tables
+from owa_bench.scoring.admissibility import check
+from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.findings import Terms, gather
+from owa_bench.scoring.gate import Findings
+from owa_bench.scoring.improvement.report import Dynamics, lever_table
+from owa_bench.scoring.levels import judge_gates, place, unlevelled
+from owa_bench.scoring.measure import Measured, measure
+from owa_bench.scoring.notes import notes
+from owa_bench.scoring.observables import observe
+from owa_bench.scoring.selection import sample_of
+from owa_bench.scoring.sensitivity import anchor_table, price_table
+from owa_bench.scoring.superhuman import (
+    Evidence,
+    family_qualities,
+    superhuman_gates,
+)
+from owa_bench.scoring.verdict import (
+    curves,
+    frontier_score,
+)
+
+LIMITS = (
+    "axes read the smallest intervention budget of the plan; the frontier reads all",
+    "no level rests on an axis or gate without evidence",
+)
+
+
+def judge(
+    plan: Plan,
+    traces: Iterable[Trace],
+    protocol: Protocol,
+    prices: PriceCard,
+    *,
+    evidence_root: str,
+    replay_root: str,
+    assurance: int | None = None,
+) -> Judgement:
+    """Return the judgement over a run's counted attempts; the same in, the same out.
+
+    `traces` are the counted attempts, one a plan entry at most. `assurance` is the
+    rung of the ladder the evidence stands on (3: plan witnessed before episode 0).
+
+    Errors: ScoringError where a trace holds a number out of its range.
+    """
+    whole = observe(traces, prices)
+    terms = Terms(
+        plan=plan,
+        protocol=protocol,
+        prices=prices,
+        axes=[found.plugin for found in find("axes").values()],
+        root=replay_root,
+        assurance=assurance,
+        faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
+    )
+    verdicts = (
+        _verdict(terms, arm, whole.take(whole.arm == arm.name), whole)
+        for arm in plan.arms
+    )
+    return Judgement(
+        evidence_root=evidence_root,
+        replay_root=replay_root,
+        plan_digest=document_digest(plan),
+        protocol_digest=plan.protocol_digest,
+        protocol_name=protocol.name,
+        price_digest=plan.price_digest,
+        verdicts=tuple(verdicts),
+        limits=LIMITS,
+    )
+
+
+def _verdict(
+    terms: Terms, arm: Arm, table: Observables, whole: Observables
+) -> AgentVerdict:
+    """Return everything judged about one arm; `whole` holds every arm."""
+    plan, protocol = terms.plan, terms.protocol
+    sample = sample_of(plan, table, protocol, terms.prices)
+    found = None
+    if len(sample.table):
+        found = measure(sample, terms.axes, plan.bootstrap, terms.root)
+    findings, moving = gather(terms, sample, found, table, whole)
+    gates = judge_gates(findings) + superhuman_gates(
+        Evidence(
+            families=family_qualities(sample),
+            curvature_low=_bend(moving, protocol),
+            innovation=moving.innovation,
+            link_steps=moving.link_steps,
+        ),
+        findings.axes,
+        protocol,
+    )
+    placement = place(gates, protocol)
+    if plan.battery is None:
+        placement = unlevelled("no battery that gives a level was played")
+    elif terms.faults:
+        placement = unlevelled("the battery is not admissible")
+    planned = sum(entry.arm == arm.name for entry in plan.entries)
+    return AgentVerdict(
+        arm=arm.name,
+        agent=arm.agent,
+        level=placement.level,
+        level_text=placement.text,
+        provisional=placement.provisional,
+        inadmissible=terms.faults,
+        axes=tuple(findings.axes.values()),
+        indices=tuple(findings.indices.values()),
+        kappas=findings.kappas,
+        closures=tuple(findings.closures.values()),
+        gates=gates,
+        frontier=frontier_score(sample, found),
+        tables=(
+            *_tables(table, sample),
+            *_shapes(terms, sample, found, findings),
+            *moving.tables,
+        ),
+        curves=(*curves(sample, found), *_drawn(sample)),
+        cost_micro_usd=_costs(table),
+        violations=_violations(table),
+        episodes=planned,
+        counted=len(table),
+        infrastructure=planned - len(table),
+        warnings=notes(plan, sample, found, table),
+    )
+
+
+def _bend(moving: Dynamics, protocol: Protocol) -> float | None:
+    """Return the lower bound of c_g on the protocol's link."""
+    bend = moving.bends.get(protocol.improvement.link)
+    return None if bend is None else bend.interval.low
+
+
+def _shapes(
+    terms: Terms, sample: Sample, found: Measured | None, findings: Findings
+) -> tuple[CellTable, ...]:
+    """Return sensitivities and marginal returns, where there is something to show."""
+    if found is None:
+        return ()
+    present = [a for a in terms.axes if found.laid[a.symbol].reason is None]
+    made = (
+        anchor_table(sample, present, found),
+        price_table(sample, present, found),
+        lever_table(
+            found.point.get("AAI"),
+            {s: axis.value for s, axis in findings.axes.items()},
+            terms.protocol,
+        ),
+    )
+    return tuple(table for table in made if table is not None)
+
+
+def _tables(table: Observables, sample: Sample) -> tuple[CellTable, ...]:
+    base = sample.table.take(sample.base)
+    pots = table.take(table.honeypot)
+    made = [
+        tables.by_family(base),
+        tables.by_tier(base),
+        tables.by_magnitude(base),
+        tables.by_class(base),
+        tables.by_budget(sample.table),
+        tables.calibration(base),
+        tables.pass_powers(sample.table),
+        tables.costs(table),
+        tables.resources(table),
+    ]
+    days = drawn.by_day(table.take(~table.honeypot))
+    made += [days] if days else []
+    return (*made, tables.honeypots(pots)) if len(pots) else tuple(made)
+
+
+def _drawn(sample: Sample) -> tuple[Curve, ...]:
+    """Return the lines that need no resampling."""
+    base = sample.table.take(sample.base)
+    return (*drawn.by_class(base), *drawn.calibration(base))
+
+
+def _costs(table: Observables) -> dict[str, int | None]:
+    """Return whole micro-USD by stream over every counted episode."""
+    totals = {
+        stream: float(getattr(table, f"cost_{stream}").sum())
+        for stream in ("agent", "human", "evaluation")
+    }
+    return {
+        stream: None if np.isnan(total) else round(total)
+        for stream, total in totals.items()
+    }
+
+
+def _violations(table: Observables) -> tuple[str, ...]:
+    pairs = zip(table.attempt.tolist(), table.breach.tolist(), strict=True)
+    return tuple(f"{attempt}: {breach}" for attempt, breach in pairs if breach)

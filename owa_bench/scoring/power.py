@@ -1,0 +1,192 @@
+"""Power: how many instances each gate needs before an able agent passes it."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.protocol import GateRule, Protocol
+
+_SHARES = ("axis", "tools", "core", "project", "cognitive")
+_MOST = 10**7  # instances beyond which a gate is called out of reach
+
+
+class Need(NamedTuple):
+    """What one gate needs for the protocol's power; `instances` None: not by n."""
+
+    level: int
+    gate: str
+    required: float | None
+    true: float | None
+    instances: int | None
+    note: str
+
+
+def chance_to_pass(
+    true: float, error: float, required: float, slack: float, gate_level: float
+) -> float:
+    """Return the probability that a gate passes, normal approximation.
+
+    Formula:
+        PASS iff x >= required and x - z se >= required - slack, x ~ N(true, se)
+        P = Phi((true - max(required, required - slack + z se)) / se)
+    Shapes: scalars. Units: shares. Missing: none.
+    Errors: ScoringError unless the error is above 0.
+    Source: [D] section 5 of `aai-scale.md`, procedure.
+
+    >>> chance_to_pass(0.65, 0.0402, 0.60, 0.05, 0.95) > 0.79
+    True
+    """
+    if not error > 0:
+        msg = f"A standard error must be above 0, got {error}."
+        raise ScoringError(msg)
+    z = float(stats.norm.ppf(gate_level))
+    bar = max(required, required - slack + z * error)
+    return float(stats.norm.cdf((true - bar) / error))
+
+
+def instances(
+    true: float, spread: float, required: float, protocol: Protocol
+) -> int | None:
+    """Return the least n at which a gate has the protocol's power, None beyond 10^7.
+
+    `spread` is the standard deviation of one instance; the error is spread / sqrt(n).
+    """
+    rules = protocol.statistics
+
+    def enough(n: int) -> bool:
+        error = spread / math.sqrt(n)
+        found = chance_to_pass(
+            true, error, required, rules.gate_slack, rules.gate_level
+        )
+        return found >= rules.power
+
+    if spread <= 0:
+        return 1
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def worst_spread(true: float) -> float:
+    """Return the largest standard deviation of a value in [0, 1] with this mean.
+
+    >>> worst_spread(0.5)
+    0.5
+    """
+    if not 0 <= true <= 1:
+        msg = f"A share must lie in [0, 1], got {true}."
+        raise ScoringError(msg)
+    return math.sqrt(true * (1 - true))
+
+
+def slope_instances(
+    slope: float, days: int, units_a_day: float, level: float, power: float
+) -> int:
+    """Return the instances per checkpoint at which a slope's interval clears 0.
+
+    Formula:
+        sd of a slope over n equal steps h: sigma sqrt(12 / (n (n^2 - 1))) / h, sigma
+        = .5 / sqrt(instances); slope >= (z_(1+level)/2 + z_power) sd
+    Shapes: scalars. Units: per kappa unit; kappa units a day.
+    Missing: independent errors of the days are assumed. Errors: ScoringError unless
+        slope and spending are above 0 and there are 3 days.
+    Source: [R] least-squares slope; Theil-Sen needs 5 percent more.
+
+    >>> slope_instances(0.05, 7, 1.0, 0.95, 0.80)
+    29
+    """
+    if not slope > 0 or not units_a_day > 0 or days < 3:
+        msg = (
+            f"A slope needs size, spending and 3 days: {slope}, {units_a_day}, {days}."
+        )
+        raise ScoringError(msg)
+    reach = float(stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power))
+    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
+    sigma = slope / (reach * design)
+    return math.ceil((0.5 / sigma) ** 2)
+
+
+def needs(protocol: Protocol, *, units_a_day: float = 1.0) -> tuple[Need, ...]:
+    """Return every line of the gate table with the n it needs."""
+    return tuple(_need(rule, protocol, units_a_day) for rule in protocol.gates)
+
+
+def _need(rule: GateRule, protocol: Protocol, units_a_day: float) -> Need:
+    rules = protocol.statistics
+    label = rule.of or rule.gate
+    if rule.gate == "kappa":
+        slope = 2 * (rule.required or 0.0)
+        count = slope_instances(slope, rule.days, units_a_day, rules.level, rules.power)
+        note = (
+            f"instances a checkpoint and family over {rule.days} days, at twice the "
+            f"required slope and {units_a_day:g} kappa units a day"
+        )
+        return Need(rule.level, "kappa", rule.required, slope, count, note)
+    if rule.gate not in _SHARES:
+        return Need(rule.level, label, rule.required, None, None, _WHY[rule.gate])
+    required = _required(rule, protocol)
+    true = min(required + rules.power_margin, 1.0)
+    found = instances(true, worst_spread(true), required, protocol)
+    note = _NOTES.get(label, "tasks of value 0 or 1 (widest spread)")
+    return Need(rule.level, label, required, true, found, note)
+
+
+def _required(rule: GateRule, protocol: Protocol) -> float:
+    if rule.gate == "core":
+        return protocol.norms.core
+    if rule.gate == "project":
+        return protocol.projects.delivered
+    if rule.gate == "cognitive":
+        return rule.numbers.get("vrp", 0.0)
+    return rule.required or 0.0
+
+
+_WHY = {
+    "closure": "decided by its own test: see the simulated rates in docs/measures.md",
+    "assurance": "no sampling: a rung is reached or not",
+    "norms": "instances a family are the requirement itself",
+}
+_NOTES = {
+    "G": "families: a share of few families is coarse, its n counts families",
+    "M": "families, medians: n is a guide only",
+    "R": "windows of self-revision",
+    "$": "tasks; $ moves with the logarithm of cost, n is an upper bound",
+    "core": "tasks, if the four axes moved together",
+    "cognitive": "retrieval probes",
+    "project": "projects",
+    "expert cost": "projects",
+}
+
+
+def level_power(
+    protocol: Protocol, level: int, tasks: int, margin: float | None = None
+) -> float:
+    """Return the chance that independent share gates up to a level all pass.
+
+    Power falls with every gate: this is their product at `tasks` instances each.
+
+    """
+    rules = protocol.statistics
+    step = rules.power_margin if margin is None else margin
+    found = 1.0
+    for rule in protocol.gates:
+        if rule.level > level or rule.gate not in _SHARES:
+            continue
+        required = _required(rule, protocol)
+        true = min(required + step, 1.0)
+        error = worst_spread(true) / math.sqrt(tasks)
+        if error > 0:
+            found *= chance_to_pass(
+                true, error, required, rules.gate_slack, rules.gate_level
+            )
+    return float(np.clip(found, 0.0, 1.0))

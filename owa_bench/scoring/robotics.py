@@ -1,0 +1,192 @@
+"""The robotics annex: failures, repairs, recovery and control of a body."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Floats
+from owa_bench.records.protocol import Robotics
+from owa_bench.records.score import GateStatus
+
+
+class Rate(NamedTuple):
+    """A rate per hour with its exact Poisson interval."""
+
+    rate: float
+    low: float
+    high: float
+
+
+class MeanTime(NamedTuple):
+    """A mean time in hours with its interval; `censored`: nothing happened."""
+
+    hours: float
+    low: float
+    high: float
+    censored: bool
+
+
+def poisson(count: int, hours: float, level: float) -> Rate:
+    """Return a rate with its exact (Garwood) interval.
+
+    Formula:
+        low = chi2(alpha/2, 2k) / 2T, high = chi2(1 - alpha/2, 2k + 2) / 2T
+    Shapes: scalars. Units: per hour. Missing: low is 0 where nothing happened.
+    Errors: ScoringError unless count >= 0 and hours > 0.
+    Source: [S] Poisson intervals, section 7 of the AAI paper; Garwood (1936).
+
+    >>> round(poisson(0, 100.0, 0.95).high, 4)
+    0.0369
+    """
+    if count < 0 or not hours > 0:
+        msg = f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}."
+        raise ScoringError(msg)
+    tail = (1 - level) / 2
+    low = float(stats.chi2.ppf(tail, 2 * count)) / 2 / hours if count else 0.0
+    return Rate(
+        count / hours, low, float(stats.chi2.ppf(1 - tail, 2 * count + 2)) / 2 / hours
+    )
+
+
+def mean_time_between(count: int, hours: float, level: float) -> MeanTime:
+    """Return MTBF (failures) or MTBSI (safety incidents).
+
+    Formula:
+        hours / count, interval from the rate's; where nothing happened the one-sided
+        lower bound hours / -ln(1 - level) stands in its place
+    Shapes: scalars. Units: hours. Missing: `censored`, no upper bound.
+    Errors: as `poisson`. Source: [S] section 7 of the AAI paper.
+
+    >>> mean_time_between(4, 100.0, 0.95).hours, mean_time_between(0, 100.0, 0.95)[3]
+    (25.0, True)
+    """
+    found = poisson(count, hours, level)
+    if not count:
+        bound = hours / -math.log(1 - level)
+        return MeanTime(bound, bound, math.inf, True)
+    return MeanTime(1 / found.rate, 1 / found.high, 1 / found.low, False)
+
+
+def mean_time_to_repair(repairs: Floats) -> float:
+    """Return MTTR, the mean of repair times in hours, NaN without a repair.
+
+    Errors: ScoringError for a negative or unknown time.
+
+    >>> mean_time_to_repair(np.array([0.5, 1.5]))
+    1.0
+    """
+    if np.isnan(repairs).any() or (repairs < 0).any():
+        msg = f"Repair times must be numbers >= 0, got {repairs}."
+        raise ScoringError(msg)
+    return float(repairs.mean()) if len(repairs) else math.nan
+
+
+class Recovery(NamedTuple):
+    """RA of one fault: recovered of injected, with a Clopper-Pearson interval."""
+
+    fault: str
+    recovered: int
+    injected: int
+    low: float
+    high: float
+
+
+def recovery(
+    faults: Mapping[str, tuple[int, int]], level: float
+) -> tuple[Recovery, ...]:
+    """Return RA per fault with its denominator, never averaged into E.
+
+    Errors: ScoringError unless 0 <= recovered <= injected and injected >= 1.
+    Source: [S] section 7 of the AAI paper, recovery autonomy.
+
+    >>> recovery({"slip": (9, 10)}, 0.95)[0].injected
+    10
+    """
+    tail, rows = (1 - level) / 2, []
+    for fault, (done, tried) in sorted(faults.items()):
+        if not 0 <= done <= tried or tried < 1:
+            msg = f"Recoveries of `{fault}` must be 0 to {tried}, got {done}."
+            raise ScoringError(msg)
+        low = float(stats.beta.ppf(tail, done, tried - done + 1)) if done else 0.0
+        high = 1.0
+        if done < tried:
+            high = float(stats.beta.ppf(1 - tail, done + 1, tried - done))
+        rows.append(Recovery(fault, done, tried, low, high))
+    return tuple(rows)
+
+
+def within_tolerance(errors: Floats, tolerance: float) -> float:
+    """Return QC of one task: the share of samples inside its tolerance band.
+
+    Errors: ScoringError without a sample, for NaN or a tolerance not above 0.
+
+    >>> within_tolerance(np.array([0.1, -0.3, 0.2]), 0.2).__round__(4)
+    0.6667
+    """
+    if not len(errors) or np.isnan(errors).any() or not tolerance > 0:
+        msg = f"QC needs tracking errors and a tolerance > 0, got {tolerance}."
+        raise ScoringError(msg)
+    return float((np.abs(errors) <= tolerance).mean())
+
+
+def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
+    """Return tasks per USD of energy, wear, consumables and supervisor time.
+
+    Errors: ScoringError for a negative count or cost; NaN where nothing was spent.
+
+    >>> physical_throughput(10, {"energy": 1.0, "wear": 3.0, "supervisor": 1.0})
+    2.0
+    """
+    if done < 0 or any(not cost >= 0 for cost in costs.values()):
+        msg = f"Counts and costs must be >= 0, got {done} and {dict(costs)}."
+        raise ScoringError(msg)
+    spent = sum(costs.values())
+    return done / spent if spent > 0 else math.nan
+
+
+class BodyLine(NamedTuple):
+    """One line of the annex' gates."""
+
+    gate: str
+    required: float
+    measured: float | None
+    status: GateStatus
+
+
+_AT_MOST = ("minor_per_100h", "major_per_100h")
+
+
+def annex_gates(
+    level: int, measured: Mapping[str, float], rules: Robotics
+) -> tuple[BodyLine, ...]:
+    """Return the annex' lines of a level; what is not measured is NO EVIDENCE.
+
+    Keys are those of the protocol's [robotics.gates]; counts per 100 h are ceilings.
+
+    Errors: ScoringError for a level without an annex.
+    """
+    table = rules.gates.get(f"level_{level}")
+    if table is None:
+        msg = f"The robotics annex has no gates for level {level}."
+        raise ScoringError(msg)
+    lines: list[BodyLine] = []
+    for name, required in table.items():
+        value = measured.get(name)
+        status: GateStatus = "NO EVIDENCE"
+        if value is not None:
+            met = value <= required if name in _AT_MOST else value >= required
+            status = "PASS" if met else "FAIL"
+        lines.append(BodyLine(name, required, value, status))
+    return tuple(lines)
+
+
+def worst(lines: Sequence[BodyLine]) -> GateStatus:
+    """Return FAIL if a line fails, else NO EVIDENCE if one has none, else PASS."""
+    states = {line.status for line in lines}
+    if "FAIL" in states:
+        return "FAIL"
+    return "NO EVIDENCE" if "NO EVIDENCE" in states or not lines else "PASS"

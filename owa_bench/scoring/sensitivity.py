@@ -1,0 +1,133 @@
+"""Sensitivity: what a judgement would say under other anchors and other prices."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from owa_bench.records.observables import SPENT, Floats
+from owa_bench.records.score import CellTable
+from owa_bench.scoring.axis import Anchors, Axis, Sample
+from owa_bench.scoring.index import composite
+from owa_bench.scoring.measure import Measured
+from owa_bench.scoring.spread import figure
+
+_MICRO = 10**6
+
+
+def moved(axis: Axis, raw: float, anchors: Anchors, change: float) -> dict[str, float]:
+    """Return an axis' value with either anchor moved by a share of their distance.
+
+    Formula:
+        lo' = lo -/+ c (hi - lo), hi' = hi -/+ c (hi - lo); on a log axis, factors
+    Source: [S] eq 32 of the AAI paper; c [D].
+    """
+    low, high = float(anchors.low[0]), float(anchors.high[0])
+    shift = change * (high - low)
+    found = {}
+    for name, bounds in {
+        "lo -": (low - shift, high),
+        "lo +": (low + shift, high),
+        "hi -": (low, high - shift),
+        "hi +": (low, high + shift),
+    }.items():
+        if axis.symbol == "$":
+            factor = {"-": 1 - change, "+": 1 + change}[name[-1]]
+            bounds = (
+                (low * factor, high) if name.startswith("lo") else (low, high * factor)
+            )
+        ends = Anchors(np.array([bounds[0]]), np.array([bounds[1]]))
+        found[name] = float(axis.value(np.array([raw]), ends)[0])
+    return found
+
+
+def anchor_table(sample: Sample, axes: Sequence[Axis], found: Measured) -> CellTable:
+    """Return AAI (or the axis alone, where AAI lacks one) under moved anchors."""
+    rules = sample.protocol.index
+    weights = {str(s): w for s, w in rules.weights.items() if w > 0}
+    whole = "AAI" in found.point
+    rows = []
+    for axis in axes:
+        value = found.point.get(axis.symbol, np.nan)
+        if np.isnan(value):
+            continue
+        ends = Anchors(
+            np.array([found.point[f"{axis.symbol}/low"]]),
+            np.array([found.point[f"{axis.symbol}/high"]]),
+        )
+        raw = found.point[f"{axis.symbol}/raw"]
+        values = moved(axis, raw, ends, rules.anchor_change)
+        if whole and axis.symbol in weights:
+            values = {
+                name: _index(found.point, weights, {axis.symbol: new})
+                for name, new in values.items()
+            }
+        rows.append((axis.symbol, *(figure(value) for value in values.values())))
+    return CellTable(
+        title="Sensitivity to the anchors",
+        columns=("axis", "lo -", "lo +", "hi -", "hi +"),
+        rows=tuple(rows),
+        note=(
+            f"{'AAI' if whole else 'the axis alone (AAI is not computable)'} with one "
+            f"anchor moved by {rules.anchor_change:.0%} of the distance between them"
+        ),
+    )
+
+
+def _index(
+    point: Mapping[str, float], weights: Mapping[str, float], new: Mapping[str, float]
+) -> float:
+    values = [np.array([new.get(s, point[s])]) for s in weights]
+    return float(composite(values, list(weights.values()))[0])
+
+
+def price_table(
+    sample: Sample, axes: Sequence[Axis], found: Measured
+) -> CellTable | None:
+    """Return $ under a price card with one meter dearer or cheaper.
+
+    A supervisor's minute prices the expert too. Rate limits change hours, and hours
+    cancel in $: they show in tasks per hour alone.
+    """
+    axis = next((axis for axis in axes if axis.symbol == "$"), None)
+    if axis is None or np.isnan(found.point.get("$", np.nan)):
+        return None
+    spent = _by_meter(sample)
+    whole = sum(spent.values())
+    change, rows = sample.protocol.index.anchor_change, []
+    for meter, usd in sorted(spent.items()):
+        values = []
+        for factor in (1 - change, 1 + change):
+            cost = (whole + (factor - 1) * usd) / whole
+            expert = factor if meter == "supervisor_min" else 1.0
+            ends = Anchors(
+                np.array([found.point["$/low"] / expert]),
+                np.array([found.point["$/high"] / expert]),
+            )
+            raw: Floats = np.array([found.point["$/raw"] / cost])
+            values.append(figure(float(axis.value(raw, ends)[0])))
+        rows.append((meter, figure(usd / whole), *values))
+    return CellTable(
+        title="Sensitivity of $ to prices",
+        columns=("meter", "share of the cost", f"-{change:.0%}", f"+{change:.0%}"),
+        rows=tuple(rows),
+        note="rate limits change hours, which cancel in $: see tasks per hour",
+    )
+
+
+def _by_meter(sample: Sample) -> dict[str, float]:
+    """Return USD by meter over the base rows, agent and human streams."""
+    table = sample.table
+    found: dict[str, float] = {}
+    for place, (stream, meter) in enumerate(SPENT):
+        price = sample.prices.price(meter)
+        counted = sample.base
+        if stream == "evaluation":
+            counted = counted & (table.phase == "checkpoint")
+        amount = float(table.spent[counted, place].sum())
+        if price and amount > 0:
+            usd = amount * price / _MICRO / _MICRO
+            found[meter] = found.get(meter, 0.0) + usd
+    dear = sample.prices.price("supervisor_min")
+    if dear:
+        found.setdefault("supervisor_min", 0.0)
+    return found

@@ -1,0 +1,281 @@
+"""From measured statistics to the records of a verdict."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import (
+    AxisScore,
+    Curve,
+    FrontierScore,
+    IndexScore,
+    Interval,
+)
+from owa_bench.scoring.axis import NAMES, Axis, Laid, Sample
+from owa_bench.scoring.frontier import delegable
+from owa_bench.scoring.index import (
+    EMBODIED,
+    EMBODIED_AXIS,
+    delta_method,
+    needed,
+)
+from owa_bench.scoring.measure import SEEDS, TASKS, Measured
+from owa_bench.scoring.spread import figure, rounded
+
+
+def axis_score(axis: Axis, sample: Sample, found: Measured) -> AxisScore:
+    """Return one axis as a record; missing where it was laid with a reason."""
+    laid = found.laid[axis.symbol]
+    if laid.reason is not None:
+        return missing_axis(axis.symbol, axis.name, laid)
+    rules, key = sample.protocol.statistics, axis.symbol
+    value = figure(found.point[key])
+    tasks, seeds = found.like_these(key), found.same_tasks(key)
+    mean, median, iqr = tasks.summary() or (None, None, None)
+    details = axis.details(sample)
+    return AxisScore(
+        name=axis.name,
+        symbol=key,
+        raw=figure(found.point[f"{key}/raw"]),
+        value=value,
+        low_anchor=figure(found.point[f"{key}/low"]),
+        high_anchor=figure(found.point[f"{key}/high"]),
+        used=laid.used,
+        cells=laid.cells,
+        reason=None if value is not None else "the statistic is not computable",
+        same_tasks=seeds.interval(rules.level),
+        tasks_like_these=tasks.interval(rules.level),
+        lower=tasks.lower(rules.gate_level),
+        mean=mean,
+        median=median,
+        iqr=iqr,
+        gated=getattr(axis, "gated", None),
+        surrogate=bool(details.get("surrogate", False)),
+        details={
+            **details,
+            "beside": _beside(axis, sample.protocol, found),
+            "fewest tasks a family": found.smallest,
+        },
+    )
+
+
+def _beside(axis: Axis, protocol: Protocol, found: Measured) -> dict[str, Any]:
+    """Return the further statistics of an axis with band, bound and mean."""
+    prefix = f"{axis.symbol}/beside/"
+    rules = protocol.statistics
+    table: dict[str, Any] = {}
+    for key, value in found.point.items():
+        if key.startswith(prefix):
+            name = key.removeprefix(prefix)
+            spread = found.like_these(key, bounded=name not in axis.amounts)
+            band, summary = spread.interval(rules.level), spread.summary()
+            table[name] = {
+                "value": figure(value),
+                "low": band.low,
+                "high": band.high,
+                "lower": spread.lower(rules.gate_level),
+                "mean": summary[0] if summary else None,
+            }
+    return table
+
+
+def missing_axis(symbol: str, name: str, laid: Laid) -> AxisScore:
+    """Return an axis without evidence, which is not a zero."""
+    reason = laid.reason or "no evidence"
+    return AxisScore(
+        name=name,
+        symbol=symbol,
+        raw=None,
+        value=None,
+        low_anchor=None,
+        high_anchor=None,
+        used=laid.used,
+        cells=laid.cells,
+        reason=reason,
+        same_tasks=Interval(low=None, high=None, method=SEEDS, reason=reason),
+        tasks_like_these=Interval(low=None, high=None, method=TASKS, reason=reason),
+    )
+
+
+def axis_scores(
+    axes: Sequence[Axis], sample: Sample, found: Measured | None
+) -> tuple[AxisScore, ...]:
+    """Return the ten axes in their order, then those of other packages.
+
+    An axis that no module measures stands there with the reason why it is missing.
+    """
+    by_symbol = {axis.symbol: axis for axis in axes}
+    scores = []
+    for symbol in (*NAMES, *(s for s in by_symbol if s not in NAMES)):
+        axis = by_symbol.get(symbol)
+        if axis is not None and found is not None:
+            scores.append(axis_score(axis, sample, found))
+        else:
+            name = axis.name if axis else NAMES[symbol]
+            reason = "no counted episode" if axis else "no module measures this axis"
+            scores.append(missing_axis(symbol, name, Laid(0, 0, reason)))
+    return tuple(scores)
+
+
+def index_scores(
+    axes: Mapping[str, AxisScore], sample: Sample, found: Measured | None
+) -> tuple[IndexScore, ...]:
+    """Return every composite, or the axes for whose sake it is not computable.
+
+    Where E has evidence the index stands there with it too, robotics weights.
+    """
+    wanted = dict(needed(sample.protocol.index))
+    if axes[EMBODIED_AXIS].value is not None:
+        weights = sample.protocol.robotics.weights
+        wanted[EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
+    return tuple(
+        _index_score(name, symbols, axes, sample, found)
+        for name, symbols in wanted.items()
+    )
+
+
+def _index_score(
+    name: str,
+    symbols: tuple[str, ...],
+    axes: Mapping[str, AxisScore],
+    sample: Sample,
+    found: Measured | None,
+) -> IndexScore:
+    missing = tuple(s for s in symbols if s not in axes or axes[s].value is None)
+    if missing or found is None:
+        reason = f"not computable: no evidence on {', '.join(missing)}"
+        return IndexScore(
+            name=name,
+            value=None,
+            missing=missing,
+            tasks_like_these=Interval(low=None, high=None, method=TASKS, reason=reason),
+            same_tasks=Interval(low=None, high=None, method=SEEDS, reason=reason),
+            reason=reason,
+        )
+    level = sample.protocol.statistics.level
+    tasks = found.like_these(name)
+    return IndexScore(
+        name=name,
+        value=figure(found.point[name]),
+        missing=(),
+        tasks_like_these=tasks.interval(level),
+        same_tasks=found.same_tasks(name).interval(level),
+        details=_index_details(name, symbols, axes, sample, found),
+    )
+
+
+def _index_details(
+    name: str,
+    symbols: tuple[str, ...],
+    axes: Mapping[str, AxisScore],
+    sample: Sample,
+    found: Measured,
+) -> dict[str, Any]:
+    """Return the delta method's error, the share of resamples at 0 and the quartiles.
+
+    The delta method is withheld where an axis' interval reaches 0.
+    """
+    draws = found.tasks.get(name)
+    if draws is None:
+        return {}
+    summary = found.like_these(name).summary()
+    details: dict[str, Any] = {
+        "share of resamples at 0": figure(float((draws == 0).mean())),
+        "mean, median, quartiles": summary,
+    }
+    if name == "AAI":
+        weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]
+        reaches = [s for s in symbols if not axes[s].tasks_like_these.low]
+        error = None
+        if not reaches:
+            draws_of = [found.tasks[s] for s in symbols]
+            error = delta_method(draws_of, weights, [found.point[s] for s in symbols])
+        details["standard error, delta method"] = figure(error)
+        details["delta method withheld for"] = reaches
+    return details
+
+
+def frontier_score(sample: Sample, found: Measured | None) -> FrontierScore:
+    """Return the delegability frontier with its bands, or why there is none."""
+    reason = "no counted episode" if found is None else found.grid.reason
+    if found is None or reason is not None:
+        target = figure(found.grid.target) if found else None
+        return FrontierScore(
+            demand=(),
+            observed=(),
+            fitted=(),
+            low=(),
+            high=(),
+            auf=None,
+            deleg=None,
+            deleg_cert=None,
+            target=1.0 if target is None else target,
+            reason=reason,
+        )
+    grid, level = found.grid, sample.protocol.statistics.level
+    places = range(len(grid.budgets))
+    bands = [found.like_these(f"F/fit/{i}").interval(level) for i in places]
+    low, high = _falling(bands)
+    whole = len(low) == len(grid.budgets)
+    return FrontierScore(
+        demand=_row(grid.demand.tolist()),
+        observed=_row([found.point[f"F/seen/{i}"] for i in places]),
+        fitted=_row([found.point[f"F/fit/{i}"] for i in places]),
+        low=low if whole else (),
+        high=high if whole else (),
+        auf=figure(found.point["AUF"]),
+        deleg=figure(found.point["deleg"]),
+        deleg_cert=_certified(low, found) if whole else None,
+        target=rounded(grid.target),
+        reason=None if whole else bands[0].reason,
+    )
+
+
+def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the lower and upper band of a function that does not rise.
+
+    A bound from below at a higher demand holds at a lower one too, and the other way
+    round for bounds from above.
+    """
+    low = [band.low for band in bands if band.low is not None]
+    high = [band.high for band in bands if band.high is not None]
+    best = np.maximum.accumulate(low[::-1])[::-1] if low else np.zeros(0)
+    most = np.minimum.accumulate(high) if high else np.zeros(0)
+    return _row(best.tolist()), _row(most.tolist())
+
+
+def _certified(low: tuple[float, ...], found: Measured) -> float | None:
+    """Return the share of demands at which the lower band reaches q*."""
+    band = np.array([low])
+    return figure(float(delegable(band, found.grid.demand, found.grid.target)[0]))
+
+
+def _row(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(rounded(value) for value in values)
+
+
+def curves(sample: Sample, found: Measured | None) -> tuple[Curve, ...]:
+    """Return success and quality over drift magnitude, bands over tasks like these."""
+    if found is None:
+        return ()
+    level = sample.protocol.statistics.level
+    drawn = []
+    for line in found.lines:
+        keys = [f"curve/{line.key}/{i}" for i in range(len(line.x))]
+        bands = [found.like_these(key).interval(level) for key in keys]
+        drawn.append(
+            Curve(
+                name=line.name,
+                x_label="nominal drift magnitude",
+                y_label=line.y_label,
+                x=line.x,
+                y=tuple(figure(found.point[key]) for key in keys),
+                low=tuple(band.low for band in bands),
+                high=tuple(band.high for band in bands),
+                used=line.used,
+                note=f"band: {found.by_tasks.method}",
+            )
+        )
+    return tuple(drawn)

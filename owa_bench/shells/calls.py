@@ -1,0 +1,167 @@
+"""Tool calls as text: the charset, the spaces, and the parser.
+
+An action is JSON text, `{"tool": NAME, "arguments": {...}}`. All suites share one
+charset: printable ASCII, newline and tab; any other character is JSON-escaped.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import msgspec
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import create_shared_memory
+
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import ToolSpec
+from owa_bench.shells.schemas import compile_schema, draw, nearest, shown
+
+CHARSET = "\t\n" + "".join(chr(code) for code in range(0x20, 0x7F))
+TEXT_LIMIT = 4096  # characters of an observation
+ACTION_LIMIT = 65_536  # characters of an action
+
+_FOREIGN = re.compile(r"[^\t\n\x20-\x7e]")
+_SHAPE = 'an action is JSON text like {"tool": "NAME", "arguments": {}}'
+
+
+class Call(NamedTuple):
+    """One tool call that its schema allows."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+def is_plain(text: str) -> bool:
+    """Return whether `text` holds characters of the charset only."""
+    if not text.isascii():
+        return False
+    return text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()
+
+
+def escape(text: str) -> str:
+    r"""Return `text` with every character outside the charset JSON-escaped.
+
+    >>> escape("caf\u00e9")
+    'caf\\u00e9'
+    """
+    if is_plain(text):
+        return text
+    return _FOREIGN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
+def shorten(text: str) -> str:
+    """Return `text` escaped, and cut to the limit of an observation with a note."""
+    plain = escape(text)
+    if len(plain) <= TEXT_LIMIT:
+        return plain
+    note = f"\n[cut: the first {TEXT_LIMIT} of {len(plain)} characters]"
+    return plain[: TEXT_LIMIT - len(note)] + note
+
+
+def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return the action text of a tool call."""
+    call = {"tool": tool, "arguments": arguments}
+    return escape(msgspec.json.encode(call).decode())
+
+
+class PlainText(spaces.Text):
+    """Text of the shared charset, at most `max_length` characters."""
+
+    def __init__(self, max_length: int, *, seed: int | None = None) -> None:
+        super().__init__(max_length, min_length=0, charset=CHARSET, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        """Return whether `x` is plain text of a fitting length."""
+        return isinstance(x, str) and len(x) <= self.max_length and is_plain(x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.max_length})"
+
+
+class ToolCalls(PlainText):
+    """Action text; `sample` draws calls that the tools' schemas allow.
+
+    Any plain text is contained: a malformed call may be tried and costs a step.
+    """
+
+    def __init__(self, tools: Sequence[ToolSpec], *, seed: int | None = None) -> None:
+        super().__init__(ACTION_LIMIT, seed=seed)
+        self.tools = tuple(tools)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """Return a valid call; `mask` or `probability` holds one entry per tool."""
+        count = len(self.tools)
+        weights = np.ones(count) if mask is None else np.asarray(mask, dtype=float)
+        if probability is not None:
+            weights = np.asarray(probability, dtype=float)
+        if weights.shape != (count,) or weights.sum() <= 0:
+            msg = f"`mask` must allow one of {count} tools, got {weights!r}."
+            raise UsageError(msg)
+        pick = int(self.np_random.choice(count, p=weights / weights.sum()))
+        tool = self.tools[pick]
+        return call_text(tool.name, draw(tool.parameters, rng=self.np_random))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolCalls) and self.tools == other.tools
+
+    __hash__ = None  # type: ignore[assignment]  # spaces are mutable: they hold a generator
+
+
+@create_shared_memory.register(PlainText)
+def _refuse_shared_memory(space: PlainText, *_: Any, **__: Any) -> NoReturn:
+    """Refuse what Gymnasium offers: its shared memory never updates Text."""
+    msg = (
+        f"{space!r} cannot live in AsyncVectorEnv's shared memory, which never updates "
+        "text: pass `shared_memory=False`."
+    )
+    raise UsageError(msg)
+
+
+class CallParser:
+    """Turns action text into calls, by checks compiled once from the schemas."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._checks = {tool.name: compile_schema(tool.parameters) for tool in tools}
+        self._names = ", ".join(self._checks)
+
+    def parse(self, text: str) -> Call | str:
+        """Return the call, or a message that names field, value and fix."""
+        if len(text) > ACTION_LIMIT:
+            rule = f"`action` must have at most {ACTION_LIMIT} characters"
+            return f"{rule}, got {len(text)}; send less at once."
+        try:
+            action = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            return f"`action` does not parse: {error}; {_SHAPE}."
+        if type(action) is not dict:
+            return f"`action` must be a JSON object, got {shown(action)}; {_SHAPE}."
+        for name in action:
+            if name not in ("tool", "arguments"):
+                return f"`{escape(name)}` is no field of an action; {_SHAPE}."
+        return self._checked(action.get("tool"), action.get("arguments", {}))
+
+    def _checked(self, tool: Any, arguments: Any) -> Call | str:
+        if type(tool) is not str or tool not in self._checks:
+            near = nearest(tool, self._checks) if type(tool) is str else ""
+            return f"`tool` must be one of {self._names}, got {shown(tool)}.{near}"
+        if type(arguments) is not dict:
+            return f"`arguments` must be a JSON object, got {shown(arguments)}."
+        error = self._checks[tool](arguments, "arguments")
+        return Call(tool, arguments) if error is None else error
+
+
+def function_schemas(tools: Sequence[ToolSpec]) -> tuple[dict[str, Any], ...]:
+    """Return the tools in the function-calling form that chat models read."""
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.about,
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in tools
+    )

@@ -1,0 +1,176 @@
+"""Three views of one transition function: language, vector and python.
+
+A view turns an agent's action into action text and a step's text into what the agent
+observes. All three leave the same trace.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from owa_bench.interfaces import SuiteCard, ToolSpec
+from owa_bench.interfaces import View as ViewName
+from owa_bench.shells.calls import (
+    TEXT_LIMIT,
+    PlainText,
+    ToolCalls,
+    call_text,
+)
+from owa_bench.shells.episode import Episode
+
+FINISH_AT = (0.05, 0.25, 0.5, 0.75, 0.95)  # p of the finish macros
+WAITS_S = (5, 60)  # simulated seconds of the wait macros, where a suite can wait
+SHELL_FEATURES = 3  # share of steps used, share of hints left, last action failed
+
+Features = npt.NDArray[np.float32]
+Macros = tuple[Mapping[str, Any] | None, ...]
+
+
+class View(Protocol):
+    """How an agent meets the transition function."""
+
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+
+    def text_of(self, action: Any, episode: Episode) -> str:
+        """Return the action text that `action` stands for now."""
+
+    def observe(self, text: str, episode: Episode) -> Any:
+        """Return the observation after a step that answered `text`."""
+
+
+def make_view(name: ViewName, card: SuiteCard, tools: Sequence[ToolSpec]) -> View:
+    """Return the view of this name for a suite."""
+    if name == "vector":
+        return VectorView(card, tools)
+    return LanguageView(card, tools) if name == "language" else PythonView(tools)
+
+
+def features_of(episode: Episode) -> Features:
+    """Return the suite's features and the shell's own after them."""
+    limit, left = episode.terms.interventions, episode.interventions_left
+    own = (
+        episode.steps / episode.terms.step_limit,
+        1.0 if limit is None or left is None else left / max(limit, 1),
+        float(episode.last_failed),
+    )
+    return np.concatenate((episode.session.features(), own), dtype=np.float32)
+
+
+def _features_space(card: SuiteCard) -> spaces.Box:
+    return spaces.Box(0.0, 1.0, (card.features + SHELL_FEATURES,), np.float32)
+
+
+def _as_text(action: Any) -> str:
+    """Return an action as text; what is no text is shown as JSON or by its repr."""
+    if isinstance(action, str):
+        return str(action)
+    try:
+        return msgspec.json.encode(action).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return f"{type(action).__name__} object"
+
+
+class PythonView:
+    """Text in, text out: what a client, a person or another process drives."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self.observation_space: spaces.Space[Any] = PlainText(TEXT_LIMIT)
+        self.action_space: spaces.Space[Any] = ToolCalls(tools)
+
+    def text_of(self, action: Any, episode: Episode) -> str:
+        """Return the action text itself."""
+        return _as_text(action)
+
+    def observe(self, text: str, episode: Episode) -> Any:
+        """Return the text itself."""
+        return text
+
+
+class LanguageView(PythonView):
+    """Text in; text, features and a mask over the tools out."""
+
+    def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
+        super().__init__(tools)
+        self._names = [tool.name for tool in tools]
+        self._ask = self._names.index("ask_supervisor")
+        self.observation_space = spaces.Dict(
+            {
+                "text": PlainText(TEXT_LIMIT),
+                "features": _features_space(card),
+                "action_mask": spaces.MultiBinary(len(tools)),
+            }
+        )
+
+    def observe(self, text: str, episode: Episode) -> Any:
+        """Return text, features and which tools may be called now."""
+        mask = np.ones(len(self._names), dtype=np.int8)
+        mask[self._ask] = episode.interventions_left != 0
+        return {"text": text, "features": features_of(episode), "action_mask": mask}
+
+
+class VectorView:
+    """A macro's number in, features out.
+
+    The suite's macros come first, then finish at each p, declare_infeasible,
+    ask_supervisor and, where the suite has the tool, waits.
+    """
+
+    def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
+        fixed: dict[str, str] = {
+            f"finish_{p}": call_text("finish", {"p": p}) for p in FINISH_AT
+        }
+        fixed["declare_infeasible"] = call_text(
+            "declare_infeasible", {"p": FINISH_AT[0]}
+        )
+        fixed["ask_supervisor"] = call_text("ask_supervisor", {})
+        if any(tool.name == "wait" for tool in tools):
+            for seconds in WAITS_S:
+                fixed[f"wait_{seconds}"] = call_text("wait", {"seconds": seconds})
+        self._fixed = fixed
+        self._known: tuple[Episode | None, int, Macros] = (None, 0, ())
+        self.names = (*card.macros, *fixed)
+        self.observation_space: spaces.Space[Any] = _features_space(card)
+        self.action_space: spaces.Space[Any] = spaces.Discrete(len(self.names))
+
+    def masks(self, episode: Episode) -> npt.NDArray[np.bool_]:
+        """Return which macros may be played now."""
+        own = [call is not None for call in self._macros(episode)]
+        mask = np.ones(len(self.names), dtype=np.bool_)
+        mask[: len(own)] = own
+        mask[self.names.index("ask_supervisor")] = episode.interventions_left != 0
+        return mask
+
+    def text_of(self, action: Any, episode: Episode) -> str:
+        """Return the macro's call; a masked or unknown one as a malformed action."""
+        number = int(action)
+        if not 0 <= number < len(self.names):
+            return call_text_of_macro(number)
+        name = self.names[number]
+        if name in self._fixed:
+            return self._fixed[name]
+        call = self._macros(episode)[number]
+        if call is None:
+            return call_text_of_macro(name)
+        return call_text(call["tool"], call["arguments"])
+
+    def _macros(self, episode: Episode) -> Macros:
+        """Return the suite's macros, asked for once a step."""
+        known, steps, calls = self._known
+        if known is not episode or steps != episode.steps:
+            calls = episode.session.macros()
+            self._known = (episode, episode.steps, calls)
+        return calls
+
+    def observe(self, text: str, episode: Episode) -> Any:
+        """Return the features."""
+        return features_of(episode)
+
+
+def call_text_of_macro(macro: str | int) -> str:
+    """Return the malformed action that stands for a macro without a call."""
+    return msgspec.json.encode({"macro": macro}).decode()

@@ -1,0 +1,1 @@
+"""What agents share: document reading, probing, calibration, memory."""

@@ -1,0 +1,205 @@
+"""A harvested collection by role: names resolved, money in cents, repeats once."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from owa_bench.skills import elimination, matching
+from owa_bench.skills.clerk.harvest import Crop, Raw
+from owa_bench.skills.elimination import Fit
+from owa_bench.skills.openapi import Operation
+
+CENTS, DOLLARS = "cents", "dollars"
+CENTS_IN_DOLLAR = 100
+LEAST_MATCH = 0.5
+_LETTERS_DIGITS = re.compile(r"^([a-z]+)(\d)")
+CONTROL_ROLES = frozenset({"list", "count", "total"})
+
+
+class Source(NamedTuple):
+    """A source of the goal: its id, vendor, entry, meaning, roles by description."""
+
+    id: str
+    provider: str
+    entry: str | None
+    resource: str
+    optional: bool
+    fields: Mapping[str, str]
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds control totals of other sources."""
+        return frozenset(self.fields) == CONTROL_ROLES
+
+
+@dataclass(slots=True)
+class Sheet:
+    """Rows as served with the wire name of each role and the unit of money roles.
+
+    `documented` are the units that the documents state, `properties` the documented
+    name of each role, `fit` what those that are not served may be called. `lead` says
+    by how much the names beat the next best ones; infinite when nothing was guessed.
+    """
+
+    source: Source
+    crop: Crop
+    properties: dict[str, str]
+    fit: Fit
+    names: dict[str, str]
+    units: dict[str, str]
+    documented: dict[str, str]
+    lead: float = float("inf")
+    checked: bool = False
+
+    def roles_under(self, naming: Mapping[str, str]) -> dict[str, str]:
+        """Return role -> wire name when missing fields go by `naming`."""
+        known = {name: name for name in self.fit.present} | dict(naming)
+        return {
+            role: known[name] for role, name in self.properties.items() if name in known
+        }
+
+    @property
+    def lacks(self) -> int:
+        """How many roles have no column."""
+        return len(self.source.fields) - len(self.names)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the rows by role, money in cents, equal postings once."""
+        return [self._by_role(row) for row in self._once()]
+
+    def _by_role(self, row: Raw) -> dict[str, Any]:
+        found = {role: row.get(name) for role, name in self.names.items()}
+        for role, unit in self.units.items():
+            amount = number(found.get(role))
+            if amount is not None:
+                scale = CENTS_IN_DOLLAR if unit == DOLLARS else 1
+                found[role] = round(amount * scale)
+        return found
+
+    def _once(self) -> list[Raw]:
+        """Return the rows without those that equal an earlier one but for the id."""
+        ident = self.names.get("id")
+        if ident is None:
+            return list(self.crop.rows)
+        kept: dict[str, Raw] = {}
+        for row in self.crop.rows:
+            kept.setdefault(_content(row, ident), row)
+        return list(kept.values())
+
+    def repeats(self) -> dict[Any, Any]:
+        """Return the id of each repeated posting -> the id of the one that stands."""
+        ident = self.names.get("id")
+        if ident is None:
+            return {}
+        standing: dict[str, Any] = {}
+        pairs = [(row.get(ident), _content(row, ident)) for row in self.crop.rows]
+        for number, content in pairs:
+            standing.setdefault(content, number)
+        return {n: standing[c] for n, c in pairs if standing[c] != n}
+
+    def same_posting(self, first: Any, second: Any) -> bool | None:
+        """Return whether two rows by id are equal but for it; None if not both seen."""
+        ident = self.names.get("id", "id")
+        rows = {row.get(ident): _content(row, ident) for row in self.crop.rows}
+        if first not in rows or second not in rows:
+            return None
+        return rows[first] == rows[second]
+
+    def wire_money(self, role: str, cents: int) -> int | float | str:
+        """Return an amount in the unit and type that the wire has for `role`."""
+        shown = elimination.column(self.crop.rows, self.names.get(role, ""))
+        as_text = role in self.units and any(isinstance(v, str) for v in shown)
+        if self.units.get(role) != DOLLARS:
+            return str(cents) if as_text else cents
+        if as_text:
+            return f"{cents // CENTS_IN_DOLLAR}.{cents % CENTS_IN_DOLLAR:02d}"
+        whole = cents % CENTS_IN_DOLLAR == 0
+        return cents // CENTS_IN_DOLLAR if whole else cents / CENTS_IN_DOLLAR
+
+
+def sheet(
+    source: Source, operation: Operation, crop: Crop, *, guesses: bool = True
+) -> Sheet:
+    """Return the sheet of a crop: each role gets the wire name of its description.
+
+    Fields that go by another name are named by likeness if `guesses`, else not at all.
+    """
+    fit = elimination.fit(operation.fields, crop.rows)
+    if crop.rows and fit.missing:
+        crop.lags.add("fields")
+    abouts = {prop.name: prop.about for prop in operation.fields}
+    units = {prop.name: prop.unit for prop in operation.fields if prop.unit}
+    matched = {
+        role: matching.best(text, abouts, least=LEAST_MATCH)
+        for role, text in source.fields.items()
+    }
+    properties = {role: name for role, name in matched.items() if name is not None}
+    stated = {role: units[name] for role, name in properties.items() if name in units}
+    crop.rows = [_in_plain_form(row, operation) for row in crop.rows]
+    found = Sheet(source, crop, properties, fit, {}, dict(stated), stated)
+    guessed = matching.assign(fit.scores, fit.missing) if guesses else {}
+    found.names = found.roles_under(guessed)
+    return found
+
+
+def _in_plain_form(row: Raw, operation: Operation) -> Raw:
+    """Return a row with its identifiers as other tables refer to them."""
+    forms = {prop.name: prop.form for prop in operation.fields if prop.form}
+    if not forms:
+        return row
+    return {n: _plain(v, forms[n]) if n in forms else v for n, v in row.items()}
+
+
+def check_money(subject: Sheet, control: Sequence[Mapping[str, Any]]) -> None:
+    """Settle the units of `subject` by its vendor's control totals, where there are."""
+    for row in control:
+        if row.get("list") != subject.source.id or not subject.crop.rows:
+            continue
+        if row.get("count") != len(subject.crop.rows):
+            subject.crop.complete = False
+            continue
+        for role in subject.documented:
+            unit = _unit(subject, subject.names.get(role, ""), row.get("total"))
+            if unit is not None:
+                subject.units[role] = unit
+                subject.checked = True
+
+
+def _unit(subject: Sheet, name: str, total: Any) -> str | None:
+    """Return the unit in which the column adds up to `total` cents, None if neither."""
+    amounts = [number(v) for v in elimination.column(subject.crop.rows, name)]
+    added = sum(amount for amount in amounts if amount is not None)
+    if not added or None in amounts:
+        return None
+    if round(added * CENTS_IN_DOLLAR) == round(total * CENTS_IN_DOLLAR):
+        return CENTS
+    return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
+
+
+def number(value: Any) -> float | int | None:
+    """Return a number, also one that is written as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(str(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _plain(value: Any, form: str) -> Any:
+    """Return an identifier as it was before its documented form, as far as told."""
+    if not isinstance(value, str):
+        return value
+    if "upper" in form:
+        return value.lower()
+    if "hyphen" in form:
+        return _LETTERS_DIGITS.sub(r"\1-\2", value)
+    return value.removeprefix(form.partition(" ")[0])
+
+
+def _content(row: Raw, ident: str) -> str:
+    """Return everything of a row but its id, as text."""
+    return repr(sorted((name, value) for name, value in row.items() if name != ident))

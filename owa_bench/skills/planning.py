@@ -1,0 +1,121 @@
+"""Turns a plan written as one generator into an agent's turn-by-turn acts.
+
+A plan yields a `Call` and is sent the `Reply`; sub-plans are called with `yield from`.
+Its state is where it stands in its own code.
+"""
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+WAIT = "wait"  # the tool that lets simulated time pass
+REFUSAL = "error:"  # how the text of an action that was not taken begins
+
+
+class Call(NamedTuple):
+    """One tool call."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+    def text(self) -> str:
+        """Return the call as the action of the language view."""
+        return json.dumps({"tool": self.tool, "arguments": dict(self.arguments)})
+
+
+class Reply(NamedTuple):
+    """What a call brought: the text read and, where it is JSON, its value."""
+
+    text: str
+    value: Any
+
+    @property
+    def error(self) -> str | None:
+        """The reason why the call was refused, None when it ran."""
+        if isinstance(self.value, Mapping) and "error" in self.value:
+            return str(self.value["error"])
+        return self.text if self.text.startswith(REFUSAL) else None
+
+
+Plan = Generator[Call, Reply, T]
+
+
+def limited(plan: Plan[T], most: int) -> Plan[T | None]:
+    """Walk a plan for at most `most` calls; None when it would need more."""
+    try:
+        call = next(plan)
+        for _ in range(most):
+            call = plan.send((yield call))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    plan.close()
+    return None
+
+
+def together(plans: Sequence[Plan[T]]) -> Plan[list[T]]:
+    """Walk several plans by turns; return what each returned.
+
+    Nobody waits while another has something to do, and all wait at once.
+    """
+    found: dict[int, T] = {}
+    calls: dict[int, Call] = {}
+
+    def step(number: int, seen: Reply | None) -> None:
+        calls.pop(number, None)
+        try:
+            plan = plans[number]
+            calls[number] = next(plan) if seen is None else plan.send(seen)
+        except StopIteration as end:
+            found[number] = end.value
+
+    for number in range(len(plans)):
+        step(number, None)
+    while calls:
+        busy = [n for n, call in calls.items() if call.tool != WAIT]
+        for number in sorted(busy):
+            step(number, (yield calls[number]))
+        if not busy:
+            seen = yield max(calls.values(), key=lambda c: c.arguments["seconds"])
+            for number in sorted(calls):
+                step(number, seen)
+    return [found[number] for number in range(len(plans))]
+
+
+class Runner:
+    """Walks a plan: give it what was seen, get the next call; then the last one.
+
+    After the plan has returned its final call, that call is repeated.
+    """
+
+    def __init__(self, plan: Plan[Call]) -> None:
+        self._plan = plan
+        self._begun = False
+        self._final: Call | None = None
+
+    def advance(self, text: str) -> Call:
+        """Return the next call after seeing `text` (ignored the first time)."""
+        if self._final is not None:
+            return self._final
+        try:
+            if self._begun:
+                return self._plan.send(reply(text))
+            self._begun = True
+            return next(self._plan)
+        except StopIteration as end:
+            final: Call = end.value
+            self._final = final
+            return final
+
+
+def reply(text: str) -> Reply:
+    """Return `text` as a reply, parsed when it is JSON.
+
+    >>> reply('{"error": "no such tool"}').error
+    'no such tool'
+    """
+    try:
+        return Reply(text, json.loads(text))
+    except ValueError:
+        return Reply(text, None)

@@ -1,0 +1,1 @@
+"""Makers of the raw tables that companion measures read; extras inside functions."""

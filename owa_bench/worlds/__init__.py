@@ -1,0 +1,1 @@
+"""Frozen world types, one module a domain, each with `distance(a, b)`."""

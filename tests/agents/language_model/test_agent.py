@@ -1,0 +1,193 @@
+"""The agent between a brief and a scripted model, no server."""
+
+import json
+
+import httpx
+import pytest
+
+from owa_bench.agents.language_model.agent import LanguageModel
+from owa_bench.agents.language_model.chat import Chat
+from owa_bench.agents.language_model.watch import MOST_MALFORMED, ROUNDS
+from owa_bench.errors import AgentRaised
+from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
+from tests.agents.language_model.stub_server import completion
+
+TOOLS = tuple(
+    ToolSpec(name=name, about="A tool.", parameters={"type": "object"})
+    for name in ("http", "wait", "finish")
+)
+BRIEF = Brief(text="Do it.", goal={"family": "x"}, budgets={"act_s": 60.0}, seed=5)
+
+
+class Model:
+    """Replies in order (the last for ever) and keeps the requests."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests: list[dict] = []
+
+    def __call__(self, request):
+        self.requests.append(json.loads(request.content))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if callable(answer):
+            answer = answer(self.requests[-1])
+        if isinstance(answer, tuple):
+            return httpx.Response(answer[0], json={"error": {"message": answer[1]}})
+        return httpx.Response(200, json=answer)
+
+    def agent(self, tmp_path, brief=BRIEF, **changes):
+        given = {"model": "m", "base_url": "http://x/v1", "retries": "0", **changes}
+
+        def connect(options, key):
+            return Chat(options, key, transport=httpx.MockTransport(self))
+
+        agent = LanguageModel(AgentConfig(options=given), connect)
+        agent.reset(brief, TOOLS, tmp_path)
+        return agent
+
+
+def act(agent, text="ok"):
+    return agent.act({"text": text}, {})
+
+
+def test_calls_become_actions_and_results_go_back(tmp_path):
+    model = Model(
+        completion(("http", {"url": "a"}), ("wait", {"seconds": 1})),
+        completion(("finish", {"p": 0.7})),
+    )
+    agent = model.agent(tmp_path)
+    moves = [act(agent, text) for text in ("the brief", "result a", "waited")]
+    assert [json.loads(move.action)["tool"] for move in moves] == [
+        "http",
+        "wait",
+        "finish",
+    ]
+    assert json.loads(moves[2].action)["arguments"] == {"p": 0.7}
+    assert len(model.requests) == 2
+    told = model.requests[1]["messages"]
+    assert [m["role"] for m in told] == ["system", "user", "assistant", "tool", "tool"]
+    assert [m["content"] for m in told[3:]] == ["result a", "waited"]
+
+
+def test_usage_and_calls_are_declared_once(tmp_path):
+    model = Model(completion(("http", {}), ("wait", {})))
+    agent = model.agent(tmp_path)
+    first, second = act(agent), act(agent)
+    assert first.usage == (("tokens_in", 700.0), ("tokens_out", 30.0))
+    (call,) = first.model_calls
+    assert (call.model, call.tokens_in, call.cached) == ("m", 700, False)
+    assert json.loads(call.parameters)["temperature"] == 0.0
+    assert json.loads(call.prompt)["messages"] == model.requests[0]["messages"]
+    assert second.usage == ()
+    assert second.model_calls == ()
+
+
+def test_tokens_are_estimated_where_none_are_counted(tmp_path):
+    move = act(Model(completion(("http", {}), usage=False)).agent(tmp_path))
+    assert dict(move.usage)["tokens_in"] > 100
+    assert json.loads(move.model_calls[0].parameters)["tokens_counted"] is False
+
+
+def test_the_seed_is_the_instances_or_the_given_one(tmp_path):
+    def seed(brief=BRIEF, **changes):
+        model = Model(completion(("http", {})))
+        act(model.agent(tmp_path, brief, **changes))
+        return model.requests[0].get("seed")
+
+    other = Brief(text="Do it.", goal={}, seed=6)
+    assert seed() == seed() != seed(other)
+    assert seed(seed="3") == seed(other, seed="3") == 3
+    assert seed(seed="none") is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (completion(content="I think so."), "no tool call"),
+        (completion(("http", "{not json")), "no JSON"),
+        (completion(("http", "[1]")), "no JSON object"),
+        (completion(("fly", {})), "there is no tool 'fly'"),
+    ],
+)
+def test_a_malformed_reply_is_answered_once_and_mended(tmp_path, wrong, says):
+    model = Model(wrong, completion(("wait", {"seconds": 2})))
+    move = act(model.agent(tmp_path))
+    assert json.loads(move.action)["tool"] == "wait"
+    assert says in model.requests[1]["messages"][-1]["content"]
+    assert dict(move.usage) == {"tokens_in": 1400.0, "tokens_out": 60.0}
+
+
+def test_malformed_twice_is_the_action_itself(tmp_path):
+    model = Model(completion(("http", "{not json")))
+    agent = model.agent(tmp_path)
+    move = act(agent)
+    assert json.loads(move.action) == {"tool": "http", "arguments": "{not json"}
+    act(agent, "error: arguments must be an object")
+    told = model.requests[2]["messages"][-1]
+    assert told == {"role": "user", "content": "error: arguments must be an object"}
+
+
+def test_what_was_paid_for_is_declared_though_the_second_request_fails(tmp_path):
+    agent = Model(completion(content="hm"), (401, "expired")).agent(tmp_path)
+    move = act(agent)
+    assert move.action == "hm"
+    assert dict(move.usage) == {"tokens_in": 700.0, "tokens_out": 30.0}
+    with pytest.raises(AgentRaised, match="expired; check the key"):
+        act(agent)
+
+
+def test_prose_for_ever_is_an_endless_loop(tmp_path):
+    answers = [completion(content=f"thought {i}") for i in range(2 * MOST_MALFORMED)]
+    agent = Model(*answers).agent(tmp_path)
+    for _ in range(MOST_MALFORMED - 1):
+        act(agent)
+    with pytest.raises(AgentRaised, match=r"endless loop.*support tool calls"):
+        act(agent)
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_going_in_circles_is_an_endless_loop(tmp_path, length):
+    circle = [completion(("http", {"url": str(i)})) for i in range(length)]
+    agent = Model(*circle * (ROUNDS + 1)).agent(tmp_path)
+    for _ in range(length * ROUNDS - 1):
+        act(agent)
+    with pytest.raises(AgentRaised, match=f"endless loop: the same {length} call"):
+        act(agent)
+
+
+def test_waiting_between_pages_is_no_endless_loop(tmp_path):
+    pages = [completion(("http", {"page": i}), ("wait", {})) for i in range(4 * ROUNDS)]
+    agent = Model(*pages).agent(tmp_path)
+    for _ in range(6 * ROUNDS):
+        act(agent)
+
+
+def strict(limit):
+    """Return a model that refuses requests of more than `limit` characters."""
+
+    def answer(request):
+        if len(json.dumps(request["messages"])) > limit:
+            return 400, "maximum context length exceeded"
+        return completion(("http", {"n": len(request["messages"])}))
+
+    return answer
+
+
+def test_a_request_too_long_for_the_server_is_shortened(tmp_path):
+    model = Model(strict(30_000))
+    agent = model.agent(tmp_path)
+    for i in range(30):
+        act(agent, f"result {i} " + "x" * 3000)
+    sizes = [len(json.dumps(request["messages"])) for request in model.requests]
+    assert max(sizes) > 30_000  # one was refused, and a shorter one taken
+    assert all("Do it." in r["messages"][1]["content"] for r in model.requests)
+
+
+def test_a_context_that_cannot_be_met_fails_and_says_so(tmp_path):
+    agent = Model((400, "maximum context length exceeded")).agent(tmp_path)
+    with pytest.raises(AgentRaised, match="context="):
+        act(agent)
+    small = Model(completion(("http", {}))).agent(tmp_path, context="4096")
+    act(small)
+    with pytest.raises(AgentRaised, match=r"context overflows.*context="):
+        act(small, "x" * 50_000)

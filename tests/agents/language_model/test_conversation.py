@@ -1,0 +1,69 @@
+"""What is sent, and how it is kept short."""
+
+from owa_bench.agents.language_model import replies
+from owa_bench.agents.language_model.conversation import Conversation, size
+from owa_bench.agents.language_model.replies import Reply, ToolCall
+
+BRIEF = "the brief " * 30
+
+
+def talked(turns, characters=2000):
+    talk = Conversation("rules", BRIEF)
+    for place in range(turns):
+        call = ToolCall(f"c{place}", "http", "{}")
+        talk.said(Reply("", (call,), 1, 1, counted=True, cut=False, text=""))
+        talk.heard(f"result {place} " + "x" * characters, f"c{place}")
+    return talk
+
+
+def test_nothing_is_cut_while_there_is_room():
+    talk = talked(3)
+    before = talk.messages
+    assert talk.trim(size(before))
+    assert talk.messages == before
+
+
+def test_the_oldest_results_are_cut_first_and_the_brief_never():
+    talk = talked(6)
+    assert talk.trim(10_000)
+    messages = talk.messages
+    assert messages[1]["content"] == BRIEF
+    assert "cut to save room; it had 2009" in messages[3]["content"]
+    assert messages[-1]["content"].endswith("x" * 2000)
+    assert size(messages) <= 10_000
+
+
+def test_then_the_oldest_turns_go_with_their_results():
+    talk = talked(40)
+    assert talk.trim(4_000)
+    messages = talk.messages
+    assert messages[1]["content"] == BRIEF
+    assert messages[2]["role"] == "assistant"
+    answered = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+    asked = [c["id"] for m in messages for c in m.get("tool_calls", ())]
+    assert answered == asked
+    assert size(messages) <= 4_000
+
+
+def test_one_turn_too_long_is_said():
+    assert not talked(1, 9000).trim(4_000)
+
+
+def test_news_are_what_was_not_told_and_all_after_a_trimming():
+    talk = talked(3)
+    assert len(talk.news()) == 8
+    talk.said_wrongly(Reply("hm", (), 1, 1, counted=True, cut=False, text=""))
+    talk.heard("again", None)
+    assert [m["content"] for m in talk.news()] == ["hm", "again"]
+    assert talk.trim(5_000)
+    assert talk.news() == talk.messages
+
+
+def test_servers_that_give_no_id_or_an_object_are_read():
+    call = '{"function": {"name": "wait", "arguments": {"seconds": 1}}}'
+    body = '{"choices": [{"message": {"tool_calls": [' + call + "]}}]}"
+    reply = replies.read(body)
+    assert reply.calls == (ToolCall("call_0", "wait", '{"seconds": 1}'),)
+    assert not reply.counted
+    wanted = '{"tool": "wait", "arguments": {"seconds": 1}}'
+    assert replies.actions(reply, ["wait"]) == (wanted,)

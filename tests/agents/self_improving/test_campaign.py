@@ -1,0 +1,106 @@
+"""The agent in a campaign: revisions in the record, resumed to the same bytes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from owa_bench.records.events import Revision
+from owa_bench.report import bundle
+from owa_bench.run import batch
+from owa_bench.run.batch import Means
+from owa_bench.run.campaign import Campaign
+from owa_bench.run.draws import Draw
+from owa_bench.run.request import Request
+
+CHECKPOINT = Draw(
+    name="toolquest",
+    families=("reconcile",),
+    tiers=(1,),
+    deltas=(0.0,),
+    episodes=3,
+    interventions=(0,),
+)
+ASKED = Request(
+    agents=("self_improving",),
+    campaign=Campaign(checkpoint=CHECKPOINT, days=3, practice=3),
+)
+
+
+def means(folder: Path, **changes: Any) -> Means:
+    return Means(home=folder / "home", in_process=True, **changes)
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A signed plan that is not played yet."""
+    folder = tmp_path_factory.mktemp("planned")
+    batch.play(ASKED, folder / "run", means(folder), plan_only=True)
+    return folder
+
+
+def copied(planned: Path, name: str) -> Path:
+    out = planned / name
+    out.mkdir()
+    for path in (planned / "run").iterdir():
+        (out / path.name).write_bytes(path.read_bytes())
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole(planned: Path) -> Path:
+    """The campaign played in one go."""
+    out = copied(planned, "whole")
+    batch.resume(out, means(planned))
+    return out
+
+
+def test_checkpoints_rise_with_the_adopted_habit_and_the_control_stays(
+    whole: Path,
+) -> None:
+    quality: dict[tuple[bool, int], list[float]] = {}
+    decisions = []
+    for trace in bundle.read(whole).traces():
+        start = trace.start
+        if start.phase == "checkpoint":
+            key = ("frozen" in start.arm, start.day)
+            quality.setdefault(key, []).append(trace.end.q_state)
+        else:
+            decisions += [(start.day, e.decision) for e in trace.of(Revision)]
+    assert ("adopted" in {decision for _, decision in decisions}) is True
+    assert quality[True, 0] == quality[True, 1] == quality[True, 2]
+    assert quality[False, 0] == quality[True, 0]
+    assert sum(quality[False, 2]) > sum(quality[True, 2]) + 1.0
+
+
+def test_revisions_say_what_was_planned_and_by_whom(whole: Path) -> None:
+    practice = [
+        event
+        for trace in bundle.read(whole).traces()
+        if trace.start.phase == "practice"
+        for event in trace.of(Revision)
+    ]
+    first, second = practice[:2]
+    assert (first.decision, second.decision) == ("proposed", "adopted")
+    assert first.plan == second.plan
+    assert first.source == "agent"
+    assert second.before is None
+    assert second.evidence[0] == "wins 3, losses 0, ties 0"
+
+
+def test_a_stopped_campaign_resumes_to_the_same_roots(
+    planned: Path, whole: Path
+) -> None:
+    seen = []
+
+    def interrupt(progress: Any) -> None:
+        seen.append(progress)
+        if len(seen) == 13:
+            raise KeyboardInterrupt
+
+    out = copied(planned, "stopped")
+    with pytest.raises(KeyboardInterrupt):
+        batch.resume(out, means(planned, progress=interrupt))
+    resumed = batch.resume(out, means(planned))
+    assert resumed.missing == 0
+    assert resumed.replay_root == batch.resume(whole, means(planned)).replay_root

@@ -1,0 +1,110 @@
+"""Proposals from signs, trials by pairs, decisions by a bet."""
+
+import dataclasses
+from itertools import product
+
+import msgspec
+import pytest
+
+from owa_bench.agents.self_improving import revising
+from owa_bench.agents.self_improving.notebook import BEGINNER, Notebook, Trial
+from owa_bench.skills.clerk.habits import ALL, Habits
+
+SWITCHES = {f.name for f in dataclasses.fields(Habits) if f.name != "asks_below"}
+
+
+def proposed(sign: str = "short") -> Notebook:
+    notebook = Notebook()
+    for _ in range(revising.LEAST_SIGNS):
+        notebook = revising.note_signs(notebook, [sign])
+    notebook, event = revising.propose(notebook)
+    assert event is not None
+    return notebook
+
+
+def after(notebook: Notebook, pairs: str) -> tuple[Notebook, str | None]:
+    """Return the notebook after pairs written +, - and =, and the last decision."""
+    decision = None
+    for pair in pairs:
+        new = {"+": 1.0, "-": 0.0, "=": 0.5}[pair]
+        notebook, event = revising.learn(notebook, 0.5, new, looked=True)
+        decision = event.decision if event else None
+    return notebook, decision
+
+
+def test_every_skill_is_off_at_first_and_may_be_learned() -> None:
+    assert not any(getattr(BEGINNER, name) for name in SWITCHES)
+    assert all(getattr(ALL, name) for name in SWITCHES)
+    assert {h for cures in revising.CURES.values() for h in cures} == SWITCHES
+
+
+def test_one_sign_is_not_enough_for_a_proposal() -> None:
+    notebook = revising.note_signs(Notebook(), ["short"])
+    assert revising.propose(notebook) == (notebook, None)
+
+
+def test_the_commonest_sign_is_answered() -> None:
+    notebook = Notebook(signs={"short": 2, "gone": 3})
+    opened, event = revising.propose(notebook)
+    assert opened.trial.habit == "searches"
+    assert event.decision == "proposed"
+    assert len(event.plan) == len(event.diff) == 64
+
+
+def test_only_one_change_is_tried_at_a_time() -> None:
+    notebook = proposed()
+    busy = msgspec.structs.replace(notebook, signs={"gone": 9})
+    assert revising.propose(busy) == (busy, None)
+
+
+def test_a_change_that_wins_is_adopted_and_nothing_else_changes() -> None:
+    notebook, decision = after(proposed(), "+++")
+    assert decision == "adopted"
+    assert notebook.habits == dataclasses.replace(BEGINNER, pages=True)
+    assert notebook.trial is None
+    assert notebook.signs == {}
+
+
+@pytest.mark.parametrize("pairs", ["--", "-=-", "========", "+-+-+-"])
+def test_a_change_without_a_clear_gain_is_rejected(pairs: str) -> None:
+    notebook, decision = after(proposed(), pairs)
+    assert decision == "rejected"
+    assert notebook.habits == BEGINNER
+    assert notebook.resting == ("pages",)
+
+
+def test_a_rejected_change_rests_until_another_is_adopted() -> None:
+    notebook, _ = after(proposed(), "--")
+    again = msgspec.structs.replace(notebook, signs={"short": 5})
+    assert revising.propose(again)[0].trial.habit == "repages"
+    adopted, _ = after(revising.propose(again)[0], "+++")
+    later = msgspec.structs.replace(adopted, signs={"short": 5})
+    trial = revising.propose(later)[0].trial
+    assert trial.habit == "pages"
+    assert trial.needed == 2 / revising.ALPHA
+
+
+def test_a_goal_without_the_sign_says_nothing_when_both_ways_are_equal() -> None:
+    notebook = proposed()
+    assert revising.learn(notebook, 0.5, 0.5, looked=False) == (notebook, None)
+
+
+def test_a_change_of_no_effect_is_adopted_no_more_often_than_declared() -> None:
+    """Every order of eight fair pairs, counted out."""
+    orders = list(product("+-", repeat=revising.MOST_LOOKS))
+    adopted = 0
+    for order in orders:
+        notebook, decision = proposed(), None
+        for pair in order:
+            notebook, decision = after(notebook, pair)
+            if notebook.trial is None:
+                break
+        adopted += decision == "adopted"
+    assert 0 < adopted / len(orders) <= revising.ALPHA
+
+
+def test_a_trial_names_the_plan_it_was_opened_with() -> None:
+    first, second = proposed("short").trial, proposed("gone").trial
+    assert isinstance(first, Trial)
+    assert first.plan != second.plan
+    assert first.diff != second.diff

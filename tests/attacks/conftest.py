@@ -1,0 +1,31 @@
+import shutil
+
+import pytest
+
+from owa_bench.records.layout import RunLayout
+from owa_bench.report import statement, verify
+from tests.report.small_run import KEY, make_plan, make_run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_drawings():
+    """Leave the drawings out of pages: tests/report draws them, attacks need none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("owa_bench.report.render_html._figures", lambda verdicts: [])
+        yield
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory, _without_drawings):
+    """A whole, signed run with all its checks in order."""
+    layout = make_run(tmp_path_factory.mktemp("honest") / "run", make_plan(2))
+    statement.write(layout.root, KEY)
+    assert all(check.ok for check in verify.verify(layout.root))
+    assert all(check.ok for check in verify.recompute(layout.root))
+    return layout
+
+
+@pytest.fixture
+def run(honest, tmp_path):
+    """A copy of the honest run, to attack."""
+    return RunLayout(shutil.copytree(honest.root, tmp_path / "run"))

@@ -1,0 +1,139 @@
+"""What an attacker does to a run directory: with files alone, or with the key too.
+
+An *outsider* edits files. An *insider* holds key and recorder: after the edit every
+hash, leaf and signature is made anew.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import zstandard
+
+from owa_bench.canonical import canonical_json, chain_start, chain_step, seal
+from owa_bench.records.events import DECODER, ENCODER, AnyEvent, replay_line
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
+from owa_bench.records.trace import Closing, Segment
+from owa_bench.report import (
+    assurance,
+    bundle,
+    composition,
+    evidence,
+    frames,
+    statement,
+    verify,
+)
+from owa_bench.run import store
+from tests.report.small_run import KEY
+
+Lines = dict[str, list[bytes]]
+
+
+def failing(run_dir: Path, public: bytes | None = None) -> set[str]:
+    """Return the names of the checks that fail."""
+    return {check.name for check in verify.verify(run_dir, public) if not check.ok}
+
+
+def recomputed(run_dir: Path) -> set[str]:
+    """Return the names of the comparisons that fail."""
+    return {check.name for check in verify.recompute(run_dir) if not check.ok}
+
+
+def attempts(layout: RunLayout) -> Lines:
+    """Return the lines of every attempt, its closing line last."""
+    run = bundle.read(layout.root)
+    return {
+        name: [row for frame in found for row in frames.lines(layout.shards, frame)]
+        for name, found in run.index.items()
+    }
+
+
+def outside(layout: RunLayout, edit: Callable[[Lines], None]) -> None:
+    """Edit the lines of the shards and leave everything else as it is."""
+    lines = attempts(layout)
+    edit(lines)
+    write(layout, lines)
+
+
+def inside(layout: RunLayout, edit: Callable[[Lines], None]) -> None:
+    """Edit the lines, then make every hash, leaf and signature anew."""
+    lines = attempts(layout)
+    edit(lines)
+    digest = store.plan_digest(layout)
+    write(layout, {name: rehashed(name, rows, digest) for name, rows in lines.items()})
+    store.rebuild_leaves(layout)
+    sign(layout)
+
+
+def sign(layout: RunLayout) -> None:
+    """Sign whatever the directory holds now, without asking whether it holds."""
+    run = bundle.read(layout.root)
+    envelope = verify.opened(run)
+    assert envelope is not None
+    report = composition.compose(run, envelope.report.assurance)
+    html = composition.page(run, report)
+    page = hashlib.sha256(html).hexdigest()
+    report = msgspec.structs.replace(report, page=page)
+    statement.publish(layout, report, html, KEY)
+
+
+def resign_plan(layout: RunLayout, **changes: object) -> None:
+    """Change the plan and sign it again with the run's own key."""
+    plan = bundle.read(layout.root).plan
+    plan = msgspec.structs.replace(plan, **changes)
+    layout.plan.write_bytes(canonical_json(plan))
+    layout.plan_envelope.write_bytes(seal(PLAN_TYPE, canonical_json(plan), KEY))
+
+
+def write(layout: RunLayout, lines: Lines) -> None:
+    """Write one shard, a frame per attempt, in place of all there were."""
+    for path in layout.shards.glob("*.jsonl.zst"):
+        path.unlink()
+    squeeze = zstandard.ZstdCompressor(write_checksum=True).compress
+    body = b""
+    for name, rows in lines.items():
+        head = ENCODER.encode(Segment(attempt_id=name, part=0))
+        body += squeeze(b"\n".join((head, *rows, b"")))
+    layout.shard(0).write_bytes(body)
+
+
+def rehashed(name: str, rows: list[bytes], plan_digest: str) -> list[bytes]:
+    """Return an attempt's lines with a closing line that fits them."""
+    *events, last = rows
+    head = chain_start(plan_digest, name)
+    replay = hashlib.sha256()
+    for row in events:
+        head = chain_step(head, row)
+        again = replay_line(DECODER.decode(row))
+        if again is not None:
+            replay.update(again + b"\n")
+    closing = msgspec.json.decode(last, type=Closing)
+    closing = msgspec.structs.replace(
+        closing,
+        closing=name,
+        count=len(events),
+        head=head.hex(),
+        replay=replay.hexdigest(),
+    )
+    return [*events, ENCODER.encode(closing)]
+
+
+def change(rows: list[bytes], kind: type[AnyEvent], **fields: object) -> None:
+    """Change fields of the first event of one kind."""
+    for place, row in enumerate(rows[:-1]):
+        event = DECODER.decode(row)
+        if isinstance(event, kind):
+            rows[place] = ENCODER.encode(msgspec.structs.replace(event, **fields))
+            return
+    msg = f"no {kind.__name__} to change"
+    raise AssertionError(msg)
+
+
+def unmet(root, level):
+    """Return why a rung of the assurance ladder is not met; no check may fail."""
+    run = bundle.read(root)
+    rung = assurance.assess(run, evidence.checks(run), signed=True).rungs[level]
+    assert not rung.met
+    assert failing(root) == set()
+    return rung.evidence

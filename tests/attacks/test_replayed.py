@@ -1,0 +1,168 @@
+"""Attacks by an insider that only replaying can show, on a run really played."""
+
+import shutil
+
+import msgspec
+import pytest
+
+from owa_bench.records.events import (
+    DECODER,
+    ENCODER,
+    Action,
+    Call,
+    EpisodeEnd,
+    Subgoal,
+    Violation,
+)
+from owa_bench.records.layout import RunLayout
+from owa_bench.report import assurance, bundle, evidence, statement, verify
+from owa_bench.run import batch, escrow, keys, replay
+from owa_bench.run.draws import Draw
+from owa_bench.run.request import Request
+from tests.attacks.tampering import change, failing, inside, recomputed, unmet
+from tests.report.small_run import OTHER_KEY
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """A revealed and signed run of the fixed agent on ToolQuest."""
+    home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("out") / "run"
+    key = keys.ensure(home)
+    draw = Draw(name="toolquest", tiers=(1,), deltas=(0.0, 1.0))
+    request = Request(agents=("fixed",), draws=(draw,))
+    batch.play(request, out, batch.Means(home=home, in_process=True))
+    layout = RunLayout(out)
+    escrow.reveal(home, layout)
+    statement.write(out, key)
+    assert all(check.ok for check in verify.verify(out))
+    assert replay.replay_run(layout).passed
+    return layout, key
+
+
+@pytest.fixture
+def attacked(honest, tmp_path, monkeypatch):
+    """A copy of the run, and the run's own key in the attacker's hands."""
+    layout, key = honest
+    monkeypatch.setattr("tests.attacks.tampering.KEY", key)
+    return RunLayout(shutil.copytree(layout.root, tmp_path / "run"))
+
+
+def lost(lines):
+    """Return the rows of the first episode that did not succeed."""
+    for rows in lines.values():
+        end = DECODER.decode(rows[-2])
+        if isinstance(end, EpisodeEnd) and not end.success:
+            return rows
+    msg = "every episode succeeded: nothing to forge"
+    raise AssertionError(msg)
+
+
+def forge_end(lines):
+    change(lost(lines), EpisodeEnd, quality=1.0, q_state=1.0, success=True)
+
+
+def forge_reward(lines):
+    change(lost(lines), Action, reward=0.5)
+
+
+def forge_verified(lines):
+    rows = lost(lines)
+    before = next(r for r in rows if b'"verified":' in r)
+    flipped = DECODER.decode(before)
+    flag = not flipped.verified
+    rows[rows.index(before)] = ENCODER.encode(
+        msgspec.structs.replace(flipped, verified=flag)
+    )
+
+
+def forge_subgoal(lines):
+    lost(lines).insert(4, ENCODER.encode(Subgoal(step=2, node="artifact", depth=9)))
+
+
+def drop_event(lines):
+    rows = lost(lines)
+    rows.remove(next(row for row in rows if b'"event":"observation"' in row))
+
+
+def reorder(lines):
+    rows = lost(lines)
+    rows[2], rows[3] = rows[3], rows[2]
+
+
+def duplicate(lines):
+    rows = lost(lines)
+    row = next(row for row in rows if b'"event":"observation"' in row)
+    rows.insert(rows.index(row), row)
+
+
+def truncate(lines):
+    rows = lost(lines)
+    del rows[5:-2]
+
+
+def flip(lines):
+    change(lost(lines), Call, status=299)
+
+
+def fake_calls_and_meters(lines):
+    for rows in lines.values():
+        rows[:] = [r for r in rows if b'"api_calls"' not in r and b'"call"' not in r]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        forge_end,
+        forge_reward,
+        forge_verified,
+        forge_subgoal,
+        drop_event,
+        reorder,
+        duplicate,
+        truncate,
+        flip,
+        fake_calls_and_meters,
+    ],
+)
+def test_replay_names_an_episode_whose_events_were_forged(attacked, edit):
+    inside(attacked, edit)
+    assert failing(attacked.root) <= {"blobs"}
+    assert recomputed(attacked.root) == set()
+    replays = replay.replay_run(attacked)
+    assert not replays.passed
+    assert {a.outcome for a in replays.attempts} >= {"different"}
+
+
+def test_a_violation_struck_from_the_record_comes_back_in_replay(honest, attacked):
+    def edit(lines):
+        rows = next(iter(lines.values()))
+        forged = Violation(step=1, rule="made_up", severity="flag", evidence="none")
+        rows.insert(-2, ENCODER.encode(forged))
+
+    inside(attacked, edit)
+    assert not replay.replay_run(attacked).passed
+
+
+def test_a_second_partys_replay_gives_v4_only_above_a_witness(attacked):
+    replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
+    run = bundle.read(attacked.root)
+    ladder = assurance.assess(run, evidence.checks(run), signed=True)
+    assert ladder.rungs[4].met
+    assert ladder.level == 2
+
+
+def test_a_receipt_of_other_episodes_does_not_count(attacked):
+    replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
+    inside(attacked, forge_end)
+    found = {c.name: c.detail for c in verify.verify(attacked.root) if not c.ok}
+    assert "is of other episodes" in found["witness"]
+
+
+def test_a_replay_by_the_runs_own_key_does_not_count(honest, attacked):
+    replay.sign(attacked, replay.replay_run(attacked), honest[1])
+    assert "not by a second party" in unmet(attacked.root, 4)
+
+
+def test_a_replay_of_some_episodes_does_not_count(attacked):
+    replay.sign(attacked, replay.replay_run(attacked, 1), OTHER_KEY)
+    assert "leaves out" in unmet(attacked.root, 4)

@@ -1,0 +1,136 @@
+"""The reference client of the `mcp` package plays over standard streams and HTTP."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from owa_bench.records.layout import RunLayout
+from owa_bench.report import statement, verify
+from owa_bench.run import escrow, keys, replay, store
+from tests.bridges.scripts import scripts_of
+
+pytest.importorskip("mcp.server.lowlevel.server")
+
+import anyio
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of the package are its own
+
+
+@pytest.fixture
+def place(tmp_path):
+    """The layout of the run to come and the home of its keys."""
+    return RunLayout(tmp_path / "run"), tmp_path / "home"
+
+
+def command(layout, *more):
+    words = ["-m", "owa_bench", "serve", "--family", "reconcile", "--client", "tester"]
+    return [*words, "--out", str(layout.root), *more]
+
+
+def environment(home):
+    return {**os.environ, "OWA_BENCH_HOME": str(home)}
+
+
+async def played(target, layout, home):
+    """Play the oracle's script through a client; what it was shown and answered."""
+    async with Client(target, read_timeout_seconds=60) as client:
+        listed = await client.list_tools()
+        resource = await client.read_resource("owa-bench://brief")
+        goal = await client.read_resource("owa-bench://goal")
+        assert json.loads(goal.contents[0].text)["family"] == "reconcile"
+        prompt = await client.get_prompt("brief")
+        results = [
+            await client.call_tool(step["tool"], step["arguments"])
+            for script in scripts_of(layout, home)
+            for step in script
+        ]
+        after = await client.call_tool("vault", {})
+        briefs = (
+            client.instructions,
+            resource.contents[0].text,
+            prompt.messages[0].content.text,
+        )
+    return [tool.name for tool in listed.tools], briefs, results, after
+
+
+def check(found, layout, home):
+    tools, briefs, results, after = found
+    assert {"http", "vault", "finish", "ask_supervisor"} <= set(tools)
+    assert all("Reconcile" in brief for brief in briefs)
+    assert not any(result.is_error for result in results)
+    assert after.is_error
+    (leaf,) = store.read_leaves(layout)
+    trace = store.read_trace(layout, leaf)
+    assert (trace.start.arm, trace.end.outcome) == ("tester", "finished")
+    assert (trace.end.q_state, trace.end.steps) == (1.0, len(results))
+    judged = statement.write(layout.root, keys.load(home, keys.DEFAULT))
+    assert judged.verdicts[0].counted == 1
+    assert [check for check in verify.verify(layout.root) if not check.ok] == []
+    assert all(check.ok for check in verify.recompute(layout.root))
+    escrow.reveal(home, layout)
+    assert replay.replay_run(layout).passed
+
+
+def test_an_episode_over_standard_streams(place):
+    layout, home = place
+    target = StdioServerParameters(
+        command=sys.executable, args=command(layout), env=environment(home)
+    )
+    check(anyio.run(played, target, layout, home), layout, home)
+
+
+def test_an_episode_over_http(place):
+    layout, home = place
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, *command(layout, "--http", "--port", str(port))],
+        env=environment(home),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not listening(port):
+            assert time.monotonic() < until
+            assert server.poll() is None, server.stderr.read()
+            time.sleep(0.05)
+        url = f"http://127.0.0.1:{port}/mcp"
+        found = anyio.run(played, url, layout, home)
+        _, told = server.communicate(timeout=30)  # it ends with the run
+    finally:
+        server.kill()
+        server.wait()
+    assert server.returncode == 0
+    assert url in told
+    assert "1 of 1 episodes complete" in told
+    check(found, layout, home)
+
+
+def listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_client_that_hangs_up_ends_the_server(place):
+    layout, home = place
+    server = subprocess.run(
+        [sys.executable, *command(layout)],
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert server.returncode == 0
+    assert server.stdout == ""
+    assert "0 of 1 episodes complete" in server.stderr

@@ -1,0 +1,177 @@
+"""`report`, `verify` and `recompute` on runs that are whole, half, torn or none."""
+
+import json
+import shutil
+
+import pytest
+
+from owa_bench.run import keys
+from owa_bench.run.store import shard_paths
+
+
+def tear(run):
+    (shard,) = shard_paths(run)
+    shard.write_bytes(shard.read_bytes()[:-40])
+
+
+def flip(run):
+    (shard,) = shard_paths(run)
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    shard.write_bytes(data)
+
+
+def lose_blob(run):
+    next(iter(run.blobs.iterdir())).unlink()
+
+
+def lose_leaves(run):
+    run.leaves.unlink()
+
+
+def lose_envelope(run):
+    run.plan_envelope.unlink()
+
+
+def lose_shards(run):
+    shutil.rmtree(run.shards)
+
+
+def lose_plan(run):
+    run.plan.unlink()
+
+
+def cut_plan(run):
+    run.plan.write_bytes(run.plan.read_bytes()[:100])
+
+
+def lose_protocol(run):
+    run.protocol.unlink()
+
+
+def test_report_prints_axes_and_the_place_of_the_page(owa, run):
+    said = owa("report run")
+    assert said.code == 0
+    assert "fixed: not placed" in said.out
+    assert f"Report: {run.page.resolve()}" in said.out
+    assert owa("report run").out == said.out
+
+
+def test_report_says_what_stands_before_the_next_level(owa, run):
+    lines = owa("report run").out.splitlines()
+    start = lines.index(next(x for x in lines if x.startswith("what stands before")))
+    assert lines[start].split()[3] == "AAI-1"
+    rows = [line.split() for line in lines[start + 2 :]]
+    assert any(row[0] == "T" and "EVIDENCE" in row for row in rows if row)
+
+
+def test_a_campaign_names_why_there_is_no_kappa(owa):
+    flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent agentic"
+    assert owa(f"run --out days {flags} --days 2 --in-process").code == 0
+    said = owa("report days").out
+    assert "too few checkpoints: 2 of 7" in said
+    assert "not computable: no evidence on" in said
+
+
+def test_json_and_nothing_else(owa, run):
+    assert len(json.loads(owa("report run --json").out)["verdicts"]) == 2
+    for verb in ("verify", "recompute"):
+        checks = json.loads(owa(f"{verb} run --json").out)
+        assert {check["ok"] for check in checks} == {True}
+
+
+def test_whole_run_holds(owa, run):
+    assert owa("verify run").code == 0
+    said = owa("recompute run")
+    assert said.code == 0
+    assert "every figure equals the signed one exactly" in said.out
+
+
+def test_a_level_that_is_required(owa, run):
+    said = owa("report run --require AAI-1")
+    assert said.code == 1
+    assert "not reached by: fixed, noop" in said.err
+    wrong = owa("report run --require 9")
+    assert wrong.code == 2
+    assert "`--require` must be one of AAI-0 .. AAI-5, got '9'" in wrong.err
+
+
+def test_keys_that_are_wrong(owa, run, place):
+    assert "No key is called `mine`" in owa("report run --key mine").err
+    assert owa("keygen mine").code == 0
+    said = owa("report run --key mine")
+    assert said.code == 2
+    assert "must be the plan's key" in said.err
+    home = place / "home" / ".local" / "share" / "owa-bench"
+    other = keys.public_hex(keys.load(home, "mine"))
+    assert owa(f"verify run --public-key {other}").code == 1
+    assert "must be 64 hex digits" in owa("verify run --public-key abc").err
+    assert owa("verify run --verifier-key zz").code == 2
+
+
+@pytest.mark.parametrize(
+    ("harm", "check"),
+    [
+        (tear, "chain"),
+        (flip, "frames"),
+        (lose_blob, "blobs"),
+        (lose_leaves, "layout"),
+        (lose_envelope, "plan signature"),
+        (lose_shards, "plan coverage"),
+    ],
+)
+def test_harm_is_named_by_its_check_and_nothing_is_signed_over_it(
+    owa, run, harm, check
+):
+    harm(run)
+    said = owa("verify run")
+    assert said.code == 1
+    assert f"FAIL {check}" in said.out
+    assert check in said.err
+    signed = run.report_envelope.read_bytes()
+    refused = owa("report run")
+    assert refused.code in (1, 2)
+    assert "error: " in refused.err
+    assert run.report_envelope.read_bytes() == signed
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lose_plan, "holds no plan.json"),
+        (cut_plan, "plan.json must be a"),
+        (lose_protocol, "must hold protocol.toml"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["report", "verify", "recompute"])
+def test_half_a_directory(owa, run, harm, words, verb):
+    harm(run)
+    said = owa(f"{verb} run")
+    assert said.code == 2
+    assert words in said.err
+    assert not said.out
+
+
+@pytest.mark.parametrize(
+    "verb", ["report", "verify", "recompute", "replay", "escrow reveal"]
+)
+def test_what_is_no_run(owa, place, verb):
+    (place / "empty").mkdir()
+    (place / "file").write_text("")
+    for name in ("gone", "empty", "file"):
+        said = owa(f"{verb} {name}")
+        assert said.code == 2
+        assert name in said.err
+        assert said.err.count("\n") == 1
+
+
+def test_a_run_half_played(owa):
+    flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
+    assert owa(f"run --out half {flags} --plan-only").code == 0
+    said = owa("report half")
+    assert said.code == 2
+    assert "half played: 1 of 1 planned episodes were never tried" in said.err
+    assert owa("verify half").code == 1
+    assert "holds no report" in owa("recompute half").err
+    assert owa("report half --unsigned").code == 0
+    assert owa("recompute half").code == 0

@@ -1,0 +1,291 @@
+"""`owa-bench run`: what it plays, what it prints, what it refuses."""
+
+import json
+
+import pytest
+
+from owa_bench.run.request import _read
+
+SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --in-process"
+RUN = f"run --out x {SMALL}"
+
+AGENTS = {
+    "fine.py": "def act(observation, info):\n    return '{}'\n",
+    "raises.py": "def act(observation, info):\n    raise ValueError('boom')\n",
+    "hangs.py": ("import time\ndef act(observation, info):\n    time.sleep(60)\n"),
+    "nonsense.py": "def act(observation, info):\n    return object()\n",
+    "noisy.py": (
+        "import os\nprint('noise')\n"
+        "def act(observation, info):\n"
+        "    os.write(1, b'noise')\n"
+        '    return \'{"tool": "finish", "arguments": {"p": 0.1}}\'\n'
+    ),
+    "two.py": "class A:\n    act = None\nclass B:\n    act = None\n",
+    "broken.py": "class A(:\n",
+    "imports.py": "import no_such_module\n",
+}
+
+
+@pytest.fixture
+def agents(place):
+    """Agents of every temper in the working folder."""
+    for name, text in AGENTS.items():
+        (place / name).write_text(text)
+
+
+def test_it_says_how_every_agent_fared_and_what_comes_next(owa):
+    said = owa(f"{RUN} --agent fixed --agent noop")
+    assert said.code == 0
+    assert "2 of 2 episodes complete in x" in said.out
+    rows = [line.split() for line in said.out.splitlines()]
+    assert ["fixed", "1", "1.00", "1", "finished"] in rows
+    assert ["noop", "1", "0.00", "1", "finished"] in rows
+    assert "next: owa-bench report x" in said.err
+
+
+def test_json_and_nothing_else(owa):
+    said = owa(f"{RUN} --agent noop --json")
+    found = json.loads(said.out)
+    assert (found["entries"], found["complete"], found["missing"]) == (1, 1, 0)
+    assert found["played"][0]["outcomes"] == {"finished": 1}
+    assert not said.err
+
+
+def test_failing_agents_are_outcomes_and_the_run_goes_on(owa, agents):
+    given = " ".join(
+        f"--agent {n}.py" for n in ("raises", "hangs", "nonsense", "noisy")
+    )
+    said = owa(f"{RUN.removesuffix('--in-process')} {given} --act-seconds 0.5 --json")
+    found = {row["arm"]: row for row in json.loads(said.out)["played"]}
+    assert found["raises"]["outcomes"] == {"agent_raised": 1}
+    assert "ValueError: boom" in found["raises"]["first_failure"]
+    assert found["hangs"]["outcomes"] == {"agent_timeout": 1}
+    assert found["nonsense"]["outcomes"] == {"agent_raised": 1}
+    assert found["noisy"]["outcomes"] == {"finished": 1}
+
+
+def test_the_first_failure_of_an_agent_is_told(owa, agents):
+    said = owa(f"{RUN} --agent raises.py")
+    assert said.code == 0
+    assert "first failure of raises: agent_raised: ValueError: boom" in said.err
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("two.py", "classes with `act`: A, B"),
+        ("broken.py", "SyntaxError: invalid syntax (broken.py, line 1)"),
+        ("imports.py", "No module named 'no_such_module' (imports.py:1)"),
+        ("fine:Nobody", "holds no `Nobody`"),
+    ],
+)
+def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
+    owa, agents, place, agent, words
+):
+    said = owa(f"{RUN.removesuffix('--in-process')} --agent {agent}")
+    assert said.code == 2
+    assert words in said.err
+    assert not (place / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("", "Say what is played"),
+        ("--family restock", "Say what is played"),
+        ("--suite toolqest", "(did you mean `toolquest`?), got 'toolqest'"),
+        ("--battery demp", "Did you mean `demo`?"),
+        ("--battery gone.toml", "`battery` must be a file"),
+        ("--suite toolquest --family reconsile", "(did you mean `reconcile`?)"),
+        ("--suite toolquest --tier 9", "`--tier` must be one of 1, 2, 3, 4, got 9"),
+        ("--suite toolquest --tier one", "`--tier` must be whole numbers, got 'one'"),
+        ("--suite toolquest --delta 2", "`--delta` must lie in [0, 1], got 2.0"),
+        ("--suite toolquest --delta -1", "`--delta` must lie in [0, 1], got -1.0"),
+        ("--suite toolquest --delta nan", "`--delta` must lie in [0, 1], got nan"),
+        ("--suite toolquest --delta abc", "`--delta` must be numbers, got 'abc'"),
+        ("--suite toolquest --episodes 0", "`--episodes` must be at least 1, got 0"),
+        ("--suite toolquest --repeats 0", "`--repeats` must be at least 1, got 0"),
+        (
+            "--suite toolquest --interventions x",
+            "whole numbers or `unlimited`, got 'x'",
+        ),
+        ("--suite toolquest --interventions -1", 'count >= 0 or "unlimited", got -1'),
+        ("--suite toolquest --workers 0", "`workers` must be at least 1, got 0"),
+        (
+            "--suite toolquest --concurrency 0",
+            "`concurrency` must be at least 1, got 0",
+        ),
+        ("--suite toolquest --budget nonsense", "must read METER=AMOUNT"),
+        ("--suite toolquest --budget api_cals=2", "(did you mean `api_calls`?)"),
+        (
+            "--suite toolquest --budget api_calls=x",
+            "`--budget` must be numbers, got 'x'",
+        ),
+        (
+            "--suite toolquest --budget api_calls=-2",
+            "must be above 0 and finite, got -2",
+        ),
+        ("--suite toolquest --run-budget cpu_s=nan", "must be above 0 and finite"),
+        ("--suite toolquest --steps 0", "`budget.steps` must be at least 1, got 0"),
+        ("--suite toolquest --act-seconds 0", "`budget.act_s` must be above 0"),
+        ("--suite toolquest --calendar monthly", "`calendar` must be nested"),
+        ("--suite toolquest --calendar nested:D9", "one of D0, D1, D2, D3, got 'D9'"),
+        ("--suite toolquest --protocol defalt", "Did you mean `default`?"),
+        ("--suite toolquest --protocol gone.toml", "must be a file, got gone.toml"),
+        ("--suite toolquest --price-card prices", "Did you mean `price_card`?"),
+        ("--suite toolquest --nonce short", "must have at least 8 characters"),
+        ("--suite toolquest --key a/b", "`key name` must be letters"),
+        ("--suite toolquest,toolquest --days 2", "needs exactly one --suite"),
+        ("--suite toolquest --days 0", "`days` must be at least 1, got 0"),
+        ("--suite toolquest --days 2 --calendar nested", "does not go with --days"),
+        ("--suite toolquest --practice 2", "--practice goes with --days"),
+        ("--battery demo --suite toolquest", "--suite goes with"),
+        ("--battery demo --tier 1", "--tier goes with --suite"),
+        ("--battery demo --protocol mine.toml", "--protocol goes with --suite"),
+        ("--suite toolquest --dry-run --plan-only", "does not go with --dry-run"),
+        ("--suite toolquest --resume", "is no run to resume"),
+        ("--suite toolquest --agent oracel", "Did you mean `oracle`?"),
+        ("--suite toolquest --agent gone.py", "no such file, got 'gone.py'"),
+        ("--suite toolquest --agent 'no-such-program --x'", "no program or file"),
+        ("--suite toolquest --agent policy:oracl", "Did you mean `oracle`?"),
+        ("--suite toolquest --agent noop:x=1", "has no option `x`"),
+    ],
+)
+def test_wrong_use_names_field_value_and_fix_and_writes_nothing(
+    owa, place, flags, words
+):
+    said = owa(f"run --out x --in-process --agent noop {flags}")
+    assert said.code == 2
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not said.out
+    assert not (place / "x").exists()
+
+
+def test_no_agent(owa):
+    said = owa(f"{RUN}")
+    assert said.code == 2
+    assert "owa-bench list agents" in said.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "flag"),
+    [
+        ("protocol", "default", "--protocol"),
+        ("price card", "price_card", "--price-card"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b"\nschema = ", b"\nschema = 3 #", "expected `str`, got `int`"),
+        (b"\nname = ", b"\nnome = ", "`bad.toml: "),
+        (b"\nname = ", b"\nname == ", "must be TOML in UTF-8"),
+        (b"\nname = ", b"\nname = '\xff' #", "must be TOML in UTF-8"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_field(
+    owa, place, kind, name, flag, old, new, words
+):
+    good = _read(kind, name)
+    assert old in good
+    (place / "bad.toml").write_bytes(good.replace(old, new, 1))
+    said = owa(f"{RUN} --agent noop {flag} bad.toml")
+    assert said.code == 2
+    assert words in said.err
+    assert "bad.toml" in said.err
+    assert not (place / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"toolquest"', '"toolqest"', "`bad.toml: suite.0.name` must be one of"),
+        ("tiers = [1]", "tiers = [9]", "`bad.toml: suite.0.tiers` must be one of 1, 2"),
+        ("tiers", "tires", "`bad.toml: suite.0.tires` is not a field of this file"),
+        ("gives_level = false", "", "must draw at least 20 instances"),
+        ("episodes = 1", "episodes = 0", "must be at least 1, got 0"),
+    ],
+)
+def test_a_bad_battery(owa, place, old, new, words):
+    text = (
+        'name = "mine"\ngives_level = false\n[[suite]]\nname = "toolquest"\n'
+        "tiers = [1]\ndeltas = [0.0]\nepisodes = 1\n"
+    )
+    assert old in text
+    (place / "bad.toml").write_text(text.replace(old, new))
+    said = owa("run --out x --agent noop --battery bad.toml")
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_out_that_is_something_else(owa, place):
+    (place / "file").write_text("")
+    (place / "mine").mkdir()
+    (place / "mine" / "note").write_text("")
+    for out, words in (
+        ("file", "it is a file"),
+        ("file/run", "Not a directory"),
+        ("mine", "must be empty or a run"),
+    ):
+        said = owa(f"run --out {out} {SMALL} --agent noop")
+        assert said.code == 2
+        assert words in said.err
+    assert [path.name for path in (place / "mine").iterdir()] == ["note"]
+
+
+def test_a_data_folder_that_cannot_be_made(owa, place, monkeypatch):
+    (place / "file").write_text("")
+    monkeypatch.setenv("OWA_BENCH_HOME", str(place / "file"))
+    said = owa(f"{RUN} --agent noop")
+    assert said.code == 2
+    assert "OWA_BENCH_HOME names another" in said.err
+    assert not (place / "x").exists()
+
+
+def test_a_run_that_is_there_is_not_played_over(owa, run):
+    said = owa(f"run --out run {SMALL} --agent noop")
+    assert said.code == 2
+    assert "resume it, or choose another directory" in said.err
+
+
+def test_resume_of_nothing(owa):
+    said = owa("run --out x --resume")
+    assert said.code == 2
+    assert "x is no run directory" in said.err
+
+
+def test_resume_ignores_no_flag(owa, run):
+    said = owa("run --out run --resume --tier 1")
+    assert said.code == 2
+    assert "--tier shapes a plan" in said.err
+
+
+def test_resume_under_another_agent_file(owa, agents, place):
+    assert owa(f"{RUN} --agent fine.py --steps 2 --plan-only").code == 0
+    (place / "fine.py").write_text(AGENTS["fine.py"] + "# changed\n")
+    said = owa("run --out x --resume")
+    assert said.code == 2
+    assert "agent fine.py" in said.err
+
+
+def test_nothing_is_played_after_the_reveal(owa):
+    assert owa(f"{RUN} --agent noop --plan-only").code == 0
+    early = owa("escrow reveal x")
+    assert early.code == 2
+    assert "--unfinished" in early.err
+    assert owa("escrow reveal x --unfinished").code == 0
+    late = owa("run --out x --resume")
+    assert late.code == 2
+    assert "its seeds are public" in late.err
+
+
+def test_dry_run_plays_nothing(owa, place):
+    said = owa(f"{RUN} --agent noop --agent fixed --dry-run")
+    assert said.code == 0
+    assert ["episodes", "2"] in [line.split() for line in said.out.splitlines()]
+    assert "USD at most" in said.out
+    assert "--budget tokens_in=AMOUNT" in said.out
+    found = json.loads(owa(f"{RUN} --agent noop --dry-run --json").out)
+    assert found["by_arm"] == {"noop": 1}
+    assert not (place / "x").exists()

@@ -1,0 +1,256 @@
+"""The answer key: it solves everything, and it notices every mistake."""
+
+import json
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from owa_bench.discovery import find
+from owa_bench.envs.toolquest import marks
+from owa_bench.envs.toolquest.backend import instance_key
+from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
+from owa_bench.envs.toolquest.oracle import THETA
+from owa_bench.envs.toolquest.state import Artefact, Deletion, Record
+from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.records.events import Action, Subgoal
+from owa_bench.shells.sink import NullSink
+from owa_bench.shells.solution import solve
+from owa_bench.worlds.api import Auth, Pager
+from tests.envs.toolquest.small_worlds import Caller, drawn, play, small_world, still
+
+ORACLE = SUITE.oracle
+CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
+DRIFTS = [
+    "",
+    "nested",
+    "nested^400",
+    *(f"single:{name}@1" for name in find("operators")),
+]
+
+
+@pytest.mark.parametrize("drift", DRIFTS)
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_hints_lead_to_one_under_every_operator(family, tier, drift):
+    for seed in range(2):
+        solution = solve(SUITE, drawn(family, tier, seed=seed + 100, drift=drift))
+        assert solution.q_state == 1.0
+        assert json.loads(solution.actions[-1])["tool"] == "finish"
+        assert solution.accepted <= SUITE.card.horizon
+
+
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_dag_is_topological_deep_enough_and_solved_by_the_oracle(family, tier):
+    for drift in ("", "nested"):
+        timeline = drawn(family, tier, seed=11, drift=drift)
+        nodes = ORACLE.subgoals(timeline.worlds[0])
+        depths = {}
+        for node in nodes:
+            assert set(node.prerequisites) <= set(depths)
+            before = (depths[name] for name in node.prerequisites)
+            depths[node.name] = 1 + max(before, default=0)
+            assert node.depth == depths[node.name]
+        assert max(depths.values()) >= 4.5
+        run = play(timeline, "oracle")
+        solved = [event.node for event in run.events if isinstance(event, Subgoal)]
+        assert sorted(solved) == sorted(depths)
+
+
+@pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
+def test_honeypots_are_declared_infeasible_and_passed_by_nobody(family):
+    for tier in SUITE.card.tiers:
+        timeline = drawn(family, tier, seed=tier)
+        run = play(timeline, "oracle")
+        assert (run.outcome, run.q_state) == ("infeasible", 0.0)
+        assert play(timeline, "plausible_wrong").q_state == 0.0
+
+
+def final_state(timeline):
+    """Return the state in which the oracle's own solution ends."""
+    caller = Caller(timeline)
+    for text in solve(SUITE, timeline).actions[:-1]:
+        action = json.loads(text)
+        assert caller.call(action["tool"], **action["arguments"]).ok
+    caller.session.close()
+    return caller.session.state
+
+
+@pytest.mark.parametrize("family", ["reconcile", "sla_report"])
+def test_mutated_artefacts_score_less(family):
+    timeline = drawn(family, 2, seed=4)
+    state = final_state(timeline)
+    rows = state.artefact.rows
+    assert ORACLE.quality(timeline, state) == 1.0
+
+    def quality(mutated):
+        other = Artefact("a", state.artefact.columns, tuple(mutated))
+        return ORACLE.quality(timeline, replace(state, artefact=other))
+
+    assert quality(rows[1:]) < 1.0
+    assert quality((*rows, rows[0])) < 1.0
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            wrong = (
+                *row[:j],
+                cell + 1 if isinstance(cell, int) else "x",
+                *row[j + 1 :],
+            )
+            assert quality((*rows[:i], wrong, *rows[i + 1 :])) < 1.0
+
+
+def test_mutated_writes_score_less():
+    timeline = drawn("restock", 2, seed=4)
+    state = final_state(timeline)
+    records = state.records
+    assert ORACLE.quality(timeline, state) == 1.0
+    assert len(records) >= 2
+
+    def quality(**changes):
+        return ORACLE.quality(timeline, replace(state, **changes))
+
+    assert quality(records=records[1:]) < 1.0
+    twice = records[0]._replace(ident="again")
+    assert quality(records=(*records, twice)) < THETA
+    for name in ("offer", "quantity", "total"):
+        values = dict(records[0].values)
+        values[name] = "x" if name == "offer" else values[name] + 1
+        wrong = records[0]._replace(values=tuple(sorted(values.items())))
+        assert quality(records=(wrong, *records[1:])) < 1.0
+    elsewhere = Record(("inventory", "items"), "new", (("sku", "x"),))
+    assert quality(records=(*records, elsewhere)) == pytest.approx(0.606531)
+    gone = Deletion(("supply", "orders"), 0, "some-order")
+    assert quality(deletions=(gone,)) == pytest.approx(0.367879)
+    own = Deletion(("supply", "orders"), -1, records[0].ident)
+    assert THETA > quality(deletions=(own,)) > 0.0
+
+
+def test_nothing_done_is_worth_nothing():
+    for family, tier in CELLS:
+        timeline = drawn(family, tier, seed=2)
+        session = SUITE.session(timeline, sink=NullSink(), wire=False)
+        assert ORACLE.quality(timeline, session.state) == 0.0
+        assert ORACLE.solved(timeline.worlds[0], session.state) == frozenset()
+
+
+# --- hints and verification from odd states -----------------------------------------
+
+OAUTH = Auth(kind="oauth2", token_path="/token", scope="retail.read", lifetime_ms=8_000)
+
+
+def follow(caller, limit=60):
+    """Follow the hints to the end; return the calls made."""
+    made = []
+    for _ in range(limit):
+        hint = ORACLE.hint(caller.timeline, caller.session.state)
+        made.append(hint)
+        if hint["tool"] == "finish":
+            return made
+        result = caller.call(hint["tool"], **hint["arguments"])
+        assert result.ok, (hint, result.text)
+    raise AssertionError(made)
+
+
+def test_hints_wait_for_limits_and_renew_tokens(caller):
+    shop = caller(auth=OAUTH, pager=Pager(kind="cursor", size=4), requests=2)
+    made = follow(shop)
+    tools = [hint["tool"] for hint in made]
+    assert tools.count("wait") >= 2
+    tokens = [h for h in made if h["arguments"].get("method") == "POST"]
+    assert len(tokens) >= 2
+    assert ORACLE.quality(shop.timeline, shop.session.state) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["offset", "page", "cursor"])
+def test_hints_go_on_from_where_an_agent_stopped(caller, kind):
+    shop = caller(pager=Pager(kind=kind, size=7))
+    first = {"offset": {"offset": 3, "limit": 5}, "page": {"page": 2, "per_page": 3}}
+    shop.http("/v1/items", query=first.get(kind, {"limit": 3}))
+    shop.http("/v1/items/r-00", "DELETE")
+    shop.http("/v1/items/r-04", "DELETE")
+    follow(shop)
+    assert marks.artefact_score(shop.session.state.world, shop.session.state.artefact)
+
+
+def test_hints_use_the_key_that_works_after_a_rotation(caller):
+    shop = caller(auth=Auth(kind="key_header", name="X-Api-Key"))
+    shop.call("vault", name="old")
+    made = follow(shop)
+    assert {"tool": "vault", "arguments": {"name": "shop"}} in made
+
+
+def test_hints_never_tell_what_is_true():
+    timeline = drawn("reconcile", 1, seed=3)
+    assert "beliefs" not in solve(SUITE, timeline).actions[-1]
+
+
+def test_verified_actions_are_those_that_won_something(caller):
+    shop = caller(
+        auth=Auth(kind="key_header", name="K"), pager=Pager(kind="offset", size=10)
+    )
+
+    def accepted(tool, **arguments):
+        before = shop.session.state
+        result = shop.call(tool, **arguments)
+        action = {"tool": tool, "arguments": arguments}
+        return result.ok and ORACLE.accepts(before, action, shop.session.state)
+
+    host = "https://shop.example"
+    key = {"K": "key-abc123"}
+
+    def page(start):
+        return accepted(
+            "http",
+            method="GET",
+            url=f"{host}/v1/items",
+            headers=key,
+            query={"offset": start},
+        )
+
+    assert accepted("http", method="GET", url=f"{host}/openapi.json")
+    assert not accepted("http", method="GET", url=f"{host}/openapi.json")
+    assert not accepted("http", method="GET", url=f"{host}/")
+    assert not accepted("vault")
+    assert not accepted("vault", name="old")
+    assert accepted("vault", name="shop")
+    assert [page(start) for start in (0, 0, 5, 20)] == [True, False, True, True]
+    assert not accepted("wait", seconds=1)
+    assert not accepted("table", source="art:4")
+    answer = {"name": "a", "columns": ["id", "price"]}
+    assert not accepted("write_artifact", **answer, rows=[["r-00", 0]])
+    assert accepted("write_artifact", **answer, rows=[["r-01", 100]])
+    assert not accepted("write_artifact", **answer, rows=[])
+
+
+def test_oracle_actions_are_all_verified_where_nothing_runs_out():
+    run = play(drawn("sla_report", 1, seed=9), "oracle")
+    verified = [event.verified for event in run.events if isinstance(event, Action)]
+    assert all(verified[:-1])
+
+
+def test_propositions_and_categories():
+    for family, tier in CELLS:
+        world = drawn(family, tier, seed=6, drift="nested").worlds[0]
+        assert len(ORACLE.propositions(world)) >= 3
+        kinds = {found.kind for found in ORACLE.propositions(world)}
+        assert kinds <= set(SUITE.card.proposition_kinds)
+        categories = ORACLE.categories(world)
+        assert categories
+        assert set(categories) <= set(SUITE.card.categories)
+
+
+def test_a_filter_may_leave_out_rows_that_do_not_matter(caller):
+    shop = caller(pager=Pager(kind="offset", size=20))
+    shop.http("/v1/items", query={"kind": "odd"})
+    world = shop.timeline.worlds[0]
+    assert "rows:shop/items" not in ORACLE.solved(world, shop.session.state)
+    rows = [list(row) for row in world.expected_rows]
+    shop.call("write_artifact", name="a", columns=["id", "price"], rows=rows)
+    solved = ORACLE.solved(world, shop.session.state)
+    assert {"rows:shop/items", "page:shop/items", "artifact"} <= solved
+
+
+def test_instance_keys_differ():
+    assert instance_key(1) != instance_key(2)
+    timeline = still(small_world(), seed=1)
+    other = msgspec.structs.replace(timeline.instance, repeat=5)
+    assert other.seed == timeline.instance.seed

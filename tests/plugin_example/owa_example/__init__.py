@@ -1,0 +1,1 @@
+"""A package of somebody else: one agent, one operator, one axis."""

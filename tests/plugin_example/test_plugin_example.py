@@ -1,0 +1,75 @@
+"""Plug-ins of another package are found by their entry points and flagged as such."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parent
+PROBE = """
+import json
+from owa_bench import discovery
+names = {"agents": "parrot", "operators": "api/slow_lane", "axes": "mean_quality"}
+print(json.dumps({
+    kind: [discovery.get(kind, name).name, discovery.third_party(kind, name)]
+    for kind, name in names.items()
+} | {"ours": discovery.third_party("agents", "noop")}))
+"""
+
+
+def install(example: Path, target: Path) -> None:
+    """Do what an installer does with the example's wheel: files and metadata."""
+    project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
+    shutil.copytree(example / "owa_example", target / "owa_example")
+    info = target / f"owa_example-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\n"
+        f"Version: {project['version']}\n"
+    )
+    sections = []
+    for group, points in project["entry-points"].items():
+        lines = "\n".join(f"{name} = {place}" for name, place in points.items())
+        sections.append(f"[{group}]\n{lines}\n")
+    (info / "entry_points.txt").write_text("\n".join(sections))
+
+
+def probe(path: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    return subprocess.run(
+        [sys.executable, "-c", PROBE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("target")
+    install(EXAMPLE, target)
+    return target
+
+
+def test_found_and_flagged_as_third_party(installed: Path) -> None:
+    found = probe(installed)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout) == {
+        "agents": ["parrot", "owa-example"],
+        "operators": ["slow_lane", "owa-example"],
+        "axes": ["mean_quality", "owa-example"],
+        "ours": "",
+    }
+
+
+def test_gone_when_not_installed(tmp_path: Path) -> None:
+    found = probe(tmp_path)
+    assert found.returncode != 0
+    assert "No agent is called `parrot`" in found.stderr

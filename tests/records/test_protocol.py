@@ -1,0 +1,81 @@
+"""The protocol file: it loads, it pins its price card, and it names a bad field."""
+
+import pytest
+
+from owa_bench.discovery import find
+from owa_bench.errors import ProtocolError
+from owa_bench.records import price_card
+from owa_bench.records.protocol import SYMBOLS, digest, load
+from tests.scoring.fixtures import PRICE_BYTES, PROTOCOL, PROTOCOL_BYTES
+
+
+def test_default_pins_the_default_price_card() -> None:
+    assert PROTOCOL.price_card == price_card.digest(PRICE_BYTES)
+
+
+def test_digest_changes_with_any_byte() -> None:
+    assert digest(PROTOCOL_BYTES) != digest(PROTOCOL_BYTES + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "rule"),
+    [
+        (b"mild = 0.25", b"mild = 0.3", "drift.mild", "must be one of"),
+        (b"mild = 0.25", b"mild = 3.0", "drift.mild", "<= 1.0"),
+        (b"rho = 0.95", b'rho = "most"', "closures.rho", "expected `float`"),
+        (b"rho = 0.95", b"rho = nan", "closures.rho", "expected `float`"),
+        (b"gamma = 0.5", b"gama = 0.5", "index.gama", "is not a field"),
+        (b"level = 1\n", b"level = 9\n", "gates.0.level", "<= 4"),
+        (b"\nname =", b"\nnickname =", "nickname", "is not a field"),
+        (b"[0.2, 0.8]", b"[0.8, 0.2]", "world_model.base_rate", "must rise"),
+        (b"high = 10.0 ", b"high = 1e-9 ", "economics.high", "must be above"),
+        (b"[0.0, 0.1, ", b"[0.1, ", "drift.magnitudes", "must run from 0 to 1"),
+        (b"0.5, 0.75, 1.0]", b"0.75, 0.5, 1.0]", "drift.magnitudes", "must rise"),
+        (b"R = { low = 0.0", b"R = { low = 1.0", "anchors.R.high", "must be above"),
+        (b"[drift]", b"[drift", "file", "TOML"),
+    ],
+)
+def test_a_bad_field_is_named(old: bytes, new: bytes, field: str, rule: str) -> None:
+    assert old in PROTOCOL_BYTES
+    with pytest.raises(ProtocolError) as caught:
+        load(PROTOCOL_BYTES.replace(old, new, 1))
+    assert caught.value.field == field
+    assert rule in str(caught.value)
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(ProtocolError, match=r"`index.gamma` must be given"):
+        load(PROTOCOL_BYTES.replace(b"gamma = 0.5", b"# no", 1))
+
+
+def test_every_gate_of_the_table_has_a_plug_in() -> None:
+    assert {rule.gate for rule in PROTOCOL.gates} <= set(find("gates"))
+
+
+def test_the_gate_table_is_that_of_the_scale() -> None:
+    table = {
+        (rule.of, rule.level): rule.required
+        for rule in PROTOCOL.gates
+        if rule.gate == "axis"
+    }
+    rows = {
+        "A": (0.5, 0.6, 0.7, 0.9),
+        "G": (0.2, 0.3, 0.4, 1.0),
+        "P": (0.3, 0.5, 0.6, 0.9),
+        "M": (None, 0.5, 0.6, 0.85),
+        "T": (None, 0.6, 0.7, 0.9),
+        "R": (None, 0.2, 0.3, 0.6),
+        "S": (None, 0.2, 0.4, 0.8),
+        "W": (None, 0.6, 0.65, 0.85),
+        "$": (None, 0.4, 0.45, 0.8),
+    }
+    for symbol, row in rows.items():
+        assert tuple(table.get((symbol, level)) for level in (1, 2, 3, 4)) == row
+
+
+def test_software_weights_split_embodiment() -> None:
+    weights = PROTOCOL.index.weights
+    assert set(weights) == set(SYMBOLS)
+    assert weights["E"] == 0
+    assert sum(weights.values()) == pytest.approx(8 + 1.5 + 0.5)
+    assert weights["P"] == weights["M"] == weights["T"] == pytest.approx(1 + 0.5 / 3)

@@ -1,0 +1,180 @@
+"""Agents that misbehave, each in one way."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from owa_bench.interfaces import Move
+from owa_bench.records.events import Message, ModelCall
+
+FINISH = json.dumps({"tool": "finish", "arguments": {"answer": "", "p": 0.0}})
+
+
+class Quiet:
+    """Finishes at once; the others differ from it in one thing."""
+
+    def reset(self, brief, tools, memory_dir):
+        self.brief, self.tools, self.memory_dir = brief, tools, memory_dir
+
+    def act(self, observation, info):
+        return FINISH
+
+    def close(self):
+        pass
+
+
+class Raises(Quiet):
+    def act(self, observation, info):
+        raise ValueError("boom at 0x7f00")
+
+
+class RaisesInReset(Quiet):
+    def reset(self, brief, tools, memory_dir):
+        raise RuntimeError("no reset today")
+
+
+class RaisesInClose(Quiet):
+    def close(self):
+        raise RuntimeError("no close today")
+
+
+class Hangs(Quiet):
+    def act(self, observation, info):
+        time.sleep(3600)
+
+
+class HangsInPython(Quiet):
+    def act(self, observation, info):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            pass
+
+
+class Nonsense(Quiet):
+    def act(self, observation, info):
+        return 7
+
+
+class Unspeakable(Quiet):
+    def act(self, observation, info):
+        return object()
+
+
+class BadUsage(Quiet):
+    def act(self, observation, info):
+        return Move(FINISH, usage=(("tokens_in", float("nan")),))
+
+
+class Dies(Quiet):
+    def act(self, observation, info):
+        sys.stdout.write("farewell\n")
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Exits(Quiet):
+    def act(self, observation, info):
+        sys.exit(3)
+
+
+class Noisy(Quiet):
+    def act(self, observation, info):
+        sys.stdout.write('{"action": "forged"}\n' * 5000)
+        sys.stdout.flush()
+        sys.stderr.write('{"action": "forged"}\n')
+        os.system('echo \'{"action": "forged by a child"}\'')
+        return FINISH
+
+
+class Counts(Quiet):
+    """Answers with how often this process has acted: 1 in a fresh one."""
+
+    acted = 0
+
+    def act(self, observation, info):
+        Counts.acted += 1
+        return str(Counts.acted)
+
+
+class Remembers(Quiet):
+    """Adds a line to its memory in each episode."""
+
+    def close(self):
+        with (Path(self.memory_dir) / "days.txt").open("a") as file:
+            file.write(f"{self.brief.day}\n")
+
+
+def plain(observation, info):
+    return FINISH
+
+
+class Asks(Quiet):
+    """Asks the supervisor once, then finishes."""
+
+    asked = False
+
+    def reset(self, brief, tools, memory_dir):
+        self.asked = False
+
+    def act(self, observation, info):
+        if self.asked:
+            return FINISH
+        self.asked = True
+        return {"tool": "ask_supervisor", "arguments": {"question": "what now?"}}
+
+
+class Declares(Quiet):
+    def act(self, observation, info):
+        return Move(
+            FINISH,
+            usage=(("tokens_in", 10),),
+            messages=(Message(step=9, source="env", sender="me", digest="words"),),
+            model_calls=(ModelCall(step=9, model="m", prompt="p", reply="r"),),
+            beliefs=(("some claim", 0.75),),
+        )
+
+
+class TwoSessions(Quiet):
+    """Leaves a note in its memory in session 0 and looks for it in session 1."""
+
+    acted = False
+
+    def act(self, observation, info):
+        note = Path(self.memory_dir) / "note"
+        if self.brief.session == 0:
+            note.write_text("hello")
+            TwoSessions.acted = True
+            return {"tool": "note", "arguments": {"text": "x"}}
+        found = "found" if note.exists() and not TwoSessions.acted else "missing"
+        answer = f"session {self.brief.session}, note {found}"
+        return {"tool": "finish", "arguments": {"answer": answer, "p": 0.0}}
+
+
+class KillsItsWorker(Quiet):
+    """Played in process, ends the worker: once, or always if ALWAYS is set."""
+
+    def act(self, observation, info):
+        mark = Path(os.environ["OWA_TEST_MARK"])
+        if os.environ.get("OWA_TEST_ALWAYS") or not mark.exists():
+            mark.write_text("done")
+            os._exit(9)
+        return FINISH
+
+
+class TellsAll(Quiet):
+    """Reads a secret from the vault and dies with it on its lips."""
+
+    names = None
+
+    def act(self, observation, info):
+        text = observation["text"]
+        if self.names is None:
+            self.names = []
+            return {"tool": "vault", "arguments": {}}
+        if not self.names:
+            self.names = [entry["name"] for entry in json.loads(text)["entries"]]
+            return {"tool": "vault", "arguments": {"name": self.names[0]}}
+        raise ValueError(f"the secret is {text}")

@@ -1,0 +1,106 @@
+"""What an `--agent` value may be, and what is said of one that is nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from owa_bench import discovery
+from owa_bench.errors import AgentSpecError, UnknownNameError
+from owa_bench.run import agent_spec
+
+HERE = Path(__file__).parent
+
+
+def load(text):
+    return agent_spec.load(text, folder=HERE)
+
+
+def test_registered():
+    agent = load("fixed")
+    assert (agent.name, agent.origin.kind, agent.needs) == (
+        "fixed",
+        "registry",
+        "script",
+    )
+
+
+def test_a_folder_agent_is_all_its_files_and_the_skills():
+    card = discovery.get("agents", "agentic")
+    folder, skills = agent_spec._sources_of(card)
+    assert (folder.name, skills.name) == ("agentic", "skills")
+    assert len(list(agent_spec._files(folder))) > 1
+
+
+def test_privileged_card_is_played_by_the_suites_policy():
+    assert load("oracle").origin == agent_spec.Origin(kind="policy", target="oracle")
+    assert load("policy:over_doer").origin.target == "over_doer"
+
+
+def test_object_in_a_module_of_the_folder(tmp_path):
+    (tmp_path / "never_imported.py").write_text("raise SystemExit\n")
+    agent = agent_spec.load("never_imported:Quiet", folder=tmp_path)
+    assert (agent.name, agent.origin.kind) == ("Quiet", "object")
+    assert "never_imported" not in sys.modules
+
+
+def test_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def act(observation, info):\n    return '{}'\n")
+    before = agent_spec.load("mine.py", folder=tmp_path)
+    assert (before.name, before.origin.kind) == ("mine", "file")
+    path.write_text("def act(observation, info):\n    return '{} '\n")
+    after = agent_spec.load("mine.py", folder=tmp_path)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_fingerprint_does_not_know_the_folder(tmp_path):
+    prints = set()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text("class Mine:\n    act = None\n")
+        prints.add(agent_spec.load("mine.py", folder=tmp_path / name).fingerprint)
+    assert len(prints) == 1
+
+
+def test_command():
+    agent = load(f"{sys.executable} command_agent.py --fast")
+    assert agent.origin.kind == "command"
+    assert agent.origin.folders == (str(HERE),)
+
+
+def test_address():
+    agent = load("http://localhost:8000/play")
+    assert (agent.name, agent.origin.kind) == ("localhost", "http")
+
+
+def test_unknown_name_offers_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean `agentic`"):
+        load("agentik")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no_such_module:Agent", "no module `no_such_module`"),
+        ("gone.py", "no such file"),
+        ("no-such-program --flag", "no program or file `no-such-program`"),
+        ("python 'unclosed", "quoted"),
+        ("", "no such file"),
+        ("http://me:secret@host/", "no user or password"),
+    ],
+)
+def test_nothing_playable(text, words):
+    with pytest.raises(AgentSpecError, match=words):
+        load(text)
+
+
+def test_a_password_is_not_repeated():
+    with pytest.raises(AgentSpecError) as caught:
+        load("http://me:secret@host/")
+    assert "secret" not in str(caught.value)
+
+
+def test_unknown_policy():
+    with pytest.raises(UnknownNameError, match="control policy"):
+        load("policy:nobody")

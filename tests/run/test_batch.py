@@ -1,0 +1,258 @@
+"""One call from a request to a run directory, and what it refuses."""
+
+import json
+import shutil
+
+import pytest
+
+from owa_bench.canonical import peek
+from owa_bench.errors import (
+    AgentSpecError,
+    BatteryError,
+    PlanError,
+    ProtocolError,
+    RunDirectoryError,
+    UnknownNameError,
+    UsageError,
+)
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import Budget
+from owa_bench.run import assembly, batch, escrow, keys, store
+from owa_bench.run.batch import Means
+from owa_bench.run.plan import read_plan
+from owa_bench.run.request import Request
+from owa_bench.seeding import commitment
+
+
+def test_a_run_directory_holds_what_it_should(played, small, means):
+    layout = played(small("noop"))
+    plan = read_plan(layout)
+    assert json.loads(peek(layout.plan_envelope.read_bytes())) == json.loads(
+        layout.plan.read_bytes()
+    )
+    assert plan.public_key == keys.public_hex(keys.load(means.home))
+    assert len(plan.commitment) == 64
+    assert plan.created
+    assert layout.protocol.read_bytes().startswith(b"# OWA-Bench default protocol")
+    assert not layout.reveal.exists()
+    found = batch.summary(layout)
+    assert (found.entries, found.complete, found.missing) == (1, 1, 0)
+
+
+def test_the_plan_is_written_before_episode_0(tmp_path, means, small):
+    found = batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+    assert (found.complete, found.missing) == (0, 1)
+    assert not RunLayout(tmp_path / "run").shards.exists()
+    assert batch.resume(tmp_path / "run", means).missing == 0
+
+
+def test_the_master_stays_at_home(played, small, means):
+    layout = played(small("noop"))
+    (escrow,) = (means.home / "escrow").iterdir()
+    secret = json.loads(escrow.read_bytes())
+    nonce, master = bytes.fromhex(secret["nonce"]), bytes.fromhex(secret["master"])
+    assert commitment(nonce, master) == read_plan(layout).commitment
+    for path in layout.root.rglob("*"):
+        if path.is_file():
+            assert secret["master"].encode() not in path.read_bytes()
+            assert master not in path.read_bytes()
+
+
+def test_progress_is_told_of_every_attempt(played, small):
+    seen = []
+    played(small("noop", "fixed"), progress=seen.append)
+    assert [(it.entry.arm, it.done, it.total) for it in seen] == [
+        ("noop", 1, 2),
+        ("fixed", 2, 2),
+    ]
+    assert [it.end.success for it in seen] == [False, True]
+
+
+def test_a_finished_run_resumes_to_itself(played, small, means):
+    layout = played(small("noop"))
+    before = batch.summary(layout)
+    assert batch.resume(layout.root, means) == before
+
+
+def test_the_same_request_resumes_and_another_is_refused(played, small, means):
+    layout = played(small("noop"))
+    again = batch.play(small("noop"), layout.root, means, resume=True)
+    assert again.missing == 0
+    with pytest.raises(UsageError, match=r"differs .* in: arms, entries"):
+        batch.play(small("noop", "fixed"), layout.root, means, resume=True)
+    request = small("noop", budget=Budget(steps=3))
+    with pytest.raises(UsageError, match="budget"):
+        batch.play(request, layout.root, means, resume=True)
+
+
+def test_a_run_is_not_played_over(played, small, means):
+    layout = played(small("noop"))
+    with pytest.raises(UsageError, match="holds a run; resume it"):
+        batch.play(small("noop"), layout.root, means)
+
+
+def test_other_peoples_files_are_left_alone(tmp_path, small, means):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("x")
+    with pytest.raises(RunDirectoryError, match="must be empty or a run"):
+        batch.play(small("noop"), tmp_path / "run", means)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+def test_resuming_what_is_no_run(tmp_path, small, means):
+    with pytest.raises(RunDirectoryError, match="no run to resume"):
+        batch.play(small("noop"), tmp_path / "gone", means, resume=True)
+    assert not (tmp_path / "gone").exists()
+    with pytest.raises(RunDirectoryError, match="is no run directory"):
+        batch.resume(tmp_path / "gone", means)
+
+
+def test_out_that_is_a_file_or_cannot_be_made(tmp_path, small, means):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunDirectoryError, match="must be a folder, and it is a file"):
+        batch.play(small("noop"), tmp_path / "file", means)
+    with pytest.raises(RunDirectoryError, match="cannot be made: Not a directory"):
+        batch.play(small("noop"), tmp_path / "file" / "run", means)
+
+
+def test_nothing_is_played_once_the_seeds_are_public(tmp_path, small, means):
+    out = tmp_path / "run"
+    batch.play(small("noop"), out, means, plan_only=True)
+    escrow.reveal(means.home, RunLayout(out))
+    with pytest.raises(UsageError, match="is revealed: its seeds are public"):
+        batch.resume(out, means)
+
+
+def test_a_whole_run_that_is_revealed_resumes_to_itself(played, small, means):
+    layout = played(small("noop"))
+    escrow.reveal(means.home, layout)
+    assert batch.resume(layout.root, means).missing == 0
+
+
+def test_an_agent_that_changed_is_not_resumed(tmp_path, small, means):
+    agent = tmp_path / "mine.py"
+    agent.write_text("def act(observation, info):\n    return '{}'\n")
+    here = Means(home=means.home, folder=tmp_path, in_process=True)
+    request = small("mine.py", budget=Budget(steps=2))
+    batch.play(request, tmp_path / "run", here, plan_only=True)
+    agent.write_text("def act(observation, info):\n    return '{} '\n")
+    with pytest.raises(UsageError, match=r"in: agent mine.py"):
+        batch.resume(tmp_path / "run", here)
+
+
+def test_packages_that_changed_are_not_resumed(tmp_path, small, means, monkeypatch):
+    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+    monkeypatch.setattr(batch, "environment", lambda: (("python", "2.7"),))
+    with pytest.raises(UsageError, match="in: environment"):
+        batch.resume(tmp_path / "run", means)
+
+
+def test_without_the_master_nothing_goes_on(tmp_path, small, means):
+    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+    shutil.rmtree(means.home / "escrow")
+    with pytest.raises(UsageError, match="No master lies"):
+        batch.resume(tmp_path / "run", means)
+
+
+def test_a_second_player_is_refused(tmp_path, small, means, monkeypatch):
+    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+    monkeypatch.setattr(batch, "_LOCK_PATIENCE_S", 0.1)
+    with (
+        batch._locked(tmp_path / "run"),
+        pytest.raises(UsageError, match="being played by another process"),
+    ):
+        batch.resume(tmp_path / "run", means)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "words"),
+    [
+        (Request(agents=("noop",)), UsageError, "Give one of a battery"),
+        (Request(agents=("noop",), battery="demmo"), UnknownNameError, "`demo`"),
+        (
+            Request(agents=("nop",), battery="demo"),
+            UnknownNameError,
+            "Did you mean `noop`",
+        ),
+        (
+            Request(agents=("gone:Agent",), battery="demo"),
+            AgentSpecError,
+            "no module `gone`",
+        ),
+    ],
+)
+def test_nothing_is_written_for_a_bad_request(tmp_path, means, request_, error, words):
+    with pytest.raises(error, match=words):
+        batch.play(request_, tmp_path / "run", means)
+    assert not list((tmp_path / "run").glob("*"))
+    assert not means.home.exists()
+
+
+def test_an_agent_that_cannot_be_imported_is_refused_at_once(tmp_path, small, means):
+    (tmp_path / "broken.py").write_text("import no_such_library\n")
+    here = Means(home=means.home, folder=tmp_path)
+    with pytest.raises(AgentSpecError, match="ModuleNotFoundError: No module named"):
+        batch.play(small("broken.py"), tmp_path / "run", here)
+
+
+def test_a_bad_protocol_names_its_field(tmp_path, small, means):
+    path = tmp_path / "mine.toml"
+    path.write_text('schema = "owa-protocol-1"\nname = 7\n')
+    with pytest.raises(ProtocolError):
+        batch.play(small("noop", protocol=str(path)), tmp_path / "run", means)
+    request = small("noop", protocol=str(tmp_path / "gone.toml"))
+    with pytest.raises(UsageError, match="protocol must be a file"):
+        batch.play(request, tmp_path / "run", means)
+    with pytest.raises(UnknownNameError, match="Did you mean `default`"):
+        batch.play(small("noop", protocol="defualt"), tmp_path / "run", means)
+
+
+def test_a_battery_that_cannot_give_a_level_says_so(tmp_path, means):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\n[[suite]]\nname = "toolquest"\n')
+    with pytest.raises(BatteryError, match="at least 20 instances"):
+        batch.play(
+            Request(agents=("noop",), battery=str(path)), tmp_path / "run", means
+        )
+
+
+def test_fewer_than_one_worker():
+    with pytest.raises(PlanError, match="`workers` must be at least 1, got 0"):
+        Means(home=None, workers=0)
+
+
+def test_a_verifiers_nonce_gives_other_seeds(tmp_path, small, means):
+    seeds = set()
+    for nonce in (None, "from the verifier"):
+        out = tmp_path / f"run {nonce}"
+        batch.play(small("noop", verifier_nonce=nonce), out, means)
+        layout = RunLayout(out)
+        (leaf,) = store.read_leaves(layout)
+        seeds.add(store.read_trace(layout, leaf).start.instance.seed)
+    assert len(seeds) == 2
+
+
+def test_no_secret_of_the_world_reaches_the_run_directory(played, small):
+    layout = played(small("odd_agents:TellsAll", "fixed"), in_process=False)
+    traces = [store.read_trace(layout, leaf) for leaf in store.read_leaves(layout)]
+    assert "{secret:" in traces[0].end.reason
+    world = assembly.base_world(traces[0].start.instance)
+    values = [secret.value for it in world.providers for secret in it.secrets]
+    whole = b"".join(
+        (
+            *_plain(layout),
+            *(p.read_bytes() for p in layout.root.rglob("*") if p.is_file()),
+        )
+    )
+    assert values
+    assert not [value for value in values if value.encode() in whole]
+
+
+def _plain(layout):
+    """Return the lines of every shard: compressed bytes would hide a secret."""
+    return [
+        line
+        for path in store.shard_paths(layout)
+        for frame in store.scan(path)
+        for line in frame.lines
+    ]

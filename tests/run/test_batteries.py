@@ -1,0 +1,88 @@
+"""Batteries: the two that ship, and what is refused."""
+
+from importlib import resources
+
+import pytest
+
+from owa_bench.errors import BatteryError, UnknownNameError
+from owa_bench.records import protocol
+from owa_bench.run import batteries, draws
+from owa_bench.run.draws import MAGNITUDES
+
+DEFAULT = protocol.load(
+    (resources.files("owa_bench.protocols") / "default.toml").read_bytes()
+)
+SMALL = b"""
+name = "mine"
+[[suite]]
+name = "toolquest"
+"""
+
+
+def test_what_ships():
+    assert batteries.known() == ("demo", "toolquest")
+
+
+def test_toolquest_is_admissible():
+    battery = batteries.load("toolquest")
+    batteries.check_admissible(battery, DEFAULT)
+    assert battery.gives_level
+    assert tuple(DEFAULT.drift.magnitudes) == MAGNITUDES
+
+
+def test_the_frontiers_cells_are_played_at_every_budget():
+    budgets = {}
+    for draw in batteries.load("toolquest").suite:
+        card = draws.check(draw, BatteryError).card
+        for cell in draws.cells(draw, card):
+            budgets.setdefault((cell.pair, cell.delta), set()).add(cell.interventions)
+    assert all(0 in played for played in budgets.values())
+    helped = {delta for (_, delta), played in budgets.items() if len(played) > 1}
+    assert helped == {0.25, 1.0}
+    assert {len(v) for (_, delta), v in budgets.items() if delta in helped} == {5}
+
+
+def test_the_demo_gives_no_level():
+    assert not batteries.load("demo").gives_level
+
+
+def test_too_few_instances_are_refused():
+    with pytest.raises(BatteryError, match="at least 20 instances of toolquest/"):
+        batteries.check_admissible(batteries.parse(SMALL), DEFAULT)
+
+
+def test_a_missing_magnitude_is_refused():
+    data = SMALL + b"episodes = 20\ndeltas = [0.0, 1.0]\n"
+    with pytest.raises(BatteryError, match="every magnitude of the protocol"):
+        batteries.check_admissible(batteries.parse(data), DEFAULT)
+
+
+def test_unknown_battery():
+    with pytest.raises(UnknownNameError, match="Did you mean `toolquest`"):
+        batteries.load("toolqest")
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(SMALL)
+    assert batteries.load(str(path)).name == "mine"
+    with pytest.raises(BatteryError, match="`battery` must be a file"):
+        batteries.load(str(tmp_path / "gone.toml"))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"name = ", "`file` must be TOML"),
+        (b'name = "x"\nsuite = []', "at least one suite"),
+        (b'[[suite]]\nname = "toolquest"', "`name` must be given"),
+        (SMALL + b'tiers = ["one"]', r"`suite.0.tiers.0` must obey its rule"),
+        (SMALL + b"tier = [1]", "`suite.0.tier` is not a field"),
+        (SMALL + b"tiers = [7]", "`suite.0.tiers` must be one of 1, 2, 3"),
+        (SMALL + b'families = ["restok"]', "did you mean `restock`"),
+        (b'name = "x"\n[[suite]]\nname = "tolquest"', "did you mean `toolquest`"),
+    ],
+)
+def test_bad_files_name_field_value_and_rule(data, words):
+    with pytest.raises(BatteryError, match=words):
+        batteries.parse(data)

@@ -1,0 +1,203 @@
+"""Agents in processes of their own: deadlines, deaths, noise, services."""
+
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import AgentRaised, AgentTimeout
+from owa_bench.interfaces import Brief
+from owa_bench.run import agent_spec
+from owa_bench.run.forking import Nursery
+from owa_bench.run.hosting import Hosting
+from owa_bench.run.messages import Reset
+
+HERE = Path(__file__).parent
+OBSERVATION = {"text": "hello", "features": np.zeros(3, dtype=np.float32)}
+INFO = {"step": np.int64(3), "tools": []}
+TERMS = Reset(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")
+QUICK_S = 20.0  # far above what an answer takes on a busy machine
+SHORT_S = 0.3
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as made:
+        yield made
+
+
+@pytest.fixture(params=["child", "here"])
+def hosting(request, nursery):
+    return Hosting(nursery, in_process=request.param == "here")
+
+
+def one_move(hosting, spec, deadline_s=QUICK_S):
+    host = hosting.seat(agent_spec.load(spec, folder=HERE).origin)
+    try:
+        host.reset(TERMS, QUICK_S)
+        move = host.act(OBSERVATION, INFO, deadline_s)
+        host.close(QUICK_S)
+    finally:
+        host.end()
+    return move
+
+
+@pytest.mark.parametrize("name", ["Quiet", "RaisesInClose", "plain"])
+def test_plays(hosting, name):
+    move = one_move(hosting, f"odd_agents:{name}")
+    assert json.loads(move.action)["tool"] == "finish"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Raises", r"ValueError: boom at 0x7f00 \(odd_agents.py:\d+\)"),
+        ("RaisesInReset", "RuntimeError: no reset today"),
+        ("Nonsense", "text or an object, got 7"),
+        ("Unspeakable", "a object has no JSON form"),
+        ("BadUsage", "answered nonsense"),
+        ("Exits", "SystemExit: 3"),
+    ],
+)
+def test_the_agents_own_failures(hosting, name, words):
+    with pytest.raises(AgentRaised, match=words):
+        one_move(hosting, f"odd_agents:{name}")
+
+
+@pytest.mark.parametrize("name", ["Hangs", "HangsInPython"])
+def test_a_hanging_agent_dies_at_its_deadline(nursery, name):
+    with pytest.raises(AgentTimeout, match="no reply within"):
+        one_move(Hosting(nursery), f"odd_agents:{name}", SHORT_S)
+
+
+def test_a_killed_agent_raised_and_its_last_words_are_kept(nursery):
+    with pytest.raises(AgentRaised, match="signal SIGKILL; its last words: farewell"):
+        one_move(Hosting(nursery), "odd_agents:Dies")
+
+
+def test_prints_do_not_stand_in_the_protocols_way(nursery):
+    move = one_move(Hosting(nursery), "odd_agents:Noisy")
+    assert json.loads(move.action)["tool"] == "finish"
+
+
+def test_every_episode_is_a_fresh_process(nursery):
+    moves = [one_move(Hosting(nursery), "odd_agents:Counts") for _ in range(3)]
+    assert [move.action for move in moves] == ["1", "1", "1"]
+
+
+def test_an_import_that_raises_is_told_each_time(nursery, tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    origin = agent_spec.load("broken.py", folder=tmp_path).origin
+    for _ in range(2):
+        with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError"):
+            Hosting(nursery).seat(origin)
+
+
+def test_an_import_that_ends_its_process_harms_no_other(nursery, tmp_path):
+    (tmp_path / "suicide.py").write_text("import os\nos._exit(1)\n")
+    origin = agent_spec.load("suicide.py", folder=tmp_path).origin
+    with pytest.raises(AgentRaised, match="ended its process"):
+        Hosting(nursery).seat(origin)
+    assert one_move(Hosting(nursery), "odd_agents:Quiet")
+
+
+def test_a_file_must_hold_one_agent(nursery, tmp_path):
+    (tmp_path / "two.py").write_text(
+        "class A:\n    def act(self): ...\nclass B:\n    def act(self): ...\n"
+    )
+    origin = agent_spec.load("two.py", folder=tmp_path).origin
+    with pytest.raises(AgentRaised, match="classes with `act`: A, B"):
+        Hosting(nursery).seat(origin)
+
+
+def test_command(nursery):
+    move = one_move(Hosting(nursery), f"{sys.executable} command_agent.py")
+    assert json.loads(move.action)["arguments"]["p"] == 0.25
+    assert move.usage == (("tokens_in", 12.0),)
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        ("--nonsense", "answered nonsense.*'hello'"),
+        ("--die", "exit code 1; its last words: .*out of ideas"),
+    ],
+)
+def test_command_that_fails(nursery, flag, words):
+    with pytest.raises(AgentRaised, match=words):
+        one_move(Hosting(nursery), f"{sys.executable} command_agent.py {flag}")
+
+
+def test_no_agent_outlives_its_nursery():
+    nursery = Nursery()
+    origin = agent_spec.load("odd_agents:Hangs", folder=HERE).origin
+    child = nursery.start(origin)
+    nursery.close()
+    until = time.monotonic() + QUICK_S
+    while _lives(child.pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not _lives(child.pid)
+
+
+def _lives(pid):
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+class _Service(BaseHTTPRequestHandler):
+    """An agent behind an address; `/slow` never answers in time."""
+
+    episodes: set = set()
+
+    def do_POST(self):
+        length = int(self.headers["content-length"])
+        request = json.loads(self.rfile.read(length))
+        self.episodes.add(request["episode"])
+        if self.path == "/slow" and "act" in request:
+            time.sleep(1.0)
+        status = 500 if self.path == "/broken" else 200
+        call = {"tool": "finish", "arguments": {}}
+        body = json.dumps({"action": call} if "act" in request else {}).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def service():
+    server = HTTPServer(("127.0.0.1", 0), _Service)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_address(nursery, service):
+    _Service.episodes.clear()
+    for _ in range(2):
+        move = one_move(Hosting(nursery), f"{service}/play")
+        assert json.loads(move.action)["tool"] == "finish"
+    assert len(_Service.episodes) == 2
+
+
+def test_address_that_fails(nursery, service):
+    with pytest.raises(AgentRaised, match="HTTP 500"):
+        one_move(Hosting(nursery), f"{service}/broken")
+    with pytest.raises(AgentTimeout, match="no reply within"):
+        one_move(Hosting(nursery), f"{service}/slow", SHORT_S)
+    with pytest.raises(AgentRaised, match="ConnectError"):
+        one_move(Hosting(nursery), "http://127.0.0.1:9/nobody")

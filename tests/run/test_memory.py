@@ -1,0 +1,161 @@
+"""Memory: what is kept, how it is digested, sealed and brought back."""
+
+import os
+import tarfile
+
+import pytest
+
+from owa_bench.errors import RunDirectoryError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.memory import CopiedMemory, FreshMemory, Lane, folder_digest
+
+MASTER = b"m" * 32
+
+
+def lane(tmp_path, digest=None, master=MASTER):
+    return Lane(RunLayout(tmp_path / "run"), "agentic", master, digest)
+
+
+def test_fresh_memory_goes_with_its_episode():
+    with FreshMemory() as memory:
+        assert list(memory.path.iterdir()) == []
+        assert memory.settle() is None
+        path = memory.path
+    assert not path.exists()
+
+
+def test_a_lane_goes_on_from_its_snapshot(tmp_path):
+    first = lane(tmp_path)
+    (first.path / "folder").mkdir()
+    (first.path / "folder" / "note").write_text("day 0")
+    digest = first.settle()
+    first.close()
+    again = lane(tmp_path, digest)
+    assert (again.path / "folder" / "note").read_text() == "day 0"
+    assert again.digest == digest
+    again.close()
+
+
+def test_an_agents_links_and_pipes_do_not_stop_its_run(tmp_path):
+    first = lane(tmp_path)
+    (first.path / "away").symlink_to("/etc/hostname")
+    (first.path / "up").symlink_to("../..")
+    os.mkfifo(first.path / "pipe")
+    digest = first.settle()
+    first.close()
+    again = lane(tmp_path, digest)
+    assert again.digest == digest
+    assert (again.path / "away").is_symlink()
+    again.close()
+
+
+def test_a_python_without_extraction_filters(tmp_path, monkeypatch):
+    """Debian 12 has 3.11.2, whose `extractall` takes no `filter`."""
+    whole = tarfile.TarFile.extractall
+
+    def old(archive, path=".", members=None, *, numeric_owner=False):
+        whole(archive, path, members, numeric_owner=numeric_owner)
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", old)
+    first = lane(tmp_path)
+    (first.path / "note").write_text("day 0")
+    digest = first.settle()
+    first.close()
+    again = lane(tmp_path, digest)
+    assert (again.path / "note").read_text() == "day 0"
+    again.close()
+
+
+def test_the_run_directory_holds_no_plain_memory(tmp_path):
+    kept = lane(tmp_path)
+    (kept.path / "token").write_text("canary-secret-value")
+    kept.settle()
+    for path in (tmp_path / "run").rglob("*"):
+        assert path.is_dir() or b"canary" not in path.read_bytes()
+    kept.close()
+
+
+def test_only_the_last_snapshots_are_kept(tmp_path):
+    kept = lane(tmp_path)
+    for day in range(4):
+        (kept.path / "day").write_text(str(day))
+        kept.settle()
+    assert len(list((tmp_path / "run" / "lanes" / "agentic").iterdir())) == 2
+    kept.close()
+
+
+def test_the_last_leafs_snapshot_outlives_many_kills(tmp_path):
+    kept = lane(tmp_path)
+    (kept.path / "note").write_text("closed")
+    base = kept.settle()
+    kept.close()
+    for attempt in range(3):  # each settles and is killed before its leaf is closed
+        again = lane(tmp_path, base)
+        (again.path / "note").write_text(f"attempt {attempt}")
+        again.settle()
+        again.close()
+    last = lane(tmp_path, base)
+    assert (last.path / "note").read_text() == "closed"
+    last.close()
+
+
+def test_a_failed_attempt_is_taken_back(tmp_path):
+    kept = lane(tmp_path)
+    (kept.path / "note").write_text("before")
+    kept.settle()
+    (kept.path / "note").write_text("half done")
+    (kept.path / "more").write_text("half done")
+    kept.rewind()
+    assert [path.name for path in kept.path.iterdir()] == ["note"]
+    assert (kept.path / "note").read_text() == "before"
+    kept.close()
+
+
+def test_a_first_attempt_that_failed_leaves_nothing(tmp_path):
+    kept = lane(tmp_path)
+    (kept.path / "note").write_text("half done")
+    kept.rewind()
+    assert list(kept.path.iterdir()) == []
+    kept.close()
+
+
+def test_a_checkpoint_plays_on_a_copy(tmp_path):
+    kept = lane(tmp_path)
+    (kept.path / "note").write_text("practice")
+    digest = kept.settle()
+    with CopiedMemory(kept) as copy:
+        assert (copy.path / "note").read_text() == "practice"
+        (copy.path / "note").write_text("learned in a checkpoint")
+        assert copy.settle() == digest
+    assert (kept.path / "note").read_text() == "practice"
+    kept.close()
+
+
+@pytest.mark.parametrize("fault", ["missing", "other key", "cut"])
+def test_a_snapshot_that_is_not_the_one_is_refused(tmp_path, fault):
+    kept = lane(tmp_path)
+    (kept.path / "note").write_text("day 0")
+    digest = kept.settle()
+    kept.close()
+    (path,) = (tmp_path / "run" / "lanes" / "agentic").iterdir()
+    if fault == "missing":
+        path.unlink()
+    if fault == "cut":
+        path.write_bytes(path.read_bytes()[:-1])
+    master = b"x" * 32 if fault == "other key" else MASTER
+    with pytest.raises(RunDirectoryError, match="cannot be restored"):
+        lane(tmp_path, digest, master)
+
+
+def test_the_digest_is_of_names_kinds_and_contents(tmp_path):
+    digests = {folder_digest(tmp_path)}
+    (tmp_path / "a").write_text("x")
+    digests.add(folder_digest(tmp_path))
+    (tmp_path / "a").rename(tmp_path / "b")
+    digests.add(folder_digest(tmp_path))
+    (tmp_path / "b").unlink()
+    (tmp_path / "b").mkdir()
+    digests.add(folder_digest(tmp_path))
+    (tmp_path / "c").symlink_to("b")
+    digests.add(folder_digest(tmp_path))
+    assert len(digests) == 5

@@ -1,0 +1,181 @@
+"""The plan: order, pairing, what it refuses, and what is written before episode 0."""
+
+import dataclasses
+import json
+
+import msgspec
+import pytest
+
+from owa_bench.canonical import canonical_json, document_digest, unseal
+from owa_bench.errors import PlanError, RunDirectoryError, UsageError
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import Budget
+from owa_bench.run import agent_spec, keys, plan
+from owa_bench.run.draws import Draw
+from owa_bench.run.plan import Terms
+
+TERMS = Terms(name="t", protocol_digest="p" * 64, price_digest="c" * 64)
+
+
+def made(*agents, **draw):
+    fields = {"name": "toolquest", "tiers": (1,), "deltas": (0.0,), **draw}
+    drawn = Draw(**fields)
+    handles = [agent_spec.load(name) for name in agents or ("fixed", "noop")]
+    return plan.make_plan([drawn], handles, TERMS)
+
+
+def test_every_arm_plays_the_same_pairs_side_by_side():
+    entries = made(deltas=(0.0, 0.5), episodes=2, repeats=2).entries
+    assert [entry.index for entry in entries] == list(range(len(entries)))
+    assert len(entries) == 3 * 2 * 2 * 2 * 2
+    for first, second in zip(entries[::2], entries[1::2], strict=True):
+        assert (first.arm, second.arm) == ("fixed", "noop")
+        assert msgspec.structs.replace(first, index=0, arm="") == (
+            msgspec.structs.replace(second, index=0, arm="")
+        )
+
+
+def test_pair_ids_name_suite_version_family_tier_and_number():
+    entry = made(families=("restock",), tiers=(2,), episodes=8).entries[-1]
+    assert entry.pair == "toolquest@1/restock/T2/0007"
+
+
+def test_magnitudes_budgets_and_repeats_share_their_pair():
+    entries = made("noop", deltas=(0.0, 1.0), repeats=2, interventions=(0, "unlimited"))
+    of_first = [e for e in entries.entries if e.pair == entries.entries[0].pair]
+    assert len(of_first) == 8
+    assert {entry.interventions for entry in of_first} == {0, None}
+
+
+def test_equal_episodes_of_two_draws_are_played_once():
+    drawn = [
+        Draw(name="toolquest", tiers=(1,), deltas=deltas, interventions=(0,))
+        for deltas in ((0.0, 0.25), (0.25,))
+    ]
+    agents = [agent_spec.load("noop")]
+    assert len(plan.make_plan(drawn, agents, TERMS).entries) == 6
+
+
+def test_an_agent_given_twice_is_two_arms():
+    assert [arm.name for arm in made("noop", "noop").arms] == ["noop", "noop#2"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        ({"name": "toolqest"}, "did you mean `toolquest`"),
+        ({"families": ("reconsile",)}, "did you mean `reconcile`"),
+        ({"tiers": (9,)}, "`suite.tiers` must be one of 1, 2, 3"),
+        ({"deltas": (1.5,)}, r"`suite.deltas` must lie in \[0, 1\], got 1.5"),
+        ({"deltas": ()}, "`suite.deltas` must list at least one value, each once"),
+        ({"interventions": (1, 1)}, "`suite.interventions` must list at least one"),
+        ({"interventions": (-1,)}, "`suite.interventions` must be a count"),
+        ({"episodes": 0}, "`suite.episodes` must be at least 1, got 0"),
+        ({"weight": 0.0}, "`suite.weight` must be above 0"),
+    ],
+)
+def test_refusals_name_field_value_and_rule(draw, words):
+    with pytest.raises(PlanError, match=words):
+        made(**draw)
+
+
+def test_no_agent_is_refused():
+    with pytest.raises(PlanError, match="`arms` must hold at least one agent"):
+        plan.make_plan([Draw(name="toolquest")], [], TERMS)
+
+
+def test_a_control_policy_must_be_the_suites():
+    handle = agent_spec.load("oracle")
+    origin = msgspec.structs.replace(handle.origin, target="nobody")
+    stranger = dataclasses.replace(handle, origin=origin)
+    with pytest.raises(PlanError, match="must be a control policy of `toolquest`"):
+        plan.make_plan([Draw(name="toolquest")], [stranger], TERMS)
+
+
+def test_a_changed_entry_is_found():
+    good = made()
+    wrong = msgspec.structs.replace(good.entries[1], arm="nobody")
+    bad = msgspec.structs.replace(good, entries=(good.entries[0], wrong))
+    with pytest.raises(PlanError, match="`arm` must be one of"):
+        plan.check_plan(bad)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"delta": None}, "`delta` or `day` must be given"),
+        ({"day": 3}, "`delta` must not stand beside `day`"),
+        ({"phase": "practice"}, "`pair` must start with practice/"),
+        ({"index": 7}, "`index` must be its place 0"),
+        ({"suite": "other"}, "`suite` must be one of"),
+        ({"family": "other"}, "`family` must be one of"),
+    ],
+)
+def test_contradictions(changes, words):
+    good = made()
+    wrong = msgspec.structs.replace(good.entries[0], **changes)
+    with pytest.raises(PlanError, match=words):
+        plan.check_plan(msgspec.structs.replace(good, entries=(wrong,)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"budget": Budget(steps=0)}, "`budget.steps` must be at least 1, got 0"),
+        ({"calendar": "nonsense"}, "`calendar` must be nested"),
+        ({"calendar": "nested:D9"}, "`classes` must be one of D0, D1, D2, D3"),
+        ({"calendar": "single:api/silent_unit@1"}, "Did you mean `api/silent_units`"),
+        ({"calendar": "nested^inf"}, "`calendar` must end in a finite number"),
+        ({"verifier_nonce": ""}, "`verifier_nonce` must have at least 8 characters"),
+    ],
+)
+def test_terms_that_cannot_be_played_are_refused_before_they_are_signed(changes, words):
+    terms = msgspec.structs.replace(TERMS, **changes)
+    with pytest.raises(UsageError, match=words):
+        plan.make_plan([Draw(name="toolquest")], [agent_spec.load("noop")], terms)
+
+
+def test_written_signed_and_read_back(tmp_path):
+    layout = RunLayout(tmp_path / "run")
+    key = keys.ensure(tmp_path / "home")
+    good = made()
+    digest = plan.write_plan(layout, good, key, protocol=b"p", price_card=b"c")
+    assert plan.read_plan(layout) == good
+    assert digest == document_digest(good)
+    public = bytes.fromhex(keys.public_hex(key))
+    signed = unseal(layout.plan_envelope.read_bytes(), public)
+    assert signed == canonical_json(good) == layout.plan.read_bytes()
+    assert (layout.protocol.read_bytes(), layout.price_card.read_bytes()) == (
+        b"p",
+        b"c",
+    )
+
+
+def test_no_plan_is_no_run(tmp_path):
+    with pytest.raises(RunDirectoryError, match="is no run directory: it holds"):
+        plan.read_plan(RunLayout(tmp_path))
+    (tmp_path / "plan.json").write_text("{")
+    with pytest.raises(RunDirectoryError, match="must be a plan"):
+        plan.read_plan(RunLayout(tmp_path))
+
+
+def test_the_environment_is_locked():
+    lock = dict(plan.environment())
+    assert {"python", "platform", "owa-bench", "numpy", "msgspec"} <= set(lock)
+    assert "torch" not in lock  # an extra is no part of what the run rests on
+
+
+def test_the_source_digest_is_of_names_and_contents(tmp_path, monkeypatch):
+    suite = made().suites[0]
+    assert len(bytes.fromhex(suite.source_digest)) == 32
+    (tmp_path / "drift").mkdir()
+    (tmp_path / "calendars.py").write_text("")
+    (tmp_path / "worlds").mkdir()
+    monkeypatch.setattr(plan, "_PACKAGE", tmp_path)
+    other = made().suites[0]
+    assert other.source_digest != suite.source_digest
+
+
+def test_a_plan_holds_no_path_of_this_machine(tmp_path):
+    text = json.dumps(msgspec.to_builtins(made()))
+    assert str(tmp_path.home()) not in text

@@ -1,0 +1,61 @@
+"""$ by hand."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.axes.economics import throughput
+from tests.scoring.axes.measured import axis
+from tests.scoring.fixtures import PRICES, episode
+
+HELP = (("supervisor_min", 8.0, "human"),)  # 8 USD, an expert's 8 actions
+
+
+def test_cost_parity_with_the_expert_reads_four_fifths() -> None:
+    score = axis([episode(costs=HELP)], "$")
+    assert score.raw == pytest.approx(1 / 8)
+    assert score.value == pytest.approx(0.8)
+    assert score.low_anchor == pytest.approx(1e-4 / 8)
+    assert score.high_anchor == pytest.approx(10 / 8)
+
+
+def test_failures_cost_too() -> None:
+    traces = [
+        episode(index=0, pair="a", costs=HELP),
+        episode(index=1, pair="b", costs=HELP, q_state=0.0),
+    ]
+    score = axis(traces, "$")
+    assert score.raw == pytest.approx(1 / 16)
+    assert score.value == pytest.approx(math.log(0.5 / 1e-4) / math.log(1e5))
+
+
+def test_nothing_done_is_zero_and_nothing_spent_is_missing() -> None:
+    assert axis([episode(costs=HELP, q_state=0.0)], "$").value == 0.0
+    free = axis([episode(costs=())], "$")
+    assert free.value is None
+    assert "price above 0" in str(free.reason)
+
+
+def test_an_unknown_price_is_missing_not_free() -> None:
+    known = {"supervisor_min": PRICES.micro_usd_per_million["supervisor_min"]}
+    card = msgspec.structs.replace(PRICES, micro_usd_per_million=known)
+    score = axis([episode(costs=(("gpu_s", 1.0, "agent"),))], "$", prices=card)
+    assert score.value is None
+    assert "unknown" in str(score.reason)
+
+
+def test_the_evaluation_stream_does_not_count_outside_checkpoints() -> None:
+    extra = (*HELP, ("gpu_s", 1e6, "evaluation"))
+    assert axis([episode(costs=extra)], "$").raw == pytest.approx(1 / 8)
+    moved = (("supervisor_min", 8.0, "evaluation"),)
+    checked = episode(costs=moved, phase="checkpoint", day=1, delta=None)
+    assert axis([checked], "$").raw == pytest.approx(1 / 8)
+
+
+def test_bad_sums_are_refused() -> None:
+    with pytest.raises(ScoringError, match="negative"):
+        throughput(np.ones(1), -np.ones(1))
+    assert np.isnan(throughput(np.ones(1), np.zeros(1))).all()

@@ -1,0 +1,39 @@
+"""P by hand."""
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.axes.planning import planning
+from tests.scoring.axes.measured import axis
+from tests.scoring.fixtures import episode
+
+
+def test_worked_example() -> None:
+    traces = [
+        episode(index=0, pair="a", depth=5, solved=5),  # 5 of 5
+        episode(index=1, pair="b", depth=8, solved=8),  # capped: 6 of 6
+        episode(index=2, pair="c", depth=6, solved=0, q_state=0.0),  # 0 of 6
+    ]
+    score = axis(traces, "P")
+    assert score.raw == pytest.approx(11 / 17)
+    assert score.details["episodes by solved depth"] == [1, 0, 0, 0, 0, 1, 0, 0, 1]
+
+
+def test_partial_plans_get_partial_depth() -> None:
+    assert axis([episode(solved=3, q_state=0.2)], "P").raw == 0.5
+
+
+def test_a_shallow_suite_is_refused_and_says_so() -> None:
+    score = axis([episode(depth=4)], "P")
+    assert score.value is None
+    assert "below 0.75 D* = 4.5" in str(score.reason)
+
+
+def test_no_depth_is_missing_and_shapes_must_fit() -> None:
+    assert np.isnan(planning(np.zeros(1), np.zeros(1))).all()
+    assert np.isnan(planning(np.array([np.nan]), np.ones(1))).all()
+    with pytest.raises(ScoringError, match="one shape"):
+        planning(np.ones(2), np.ones(1))
+    with pytest.raises(ScoringError, match="empty"):
+        planning(np.ones(0), np.ones(0))

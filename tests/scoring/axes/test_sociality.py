@@ -1,0 +1,115 @@
+"""Axis S: planted lift is found, chance is not, and talk has its price."""
+
+import math
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.events import Conflict, Message
+from owa_bench.records.score import AxisScore
+from owa_bench.records.trace import Trace
+from owa_bench.scoring.axes.sociality import lift
+from tests.scoring.axes.measured import axis
+from tests.scoring.fixtures import episode
+
+
+def crews(
+    quality: dict[tuple[int, bool], float],
+    *,
+    tasks: int = 12,
+    repeats: int = 4,
+    noise: float = 0.0,
+    seed: int = 0,
+    extra: tuple = (),
+) -> list[Trace]:
+    """Return one family played by crews (roles, muted) of a planted quality."""
+    rng = np.random.default_rng(seed)
+    traces = []
+    for (cap, muted), mean in quality.items():
+        for k in range(tasks):
+            for repeat in range(repeats):
+                drawn = mean + noise * rng.standard_normal()
+                state = min(max(drawn, 0.0), 0.94)
+                traces.append(
+                    episode(
+                        index=len(traces),
+                        pair=f"p{k}",
+                        repeat=repeat,
+                        role_cap=cap,
+                        muted=muted,
+                        q_state=state,
+                        stated=0.0,
+                        extra=extra if cap > 1 and not muted else (),
+                    )
+                )
+    return traces
+
+
+def read(*args: object, **options: object) -> AxisScore:
+    return axis(crews(*args, **options), "S")  # type: ignore[arg-type]
+
+
+def test_a_planted_lift_is_found() -> None:
+    found = read({(1, False): 0.4, (2, False): 0.7, (3, False): 0.6, (2, True): 0.4})
+    room = 1 - (0.9 * 0.4 + 0.1)
+    assert found.value == pytest.approx(0.9 * 0.3 / room, rel=1e-4)
+    beside = found.details["beside"]
+    assert beside["S_net"]["value"] == pytest.approx(found.value, rel=1e-4)
+    assert found.gated == "S_net"
+
+
+def test_parallel_work_alone_is_no_coordination() -> None:
+    found = read({(1, False): 0.4, (2, False): 0.7, (2, True): 0.7})
+    assert found.value is not None
+    assert found.value > 0.4
+    assert found.details["beside"]["S_net"]["value"] == 0.0
+
+
+def test_crews_without_a_true_lift_read_near_zero() -> None:
+    same = {(m, False): 0.5 for m in (1, 2, 3, 4)}
+    split, naive = [], []
+    for seed in range(10):
+        found = read(same, tasks=40, noise=0.2, seed=seed)
+        split.append(found.value)
+        naive.append(found.details["lift_naive"])
+    assert float(np.mean(split)) < 0.05
+    assert float(np.mean(naive)) > 3 * float(np.mean(split))
+
+
+def test_faults_cost_their_share() -> None:
+    played = {(1, False): 0.4, (2, False): 0.7, (2, True): 0.4}
+    clean = read(played).value
+    talk = tuple(
+        Message(step=1, sender="a", digest="same", tokens=1000) for _ in range(6)
+    )
+    fight = (Conflict(step=1, item="spec"),)
+    found = read(played, extra=talk + fight)
+    beside = found.details["beside"]
+    assert beside["collapse"]["value"] == beside["conflict"]["value"] == 1.0
+    assert clean is not None
+    assert found.value == pytest.approx(clean - 2 * 0.05, rel=1e-3)
+    settled = (*fight, Conflict(step=2, item="spec", resolved=True))
+    assert read(played, extra=settled).value == pytest.approx(clean)
+
+
+def test_what_is_missing_is_named() -> None:
+    assert "no crew" in str(axis([episode()], "S").reason)
+    assert "one role" in str(read({(2, False): 0.5}).reason)
+    single = read({(1, False): 0.5, (2, False): 0.6}, repeats=1)
+    assert "two repeats" in str(single.reason)
+
+
+def test_without_a_muted_crew_the_gate_has_no_evidence() -> None:
+    found = read({(1, False): 0.4, (2, False): 0.7})
+    assert found.value is not None
+    assert found.details["beside"]["S_net"]["value"] is None
+
+
+def test_bad_capability_is_refused() -> None:
+    one = np.ones((1, 1))
+    with pytest.raises(ScoringError):
+        lift(one * 1.5, one, np.ones(1))
+    with pytest.raises(ScoringError):
+        lift(one, np.ones((1, 2)), np.ones(1))
+    assert math.isnan(lift(one * math.nan, one, np.ones(1))[0])

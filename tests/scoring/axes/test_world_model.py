@@ -1,0 +1,81 @@
+"""W by hand."""
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.trace import Trace
+from owa_bench.scoring.axes.world_model import world_model
+from tests.scoring.axes.measured import axis
+from tests.scoring.fixtures import episode
+
+
+def tasks(true: float | None, false: float | None, kind: str = "unit") -> list[Trace]:
+    """Return ten episodes, each with a true and a false proposition."""
+    said = ((kind, true, True), (kind, false, False))
+    return [episode(index=i, pair=f"p{i}", beliefs=said) for i in range(10)]
+
+
+def test_worked_example() -> None:
+    score = axis(tasks(0.9, 0.3), "W")
+    brier = (0.01 + 0.09) / 2
+    assert score.details["beside"]["Brier score"]["value"] == pytest.approx(brier)
+    assert score.value == pytest.approx(1 - brier / 0.25)
+    assert (score.used, score.cells) == (20, 20)
+
+
+def test_perfect_foresight_is_one() -> None:
+    assert axis(tasks(1.0, 0.0), "W").value == 1.0
+
+
+def test_worse_than_the_reference_is_zero_and_the_raw_says_how_bad() -> None:
+    score = axis(tasks(0.0, 1.0), "W")
+    assert (score.raw, score.value) == (-3.0, 0.0)
+
+
+def test_silence_counts_at_the_reference() -> None:
+    assert axis(tasks(1.0, None), "W").value == pytest.approx(0.5)
+
+
+def test_an_agent_that_never_states_has_none() -> None:
+    score = axis(tasks(None, None), "W")
+    assert score.value is None
+    assert "never stated" in str(score.reason)
+
+
+def test_refusing_uncertain_tasks_earns_nothing() -> None:
+    assert axis(tasks(0.0, 0.0), "W").value == 0.0
+
+
+def test_own_success_never_enters() -> None:
+    score = axis(tasks(1.0, 0.0, kind="own_success"), "W")
+    assert score.value is None
+
+
+@pytest.mark.parametrize(
+    ("traces", "why"),
+    [
+        (tasks(1.0, 0.0, kind="weather"), "no reference"),
+        (tasks(1.0, 0.0)[:9], "18 resolved of 20"),
+        (
+            [
+                episode(index=i, pair=f"p{i}", beliefs=(("unit", 0.9, True),))
+                for i in range(20)
+            ],
+            "never varies",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_read_is_left_out(traces: list[Trace], why: str) -> None:
+    score = axis(traces, "W")
+    assert score.value is None
+    assert why in str(score.reason)
+
+
+def test_sums_outside_their_range_are_refused() -> None:
+    with pytest.raises(ScoringError, match="probabilities"):
+        world_model(np.array([3.0]), np.array([0.5]), np.array([2.0]), 4)
+
+
+def test_no_reference_risk_is_guarded() -> None:
+    assert world_model(np.zeros(1), np.zeros(1), np.full(1, 10.0), 4).tolist() == [1.0]

@@ -1,0 +1,267 @@
+"""AIQ on given tables: complexity, dissimilarity, the space, novelty metrics."""
+
+import math
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.companions.aiq import (
+    complexity,
+    dissimilarity,
+    entropy,
+    novelty,
+    space,
+)
+
+
+def measure(sizes, good, rng, **options):
+    return complexity.complexity(sizes, good, rng=rng, **{"resamples": 0, **options})
+
+
+def test_bins_keep_the_smallest_and_fill_by_rule(rng):
+    good = [0.15, 0.15, 0.35, 0.55, 0.85]
+    found = measure([9, 4, 6, 10, 16], good, rng, bins=10)
+    assert found.how == (
+        complexity.NEAREST,
+        complexity.OBSERVED,
+        complexity.MEAN,
+        complexity.OBSERVED,
+        complexity.MEAN,
+        complexity.OBSERVED,
+        complexity.LINE,
+        complexity.LINE,
+        complexity.OBSERVED,
+        complexity.EXTRAPOLATED,
+    )
+    line = np.polyfit([0.15, 0.35, 0.55, 0.85], [4, 6, 10, 16], 1)
+    top = float(np.polyval(line, 0.95))
+    assert found.sizes == pytest.approx([4, 4, 5, 6, 8, 10, 12, 14, 16, top])
+    assert found.value == pytest.approx(np.mean(found.sizes))
+
+
+def test_extrapolation_never_goes_below_the_smallest_network(rng):
+    found = measure([50, 5], [0.1, 0.5], rng)
+    assert found.sizes.min() == 5.0
+
+
+def test_complexity_is_constant_under_duplication_and_rises_with_need(rng):
+    good = rng.random(300)
+    sizes = 20 + 500 * good + rng.exponential(200, 300)
+    once = measure(sizes, good, rng)
+    twice = measure(np.tile(sizes, 2), np.tile(good, 2), rng)
+    assert twice.value == once.value
+    harder = measure(2 * sizes, good, rng)
+    assert harder.value == pytest.approx(2 * once.value)
+
+
+def test_the_pool_interval_holds_the_value(rng):
+    good = rng.random(400)
+    found = measure(
+        20 + 500 * good + rng.exponential(20, 400), good, rng, resamples=200
+    )
+    assert found.span.low <= found.value * 1.02
+    assert found.span.low < found.span.high
+    assert found.span.high < 1.2 * found.value
+
+
+@pytest.mark.parametrize(
+    ("sizes", "good", "said"),
+    [
+        ([], [], "`sizes` needs at least 1 values"),
+        ([1.0], [0.5, 0.5], "of one length, got (1, 2)"),
+        ([1.0], [1.5], "`performances` must lie in [0, 1], got 1.5"),
+        ([0.0], [0.5], "`sizes` must be above 0"),
+        ([1.0], [math.nan], "every policy is missing"),
+    ],
+)
+def test_bad_pools_are_named(sizes, good, said, rng):
+    with pytest.raises(ScoringError) as raised:
+        measure(sizes, good, rng)
+    assert said in str(raised.value)
+
+
+def test_control_entropy_of_uniform_coordinates(rng):
+    found = entropy.control_entropy(rng.random((200_000, 3)))
+    assert found == pytest.approx(3 * math.log2(30), abs=0.01)
+
+
+def test_image_entropy_by_hand_and_label_bits():
+    corner = entropy.image_entropy(np.array([[[0.0, 1.0], [1.0, 0.0]]]), classes=1)
+    # Each pixel sees itself and two neighbours of the other value: H(1/3, 2/3).
+    assert corner.mean == pytest.approx(math.log2(3) - 2 / 3)
+    flat = np.zeros((5, 4, 4))
+    assert entropy.image_entropy(flat, classes=100).mean == pytest.approx(
+        6.6439, abs=1e-4
+    )
+    twice = entropy.image_entropy(np.tile(flat, (2, 1, 1)), classes=100)
+    assert twice.total == 2 * entropy.image_entropy(flat, classes=100).total
+
+
+def test_dissimilarity_of_a_domain_with_itself_is_noise(rng):
+    p = np.linspace(0, 1, 11)[:, None]
+    itself = 0.8 + rng.normal(0, 0.01, (11, 5))
+    assert dissimilarity.dissimilarity(itself) < 0.01
+    mixed = np.repeat(0.8 - 0.6 * p * (1 - p), 5, axis=1)
+    assert dissimilarity.dissimilarity(mixed) == pytest.approx(0.1, abs=2e-3)
+    assert dissimilarity.dissimilarity(mixed[::-1]) == pytest.approx(
+        dissimilarity.dissimilarity(mixed)
+    )
+
+
+def test_linear_mixing_is_no_dissimilarity():
+    assert dissimilarity.dissimilarity(np.linspace(0.2, 0.9, 11)) < 1e-12
+
+
+def test_partial_maps_are_filled_between_the_triangle_bounds(rng):
+    places = rng.random((6, 3))
+    true = np.linalg.norm(places[:, None] - places[None], axis=2)
+    part = true.copy()
+    part[2, 5] = part[5, 2] = math.nan
+    found = dissimilarity.distances(part, floor=0.01)
+    assert found.filled.sum() == 2
+    assert found.matrix[2, 5] == pytest.approx(true[2, 5], rel=0.6)
+    assert np.array_equal(found.matrix, found.matrix.T)
+    alone = np.full((3, 3), math.nan)
+    with pytest.raises(ScoringError, match="share none"):
+        dissimilarity.distances(alone)
+
+
+def test_cells_below_the_noise_floor_are_not_told_apart():
+    found = dissimilarity.distances([[0, 0.01], [0.01, 0]], floor=0.02)
+    assert not found.told.any()
+    with pytest.raises(ScoringError, match="must be symmetric"):
+        dissimilarity.distances([[0, 0.5], [0.1, 0]])
+
+
+def test_orthogonal_tests_span_a_simplex():
+    gaps = 1.0 - np.eye(3)
+    suite = space.space(gaps, [2.0, 3.0, 4.0])
+    assert suite.dimension == 3
+    assert suite.cut == 0.0
+    best = space.quotient(suite, [1.0, 1.0, 1.0])
+    assert best.volume == pytest.approx(2 * 3 * 4 / 6)
+    assert best.full == pytest.approx(best.volume)
+    assert best.length == pytest.approx(4 ** (1 / 3))
+    half = space.quotient(suite, [0.5, 1.0, 1.0])
+    assert half.volume == pytest.approx(2.0)
+    assert half.corners == (0, 1, 2)
+
+
+def test_identical_tests_add_nothing_but_choose_the_better():
+    gaps = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    suite = space.space(gaps, [2.0, 2.0, 3.0])
+    assert suite.dimension == 2
+    found = space.quotient(suite, [0.4, 1.0, 1.0])
+    assert found.volume == pytest.approx(2 * 3 / 2)
+    assert found.corners == (1, 2)
+    assert found.full == 0.0
+
+
+def test_a_specialist_is_flat_and_says_so():
+    suite = space.space(1.0 - np.eye(3), [1.0, 1.0, 1.0])
+    found = space.quotient(suite, [1.0, 1.0, 0.0])
+    assert found.volume == 0.0
+    assert found.reason == "the agent's points span 2 of 3 dimensions"
+
+
+def test_handicapped_agents_rank_in_order(rng):
+    places = rng.random((10, 4))
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    suite = space.space(gaps, rng.uniform(10, 50, 10))
+    assert 1 <= suite.dimension <= 8
+    skill = rng.uniform(0.5, 1.0, 10)
+    volumes = [space.quotient(suite, s * skill).volume for s in (1.0, 0.8, 0.5, 0.2)]
+    assert np.all(np.diff(volumes) < 0)
+    assert 0.0 <= suite.cut < 0.5
+
+
+def test_the_volume_does_not_depend_on_the_order_of_tests(rng):
+    places = rng.random((5, 3))
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    heights, skill = rng.uniform(1, 3, 5), rng.random(5)
+    order = rng.permutation(5)
+    one = space.quotient(space.space(gaps, heights), skill)
+    other = space.quotient(
+        space.space(gaps[np.ix_(order, order)], heights[order]), skill[order]
+    )
+    assert other.volume == pytest.approx(one.volume)
+    assert other.full == pytest.approx(one.full)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "heights", "said"),
+    [
+        ([[0, 1], [1, 0]], [1.0], "n x n for n `complexities`"),
+        ([[0, 1], [2, 0]], [1.0, 1.0], "must be symmetric"),
+        ([[0, 1], [1, 0]], [0.0, 1.0], "`complexities` must be above 0"),
+        ([[0, math.nan], [math.nan, 0]], [1.0, 1.0], "finite numbers"),
+    ],
+)
+def test_bad_suites_are_named(gaps, heights, said):
+    with pytest.raises(ScoringError) as raised:
+        space.space(gaps, heights)
+    assert said in str(raised.value)
+
+
+def test_one_test_is_a_line():
+    found = space.quotient(space.space([[0.0]], [5.0]), [0.4])
+    assert found.volume == pytest.approx(2.0)
+
+
+def trial(said, introduced, agent=None, baseline=None):
+    n = len(said)
+    return novelty.Trial(
+        np.ones(n) if agent is None else np.array(agent, float),
+        np.ones(n) if baseline is None else np.array(baseline, float),
+        np.array(said, float),
+        np.full(n, 0.5),
+        introduced,
+    )
+
+
+def test_novelty_metrics_by_hand():
+    trials = [
+        trial(
+            [0, 0, 0, 1, 0, 1], 2, agent=[1, 1, 0, 0, 3, 3], baseline=[2, 2, 1, 1, 1, 1]
+        ),
+        trial([1, 0, 1, 1, 1, 1], 2),  # a false alarm: no correct detection
+        trial([0] * 6, 2),  # never detected
+    ]
+    found = novelty.novelty(trials, last=2)
+    assert found.m1 == 2.0
+    assert found.m2 == pytest.approx(1 / 3)
+    assert found.m2_1 == pytest.approx(1 / 3)
+    assert found.m3 == pytest.approx((3 / 2 + 1 + 1) / 3)
+    assert found.m4 == pytest.approx(3 / 2)
+    assert found.m5 == pytest.approx((6 / 10 + 0.5 + 0.5) / 3)
+    assert found.m6 == pytest.approx((6 / 8 + 0.5 + 0.5) / 3)
+    assert (found.trials, found.detected) == (3, 1)
+
+
+def test_nothing_detected_leaves_m1_and_m4_open():
+    found = novelty.novelty([trial([0] * 4, 1)], last=1)
+    assert math.isnan(found.m1)
+    assert math.isnan(found.m4)
+    assert found.m2 == 0.0
+
+
+@pytest.mark.parametrize(
+    ("trials", "last", "said"),
+    [
+        ([], 1, "`trials` is empty"),
+        ([trial([0, 0], 0)], 1, "`introduced` needs an instance before it"),
+        ([trial([0, 0], 1)], 2, "last = 2"),
+        ([trial([0, 0], 1, agent=[1])], 1, "of one length"),
+        ([trial([0, 0], 1, agent=[1, math.nan])], 1, "`agent` must hold finite"),
+    ],
+)
+def test_bad_trials_are_named(trials, last, said):
+    with pytest.raises(ScoringError) as raised:
+        novelty.novelty(trials, last=last)
+    assert said in str(raised.value)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)

@@ -1,0 +1,191 @@
+"""Entropy decay: the seed's table 4, streaming, intervals, the n-gram model."""
+
+import math
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.companions.entropy_decay import curve, gutenberg, ngram
+
+# The seed's tables 1-3: U at k = 3, 9, 30, 90, 300, 600, and table 4.
+CELLS = {
+    "ulysses llama": ((0.8273, 0.5164, 0.2182, 0.0605, 0.0316, 0.0265), 0.6523),
+    "ulysses deepseek": ((0.5602, 0.4645, 0.4089, 0.3945, 0.3854, 0.3806), 0.3161),
+    "ulysses qwen": ((0.5902, 0.4972, 0.4506, 0.4426, 0.4148, 0.3989), 0.3225),
+    "alice llama": ((0.8669, 0.5058, 0.1662, 0.0220, 0.0141, 0.0150), 0.6764),
+    "alice deepseek": ((0.5663, 0.4650, 0.2984, 0.1650, 0.1483, 0.1688), 0.4339),
+    "alice qwen": ((0.6164, 0.4909, 0.2766, 0.0925, 0.0623, 0.0679), 0.5176),
+    "kant llama": ((0.8619, 0.5751, 0.3621, 0.2084, 0.1810, 0.1946), 0.5836),
+    "kant deepseek": ((0.5751, 0.4994, 0.4095, 0.3532, 0.3459, 0.3541), 0.3492),
+    "kant qwen": ((0.6192, 0.5385, 0.4318, 0.3880, 0.3848, 0.3906), 0.3544),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_table_4_to_four_digits(cell):
+    index, printed = CELLS[cell]
+    found = curve.information_gain(curve.LENGTHS, index)
+    assert abs(found - printed) < 1e-4
+
+
+def test_all_nine_cells_are_there():
+    assert len(CELLS) == 9
+
+
+def test_table_1_first_row_from_entropies():
+    found = curve.from_entropies(
+        curve.LENGTHS,
+        [11.2112, 5.4613, 1.9958, 0.5029, 0.2583, 0.2160],
+        [13.5514, 10.5765, 9.1482, 8.3146, 8.1838, 8.1527],
+    )
+    index = [round(point.uncertainty, 4) for point in found.points]
+    assert index == pytest.approx(CELLS["ulysses llama"][0], abs=1.01e-4)
+    assert found.gain == pytest.approx(0.6523, abs=1e-4)
+    assert found.collapsed is False
+    assert math.isnan(found.gain_span.low)
+
+
+class Table:
+    """A model that knows the distribution after each last token."""
+
+    def __init__(self, rows):
+        self.logs = np.log(rows)
+        self.widest = 0
+
+    def next_token_logits(self, contexts):
+        self.widest = max(self.widest, len(contexts))
+        return self.logs[contexts[:, -1]] + 7.0  # logits, not log probabilities
+
+
+def test_streamed_sums_equal_the_definition(rng):
+    rows = rng.dirichlet(np.ones(6), 6)
+    tokens = rng.integers(0, 6, 240)
+    model = Table(rows)
+    found = curve.entropy_decay(model, tokens, windows=200, lengths=(3, 9), batch=7)
+    assert model.widest <= 7
+    for point in found.points:
+        shares = rows[tokens[point.length - 1 : point.length + 199]]
+        inner = -(shares * np.log2(shares)).sum(axis=1).mean()
+        mean = shares.mean(axis=0)
+        outer = -(mean * np.log2(mean)).sum()
+        assert point.conditional == pytest.approx(inner)
+        assert point.marginal == pytest.approx(outer)
+        assert point.uncertainty == pytest.approx(inner / outer)
+        assert point.span.low < point.uncertainty < point.span.high
+        assert point.windows == 200
+
+
+def test_jackknife_intervals_cover_the_long_run_value(rng):
+    rows = rng.dirichlet(np.full(5, 0.4), 5)
+    tokens = rng.integers(0, 5, 60_000)
+    truth = curve.entropy_decay(Table(rows), tokens, windows=59_000, lengths=(3,))
+    inside = 0
+    for _ in range(60):
+        part = rng.integers(0, 5, 430)
+        found = curve.entropy_decay(Table(rows), part, windows=400, lengths=(3,))
+        span = found.points[0].span
+        inside += span.low <= truth.points[0].uncertainty <= span.high
+    assert inside >= 52
+
+
+def test_a_constant_model_has_no_index_and_no_gain():
+    class Constant:
+        def next_token_logits(self, contexts):
+            logits = np.full((len(contexts), 4), -np.inf)
+            logits[:, 0] = 0.0
+            return logits
+
+    found = curve.entropy_decay(Constant(), np.arange(700), windows=60)
+    assert all(math.isnan(point.uncertainty) for point in found.points)
+    assert math.isnan(found.gain)
+    assert found.reason == "U is undefined at a length it needs"
+    assert found.collapsed is None
+
+
+def test_a_memorised_text_collapses(rng):
+    tokens = rng.integers(0, 8, 900)
+
+    class Reader:
+        """Knows the next token once it has read 30 of them."""
+
+        def next_token_logits(self, contexts):
+            logits = np.zeros((len(contexts), 8))
+            if contexts.shape[1] >= 30:
+                views = np.lib.stride_tricks.sliding_window_view(
+                    tokens, contexts.shape[1]
+                )
+                for i, row in enumerate(contexts):
+                    at = int(np.argmax((views == row).all(axis=1)))
+                    logits[i, tokens[at + contexts.shape[1]]] = 40.0
+            return logits
+
+    found = curve.entropy_decay(Reader(), tokens, windows=100)
+    assert found.collapsed is True
+    assert found.points[0].uncertainty == pytest.approx(1.0)
+    assert found.gain > 0.9
+
+
+@pytest.mark.parametrize(
+    ("tokens", "options", "said"),
+    [
+        (np.arange(50), {"windows": 40}, "`tokens` needs 640 for 40 windows"),
+        (np.arange(50) / 2, {"windows": 40}, "one row of integers"),
+        (np.arange(900), {"windows": 10}, "2 <= `groups` <= `windows`"),
+        (np.arange(900), {"windows": 40, "lengths": ()}, "`lengths` must be"),
+        (np.zeros(0, int), {"windows": 40}, "got 0"),
+    ],
+)
+def test_bad_input_is_named(tokens, options, said):
+    with pytest.raises(ScoringError) as raised:
+        curve.entropy_decay(Table(np.ones((900, 2)) / 2), tokens, **options)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "logits", [np.zeros(3), np.full((20, 3), np.nan), np.full((20, 3), -np.inf)]
+)
+def test_bad_logits_are_named(logits):
+    class Broken:
+        def next_token_logits(self, contexts):
+            return logits
+
+    with pytest.raises(ScoringError, match="next_token_logits"):
+        curve.entropy_decay(Broken(), np.arange(60), windows=20, lengths=(3,), groups=2)
+
+
+def test_conditional_above_marginal_is_refused():
+    with pytest.raises(ScoringError, match="cannot exceed"):
+        curve.from_entropies([3], [2.0], [1.0])
+
+
+def test_the_ngram_model_is_a_distribution_and_learns(rng):
+    text = "the cat sat on the mat and the dog sat on the log " * 30
+    tokens, alphabet = ngram.characters(text)
+    model = ngram.NGramModel(tokens, order=4)
+    logs = model.next_token_logits(np.array([tokens[:6], tokens[1:7]]))
+    assert np.exp(logs).sum(axis=1) == pytest.approx([1.0, 1.0])
+    long = curve.entropy_decay(model, tokens, windows=200, lengths=(1, 3, 9))
+    first, middle, last = (point.uncertainty for point in long.points)
+    assert first > middle
+    assert last == pytest.approx(middle, abs=0.05)  # it reads three tokens only
+    assert len(alphabet) == model.vocabulary
+
+
+def test_gutenberg_texts_begin_with_the_work():
+    text = (
+        "Licence\n*** START OF THE PROJECT GUTENBERG EBOOK ALICE ***\n"
+        "CHAPTER I.  Down the Rabbit-Hole\nCHAPTER II. The Pool\n\n"
+        "CHAPTER I.\nDown the Rabbit-Hole\n\nAlice was beginning\n"
+        "*** END OF THE PROJECT GUTENBERG EBOOK ALICE ***\nlicence"
+    )
+    work = gutenberg.strip(text, begins_with="CHAPTER I. Down the Rabbit-Hole")
+    assert work == "CHAPTER I.\nDown the Rabbit-Hole\n\nAlice was beginning"
+    assert gutenberg.strip("plain") == "plain"
+    with pytest.raises(ScoringError, match="`begins_with` must be found"):
+        gutenberg.strip(text, begins_with="PREFACE")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(4)

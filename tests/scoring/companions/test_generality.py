@@ -1,0 +1,303 @@
+"""Generality analysis: the seed's properties, its figure 1, its table 1, irises."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.companions.generality import difficulty, latent, population
+from owa_bench.scoring.companions.generality.curve import (
+    Curve,
+    analyse,
+    characteristic_curve,
+    generality,
+    interval,
+)
+
+Q = 10.0
+INSIDE = st.floats(0.5, 9.5)
+
+
+def step_down(at: float, end: float = Q) -> Curve:
+    return Curve(np.array([0.0, at, at, end]), np.array([1.0, 1.0, 0.0, 0.0]))
+
+
+def step_up(at: float, end: float = Q) -> Curve:
+    return Curve(np.array([0.0, at, at, end]), np.array([0.0, 0.0, 1.0, 1.0]))
+
+
+@given(INSIDE, st.floats(0.1, 5.0))
+def test_property_1_translation_adds_to_capability_and_keeps_generality(at, k):
+    ogive = Curve(np.array([0.0, at, Q]), np.array([1.0, 0.6, 0.0]))
+    moved = Curve(np.append(0.0, ogive.difficulty + k), np.append(1.0, ogive.response))
+    before, after = analyse(ogive), analyse(moved)
+    assert after.capability == pytest.approx(before.capability + k)
+    assert after.spread == pytest.approx(before.spread)
+
+
+@given(st.floats(0.05, 0.9), st.floats(0.01, 0.09))
+def test_property_2_mass_to_the_left_is_more_general(height, shift):
+    h = np.linspace(0.0, Q, 21)
+    flat = np.full(21, height)
+    left = flat.copy()
+    left[3] += shift
+    left[15] -= shift / 2
+    left[17] -= shift / 2
+    left = np.clip(left, 0, 1)
+    even, compact = analyse(Curve(h, flat)), analyse(Curve(h, left))
+    if compact.capability == pytest.approx(even.capability):
+        assert compact.spread < even.spread
+
+
+@given(INSIDE)
+def test_property_3_a_falling_step_has_no_spread(at):
+    found = analyse(step_down(at))
+    assert found.capability == pytest.approx(at)
+    assert found.spread == 0.0
+    assert found.absolute == math.inf
+    assert found.normalised == pytest.approx(1.0)
+    assert found.expected == pytest.approx(at / 2)
+
+
+@given(st.floats(0.01, 0.99))
+def test_property_4_a_constant_has_gamma_0(c):
+    found = analyse(Curve(np.array([0.0, Q]), np.array([c, c])))
+    assert found.spread == pytest.approx(Q * math.sqrt(c * (1 - c)))
+    assert found.normalised == pytest.approx(0.0, abs=1e-6)
+
+
+@given(INSIDE)
+def test_property_5_a_rising_step_is_the_least_general(at):
+    found = analyse(step_up(at))
+    room = found.capability * (Q - found.capability)
+    assert found.spread == pytest.approx(math.sqrt(2 * room))
+    assert found.normalised == pytest.approx(-1.0)
+    assert found.square == pytest.approx(1.0)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=8))
+def test_property_6_gamma_1_means_task_transitivity(answers):
+    found = generality([answers], np.arange(1.0, len(answers) + 1))[0]
+    falling = all(a >= b for a, b in itertools.pairwise(answers))
+    if found.reason is None and found.normalised > 0.99:
+        assert falling
+
+
+@given(st.integers(1, 7), st.integers(1, 7))
+def test_property_7_gamma_1_means_agent_transitivity(first, second):
+    hardness = np.arange(1.0, 9.0)
+    one, other = (np.where(hardness <= n, 1.0, 0.0) for n in (first, second))
+    a, b = generality([one, other], hardness)
+    if a.capability >= b.capability:
+        assert np.all(one >= other)
+
+
+@given(st.floats(0.1, 50.0))
+def test_property_8_capability_and_spread_have_the_units_of_difficulty(unit):
+    h = np.array([1.0, 2.0, 3.0, 4.0])
+    answers = [[1.0, 0.5, 0.7, 0.1]]
+    one, scaled = generality(answers, h)[0], generality(answers, unit * h)[0]
+    assert scaled.capability == pytest.approx(unit * one.capability)
+    assert scaled.spread == pytest.approx(unit * one.spread)
+    assert scaled.normalised == pytest.approx(one.normalised)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0])
+def test_a_normal_ogive_has_its_sigma_as_spread(sigma):
+    h = np.linspace(0.0, 40.0, 4001)
+    found = analyse(Curve(h, stats.norm.sf(h, 20.0, sigma)))
+    assert found.spread == pytest.approx(sigma, rel=1e-3)
+
+
+def test_figure_1_equal_means_different_generality():
+    # Six tasks of four items, two tasks a difficulty; variances .016 and .203.
+    first = np.array([0.5, 0.75, 0.5, 0.75, 0.75, 0.5])
+    second = np.array([1.0, 1.0, 1.0, 0.75, 0.0, 0.0])
+    assert first.mean() == second.mean() == 0.625
+    assert round(first.var(), 3) == 0.016
+    assert round(second.var(), 3) == 0.203
+    a, b = generality([first, second], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
+    assert a.normalised == pytest.approx(0.0, abs=1e-6)
+    assert b.normalised > 0.8
+    assert b.spread < a.spread
+
+
+def test_missing_answers_are_left_out_not_failed():
+    whole, holed, empty = generality(
+        [[1, 1, 0], [1, math.nan, 0], [math.nan] * 3], [1.0, 2.0, 3.0]
+    )
+    assert holed.used == 2
+    assert holed.capability == pytest.approx(1 + 1)  # straight from (1, 1) to (3, 0)
+    assert whole.capability == pytest.approx(2.5)
+    assert math.isnan(empty.capability)
+    assert empty.reason == "no item answered"
+
+
+def test_gamma_is_undefined_at_both_ends_and_says_so():
+    none, everything = generality([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])
+    assert math.isnan(none.normalised)
+    assert none.reason == "gamma is undefined at capability 0: it solves nothing"
+    assert everything.reason == "gamma is undefined at capability q: it solves all"
+
+
+@pytest.mark.parametrize(
+    ("responses", "hardness", "said"),
+    [
+        ([[0.5, 1.2]], [1, 2], "`responses` must lie in [0, 1], got 1.2 at (1,)"),
+        ([[0.5]], [1, 2], "one value an item, got (items, values) = (1, 2)"),
+        ([[0.5, 0.5]], [1, math.nan], "`difficulties` must hold finite numbers"),
+        ([[0.5, 0.5]], [-1, 2], "`difficulties` must lie in [0, inf], got -1.0"),
+        ([[0.5, 0.5]], [0, 0], "end above 0"),
+        ([], [], "`responses` must be (agents, items) and not empty"),
+        ([["x"]], [1], "`responses` must hold numbers only"),
+    ],
+)
+def test_bad_input_is_named(responses, hardness, said):
+    with pytest.raises(ScoringError) as raised:
+        generality(responses, hardness)
+    assert said in str(raised.value)
+
+
+def test_the_interval_covers_and_one_item_gives_a_reason(rng):
+    h = np.repeat(np.arange(1.0, 6.0), 20)
+    truth = generality([1.0 - h / 6.0], h)[0]
+    hits = 0
+    for _ in range(40):
+        answers = (rng.random(h.size) < 1.0 - h / 6.0).astype(float)
+        span = interval(answers, h, resamples=200, rng=rng)[0]
+        hits += span.low <= truth.capability <= span.high
+    assert hits >= 34
+    assert interval([1.0], [2.0], rng=rng)[2].reason == "fewer than two items answered"
+
+
+def test_slodr_finds_a_planted_correlation(rng):
+    h = np.repeat(np.arange(1.0, 9.0), 50)
+    rows = [
+        (rng.random(h.size) < stats.norm.sf(h, a, 4.0 / a)).astype(float)
+        for a in np.linspace(2.0, 6.0, 12)
+    ]
+    found = population.slodr(generality(rows, h), resamples=200, rng=rng)
+    assert found.correlation > 0.8
+    assert found.span.low > 0.5
+    two = population.slodr(generality(rows[:2], h), resamples=10, rng=rng)
+    assert two.reason == "2 agents have a gamma; three are needed"
+
+
+def test_isometrics_bound_random_agents(rng):
+    h = np.arange(1.0, 13.0)
+    lines = population.isometrics(12.0)
+    for one in generality(rng.random((50, 12)).round(), h):
+        bound = np.interp(one.capability, lines.capability, lines.abstruse)
+        assert 0.0 <= one.spread <= bound + 0.05
+
+
+def test_small_tables_warn_with_their_sizes():
+    with pytest.warns(difficulty.SmallSampleWarning, match="20 agents and 20 items"):
+        difficulty.reference_agent([[1.0], [2.0]], [1.5])
+
+
+def test_a_reference_agent_divides_the_population():
+    scores = np.tile(np.arange(20.0)[:, None], 20)
+    reference = np.arange(20.0)
+    found = difficulty.reference_agent(scores, reference)
+    assert found.difficulties == pytest.approx(np.arange(20) / 20)
+    everyone = generality(found.responses, found.difficulties)
+    assert all(one.normalised > 0.9 for one in everyone[1:19])
+
+
+def test_consistent_agents_are_general_by_rank_and_random_ones_are_not(rng):
+    scores = np.tile(np.arange(20.0)[:, None], 30)
+    found = difficulty.ranks(scores, count=20)
+    consistent = generality(found.responses, found.difficulties)
+    assert min(one.normalised for one in consistent[1:19]) > 0.95
+    found = difficulty.ranks(rng.permuted(scores, axis=0), count=20)
+    mixed = population.slodr(
+        generality(found.responses, found.difficulties), resamples=0, rng=rng
+    )
+    assert mixed.mean < 0.9 * min(one.normalised for one in consistent[1:19])
+
+
+def test_a_reference_distribution_serves_one_agent(rng):
+    people = rng.normal(size=(400, 10))
+    found = difficulty.reference_distribution(np.zeros((1, 10)), people, count=9)
+    one = generality(found.responses, found.difficulties)[0]
+    assert one.capability == pytest.approx(0.5, abs=0.08)
+    assert one.normalised > 0.9
+
+
+def test_matches_between_ordered_players_are_transitive():
+    order = np.triu(np.ones((8, 8)))
+    np.fill_diagonal(order, np.nan)
+    found = difficulty.opponents(order)
+    players = generality(found.responses, found.difficulties)
+    assert np.all(np.diff([one.capability for one in players]) < 0)
+    assert players[3].normalised > 0.9
+
+
+def test_item_response_recovers_planted_difficulties(rng):
+    b = np.linspace(-2.0, 2.0, 20)
+    ability = rng.normal(size=(3000, 1))
+    answers = (rng.random((3000, 20)) < 1 / (1 + np.exp(-1.5 * (ability - b)))) * 1.0
+    found = latent.item_response(answers)
+    assert found.converged
+    assert np.abs(found.difficulties - b).max() < 0.35
+    assert found.discriminations == pytest.approx(np.full(20, 1.5), abs=0.3)
+    assert found.shifted.min() == 0.0
+
+
+def test_item_response_leaves_out_what_all_solve(rng):
+    answers = (rng.random((200, 20)) < 0.5) * 1.0
+    answers[:, 3] = 1.0
+    assert math.isnan(latent.item_response(answers).difficulties[3])
+    with pytest.raises(ScoringError, match="must be 0 or 1 for IRT"):
+        latent.item_response(np.full((200, 20), 0.5))
+
+
+def test_one_factor_is_found_and_noise_has_none(rng):
+    g = rng.normal(size=(400, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", difficulty.SmallSampleWarning)
+        found = latent.factor(0.8 * g + 0.6 * rng.normal(size=(400, 6)))
+        noise = latent.factor(rng.normal(size=(400, 6)))
+    assert found.loadings == pytest.approx(np.full(6, 0.8), abs=0.1)
+    assert found.share == pytest.approx(0.64, abs=0.1)
+    assert noise.share < 0.35
+
+
+def test_disagreeing_neighbours_by_hand():
+    found = difficulty.disagreeing_neighbours(
+        [[0.0], [1.0], [2.0], [10.0]], [0, 0, 1, 1], neighbours=2
+    )
+    assert found.tolist() == [0.5, 0.5, 1.0, 0.5]
+    with pytest.raises(ScoringError, match="neighbours"):
+        difficulty.disagreeing_neighbours([[0.0]], [0])
+
+
+def test_a_flat_curve_extends_to_zero_and_largest():
+    curve = characteristic_curve([0.5], [2.0], largest=4.0)
+    assert curve.difficulty.tolist() == [0.0, 2.0, 4.0]
+    assert curve.response.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_irises_are_as_general_as_the_seed_found():
+    pytest.importorskip("sklearn")
+    from owa_bench.subjects.iris import irises
+
+    flowers = irises()
+    assert len(flowers.names) >= 36
+    hardness = difficulty.disagreeing_neighbours(flowers.features, flowers.classes)
+    found = generality(flowers.responses, hardness)
+    assert np.mean(flowers.responses, axis=1).min() >= 0.35
+    mean = np.nanmean([one.normalised for one in found])
+    assert abs(mean - 0.75) <= 0.05  # the seed's table 2
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20)

@@ -1,0 +1,255 @@
+"""Traces made by hand, small enough to check on paper."""
+
+from importlib.resources import files
+
+from owa_bench.canonical import sha256
+from owa_bench.interfaces import stated_quality
+from owa_bench.records import price_card, protocol
+from owa_bench.records.events import (
+    Action,
+    AnyEvent,
+    Belief,
+    Call,
+    Drift,
+    EpisodeEnd,
+    EpisodeStart,
+    Intervention,
+    Resolution,
+    Resource,
+    Subgoal,
+    Violation,
+    fixed,
+)
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import (
+    Arm,
+    BootstrapSpec,
+    Budget,
+    Plan,
+    PlanEntry,
+    SuiteEntry,
+)
+from owa_bench.records.trace import Leaf, Trace, attempt_id
+
+PROTOCOL_BYTES = (files("owa_bench.protocols") / "default.toml").read_bytes()
+PRICE_BYTES = (files("owa_bench.protocols") / "price_card.toml").read_bytes()
+PROTOCOL = protocol.load(PROTOCOL_BYTES)
+PRICES = price_card.load(PRICE_BYTES)
+ROOT = sha256(b"a replay root")
+CATEGORIES = ("basic", "key", "oauth2")
+
+
+def episode(
+    *,
+    index: int = 0,
+    arm: str = "agent",
+    pair: str = "p0",
+    suite: str = "toolquest",
+    family: str = "reconcile",
+    tier: int = 1,
+    repeat: int = 0,
+    delta: float | None = 0.0,
+    day: int | None = None,
+    phase: str = "holdout",
+    interventions: int | None = 0,
+    q_state: float = 1.0,
+    stated: float | None = 1.0,
+    verified: int = 8,
+    hints_after: tuple[int, ...] = (),
+    horizon: int = 8,
+    depth: int = 6,
+    solved: int | None = None,
+    categories: tuple[str, ...] = CATEGORIES,
+    used: tuple[str, ...] | None = None,
+    beliefs: tuple[tuple[str, float | None, bool], ...] = (),
+    costs: tuple[tuple[str, float, str], ...] = (("api_calls", 10.0, "agent"),),
+    classes: tuple[str, ...] = (),
+    violations: tuple[tuple[str, str], ...] = (),
+    needs_tools: bool = True,
+    honeypot: bool = False,
+    outcome: str = "finished",
+    role_cap: int | None = None,
+    muted: bool = False,
+    side: str = "sim",
+    realised: float | None = None,
+    days: float | None = None,
+    extra: tuple[AnyEvent, ...] = (),
+) -> Trace:
+    """Return one complete attempt; by default a perfect, unaided one."""
+    success = q_state >= 0.95
+    events: list[AnyEvent] = [
+        EpisodeStart(
+            index=index,
+            attempt=0,
+            arm=arm,
+            pair=pair,
+            repeat=repeat,
+            day=day,
+            env_id="owa_bench/ToolQuest-v1",
+            instance=Instance(
+                suite=suite, version=1, family=family, tier=tier, seed=7, repeat=repeat
+            ),
+            delta=delta,
+            realised=(delta or 0.0) if realised is None else realised,
+            role_cap=role_cap,
+            muted=muted,
+            side=side,
+            world="w",
+            agent=arm,
+            fingerprint="f",
+            interventions=interventions,
+            phase=phase,
+            horizon=horizon,
+            depth=depth,
+            theta=0.95,
+            categories=categories,
+            needs_tools=needs_tools,
+            honeypot=honeypot,
+        )
+    ]
+    events += [
+        Drift(
+            at_ms=0,
+            operator="api/field_rename",
+            version=1,
+            target="t",
+            intensity=1.0,
+            announcement=name,
+            weight=1.0,
+            before="a",
+            after="b",
+        )
+        for name in classes
+    ]
+    for step in range(1, verified + 1):
+        events.append(
+            Action(
+                step=step,
+                action="{}",
+                verified=True,
+                reward=0.0,
+                terminated=False,
+                truncated=False,
+                observation="o",
+                at_ms=step,
+            )
+        )
+        if step in hints_after:
+            events.append(Intervention(step=step, kind="hint", minutes=2.0))
+    for category in categories if used is None else used:
+        events.append(
+            Call(
+                step=1,
+                method="GET",
+                target="/",
+                status=200,
+                category=category,
+                ok=True,
+                request="r",
+                response="s",
+            )
+        )
+    reached = depth if solved is None else solved
+    events += [
+        Subgoal(
+            step=i,
+            node=f"n{i}",
+            depth=i,
+            prerequisites=(f"n{i - 1}",) if i > 1 else (),
+        )
+        for i in range(1, reached + 1)
+    ]
+    for i, (kind, p, truth) in enumerate(beliefs):
+        if p is not None:
+            events.append(Belief(step=1, proposition=f"b{i}", kind=kind, p=p))
+        events.append(Resolution(proposition=f"b{i}", kind=kind, y=truth))
+    events += [
+        Resource(step=1, meter=meter, amount=amount, stream=stream)
+        for meter, amount, stream in costs
+    ]
+    events += [
+        Violation(step=1, rule=rule, severity=severity, evidence="seen")
+        for rule, severity in violations
+    ]
+    events += extra
+    events.append(
+        EpisodeEnd(
+            outcome=outcome,
+            q_state=fixed(q_state),
+            quality=stated_quality(fixed(q_state), stated, success, 0.1),
+            success=success,
+            stated=stated,
+            failed_attempts=0,
+            reason="",
+            steps=verified,
+            simulated_s=60.0 if days is None else days * 86_400,
+            wall_s=0.5,
+        )
+    )
+    leaf = Leaf(
+        attempt_id=attempt_id(index, 0),
+        index=index,
+        attempt=0,
+        status="complete",
+        count=len(events),
+        head="",
+        replay="",
+        shard="",
+        frames=(),
+    )
+    return Trace(leaf, tuple(events))
+
+
+def plan_of(
+    traces: list[Trace], *, battery: str | None = "toolquest", resamples: int = 400
+) -> Plan:
+    """Return the plan under which these attempts were played."""
+    starts = [trace.start for trace in traces]
+    suites: dict[str, set[str]] = {}
+    for start in starts:
+        suites.setdefault(start.instance.suite, set())
+        if not start.honeypot:
+            suites[start.instance.suite].add(start.instance.family)
+    return Plan(
+        name="fixture",
+        battery=battery,
+        suites=tuple(
+            SuiteEntry(
+                name=suite,
+                version=1,
+                source_digest="d",
+                families=tuple(sorted(families)),
+                tiers=(1,),
+            )
+            for suite, families in sorted(suites.items())
+        ),
+        arms=tuple(
+            Arm(name=arm, agent=arm, fingerprint="f")
+            for arm in sorted({start.arm for start in starts})
+        ),
+        entries=tuple(
+            PlanEntry(
+                index=start.index,
+                arm=start.arm,
+                pair=start.pair,
+                suite=start.instance.suite,
+                version=1,
+                family=start.instance.family,
+                tier=start.instance.tier,
+                repeat=start.repeat,
+                delta=start.delta,
+                day=start.day,
+                interventions=start.interventions,
+                phase=start.phase,
+                role_cap=start.role_cap,
+                muted=start.muted,
+            )
+            for start in starts
+        ),
+        budget=Budget(),
+        commitment="c",
+        protocol_digest=protocol.digest(PROTOCOL_BYTES),
+        price_digest=price_card.digest(PRICE_BYTES),
+        calendar="nested",
+        bootstrap=BootstrapSpec(resamples=resamples),
+    )

@@ -1,0 +1,98 @@
+"""Admissibility (a) to (e): a named error each."""
+
+import msgspec
+import pytest
+
+from owa_bench.errors import (
+    AnchorError,
+    CostSchema,
+    DriftSupport,
+    ImproperQuality,
+    SeedCommitment,
+    SmallFamily,
+)
+from owa_bench.interfaces import stated_quality
+from owa_bench.records.plan import Plan
+from owa_bench.scoring.admissibility import (
+    check,
+    check_anchors,
+    check_cost_schema,
+    check_drift_support,
+    check_family_sizes,
+    check_proper,
+    check_seeds,
+)
+from tests.scoring.axes.measured import verdict
+from tests.scoring.fixtures import PROTOCOL, episode, plan_of
+
+
+def battery(tasks: int = 20) -> Plan:
+    grid = PROTOCOL.drift.magnitudes
+    return plan_of(
+        [
+            episode(index=k * len(grid) + i, pair=f"p{k}", delta=delta)
+            for k in range(tasks)
+            for i, delta in enumerate(grid)
+        ]
+    )
+
+
+def test_a_sound_battery_passes() -> None:
+    assert check(battery(), PROTOCOL) == ()
+
+
+def test_a_stated_quality_is_proper() -> None:
+    check_proper(lambda q, p, u: stated_quality(q, p, u, 0.1))
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1])
+def test_a_improper_rules_are_named(share: float) -> None:
+    with pytest.raises(ImproperQuality, match=r"\(a\)"):
+        check_proper(lambda q, p, u: stated_quality(q, p, u, share))
+
+
+def test_a_linear_rules_are_improper() -> None:
+    with pytest.raises(ImproperQuality, match=r"peaks at p"):
+        check_proper(lambda q, p, u: 1 - abs(p - float(u)))
+
+
+def test_b_small_families_are_named() -> None:
+    with pytest.raises(SmallFamily, match=r"\(b\).*19 of toolquest/reconcile"):
+        check_family_sizes(battery(19), PROTOCOL)
+
+
+def test_c_absent_magnitudes_are_named() -> None:
+    plan = battery()
+    kept = tuple(entry for entry in plan.entries if entry.delta != 0.5)
+    with pytest.raises(DriftSupport, match=r"\(c\).*never played at 0.5"):
+        check_drift_support(msgspec.structs.replace(plan, entries=kept), PROTOCOL)
+
+
+def test_d_another_price_card_is_named() -> None:
+    plan = msgspec.structs.replace(battery(), price_digest="0" * 64)
+    with pytest.raises(CostSchema, match=r"\(d\)"):
+        check_cost_schema(plan, PROTOCOL)
+
+
+@pytest.mark.parametrize("change", [{"commitment": ""}, {"transcripts": False}])
+def test_e_uncommitted_seeds_are_named(change: dict[str, object]) -> None:
+    with pytest.raises(SeedCommitment, match=r"\(e\)"):
+        check_seeds(msgspec.structs.replace(battery(), **change))
+
+
+def test_check_returns_every_fault() -> None:
+    plan = msgspec.structs.replace(
+        battery(2), entries=(), commitment="", price_digest=""
+    )
+    kinds = [type(fault) for fault in check(plan, PROTOCOL)]
+    assert kinds == [SmallFamily, DriftSupport, CostSchema, SeedCommitment]
+
+
+def test_controls_that_do_not_fit_their_anchors_are_named() -> None:
+    oracle = verdict([episode()]).axes
+    floor = verdict([episode(verified=0, solved=0, q_state=0.0)]).axes
+    check_anchors(oracle, floor, PROTOCOL)
+    with pytest.raises(AnchorError, match="oracle policy must read 1 on A"):
+        check_anchors(floor, floor, PROTOCOL)
+    with pytest.raises(AnchorError, match="floor policy must read at most"):
+        check_anchors(oracle, oracle, PROTOCOL)

@@ -1,0 +1,102 @@
+"""The cognitive gate: what each part is, and what it says without evidence."""
+
+import numpy as np
+import pytest
+
+from owa_bench.discovery import find
+from owa_bench.errors import ScoringError
+from owa_bench.records.events import Probe
+from owa_bench.records.score import GateResult
+from owa_bench.records.trace import Trace
+from owa_bench.scoring.cognition import hallucination, span, verified_precision
+from tests.scoring.axes.measured import verdict
+from tests.scoring.fixtures import episode
+
+GATE = "cognitive"
+
+
+def probes(
+    verified: int = 5, contrary: int | None = 0, longest: int = 6, delayed: int = 10
+) -> tuple[Probe, ...]:
+    """Return one task's probes: 10 retrievals, 8 a length, 10 after seven days."""
+    returned = tuple((f"d{j}", j < verified) for j in range(5))
+    found = Probe(
+        item="q",
+        lag_days=0,
+        correct=True,
+        mode="retrieve",
+        returned=returned,
+        contrary=contrary,
+    )
+    spans = [
+        Probe(item="s", lag_days=0, span=n, correct=n <= longest, mode="span")
+        for n in range(2, 9)
+        for _ in range(8)
+    ]
+    late = [Probe(item="d", lag_days=7, correct=k < delayed) for k in range(10)]
+    early = [Probe(item="d", lag_days=1, correct=True) for _ in range(10)]
+    return (*[found] * 10, *spans, *late, *early)
+
+
+def gate(*events: Probe, tasks: int = 20) -> GateResult:
+    traces: list[Trace] = [
+        episode(index=k, pair=f"p{k}", extra=events) for k in range(tasks)
+    ]
+    found = verdict(traces)
+    return next(g for g in found.gates if g.gate == GATE and g.level == 2)
+
+
+def test_an_able_agent_passes() -> None:
+    found = gate(*probes())
+    assert found.status == "PASS", found.reason
+    assert found.measured == "VRP@5 1, 1 - HR@5 1, span 6, delayed recall 1"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"verified": 3}, "VRP@5"),
+        ({"contrary": 1}, "1 - HR@5"),
+        ({"longest": 4}, "span"),
+        ({"delayed": 4}, "delayed recall"),
+    ],
+)
+def test_each_part_can_fail_it(change: dict[str, int], named: str) -> None:
+    found = gate(*probes(**change))
+    assert (found.status, found.reason) == ("FAIL", f"too low: {named}")
+
+
+def test_unchecked_hallucination_is_no_evidence() -> None:
+    found = gate(*probes(contrary=None))
+    assert found.status == "NO EVIDENCE"
+    assert "1 - HR@5" in found.reason
+
+
+def test_hr_is_not_one_minus_vrp() -> None:
+    found = verified_precision(np.array([[True, False, False, False, False]]), 5)
+    false = hallucination(np.array([0.0]), np.array([5]))
+    assert (found[0], false[0]) == (0.2, 0.0)
+
+
+@pytest.mark.parametrize("planted", range(2, 10))
+def test_planted_step_spans_are_found_exactly(planted: int) -> None:
+    rng = np.random.default_rng(planted)
+    lengths = np.tile(np.repeat(np.arange(2, 12), 40), 3)
+    seeds = np.repeat(np.arange(3), 400)
+    right = rng.random(1200) < np.where(lengths <= planted, 0.97, 0.3)
+    assert span(lengths, right, seeds, 0.75, 40) == planted
+
+
+def test_too_few_trials_have_no_span() -> None:
+    few = np.full(39, 3)
+    assert np.isnan(span(few, few > 0, few * 0, 0.75, 40))
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ScoringError):
+        verified_precision(np.ones((2, 2), bool), 0)
+    with pytest.raises(ScoringError):
+        hallucination(np.array([6.0]), np.array([5]))
+    with pytest.raises(ScoringError):
+        span(np.ones(2, int), np.ones(3, bool), np.ones(2, int), 0.75, 40)
+    assert "cognitive" in find("gates")

@@ -1,0 +1,114 @@
+"""Agreement with other implementations, and whether intervals cover."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from owa_bench.scoring.blocks import block_length, blocks
+from owa_bench.scoring.improvement.kappa import theil_sen
+from owa_bench.scoring.spread import Spread, sampling
+from owa_bench.scoring.weights import resampled
+from tests.scoring.fixtures import ROOT
+
+
+def mean_spread(values: np.ndarray, root: str, resamples: int = 2000) -> Spread:
+    """Return the spread of a mean over tasks, as an axis has it."""
+    strata = np.zeros(len(values), dtype=np.int64)
+    drawn = np.concatenate(
+        [
+            w @ values / w.sum(axis=1)
+            for w in resampled(strata, resamples, root, "tasks like these")
+        ]
+    )
+    how = sampling("tasks", strata, np.ones(1), small=10, lonely="one")
+    return Spread(float(values.mean()), drawn, how)
+
+
+def test_the_bootstrap_agrees_with_arch() -> None:
+    arch = pytest.importorskip("arch.bootstrap")
+    values = np.random.default_rng(0).beta(2, 1, 60)
+    ours = mean_spread(values, ROOT, 8000).interval(0.95)
+    peer = arch.IIDBootstrap(values, seed=1)
+    low, high = peer.conf_int(np.mean, 8000, method="percentile")[:, 0]
+    assert ours.low == pytest.approx(low, abs=0.006)
+    assert ours.high == pytest.approx(high, abs=0.006)
+
+
+def test_stationary_blocks_agree_with_arch() -> None:
+    arch = pytest.importorskip("arch.bootstrap")
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal(40)
+    series = np.convolve(noise, [1, 0.6, 0.3])[:40]
+    rows = blocks(40, 6000, ROOT)
+    ours = series[rows].mean(axis=1).std()
+    peer = arch.StationaryBootstrap(block_length(40), series, seed=2)
+    theirs = float(np.sqrt(peer.cov(np.mean, 6000)).item())
+    assert ours == pytest.approx(theirs, rel=0.05)
+
+
+def test_the_interval_agrees_with_rliable() -> None:
+    library = pytest.importorskip("rliable.library")
+    values = np.random.default_rng(3).beta(2, 1, (60, 1))
+    _, spans = library.get_interval_estimates(
+        {"a": values}, lambda x: np.array([x.mean()]), reps=2000
+    )
+    low, high = np.ravel(spans["a"])
+    ours = mean_spread(values[:, 0], ROOT).interval(0.95)
+    assert ours.low == pytest.approx(low, abs=0.01)
+    assert ours.high == pytest.approx(high, abs=0.01)
+
+
+def test_theil_sen_agrees_with_scipy() -> None:
+    rng = np.random.default_rng(4)
+    x = np.sort(rng.random(15))
+    y = x + 0.2 * rng.standard_normal(15)
+    assert theil_sen(x, y, 0.95).value == pytest.approx(stats.theilslopes(y, x).slope)
+
+
+def families_spread(quality: np.ndarray, root: str) -> Spread:
+    """Return the spread of the mean over equally weighted families (families, n)."""
+    count, size = quality.shape
+    strata = np.repeat(np.arange(count), size)
+    flat = quality.ravel()
+    drawn = []
+    for weights in resampled(strata, 400, root, "tasks like these"):
+        sums = (weights * flat).reshape(-1, count, size).sum(axis=2)
+        drawn.append((sums / (size - 1)).mean(axis=1))
+    how = sampling("tasks", strata, np.full(count, 1 / count), small=10, lonely="one")
+    return Spread(float(quality.mean()), np.concatenate(drawn), how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("families", "tasks", "least"),
+    [(4, 8, 0.93), (4, 20, 0.93), (4, 40, 0.93), (1, 20, 0.90)],
+)
+def test_cluster_intervals_cover(
+    families: int, tasks: int, least: float, record_property
+) -> None:
+    """A lone family of 20 tasks covers less: the percentile interval is narrow."""
+    hits, rounds = 0, 1000
+    for seed in range(rounds):
+        rng = np.random.default_rng(seed)
+        skill = rng.beta(3, 2, (families, tasks))
+        quality = (rng.random((4, families, tasks)) < skill).mean(axis=0)
+        band = families_spread(quality, f"{ROOT}{seed}").interval(0.95)
+        hits += band.low <= 0.6 <= band.high
+    record_property("coverage", float(hits / rounds))
+    assert least <= hits / rounds <= 0.97
+
+
+@pytest.mark.slow
+def test_sens_interval_covers_planted_kappa_under_autocorrelation(
+    record_property,
+) -> None:
+    hits, rounds, x = 0, 400, np.arange(14.0)
+    for seed in range(rounds):
+        rng = np.random.default_rng(seed)
+        noise = np.zeros(14)
+        for i in range(14):
+            noise[i] = 0.4 * noise[i - 1] * (i > 0) + 0.01 * rng.standard_normal()
+        slope = theil_sen(x, 0.4 + 0.01 * x + noise, 0.95)
+        hits += slope.low <= 0.01 <= slope.high
+    record_property("coverage", float(hits / rounds))
+    assert hits / rounds >= 0.88

@@ -1,0 +1,294 @@
+"""The whole judging half over hand-made runs."""
+
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+
+from owa_bench.records.score import AgentVerdict, Judgement
+from owa_bench.records.trace import Trace
+from owa_bench.scoring.pipeline import judge
+from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+
+GRID = PROTOCOL.drift.magnitudes
+
+
+def battery(
+    *, arm: str = "agent", tasks: int = 20, skill: float = 1.0, repeats: int = 1
+) -> list[Trace]:
+    """Return an admissible battery; tasks above `skill` of them fail under drift."""
+    traces = []
+    for family in ("reconcile", "restock"):
+        for k in range(tasks):
+            for delta in GRID:
+                for repeat in range(repeats):
+                    won = delta == 0 or k < skill * tasks
+                    traces.append(
+                        episode(
+                            index=len(traces),
+                            arm=arm,
+                            family=family,
+                            pair=f"{family}{k}",
+                            delta=delta,
+                            repeat=repeat,
+                            q_state=1.0 if won else 0.0,
+                            stated=1.0 if won else 0.0,
+                            solved=6 if won else 3,
+                        )
+                    )
+    return traces
+
+
+def judged(traces: list[Trace], root: str = ROOT, **changes: object) -> Judgement:
+    plan = msgspec.structs.replace(plan_of(traces), **changes)
+    return judge(plan, traces, PROTOCOL, PRICES, evidence_root="e", replay_root=root)
+
+
+def only(traces: list[Trace], **changes: object) -> AgentVerdict:
+    return judged(traces, **changes).verdicts[0]
+
+
+def test_it_is_a_pure_function_and_survives_json() -> None:
+    traces = battery(skill=0.6)
+    first, second = judged(traces), judged(traces)
+    assert first == second
+    again = msgspec.json.decode(msgspec.json.encode(first), type=Judgement)
+    assert msgspec.json.encode(again) == msgspec.json.encode(first)
+
+
+def test_order_of_the_traces_does_not_matter() -> None:
+    traces = battery(skill=0.6, tasks=20)
+    plan = plan_of(traces)
+    one, two = (
+        judge(plan, order, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
+        for order in (traces, traces[::-1])
+    )
+    assert one == two
+
+
+def test_the_replay_root_seeds_the_resamples() -> None:
+    one, two = (judged(battery(skill=0.6), root) for root in (ROOT, "f" * 64))
+    axes = [judgement.verdicts[0].axes[4] for judgement in (one, two)]
+    assert axes[0].value == axes[1].value
+    assert axes[0].mean != axes[1].mean
+
+
+def test_a_good_agent_is_placed_and_named() -> None:
+    found = only(battery(skill=0.9))
+    assert (found.level, found.level_text) == (1, "AAI-1")
+    assert [axis.symbol for axis in found.axes] == list("AGPMTRSEW$")
+    missing = {axis.symbol for axis in found.axes if axis.value is None}
+    assert missing == {"M", "R", "S", "E", "W"}
+    assert all(axis.reason for axis in found.axes if axis.value is None)
+    assert found.indices[0].missing == ("M", "R", "S", "W")
+
+
+def test_fixed_automation_is_level_zero() -> None:
+    found = only(battery(skill=0.0))
+    assert found.level == 0
+    assert "G" in found.level_text
+
+
+def test_a_run_without_a_battery_gets_no_level_but_its_gates() -> None:
+    found = only(battery(skill=0.9), battery=None)
+    assert found.level is None
+    assert "no battery" in found.level_text
+    assert found.gates
+
+
+def test_an_inadmissible_battery_gets_no_level_and_says_why() -> None:
+    found = only(battery(skill=0.9, tasks=5))
+    assert found.level is None
+    assert "(b)" in found.inadmissible[0]
+
+
+def test_no_episode_at_all_is_said_not_scored() -> None:
+    traces = battery(tasks=1)
+    plan = plan_of(traces)
+    found = judge(plan, [], PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
+    agent = found.verdicts[0]
+    assert agent.level is None
+    assert (agent.counted, agent.infrastructure) == (0, len(traces))
+    assert {axis.reason for axis in agent.axes if axis.symbol in "AGPTW$"} == {
+        "no counted episode"
+    }
+    assert agent.frontier.reason == "no counted episode"
+
+
+def test_one_task_has_axes_but_no_interval() -> None:
+    axis = only([episode()]).axes[0]
+    assert axis.value == 1.0
+    assert axis.tasks_like_these.low is None
+    assert axis.tasks_like_these.reason == "a family holds one task"
+    assert axis.same_tasks.reason == "a task was played with one repeat"
+
+
+def test_repeats_give_the_second_interval() -> None:
+    rng = np.random.default_rng(0)
+    traces = [
+        episode(
+            index=i * 4 + r,
+            pair=f"p{i}",
+            repeat=r,
+            q_state=float(rng.random() < 0.5),
+            verified=int(rng.integers(0, 8)),
+        )
+        for i in range(12)
+        for r in range(4)
+    ]
+    axis = only(traces).axes[0]
+    assert axis.same_tasks.low is not None
+    assert axis.same_tasks.method.startswith("same tasks, new seeds: t interval")
+    assert axis.tasks_like_these.method == "tasks like these: percentile bootstrap"
+
+
+def test_infrastructure_failures_are_counted_not_scored() -> None:
+    traces = battery(skill=1.0)
+    index = traces[3].start.index
+    traces[3] = episode(
+        index=index,
+        family="reconcile",
+        pair=traces[3].start.pair,
+        delta=traces[3].start.delta,
+        q_state=0.0,
+        outcome="infrastructure",
+    )
+    found = only(traces)
+    assert found.infrastructure == 1
+    assert found.axes[0].value == 1.0
+
+
+def test_honeypots_count_in_no_axis() -> None:
+    traces = battery(skill=1.0)
+    pot = episode(
+        index=len(traces), pair="pot", family="pot", honeypot=True, q_state=0.0
+    )
+    found = only([*traces, pot])
+    assert found.axes[0].value == 1.0
+    assert found.axes[1].value == 1.0
+    assert "honeypots" in {table.title for table in found.tables}
+
+
+def test_practice_is_never_scored() -> None:
+    traces = battery(skill=1.0)
+    drill = episode(
+        index=len(traces), pair="drill", phase="practice", q_state=0.0, verified=0
+    )
+    assert only([*traces, drill]).axes[0].value == 1.0
+
+
+def test_violations_stand_in_the_verdict_by_attempt() -> None:
+    traces = battery(skill=1.0)
+    traces[0] = episode(
+        index=0,
+        family="reconcile",
+        pair="reconcile0",
+        violations=(("hidden_evaluation_link", "disqualify"),),
+    )
+    found = only(traces)
+    assert found.violations == ("000000.0: hidden_evaluation_link (disqualify): seen",)
+    assert any("disqualified" in warning for warning in found.warnings)
+    assert found.axes[0].value < 1.0
+
+
+def test_two_arms_are_judged_apart_on_the_same_weights() -> None:
+    good, bad = battery(skill=0.8), battery(arm="other", skill=0.8)
+    moved = [
+        Trace(
+            msgspec.structs.replace(t.leaf, attempt_id=f"{len(good) + i:06d}.0"),
+            (
+                msgspec.structs.replace(t.start, index=len(good) + i),
+                *t.events[1:],
+            ),
+        )
+        for i, t in enumerate(bad)
+    ]
+    one, two = judged([*good, *moved]).verdicts
+    assert one.arm == "agent"
+    assert two.arm == "other"
+    assert one.axes[4].tasks_like_these == two.axes[4].tasks_like_these
+
+
+def test_curves_and_tables_are_there() -> None:
+    found = only(battery(skill=0.5))
+    names = [curve.name for curve in found.curves]
+    assert names == [
+        "success by drift magnitude",
+        "quality by drift magnitude",
+        "calibration of own-success forecasts",
+    ]
+    curve = found.curves[0]
+    assert curve.x == GRID
+    assert curve.y == (1.0, 0.5, 0.5, 0.5, 0.5, 0.5)
+    assert curve.used == (40,) * 6
+    titles = {table.title for table in found.tables}
+    assert {"by family", "by tier", "by magnitude", "by drift class"} <= titles
+
+
+def test_closures_say_why_they_are_not_tested() -> None:
+    maintenance, expansion = only(battery()).closures
+    assert maintenance.status == expansion.status == "NOT TESTED"
+    assert "no evidence on M, S" in maintenance.reason
+
+
+def test_a_small_family_warns_with_what_it_can_tell() -> None:
+    found = only(battery(tasks=12, skill=0.5))
+    assert any("12 tasks, fewer than 20" in warning for warning in found.warnings)
+
+
+def test_no_number_of_a_judgement_is_nan() -> None:
+    text = msgspec.json.encode(judged(battery(skill=0.3)))
+    assert b"NaN" not in text
+    assert b"Infinity" not in text
+
+
+BLOCKED = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"gymnasium", "torch", "playwright", "pybullet",
+                                  "stable_baselines3", "starlette", "httpx"}:
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+import owa_bench.scoring.pipeline
+from owa_bench.discovery import find
+assert find("axes") and find("gates")
+held = [m for m in sys.modules if m.startswith(("owa_bench.run", "owa_bench.shells",
+        "owa_bench.envs", "owa_bench.agents", "owa_bench.drift", "gymnasium"))]
+assert not held, held
+"""
+
+
+def test_scoring_imports_without_the_acting_half() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_axis_intervals_cover_at_the_stated_rate() -> None:
+    """Tasks drawn anew each round: the interval of a success rate covers its mean."""
+    rng = np.random.default_rng(4)
+    hits, rounds = 0, 300
+    for k in range(rounds):
+        traces = [
+            episode(
+                index=i,
+                pair=f"p{i}",
+                verified=int(rng.integers(0, 9)),
+                q_state=0.0,
+            )
+            for i in range(40)
+        ]
+        band = judged(traces, sha(k)).verdicts[0].axes[0].tasks_like_these
+        hits += bool(band.low <= 0.5 <= band.high)
+    assert 0.92 <= hits / rounds <= 0.98
+
+
+def sha(number: int) -> str:
+    return f"{number:064x}"

@@ -1,0 +1,180 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from owa_bench import calendars
+from owa_bench.discovery import find
+from owa_bench.envs.toolquest.generate import FAMILIES, TIERS, generate
+from owa_bench.errors import FieldError, UnknownNameError
+from owa_bench.records.instance import Instance
+from owa_bench.seeding import is_practice
+
+
+def draw(family="reconcile", tier=1, seed=0, **more):
+    instance = Instance(
+        suite="toolquest", version=1, family=family, tier=tier, seed=seed, **more
+    )
+    return instance, generate(instance)
+
+
+def at(instance, step):
+    return msgspec.structs.replace(instance, drift_step=step)
+
+
+INSTANCES = st.builds(
+    draw, st.sampled_from(FAMILIES), st.sampled_from(TIERS), st.integers(0, 2**63 - 1)
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(drawn=INSTANCES)
+def test_prefixes_are_nested_and_end_with_everything(drawn):
+    instance, world = drawn
+    calendar = calendars.nested("api")
+    whole = calendar.whole(instance, world)
+    pairs = {
+        (name, target)
+        for name, found in find("operators").items()
+        for target in found.plugin.targets(world)
+        if not (is_practice(instance.seed) and getattr(found.plugin, "held_out", False))
+    }
+    assert len(whole) == len(pairs)
+    assert {(s.operator, s.target) for s in whole} == pairs
+    assert calendar(instance, world) == ()
+    for step in (1, 2, len(whole) // 2, len(whole), len(whole) + 7):
+        assert calendar(at(instance, step), world) == whole[:step]
+    assert all(0.25 <= s.intensity <= 1 and s.at_ms == 0 for s in whole)
+
+
+@settings(max_examples=25, deadline=None)
+@given(drawn=INSTANCES, deltas=st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_magnitude_and_step_are_one_object(drawn, deltas):
+    instance, world = drawn
+    calendar = calendars.nested("api")
+    whole = calendar.whole(instance, world)
+    shares = [calendars.share(whole[:d], whole) for d in range(len(whole) + 1)]
+    assert shares[0] == 0.0
+    assert shares[-1] == 1.0
+    assert all(a < b for a, b in pairwise(shares))
+    steps = [calendar.steps_for(instance, world, delta) for delta in sorted(deltas)]
+    assert steps == sorted(steps)
+    for delta, step in zip(sorted(deltas), steps, strict=True):
+        assert shares[step] <= delta + 1e-6
+        assert step == len(whole) or shares[step + 1] > delta - 1e-6
+    for d, share in enumerate(shares):
+        assert calendars.longest_prefix(whole, share + 1e-6) == d
+
+
+def test_instances_have_orders_of_their_own_but_repeats_share_one():
+    instance, world = draw(seed=1)
+    calendar = calendars.nested("api")
+    again = msgspec.structs.replace(instance, repeat=4)
+    assert calendar.whole(again, world) == calendar.whole(instance, world)
+    other = calendar.whole(*draw(seed=2))
+    assert [s[1:3] for s in other] != [s[1:3] for s in calendar.whole(instance, world)]
+
+
+def test_classes_keep_the_order_of_the_whole():
+    instance, world = draw()
+    whole = calendars.nested("api").whole(instance, world)
+    silent = calendars.nested("api", ("D3",)).whole(instance, world)
+    assert {s.operator for s in silent} == {
+        "api/date_bound",
+        "api/enum_rename",
+        "api/silent_units",
+    }
+    assert [s for s in whole if s in silent] == list(silent)
+    two = calendars.nested("api", ("D0", "D3"))
+    operators = {s.operator for s in two.whole(instance, world)}
+    assert operators == {s.operator for s in silent} | {
+        "api/rate_cut",
+        "api/soft_deprecation",
+        "api/version_added",
+    }
+    assert two.steps_for(instance, world, 1.0) == len(two.whole(instance, world))
+
+
+def test_single_is_one_operator_at_one_magnitude_on_all_its_targets():
+    instance, world = draw()
+    calendar = calendars.single("api", "api/rate_cut", 0.4, onset_ms=5000)
+    made = calendar(at(instance, 99), world)
+    targets = find("operators")["api/rate_cut"].plugin.targets(world)
+    assert {s.target for s in made} == set(targets)
+    assert {(s.operator, s.intensity, s.at_ms) for s in made} == {
+        ("api/rate_cut", 0.4, 5000)
+    }
+
+
+def test_days_strike_a_share_of_the_weight_each():
+    instance, world = draw()
+    calendar = calendars.daily("api", 0.1)
+    whole = calendar.whole(instance, world)
+    counts = [len(calendar(at(instance, day), world)) for day in range(13)]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[10] == counts[12] == len(whole)
+    for day in range(11):
+        realised = calendars.share(whole[: counts[day]], whole)
+        assert day * 0.1 - 0.06 < realised <= day * 0.1 + 1e-6
+    assert calendar.steps_for(instance, world, 0.3) == 3
+    assert calendar.steps_for(instance, world, 1.0) == 10
+
+
+def test_a_domain_without_operators_has_no_drift():
+    instance, world = draw()
+    calendar = calendars.nested("nowhere")
+    assert calendar.whole(instance, world) == ()
+    assert calendar.steps_for(instance, world, 1.0) == 0
+    assert calendars.share((), ()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("nested", calendars.nested("api")),
+        ("nested^250", calendars.nested("api", onset_ms=250)),
+        ("nested:D0+D3", calendars.nested("api", ("D0", "D3"))),
+        ("single:api/rate_cut@0.5", calendars.single("api", "api/rate_cut", 0.5)),
+        ("single:api/rate_cut", calendars.single("api", "api/rate_cut")),
+        ("daily:0.05", calendars.daily("api", 0.05)),
+    ],
+)
+def test_a_plan_names_its_calendar_in_words(text, made):
+    assert calendars.parse(text, "api") == made
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("weekly", "calendar"),
+        ("nested:D9", "classes"),
+        ("nested^soon", "calendar"),
+        ("nested^-1", "onset_ms"),
+        ("single:api/rate_cut@2", "magnitude"),
+        ("single:api/rate_cut@much", "calendar"),
+        ("daily:0", "share"),
+        ("daily:", "calendar"),
+    ],
+)
+def test_a_calendar_with_a_bad_field_names_it(text, field):
+    with pytest.raises(FieldError, match=f"`{field}` must"):
+        calendars.parse(text, "api")
+
+
+def test_an_unknown_operator_gets_the_nearest_name():
+    with pytest.raises(UnknownNameError, match="Did you mean `api/rate_cut`"):
+        calendars.parse("single:api/rate_cuts", "api")
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.1])
+def test_a_magnitude_outside_its_range_is_refused(delta):
+    with pytest.raises(FieldError, match="`delta` must be in"):
+        calendars.nested("api").steps_for(*draw(), delta)
+
+
+def test_calendars_are_plain_values():
+    assert replace(calendars.nested("api"), onset_ms=3).onset_ms == 3

@@ -1,0 +1,263 @@
+import json
+import subprocess
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from owa_bench.discovery import find, get
+from owa_bench.errors import InstanceError, UsageError
+from owa_bench.registration import ENV_IDS, register_ids
+from owa_bench.run.assembly import script, source
+from owa_bench.shells.calls import Call, CallParser
+from owa_bench.shells.client import Client
+from owa_bench.shells.sink import ListSink
+from owa_bench.shells.solution import solve
+
+TIERS = (1, 2, 3)
+
+
+def make(env_id, **options):
+    return gymnasium.make(env_id, **options)
+
+
+def shell(env_id, **options):
+    return make(env_id, **options).unwrapped
+
+
+@pytest.fixture(params=sorted(ENV_IDS))
+def env_id(request):
+    return request.param
+
+
+def test_registering_twice_changes_nothing(env_id):
+    before = gymnasium.spec(env_id)
+    register_ids()
+    assert gymnasium.spec(env_id) is before
+
+
+def test_every_tool_suite_of_ours_has_its_id():
+    ours = {
+        found.plugin.card.env_id
+        for found in find("suites").values()
+        if not found.package
+    }
+    assert ours == set(ENV_IDS)
+
+
+def test_importing_the_package_imports_no_env():
+    code = (
+        "import sys, owa_bench;"
+        "print([m for m in sys.modules if m.startswith(('owa_bench.', 'starlette'))])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "['owa_bench.registration']"
+
+
+def test_a_module_prefixed_id_registers_by_itself(env_id):
+    code = f"import gymnasium; print(gymnasium.make('owa_bench:{env_id}').spec.id)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == env_id
+
+
+@pytest.mark.parametrize("view", ["language", "vector", "python"])
+def test_gymnasiums_checker_passes(env_id, view):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(shell(env_id, view=view))
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_samples_of_the_language_space_are_valid_calls(env_id, tier):
+    env = make(env_id, tier=tier, step_limit=40)
+    env.action_space.seed(tier)
+    parser = CallParser(env.unwrapped.tools)
+    for seed in range(3):
+        observation, _ = env.reset(seed=seed)
+        done = False
+        while not done:
+            action = env.action_space.sample()
+            assert action in env.action_space
+            assert isinstance(parser.parse(action), Call)
+            observation, _, terminated, truncated, _ = env.step(action)
+            assert observation in env.observation_space
+            done = terminated or truncated
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])
+def test_the_oracles_actions_score_one_through_gymnasium(env_id, tier, delta):
+    env = make(env_id, tier=tier, delta=delta)
+    _, suite = ENV_IDS[env_id]
+    played = 0
+    for seed in range(4):
+        env.reset(seed=seed)
+        timeline = env.unwrapped.timeline
+        if getattr(timeline.worlds[0], "honeypot", False):
+            continue
+        played += 1
+        actions = solve(get("suites", suite), timeline).actions
+        rewards = [env.step(action)[1] for action in actions]
+        assert env.unwrapped.ending.q_state == 1.0
+        assert sum(rewards) == pytest.approx(env.unwrapped.ending.quality)
+    assert played
+
+
+def test_random_macros_end_and_masked_ones_are_not_offered(env_id):
+    env = make(env_id, view="vector", interventions=1)
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        env.reset(seed=seed)
+        done = False
+        while not done:
+            masks = env.unwrapped.action_masks()
+            assert masks.any()
+            observation, _, terminated, truncated, info = env.step(
+                rng.choice(np.flatnonzero(masks))
+            )
+            assert "error" not in info
+            assert observation in env.observation_space
+            done = terminated or truncated
+
+
+def test_macros_alone_can_solve_tier_one(env_id):
+    """The first macro offered, again and again, then finish: an upper bound exists."""
+    env = make(env_id, view="vector", tier=1)
+    names = env.unwrapped._view.names
+    last = names.index("finish_0.95")
+    worth = []
+    for seed in range(10):
+        env.reset(seed=seed)
+        done = False
+        while not done:
+            offered = np.flatnonzero(env.unwrapped.action_masks())
+            own = [i for i in offered if i < names.index("finish_0.05")]
+            *_, terminated, truncated, info = env.step(own[0] if own else last)
+            done = terminated or truncated
+        worth.append(info["q_state"])
+    assert np.mean(worth) > 0.8
+
+
+def test_equal_seeds_play_equal_episodes(env_id):
+    def play():
+        env = make(env_id, tier=2, drift_step=3, step_limit=15)
+        env.action_space.seed(5)
+        seen = [env.reset(seed=9)[0]["text"]]
+        for _ in range(10):
+            observation, *rest = env.step(env.action_space.sample())
+            seen.append((observation["text"], *rest))
+            if rest[1] or rest[2]:
+                break
+        return json.dumps(seen, default=str)
+
+    assert play() == play()
+
+
+@pytest.mark.parametrize("drift_step", [0, 4])
+def test_the_wire_leaves_the_same_events(env_id, drift_step):
+    def events(*, wire):
+        sink = ListSink()
+        env = shell(env_id, tier=2, drift_step=drift_step, wire=wire, sink=sink)
+        env.reset(seed=6)
+        _, suite = ENV_IDS[env_id]
+        for action in solve(get("suites", suite), env.timeline).actions:
+            env.step(action)
+        env.close()
+        return sink.events
+
+    assert events(wire=False) == events(wire=True)
+
+
+def test_the_drift_step_reaches_the_timeline(env_id):
+    env = shell(env_id, drift_step=3)
+    env.reset(seed=1)
+    assert sum(map(len, env.timeline.changes)) == 3
+    assert env.timeline.realised > 0
+
+
+def test_sync_and_async_observations_have_equal_contents(env_id):
+    def seen(envs):
+        texts = []
+        try:
+            envs.action_space.seed(2)
+            observation, _ = envs.reset(seed=[3, 4])
+            for _ in range(6):
+                features = observation["features"].tolist()
+                texts.append((tuple(observation["text"]), features))
+                observation, *_ = envs.step(envs.action_space.sample())
+        finally:
+            envs.close()
+        return texts
+
+    makers = [lambda: make(env_id)] * 2
+    one = seen(SyncVectorEnv(makers))
+    assert one == seen(AsyncVectorEnv(makers, shared_memory=False))
+    assert all(text for texts, _ in one for text in texts)
+
+
+def test_shared_memory_is_refused_with_the_fix(env_id):
+    with pytest.raises(UsageError, match="shared_memory=False"):
+        AsyncVectorEnv([lambda: make(env_id)])
+
+
+def test_the_vector_view_is_equal_in_sync_and_async(env_id):
+    makers = [lambda: make(env_id, view="vector")] * 2
+    sync, parallel = SyncVectorEnv(makers), AsyncVectorEnv(makers)
+    try:
+        actions = np.array([1, 2])
+        for envs in (sync, parallel):
+            envs.reset(seed=[1, 2])
+        one, other = sync.step(actions), parallel.step(actions)
+        assert np.array_equal(one[0], other[0])
+        assert one[1].tolist() == other[1].tolist()
+    finally:
+        sync.close()
+        parallel.close()
+
+
+def test_the_client_drives_the_registered_env(env_id):
+    client = Client(make(env_id, view="python"))
+    assert client.reset(seed=1)
+    assert client.note("x").text == "noted (1)"
+    assert client.finish(p=0.0).done
+
+
+def test_the_script_is_the_drift_free_solution(env_id):
+    env = shell(env_id, drift_step=5)
+    env.reset(seed=2)
+    _, suite = ENV_IDS[env_id]
+    still = shell(env_id)
+    still.reset(seed=2)
+    expected = solve(get("suites", suite), source(suite)(still.timeline.instance))
+    assert script(suite, env.timeline.instance) == expected.actions
+
+
+def test_a_wrong_tier_is_refused_when_made(env_id):
+    with pytest.raises(InstanceError, match="`tier` must be one of 1, 2, 3, 4, got 9"):
+        make(env_id, tier=9)
+
+
+@pytest.mark.rl
+def test_stable_baselines_checker_passes_in_the_vector_view(env_id):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(shell(env_id, view="vector"))
+
+
+@pytest.mark.rl
+def test_maskable_ppo_finds_the_masks(env_id):
+    masking = pytest.importorskip("sb3_contrib.common.maskable.utils")
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    envs = vec_env.DummyVecEnv([lambda: make(env_id, view="vector")] * 2)
+    envs.reset()
+    assert masking.is_masking_supported(envs)
+    assert masking.get_action_masks(envs).shape == (2, envs.action_space.n)
