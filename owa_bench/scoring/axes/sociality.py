@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import NO_CAP, Flags, Floats, Integers
+from owa_bench.records.observables import NEAR, NO_CAP, Flags, Floats, Integers
 from owa_bench.scoring.axis import Anchors, Laid, Sample, bounds, calibrate
 from owa_bench.scoring.cells import Ledger, Totals
 
@@ -110,7 +110,8 @@ class Sociality:
         talk = crew.tokens / np.maximum(crew.verified, 1)
         reference = self._rows(sample) & (crew.cap == _REFERENCE) & ~crew.muted
         usual = float(np.median(talk[reference])) if reference.any() else 0.0
-        collapse = np.maximum(crew.same, crew.same_words)
+        alike = crew.same_words[:, min(rules.near_bits, NEAR - 1)]
+        collapse = np.maximum(crew.same, alike)
         return {
             "conflict": crew.conflict,
             "loop": np.maximum(crew.idle, crew.cycle) >= rules.loop_turns,
