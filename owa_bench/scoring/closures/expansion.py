@@ -75,18 +75,8 @@ def expansion_test(
     gains = (found.after - found.before) - (found.control_after - found.control_before)
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
-    table = np.stack([gains, lost, left], axis=1)
-    size = len(gains)
-    drawn = np.concatenate(
-        [
-            weights @ table / weights.sum(axis=1, keepdims=True)
-            for weights in resampled(
-                np.zeros(size, dtype=np.int64), resamples, root, "expansion"
-            )
-        ]
-    )
-    means, errors = table.mean(axis=0), np.maximum(drawn.std(axis=0), _SMALL)
-    free = size - 1
+    table, free = np.stack([gains, lost, left], axis=1), len(gains) - 1
+    means, errors = table.mean(axis=0), _errors(table, resamples, root)
     reach = float(stats.t.ppf((1 + level) / 2, free))
     once = float(stats.t.ppf(gate_level, free))
     half = means[0] / 2
@@ -102,8 +92,21 @@ def expansion_test(
         lost_low=float(means[1] - once * errors[1]),
         equivalence_p=p_left,
         equivalence_power=max(0.0, power),
-        tasks=size,
+        tasks=len(gains),
     )
+
+
+def _errors(table: Floats, resamples: int, root: str) -> Floats:
+    """Return the paired bootstrap errors of the column means, above 0."""
+    strata = np.zeros(len(table), dtype=np.int64)
+    drawn = np.concatenate(
+        [
+            weights @ table / weights.sum(axis=1, keepdims=True)
+            for weights in resampled(strata, resamples, root, "expansion")
+        ]
+    )
+    errors: Floats = np.maximum(drawn.std(axis=0), _SMALL)
+    return errors
 
 
 def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:

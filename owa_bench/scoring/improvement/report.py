@@ -50,9 +50,8 @@ def dynamics(window: Window) -> Dynamics:
         return Dynamics()
     rules, values = window.protocol.improvement, window.daily.dynamic
     bends = {link: window.bent(values, link) for link in LINKS}
-    each = {
-        name: window.bent(v, rules.link) for name, v in window.points.quality.items()
-    }
+    quality = window.points.quality.items()
+    each = {name: window.bent(v, rules.link) for name, v in quality}
     pace, steps = _innovation(window), _steps(values, window.protocol)
     found = parts(window, bends[rules.link])
     axes, ahead = axis_responses(window), margin_responses(window)
