@@ -176,3 +176,14 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     title, looked = walk(Connectors(Desk(0), Memory(tmp_path)), {})
     assert title is None
     assert len(looked) == len(set(looked)) == 5
+
+
+def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
+    tmp_path: Path,
+) -> None:
+    memory = Memory(tmp_path)
+    page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
+    title, looked = walk(Connectors(Desk(0), memory), {"https://h.example/start": page})
+    assert title == "Halden"
+    assert len(looked) == 5
+    assert memory.recall("Halden", "documents") is None
