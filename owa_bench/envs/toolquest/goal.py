@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from owa_bench.envs.toolquest.catalogue import FAMILIES
 from owa_bench.envs.toolquest.draws import Draws
 from owa_bench.envs.toolquest.propositions import (
     Question,
@@ -12,7 +13,6 @@ from owa_bench.envs.toolquest.propositions import (
     duplicate,
     unit,
 )
-from owa_bench.envs.toolquest.solutions import solve
 from owa_bench.envs.toolquest.story import SourcePlan, Story
 from owa_bench.worlds.api import Goal, Provider
 
@@ -60,8 +60,8 @@ def goal(
     asked: Sequence[Question],
 ) -> Goal:
     """Return the goal; its spec is what the section Goal of README.md describes."""
-    columns = list(solve(family, rows_of(story), story.rule).columns)
-    writes = {"source": "orders", "method": "POST", "columns": columns}
+    columns = list(FAMILIES[family].columns)
+    writes = {"source": story.writes, "method": "POST", "columns": columns}
     spec = {
         "family": family,
         "registry": REGISTRY if tier >= 3 else None,

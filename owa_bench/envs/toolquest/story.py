@@ -1,6 +1,6 @@
 """What a family hands to the generator: vendors with rows, rule, text and questions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from owa_bench.envs.toolquest.blueprints import (
@@ -9,6 +9,8 @@ from owa_bench.envs.toolquest.blueprints import (
     Rows,
     VendorPlan,
 )
+from owa_bench.envs.toolquest.draws import Draws
+from owa_bench.envs.toolquest.rows import Cells, Rule, Sources
 from owa_bench.worlds.api import Value
 
 
@@ -35,7 +37,8 @@ class Story(NamedTuple):
 
     `text` holds `{vendor key}` where a title goes. `units` are (source, money field),
     `duplicate` is (source, id, id), `docs` the sources one of which is asked about,
-    `last` the source that a honeypot lacks.
+    `last` the source that a honeypot lacks, `writes` the one that records go to, "" for
+    a task that only reads.
     """
 
     vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
@@ -47,7 +50,21 @@ class Story(NamedTuple):
     bound: Bound
     docs: tuple[str, ...]
     last: str
-    writes: bool = False
+    writes: str = ""
+
+
+class Family(NamedTuple):
+    """A kind of task: how one is drawn, and what is right.
+
+    `vendors` are all that its tasks may rest on, `columns` those of the answer or of
+    the records to write; `solve` is the rule from rows to the answer's rows.
+    """
+
+    name: str
+    vendors: tuple[VendorPlan, ...]
+    columns: tuple[str, ...]
+    story: Callable[[Draws, int], Story]
+    solve: Callable[[Sources, Rule], list[Cells]]
 
 
 def link_vendor(left: FieldPlan, right: FieldPlan, about: str) -> VendorPlan:

@@ -49,7 +49,7 @@ class Case:
     def settle(self) -> None:
         """Name what was renamed and hold money against control totals."""
         if self.habits.weighs:
-            Evidence(self.sheets, self.goal.get("rule", {})).settle()
+            self.evidence().settle()
         if not self.habits.adds_up:
             return
         for control in self.sheets.values():
@@ -58,6 +58,11 @@ class Case:
                 for subject in self.sheets.values():
                     if subject.source.provider == control.source.provider:
                         check_money(subject, totals)
+
+    def evidence(self) -> Evidence:
+        """Return what the goal's rule says of the columns of the sheets."""
+        clues = families.clues(self.goal.get("family", ""))
+        return Evidence(self.sheets, self.goal.get("rule", {}), clues)
 
     def follow_hints(self) -> Plan[Call | None]:
         """Do as the supervisor says; return the ending, None when the help stops.
