@@ -71,6 +71,7 @@ class ResourcePlan(NamedTuple):
     fields: tuple[FieldPlan, ...]
     methods: tuple[str, ...] = ("GET",)
     paged: bool = True
+    keyed: bool = False
 
 
 class VendorPlan(NamedTuple):
@@ -290,6 +291,7 @@ def _resource(
         other_wrappers=tuple(wrappers),
         other_pagers=tuple(pagers),
         order=tuple(order),
+        keyed=plan.keyed,
     )
 
 

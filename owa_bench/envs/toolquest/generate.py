@@ -143,7 +143,7 @@ def _with_fewer_controls(draws: Draws, story: Story) -> Story:
     controls = [source for source in story.sources if source.optional]
     gone = [source for source in controls if draws.coin()]
     if draws.grain == _DOLLAR:
-        gone = gone[: len(controls) - 1]
+        gone = gone[: story.spare]
     places = {(source.vendor, source.resource) for source in gone}
     vendors = tuple(
         (

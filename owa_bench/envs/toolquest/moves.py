@@ -7,6 +7,7 @@ one. Pure: a state and an instance key in, a tool call out.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from owa_bench.canonical import keyed_digest
 from owa_bench.envs.toolquest import access, pages, wire_format
 from owa_bench.envs.toolquest.backend import token_value
 from owa_bench.envs.toolquest.state import Place, State, next_start
@@ -131,11 +132,15 @@ def post(
         for field in resource.fields
         if field.writable and field.key in values
     }
+    headers = dict(proof.headers)
+    if resource.keyed:  # the same record under the same name, however often it is sent
+        name = "/".join((*place, *(str(value) for value in values.values())))
+        headers["Idempotency-Key"] = keyed_digest(key, "record", name).hex()[:24]
     return call(
         "http",
         method="POST",
         url=f"https://{provider.host}{resource.path}",
-        headers=proof.headers,
+        headers=headers,
         query=proof.query,
         body=body,
     )

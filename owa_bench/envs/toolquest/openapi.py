@@ -153,6 +153,7 @@ def _create_operation(resource: Resource) -> dict[str, Any]:
             {
                 "name": "Idempotency-Key",
                 "in": "header",
+                **({"required": True} if resource.keyed else {}),
                 "description": "A name of your choice; the same request under the same"
                 " name is carried out once.",
                 "schema": {"type": "string"},

@@ -36,9 +36,11 @@ class Story(NamedTuple):
     """One drawn task of a family, before its vendors get names and contracts.
 
     `text` holds `{vendor key}` where a title goes. `units` are (source, money field),
-    `duplicate` is (source, id, id), `docs` the sources one of which is asked about,
+    `duplicate` is (source, id, id) and `same` the roles in which the two rows may be
+    equal (empty: all but the id), `docs` the sources one of which is asked about,
     `last` the source that a honeypot lacks, `writes` the one that records go to, "" for
-    a task that only reads.
+    a task that only reads. `spare` control totals may be missing where all amounts are
+    whole dollars: a counterpart shows the unit.
     """
 
     vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
@@ -51,6 +53,8 @@ class Story(NamedTuple):
     docs: tuple[str, ...]
     last: str
     writes: str = ""
+    same: tuple[str, ...] = ()
+    spare: int = 0
 
 
 class Family(NamedTuple):

@@ -106,8 +106,14 @@ class Sheet:
             return None
         return rows[first] == rows[second]
 
-    def wire_money(self, role: str, cents: int) -> int | float | str:
-        """Return an amount in the unit and type that the wire has for `role`."""
+    def wire_money(self, role: str, cents: Any) -> Any:
+        """Return an amount in the unit and type that the wire has for `role`.
+
+        What is no whole number stays as it is: a column was misread, and the vendor
+        will say so.
+        """
+        if type(cents) is not int:
+            return cents
         shown = elimination.column(self.crop.rows, self.names.get(role, ""))
         as_text = role in self.units and any(isinstance(v, str) for v in shown)
         if self.units.get(role) != DOLLARS:

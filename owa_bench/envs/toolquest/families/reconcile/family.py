@@ -84,6 +84,7 @@ def story(draws: Draws, tier: int) -> Story:
         ),
         docs=("entries", "transfers") if tier < 3 else ("entries",),
         last="transfers",
+        spare=1,
     )
 
 
