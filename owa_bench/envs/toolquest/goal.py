@@ -46,7 +46,7 @@ def questions(
     asked, checked = story.bound, draws.pick(story.docs)
     return (
         *units,
-        duplicate(*at(source), title(source), (pair[0], pair[1])),
+        duplicate(*at(source), title(source), (pair[0], pair[1]), story.same),
         bound(*at(asked.source), asked.field, tuple(asked.where.items()), asked.text),
         docs(*at(checked), title(checked), differ=draws.coin()),
     )

@@ -31,7 +31,8 @@ def _belief(claim: Mapping[str, Any], sheet: Sheet | None) -> float:
         case "unit":
             return _unit(claim, sheet)
         case "duplicate":
-            return _sided(sheet.same_posting(*claim["rows"]), SEEN)
+            same = sheet.same_posting(*claim["rows"], claim.get("fields", ()))
+            return _sided(same, SEEN)
         case "bound":
             return _bound(claim, sheet)
         case "docs":

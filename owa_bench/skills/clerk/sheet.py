@@ -98,13 +98,23 @@ class Sheet:
             standing.setdefault(content, number)
         return {n: standing[c] for n, c in pairs if standing[c] != n}
 
-    def same_posting(self, first: Any, second: Any) -> bool | None:
-        """Return whether two rows by id are equal but for it; None if not both seen."""
+    def same_posting(
+        self, first: Any, second: Any, roles: Sequence[str] = ()
+    ) -> bool | None:
+        """Return whether two rows by id are equal but for it; None if not both seen.
+
+        With `roles` only these are compared, capital letters aside.
+        """
         ident = self.names.get("id", "id")
-        rows = {row.get(ident): _content(row, ident) for row in self.crop.rows}
+        rows = {row.get(ident): row for row in self.crop.rows}
         if first not in rows or second not in rows:
             return None
-        return rows[first] == rows[second]
+        pair = (rows[first], rows[second])
+        if not roles:
+            return _content(pair[0], ident) == _content(pair[1], ident)
+        names = [self.names[role] for role in roles if role in self.names]
+        one, other = ([str(row.get(n)).lower() for n in names] for row in pair)
+        return one == other if len(names) == len(roles) else None
 
     def wire_money(self, role: str, cents: Any) -> Any:
         """Return an amount in the unit and type that the wire has for `role`.

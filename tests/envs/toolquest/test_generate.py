@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from owa_bench.envs.toolquest import generate as module
+from owa_bench.envs.toolquest.blueprints import PARAMETERS, PARAMETERS_TO_COME
 from owa_bench.envs.toolquest.generate import (
     CATEGORIES,
     FAMILIES,
@@ -14,6 +15,7 @@ from owa_bench.envs.toolquest.generate import (
     generate,
 )
 from owa_bench.envs.toolquest.propositions import PROPOSITION_KINDS, truths
+from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import source
@@ -96,6 +98,16 @@ def test_names_and_paths_never_collide_now_or_after_drift(family, tier):
                 assert resource.wrapper or resource.pager.kind != "cursor"
                 abouts = [field.about for field in resource.fields]
                 assert len(set(abouts)) == len(abouts)
+
+
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_no_field_goes_by_the_name_of_a_parameter(family, tier):
+    for provider in generate(instance(family, tier, 2)).providers:
+        for resource in provider.contract.resources:
+            fields = {n for f in resource.fields for n in (f.name, *f.aliases)}
+            pagers = {name for names in PAGER_PARAMETERS.values() for name in names}
+            coming = {parameter.name for parameter in PARAMETERS_TO_COME}
+            assert not fields & (pagers | coming | set(PARAMETERS))
 
 
 @pytest.mark.parametrize(("family", "tier"), CELLS)
@@ -286,6 +298,9 @@ def test_propositions_are_true_of_the_world_they_ask_about(family, tier):
             elif question["kind"] == "duplicate":
                 pair = [row for row in rows if row["id"] in question["rows"]]
                 assert len(pair) == 2
+                shared = question.get("fields")
+                if shared:
+                    pair = [{f: row[f].lower() for f in shared} for row in pair]
                 fact = len(unique(pair)) == 1
             else:
                 [row] = [r for r in rows if question["where"].items() <= r.items()]
