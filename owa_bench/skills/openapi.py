@@ -69,12 +69,13 @@ class Operation(NamedTuple):
 
 
 class ApiModel(NamedTuple):
-    """A document as a client needs it."""
+    """A document as a client needs it; not `documented` where none was found."""
 
     title: str
     server: str
     security: Security
     operations: tuple[Operation, ...]
+    documented: bool = True
 
     def method(self, name: str) -> tuple[Operation, ...]:
         """Return the operations of one HTTP method."""
