@@ -13,7 +13,7 @@ from tests.envs.toolquest.small_worlds import drawn
 TIERS = SUITE.card.tiers
 SEEDS = [derive(0, "held-out", i) % PRACTICE_BIT for i in range(20)]
 OPERATORS = tuple(name for name in find("operators") if name.startswith("api/"))
-# Not every family has a bound that could move; at tier 4 documents may be stale already.
+# Not every family has a bound to move; at tier 4 documents may be stale already.
 STRUCK = {"api/date_bound": (0, 20), "api/stale_docs": range(15, 21)}
 ALONE = {name: f"single:{name}@1" for name in OPERATORS}
 
