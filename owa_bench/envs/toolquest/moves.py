@@ -58,20 +58,20 @@ def working_secret(provider: Provider) -> str:
     return next((s.value for s in provider.secrets if not s.revoked), "")
 
 
-def token(provider: Provider, contract: Contract) -> Move:
+def token(state: State, provider: Provider, contract: Contract) -> Move:
     """Return the call that asks for an access token, by Basic and a form.
 
     The grant is the contract's; a credential of another kind is sent as it is.
     """
     value = working_secret(provider)
-    refresh = contract.auth.kind == "refresh"
-    client, _, rest = value.rpartition(":") if refresh else (value, "", "")
     body = {"grant_type": access.GRANTS[contract.auth.kind]}
-    if refresh:
-        body["refresh_token"] = rest
+    if contract.auth.kind == "refresh":
+        secret = next(s for s in provider.secrets if s.value == value)
+        value = value.rpartition(":")[0]
+        body["refresh_token"] = state.refresh_token(provider.key, secret)
     if contract.auth.scope:
         body["scope"] = contract.auth.scope
-    headers = {"Authorization": f"Basic {access.basic(client)}", "Content-Type": FORM}
+    headers = {"Authorization": f"Basic {access.basic(value)}", "Content-Type": FORM}
     url = f"https://{provider.host}{contract.auth.token_path}"
     return call("http", method="POST", url=url, headers=headers, body=body)
 

@@ -160,6 +160,8 @@ class Access:
             )
             if reply.ok and isinstance(reply.body, Mapping):
                 self._token = str(reply.body.get("access_token", ""))
+                if reply.body.get(REFRESH) and REFRESH in body:  # the old one is spent
+                    self._desk.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
                 return
             if reply.status == NOT_FOUND:  # the place is wrong, not the credential
                 self._left, self._entry = None, ""
