@@ -61,20 +61,19 @@ def duplicate(
     Named fields are compared without regard to capital letters.
     """
     first, second = pair
-    text = f"At {title}, {first} and {second} of source `{source}` are " + (
-        f"of one customer: equal in {' and '.join(f'`{f}`' for f in fields)}, capital "
-        "letters aside."
-        if fields
-        else "one posting made twice: equal in every field but the id."
-    )
+    what = "one posting made twice: equal in every field but the id."
+    spec: dict[str, object] = {"source": source, "rows": [first, second]}
+    if fields:
+        names = " and ".join(f"`{field}`" for field in fields)
+        what = f"of one customer: equal in {names}, capital letters aside."
+        spec["fields"] = list(fields)
     return _question(
         f"duplicate-{source}",
         "duplicate",
-        text,
+        f"At {title}, {first} and {second} of source `{source}` are {what}",
         (vendor, resource, first, second, *fields),
         False,
-        {"source": source, "rows": [first, second]}
-        | ({"fields": list(fields)} if fields else {}),
+        spec,
     )
 
 

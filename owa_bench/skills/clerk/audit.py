@@ -87,7 +87,7 @@ def _has_money(case: Case, source: Source, evidence: Evidence) -> bool:
 
 def _adds(found: Sheet, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
-    for role in found.documented:
+    for role in found.units:
         shown = elimination.column(found.crop.rows, found.names.get(role, ""))
         amounts = [amount for v in shown if (amount := number(v)) is not None]
         if len(amounts) == len(shown):

@@ -31,7 +31,8 @@ def _belief(claim: Mapping[str, Any], sheet: Sheet | None) -> float:
         case "unit":
             return _unit(claim, sheet)
         case "duplicate":
-            same = sheet.same_posting(*claim["rows"], claim.get("fields", ()))
+            one, other = claim["rows"]
+            same = sheet.same_posting(one, other, claim.get("fields", ()))
             return _sided(same, SEEN)
         case "bound":
             return _bound(claim, sheet)

@@ -12,6 +12,7 @@ from owa_bench.skills.clerk.sheet import CENTS_IN_DOLLAR, Sheet, number
 from owa_bench.skills.clerk.tables import Clue, Clues
 
 WEIGHT = 2.0  # of one satisfied clue against the likeness of words
+LEAST_MET = 0.5  # share of keys that are found where they should be
 ROUNDS = 2  # sheets lean on each other's names, so the second look sees more
 
 
@@ -47,9 +48,24 @@ class Evidence:
         shares = [share for share in held if share is not None]
         return sum(shares) / len(shares) if shares else 1.0
 
+    def meets(self, sheet: Sheet) -> bool:
+        """Return whether every key of a sheet is found where the rule looks for it."""
+        columns = {
+            role: elimination.column(sheet.crop.rows, name)
+            for role, name in sheet.names.items()
+        }
+        clues = self._clues.get(sheet.source.id, ())
+        held = [self._holds(c, sheet, columns) for c in clues if c.kind == "kin"]
+        return all(share is None or share >= LEAST_MET for share in held)
+
+    def money(self, source: str) -> list[str]:
+        """Return the roles of a list whose amounts a control total would cover."""
+        clues = self._clues.get(source, ())
+        return [clue.role for clue in clues if clue.kind == "adds"]
+
     def is_added_up(self, source: str) -> bool:
         """Return whether a list of this id has an amount that control totals cover."""
-        return any(clue.kind == "adds" for clue in self._clues.get(source, ()))
+        return bool(self.money(source))
 
     def _name(self, sheet: Sheet) -> None:
         """Choose the best naming; its lead is over the best that reads otherwise."""
@@ -94,6 +110,8 @@ class Evidence:
             case "below":
                 pairs = zip(values, columns.get(clue.what, ()), strict=False)
                 return _share([a <= b for a, b in pairs if type(a) is type(b)])
+            case "meets" | "like":
+                return None  # they say how values lie, not what they are called
             case "kin":
                 return _shared(values, self._column(clue.what))
             case _:

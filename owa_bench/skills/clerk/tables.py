@@ -13,9 +13,11 @@ Rows = list[list[Any]]
 
 
 class Clue(NamedTuple):
-    """What a role's values must be, of kind unique, below, holds, kin or adds.
+    """What a role's values are: unique, below, holds, kin, adds, like or meets.
 
-    `what` is another role (below), a key of the rule (holds), "source.role" (kin).
+    `what` is another role (below), a key of the rule (holds), "source.role" (kin: keys,
+    like: amounts most of which are equal), the role that tells apart the lines of
+    periods that meet (meets; "" for one line).
     """
 
     role: str

@@ -60,7 +60,10 @@ RULE = FamilyRule(
             "entity unique; entity kin branches.entity; entity kin links.entity;"
             "opening adds"
         ),
-        "rates": clues("currency kin receipts.currency; first_day below last_day"),
+        "rates": clues(
+            "currency kin receipts.currency; first_day below last_day;"
+            "last_day meets currency"
+        ),
         "links": clues("code kin branches.code; entity kin entities.entity"),
     },
 )

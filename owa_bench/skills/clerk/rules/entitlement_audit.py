@@ -54,7 +54,7 @@ RULE = FamilyRule(
         ),
         "terms": clues(
             "entitlement kin grants.entitlement; first_day below last_day;"
-            "seat_price adds"
+            "last_day meets entitlement; seat_price adds"
         ),
         "links": clues("login kin people.login; seat kin grants.seat"),
     },

@@ -65,7 +65,7 @@ def _inside(written: str, window: Row) -> bool:
 RULE = FamilyRule(
     compute,
     {
-        "windows": clues("name holds window; first_day below last_day"),
+        "windows": clues("name holds window; first_day below last_day; last_day meets"),
         "services": clues(
             "service unique; service kin alerts.service; status holds service_status; "
             "component kin changes.component; component kin links.component; "

@@ -41,7 +41,7 @@ def _inside(date: str, period: Row) -> bool:
 RULE = FamilyRule(
     compute,
     {
-        "periods": clues("name holds period; first_day below last_day"),
+        "periods": clues("name holds period; first_day below last_day; last_day meets"),
         "accounts": clues(
             "id unique; code unique; status holds account_status; "
             "id kin entries.account; code kin links.code; "
@@ -49,10 +49,12 @@ RULE = FamilyRule(
         ),
         "entries": clues(
             "id unique; account kin accounts.id; "
-            "reference kin transfers.reference; amount adds"
+            "reference kin transfers.reference; amount adds; "
+            "amount like transfers.amount"
         ),
         "transfers": clues(
             "id unique; bank_account kin accounts.bank_account; amount adds; "
+            "amount like entries.amount; "
             "bank_account kin links.bank_account; "
             "reference kin entries.reference"
         ),
