@@ -61,7 +61,7 @@ POLICIES = (
     "oracle",
 )
 RERUNS = 3
-SLICE_SEEDS = 10
+SLICE_SEEDS = 3
 
 
 class Cell(NamedTuple):
