@@ -137,6 +137,24 @@ def test_sends_the_refresh_token_that_came_of_the_last_one(tmp_path: Path) -> No
     assert sent == ["first", "next1"]
 
 
+def test_asks_for_the_scope_that_a_refused_grant_names(tmp_path: Path) -> None:
+    scopes: list[str] = []
+
+    def server(request: dict[str, Any]) -> dict[str, Any]:
+        if request["url"].endswith("/token"):
+            scopes.append(request["body"]["scope"])
+            if scopes[-1] == "use":
+                return {"status": 200, "body": {"access_token": "t"}}
+            words = {"error": "invalid_scope", "message": "We offer `use`."}
+            return {"status": 400, "body": words}
+        return {"status": 200, "body": []}
+
+    security = Security("oauth2", "Authorization", "https://h.example/token", "read")
+    caller = access(security, tmp_path)
+    assert drive(caller.request("GET", "https://h.example/a"), server).status == 200
+    assert scopes == ["read", "use"]
+
+
 def test_waits_as_long_as_it_is_told(tmp_path: Path) -> None:
     waiting = [True]
 

@@ -230,11 +230,14 @@ def _invoices(draws: Draws, size: Size, customers: Rows) -> list[Row]:
     for i, customer in enumerate(customers):
         for turn in range(draws.between(1, 2)):
             due = (i in copies and turn == 0) or draws.percent(55)
+            status = "open" if due else draws.pick(_SETTLED)
+            if i < len(_SETTLED) and turn == 0:
+                status = _SETTLED[i]  # every status occurs, so that drift can be seen
             rows.append(
                 {
                     "account": customer["account"],
                     "issued": DAYS[draws.below(365)],
-                    "status": "open" if due else draws.pick(_SETTLED),
+                    "status": status,
                     "amount": draws.cents(20, 4000),
                 }
             )
