@@ -2,7 +2,7 @@
 
 import pytest
 
-from owa_bench.skills.clerk import silence
+from owa_bench.skills.clerk import beliefs, silence
 from owa_bench.skills.clerk.harvest import Crop
 from owa_bench.skills.clerk.sheet import CENTS, DOLLARS, Sheet, Source, sheet
 from owa_bench.skills.clerk.tables import clues
@@ -132,6 +132,19 @@ def test_dollars_without_decimals_are_a_doubt() -> None:
         found = money(whole, unit)
         silence.compare(found, {}, {})
         assert (found.doubts, found.checked) == (doubts, False)
+
+
+def test_what_is_in_doubt_is_not_believed() -> None:
+    found = money([float(100 + i) for i in range(9)], DOLLARS)
+    field = {"source": "rows", "field": "amount"}
+    claims = [
+        {"id": "u", "kind": "unit", "claim": "dollars", **field},
+        {"id": "d", "kind": "docs", "claim": "agree", "source": "rows"},
+    ]
+    sure = beliefs.beliefs(claims, {"rows": found})
+    assert min(sure.values()) > 0.7
+    silence.compare(found, {}, {})
+    assert set(beliefs.beliefs(claims, {"rows": found}).values()) == {0.5}
 
 
 def test_a_counterpart_settles_the_unit() -> None:
