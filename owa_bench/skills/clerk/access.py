@@ -172,7 +172,7 @@ class Access:
                 return
 
     def _amend(self, reply: HttpReply) -> bool:
-        """Take over the grant or scope that a refusal names; return whether it is news."""
+        """Take over grant or scope as a refusal names it; return whether it is news."""
         told = probing.named(reply)
         old = self._security
         other = next((g for g in GRANTS if g in told), "")
