@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playing import Played, instance, play
+from playing import FAMILIES, Played, instance, play
 
 from owa_bench.agents.orchestrator.connectors import Connectors
 from owa_bench.agents.orchestrator.crew import Crew
@@ -11,7 +11,6 @@ from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, reply
 
-FAMILIES = ("reconcile", "sla_report", "restock")
 DOCUMENT = '{"openapi": "3.1.0", "info": {"title": "Halden"}, "paths": {}}'
 # Documented drift; silent drift, and stale documents on top, beat this agent.
 TOLD = "nested:D0+D1"
