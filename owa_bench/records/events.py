@@ -151,7 +151,10 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
 
 
 class Message(Event, frozen=True, kw_only=True, tag="message"):
-    """Words from one role to others; an agent may declare its own."""
+    """Words from one role to others; an agent may declare its own.
+
+    The harness sets `sketch` (`records/sketch.py`), by which near-duplicates are told.
+    """
 
     step: int
     source: Source = "agent"
@@ -159,6 +162,7 @@ class Message(Event, frozen=True, kw_only=True, tag="message"):
     receivers: tuple[str, ...] = ()
     tokens: int = 0
     digest: str
+    sketch: str = ""
 
 
 class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
@@ -175,6 +179,28 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     step: int
     severity: Literal["near_miss", "minor", "major", "critical"]
     exposure_s: float = 0.0
+
+
+class Fault(Event, frozen=True, kw_only=True, tag="fault"):
+    """A body failed, or a fault was injected into it; `repair_s` until it worked again.
+
+    `recovered`: the agent brought the body back by itself, without a human.
+    """
+
+    step: int
+    kind: str
+    injected: bool
+    recovered: bool
+    repair_s: float | None = None
+
+
+class Tracking(Event, frozen=True, kw_only=True, tag="tracking"):
+    """How far a body was from where its task wants it, with the tolerance band."""
+
+    step: int
+    task: str
+    error: float
+    tolerance: float
 
 
 class Intervention(Event, frozen=True, kw_only=True, tag="intervention"):
@@ -325,6 +351,8 @@ AnyEvent = (
     | Message
     | Conflict
     | Incident
+    | Fault
+    | Tracking
     | Intervention
     | Resource
     | Drift
