@@ -32,11 +32,10 @@ DRIFTS = [
 @pytest.mark.parametrize("drift", DRIFTS)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_hints_lead_to_one_under_every_operator(family, tier, drift):
-    for seed in range(2):
-        solution = solve(SUITE, drawn(family, tier, seed=seed + 100, drift=drift))
-        assert solution.q_state == 1.0
-        assert json.loads(solution.actions[-1])["tool"] == "finish"
-        assert solution.accepted <= SUITE.card.horizon
+    solution = solve(SUITE, drawn(family, tier, seed=100, drift=drift))
+    assert solution.q_state == 1.0
+    assert json.loads(solution.actions[-1])["tool"] == "finish"
+    assert solution.accepted <= SUITE.card.horizon
 
 
 @pytest.mark.parametrize(("family", "tier"), CELLS)
