@@ -34,7 +34,10 @@ WHAT = _panel("What is played")
 TERMS = _panel("Under which terms")
 HOW = _panel("How it is played (no effect on the replay root)")
 
-_DRAWN = ("family", "tier", "delta", "episodes", "repeats", "interventions", "practice")
+_DRAWN = (
+    *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
+    "practice",
+)
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
@@ -92,6 +95,14 @@ def run(
             **WHAT,
         ),
     ] = "unlimited",
+    crews: Annotated[
+        str,
+        typer.Option(
+            "--crews",
+            help="Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S.",
+            **WHAT,
+        ),
+    ] = "open",
     days: Annotated[
         int | None,
         typer.Option(
@@ -198,7 +209,9 @@ def run(
     if resume and not agent:
         _shown(lambda told: batch.resume(out, told), means, json=json)
         return
-    drawn = flags.drawn(suite, family, tier, delta, episodes, repeats, interventions)
+    drawn = flags.drawn(
+        suite, family, tier, delta, episodes, repeats, interventions, crews
+    )
     if battery is None and not drawn:
         msg = (
             "Say what is played: --battery NAME or --suite NAME; `owa-bench list "

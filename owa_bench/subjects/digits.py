@@ -43,10 +43,10 @@ def digits(subject: str, *, seed: int, train: int = 898) -> Scores:
             torch.manual_seed(seed)
             model = _network(torch, subject)
             train_network(torch, model, images[seen], truth[seen], EPOCHS[subject])
+        with torch.inference_mode():
+            scores = model(torch.as_tensor(images[held])).numpy()
     finally:
         torch.set_num_threads(threads)
-    with torch.inference_mode():
-        scores = model(torch.as_tensor(images[held])).numpy()
     return Scores(np.asarray(scores, dtype=np.float64), truth[held])
 
 
