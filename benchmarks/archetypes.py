@@ -118,9 +118,9 @@ def page(cells: dict[Key, list[float]], episodes: int) -> str:
             "",
             f"Made by `python benchmarks/archetypes.py`: {episodes} instances of each "
             f"of {len(FAMILIES)} families in a cell, nobody may ask the supervisor, "
-            "q_state as mean [95 percent t interval]. Every episode begins without a memory, so "
-            "self_improving is here the beginner that it starts as: how it gets on "
-            "is for a campaign to show (`docs/archetypes.md`).",
+            "q_state as mean [95 percent t interval]. Every episode begins without a "
+            "memory, so self_improving is here the beginner that it starts as: how it "
+            "gets on is for a campaign to show (`docs/archetypes.md`).",
             "",
             "## By magnitude (all operators)",
             "",
