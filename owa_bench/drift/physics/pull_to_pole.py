@@ -40,8 +40,8 @@ class PullToPole:
         """Return the world of level 15 at magnitude `intensity`."""
         check_target(target, TARGET)
         size = graded(intensity, 0.0, 10.0, 20.0, 30.0)
-        target: Target = "middle" if world.spec == "released" else "tip"
-        return with_pull(world, Pull(target=target, size=(size, size)))
+        goal: Target = "middle" if world.spec == "released" else "tip"
+        return with_pull(world, Pull(target=goal, size=(size, size)))
 
 
 OPERATOR = PullToPole()

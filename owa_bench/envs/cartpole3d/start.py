@@ -1,0 +1,218 @@
+"""The exact start of an episode: a world's start laws and one stream of draws.
+
+Both physics backends begin from what `draw_start` returns. Draws come in fixed blocks,
+so that worlds which differ in one law share all the others (paired comparisons).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.worlds.physics import DECIMALS, BallLaw, PhysicsWorld
+
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+_HEAD = 16  # draws of an episode before those of its balls
+_EACH = 14  # draws of each ball
+_STILL: Triple = (0.0, 0.0, 0.0)
+# Of the released rails: the angle written as a quaternion's third part, and how far
+# along its axis a ball begins. Chosen so that the shares of the facts page come out.
+_BENT_ANGLE = (-0.25 * math.pi, math.pi)
+_BENT_REACH = 6.0
+
+
+class Ball(NamedTuple):
+    """A ball's state; `fixed` cannot move, `rail` is the unit axis it is bound to."""
+
+    position: Triple
+    velocity: Triple = _STILL
+    fixed: bool = False
+    rail: Pair | None = None
+
+
+class State(NamedTuple):
+    """A whole state. `pole` is its quaternion (x, y, z, w) in the world, `rates` the
+    velocity of its spherical joint as the engine keeps it. `push` acts on the cart
+    during the next tick alone; `restitution` and the unit heading `wind` hold for the
+    episode.
+    """
+
+    cart: Pair
+    velocity: Pair = (0.0, 0.0)
+    pole: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    rates: Triple = _STILL
+    balls: tuple[Ball, ...] = ()
+    push: Pair = (0.0, 0.0)
+    restitution: float = 1.0
+    wind: Pair = (0.0, 0.0)
+
+
+def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> State:
+    """Return the start of an episode of `world`, before its hidden first tick.
+
+    Units: m, m/s, rad/s, N. `rng` is the stream of the instance.
+    """
+    law, ball = world.start, world.ball
+    head = rng.random(_HEAD).tolist()
+    block = rng.random(_EACH * ball.most).tolist()
+    cart = (_about(head[0], law.cart), _about(head[1], law.cart))
+    a, b, c = (_about(u, law.tilt) for u in head[4:7])
+    norm = math.sqrt(a * a + b * b + c * c + 1.0)
+    count = ball.fewest + int(head[9] * (ball.most - ball.fewest + 1))
+    low, high = ball.restitution
+    aim = _aim(world, head)
+    return State(
+        cart=cart,
+        pole=(a / norm, b / norm, c / norm, 1.0 / norm),
+        rates=(_about(head[7], law.rate), _about(head[8], law.rate), 0.0),
+        balls=tuple(
+            _ball(world, cart, aim, block[i * _EACH : (i + 1) * _EACH], rng)
+            for i in range(count)
+        ),
+        push=(_about(head[2], law.push), _about(head[3], law.push)),
+        restitution=low + (high - low) * head[10],
+        wind=_heading(head[11], head[12], rng) if world.wind else (0.0, 0.0),
+    )
+
+
+def place(
+    world: PhysicsWorld, off: Pair, draws: Sequence[float], rng: np.random.Generator
+) -> Triple:
+    """Return where a ball starts: in the box, clear of the axis through `off`."""
+    law = world.start
+    x, y = _about(draws[0], law.ball), _about(draws[1], law.ball)
+    least = law.clearance * law.clearance
+    while (x - off[0]) ** 2 + (y - off[1]) ** 2 < least:
+        x, y = (_about(u, law.ball) for u in rng.random(2).tolist())
+    return x, y, _between(draws[2], law.heights)
+
+
+def velocity(draws: Sequence[float], speeds: Pair) -> Triple:
+    """Return a velocity: components of a size in `speeds`, signs by three coins."""
+    x, y, z = (
+        _between(size, speeds) * (1.0 if coin < 0.5 else -1.0)
+        for size, coin in zip(draws[:3], draws[3:6], strict=True)
+    )
+    return x, y, z
+
+
+def _ball(
+    world: PhysicsWorld,
+    cart: Pair,
+    aim: Triple,
+    draws: Sequence[float],
+    rng: np.random.Generator,
+) -> Ball:
+    """Return one ball. Draws: place 3, velocity 6, share 1, speed 1, rail 3."""
+    at = place(world, cart, draws, rng)
+    holding = None
+    for law in world.laws:
+        if draws[9] < law.share:
+            holding = law
+    if holding is None:
+        return Ball(at, velocity(draws[3:9], world.start.speeds))
+    speed = _between(draws[10], holding.speeds)
+    if holding.kind == "fixed":
+        return Ball((at[0], at[1], _between(draws[2], holding.heights)), fixed=True)
+    if holding.kind == "rail":
+        return _on_rail(world, holding, cart, draws, rng)
+    goal = aim if holding.kind == "point" else (cart[0], cart[1], holding.aim)
+    return Ball(at, _towards(at, goal, speed))
+
+
+def _on_rail(
+    world: PhysicsWorld,
+    law: BallLaw,
+    cart: Pair,
+    draws: Sequence[float],
+    rng: np.random.Generator,
+) -> Ball:
+    """Return a ball on an axis that passes the cart at a distance of the law's."""
+    offset = _between(draws[11], law.distances)
+    speed = _between(draws[10], law.speeds) * (1.0 if draws[6] < 0.5 else -1.0)
+    height = _between(draws[2], law.heights)
+    if law.bent:
+        at, axis = _bent(cart, offset, height, draws)
+    else:
+        at, axis = _straight(world, cart, offset, height, draws, rng)
+    return Ball(at, (axis[0] * speed, axis[1] * speed, 0.0), rail=axis)
+
+
+def _straight(
+    world: PhysicsWorld,
+    cart: Pair,
+    offset: float,
+    height: float,
+    draws: Sequence[float],
+    rng: np.random.Generator,
+) -> tuple[Triple, Pair]:
+    """Return a place on a line at distance `offset` of the cart, and its direction.
+
+    The line is turned until its point nearest to the cart lies where balls may start.
+    """
+    reach = world.start.ball
+    normal = _heading(draws[12], draws[13], rng)
+    while True:
+        x, y = cart[0] + offset * normal[0], cart[1] + offset * normal[1]
+        if abs(x) <= reach and abs(y) <= reach:
+            return (x, y, height), (-normal[1], normal[0])
+        u, v = rng.random(2).tolist()
+        normal = _heading(u, v, rng)
+
+
+def _bent(
+    cart: Pair, offset: float, height: float, draws: Sequence[float]
+) -> tuple[Triple, Pair]:
+    """Return place and direction as the released generator's rails turn out.
+
+    The angle a stands un-normalised in a quaternion (0, 0, a, 1): the axis turns by
+    2 atan(a) where the place was turned by a, and heights grow by 1 + a^2.
+    """
+    a = _between(draws[12], _BENT_ANGLE)
+    cosine, sine = round(math.cos(a), DECIMALS), round(math.sin(a), DECIMALS)
+    along = _about(draws[13], _BENT_REACH)
+    stretch = 1.0 + a * a
+    x = cart[0] + along * cosine - offset * sine
+    y = cart[1] + along * sine + offset * cosine
+    return (x, y, height * stretch), ((1.0 - a * a) / stretch, 2.0 * a / stretch)
+
+
+def _aim(world: PhysicsWorld, head: Sequence[float]) -> Triple:
+    """Return the episode's common point."""
+    law = world.start
+    return (
+        _about(head[13], law.ball),
+        _about(head[14], law.ball),
+        _between(head[15], law.heights),
+    )
+
+
+def _heading(u: float, v: float, rng: np.random.Generator) -> Pair:
+    """Return a unit vector of uniform direction, without a transcendental function."""
+    x, y = 2.0 * u - 1.0, 2.0 * v - 1.0
+    square = x * x + y * y
+    while not 1e-6 < square <= 1.0:
+        x, y = (2.0 * w - 1.0 for w in rng.random(2).tolist())
+        square = x * x + y * y
+    norm = math.sqrt(square)
+    return x / norm, y / norm
+
+
+def _towards(at: Triple, goal: Triple, speed: float) -> Triple:
+    x, y, z = goal[0] - at[0], goal[1] - at[1], goal[2] - at[2]
+    norm = math.sqrt(x * x + y * y + z * z)
+    if norm == 0.0:
+        return _STILL
+    return x / norm * speed, y / norm * speed, z / norm * speed
+
+
+def _about(u: float, half: float) -> float:
+    return half * (2.0 * u - 1.0)
+
+
+def _between(u: float, band: Pair) -> float:
+    return band[0] + (band[1] - band[0]) * u
