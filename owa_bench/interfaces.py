@@ -212,6 +212,8 @@ class SuiteCard:
 
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
+    A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
+    stated p, an oracle; its episodes enter no axis.
     """
 
     name: str
@@ -233,6 +235,7 @@ class SuiteCard:
     rules: tuple[Rule, ...]
     features: int = 0
     macros: tuple[str, ...] = ()
+    native: bool = False
 
 
 class Detector(Protocol):

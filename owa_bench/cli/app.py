@@ -19,6 +19,7 @@ from owa_bench.cli import (
     playing,
     power,
     serving,
+    training,
 )
 from owa_bench.cli.console import ERR
 from owa_bench.errors import (
@@ -58,7 +59,10 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (listing, playing, judging, power, evidence, machine, serving, measuring):
+for module in (
+    *(listing, playing, training, judging, power, evidence, machine, serving),
+    measuring,
+):
     module.attach(app)
 
 # What the operating system has run out of: not wrong use, but a lack.

@@ -6,28 +6,88 @@ the step of that move), and EpisodeEnd.
 """
 
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import msgspec
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.interfaces import Ending, Move, Sink, Suite
+from owa_bench.interfaces import (
+    Ending,
+    Move,
+    Privilege,
+    Sink,
+    Suite,
+    Task,
+    ToolSpec,
+    View,
+)
 from owa_bench.records.events import (
     Belief,
     EpisodeEnd,
     EpisodeStart,
     Event,
+    Outcome,
     Resource,
     fixed,
 )
-from owa_bench.records.instance import Instance
+from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
+from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import Opening, ToolEnv
 
 # Beliefs stated before the end are kept and enter no axis.
 INTERIM = "interim"
+
+
+class PlayedEnv(Protocol):
+    """What loop and replay ask of an env: a tool suite's, or a native suite's."""
+
+    tools: tuple[ToolSpec, ...]
+
+    @property
+    def steps(self) -> int:
+        """Actions so far."""
+
+    @property
+    def failed_attempts(self) -> int:
+        """Actions that were malformed, refused or in vain."""
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the episode ended; None while it goes on."""
+
+    def attach(self, sink: Sink) -> None:
+        """Send the events of the next episode to `sink`."""
+
+    def reset(self, *, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode of the options' instance."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play one action."""
+
+    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+        """End the episode from outside."""
+
+    def privilege(self) -> Privilege:
+        """Return what a suite's own control policy may see."""
+
+    def close(self) -> None:
+        """Release what the env holds."""
+
+    @property
+    def task(self) -> Task:
+        """What the agent is told."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """The worlds of this episode."""
+
+    @property
+    def simulated_ms(self) -> int:
+        """Simulated milliseconds since reset."""
 
 
 def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
@@ -47,15 +107,19 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     return msgspec.structs.replace(plain, drift_step=step)
 
 
-def env_for(plan: Plan, suite_name: str, *, wire: bool = False) -> ToolEnv:
-    """Return an env that plays any entry of the plan that is of this suite."""
+def env_for(
+    plan: Plan, suite_name: str, *, view: View = "language", wire: bool = False
+) -> PlayedEnv:
+    """Return an env that plays any entry of the plan that is of this suite.
+
+    A native suite has one view. In the others `view` is what the agent sees; the
+    actions on record are the same calls in each.
+    """
     suite: Suite = discovery.get("suites", suite_name)
-    env = suite.env(
-        assembly.source(suite_name, calendar_of(plan, suite_name)),
-        view="language",
-        wire=wire,
-        step_limit=plan.budget.steps,
-    )
+    source = assembly.source(suite_name, calendar_of(plan, suite_name))
+    if suite.card.native:
+        return NativeEnv(suite, source, step_limit=plan.budget.steps)
+    env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
         msg = f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
@@ -120,7 +184,7 @@ def unopened(instance: Instance, theta: float) -> Opening:
 
 
 def episode_end(
-    env: ToolEnv, ending: Ending, *, timed: bool, wall_s: float
+    env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float
 ) -> EpisodeEnd:
     """Return the last event of an attempt that the env has concluded."""
     return EpisodeEnd(
