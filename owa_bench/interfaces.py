@@ -301,6 +301,22 @@ class Strike(NamedTuple):
 Schedule = Callable[[Instance, World], tuple[Strike, ...]]
 
 
+class Almanac(Protocol):
+    """A schedule that knows all it could ever do, and the step of a magnitude.
+
+    A suite with a `schedule` of this kind has it in place of the nested calendar.
+    """
+
+    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return the strikes of the instance's drift step, in order."""
+
+    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return every strike that it could ever make, in order."""
+
+    def steps_for(self, instance: Instance, world: World, delta: float) -> int:
+        """Return the drift step of nominal magnitude `delta`."""
+
+
 # --- agents -------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ env emits, an attempt holds EpisodeStart, what the agent declares with a Move (b
 the step of that move), and EpisodeEnd.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import msgspec
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
 from owa_bench.interfaces import (
+    Almanac,
     Ending,
     Move,
     Privilege,
@@ -127,10 +129,18 @@ def env_for(
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str) -> Calendar:
-    """Return the drift calendar of a plan for one of its suites."""
+def calendar_of(plan: Plan, suite_name: str) -> Almanac:
+    """Return the drift calendar of a plan for one of its suites.
+
+    "nested" is the suite's own schedule where it has one, its onset as the plan says.
+    """
     suite: Suite = discovery.get("suites", suite_name)
-    return calendars.parse(plan.calendar, suite.card.domain)
+    calendar = calendars.parse(plan.calendar, suite.card.domain)
+    own: Any = assembly.own_schedule(suite)
+    if plan.calendar.partition("^")[0] != "nested" or isinstance(own, Calendar):
+        return calendar
+    chosen: Almanac = dataclasses.replace(own, onset_ms=calendar.onset_ms)
+    return chosen
 
 
 def episode_start(
