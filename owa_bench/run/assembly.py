@@ -98,6 +98,15 @@ def make_env(
     return plugin.env(played, view=view, instances=instances, **options)
 
 
+def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return the env of a native suite: the entry point of its Gymnasium id.
+
+    The suite says which schedule its options name.
+    """
+    plugin = get("suites", suite)
+    return plugin.env(source(suite, plugin.schedule_for(options)), **options)  # type: ignore[no-any-return]
+
+
 def script(suite: str, instance: Instance) -> tuple[str, ...]:
     """Return the oracle's actions in the instance's world without any drift."""
     still = msgspec.structs.replace(instance, drift_step=0)

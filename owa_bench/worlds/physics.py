@@ -24,6 +24,7 @@ BallKind = Literal["free", "fixed", "point", "cart", "rail"]
 
 PRESETS = {"easy": 1 / 3, "medium": 2 / 3, "hard": 1.0}
 DECIMALS = 9  # of every interpolated number
+_RIM = 0.006  # m, what the engine adds to a shape's sides when it takes its inertia
 
 
 class Cart(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,18 @@ class Pole(msgspec.Struct, frozen=True, kw_only=True):
     foot: float = 0.05
     centre: float = 1.0
     fall: float = 10.0
+
+    @property
+    def inertia(self) -> tuple[float, float]:
+        """Moments about the centre of mass, across and along the pole, in kg m2.
+
+        The engine's rule for the released model: those of the bounding box.
+        """
+        long, wide = self.length + _RIM, 2.0 * self.radius + _RIM
+        return (
+            self.mass * (long * long + wide * wide) / 12.0,
+            self.mass * wide * wide / 6.0,
+        )
 
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ from owa_bench.records.instance import Instance
 from owa_bench.seeding import stream
 from owa_bench.worlds.physics import PRESETS, SPECS, PhysicsWorld, Spec, base
 
+SUITE = "cartpole3d"
+VERSION = 1
 DOMAIN = "physics"
 # The operator of each level; Table 1 of the AIQ paper, in its order.
 OPERATORS = (

@@ -35,10 +35,11 @@ class Ball(NamedTuple):
 
 
 class State(NamedTuple):
-    """A whole state. `pole` is its quaternion (x, y, z, w) in the world, `rates` the
-    velocity of its spherical joint as the engine keeps it. `push` acts on the cart
-    during the next tick alone; `restitution` and the unit heading `wind` hold for the
-    episode.
+    """A whole state of the scene.
+
+    `pole` is its quaternion (x, y, z, w) in the world, `rates` the velocity of its
+    spherical joint as the engine keeps it. `push` acts on the cart during the hidden
+    tick alone; `restitution` and the unit heading `wind` hold for the episode.
     """
 
     cart: Pair
