@@ -16,7 +16,7 @@ from owa_bench.envs.cartpole3d.bodies import RAIL
 from owa_bench.envs.cartpole3d.forces import Effect, effects
 from owa_bench.envs.cartpole3d.picture import picture
 from owa_bench.envs.cartpole3d.scene import Scene
-from owa_bench.envs.cartpole3d.start import State, Triple, draw_start
+from owa_bench.envs.cartpole3d.start import Starts, State, Triple
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.interfaces import Source
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
@@ -117,9 +117,14 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._slots = slots if obs == "full" else 0
         self.render_mode = render_mode
         self._pack = struct.Struct(f"{rules.CORE + rules.PER_BALL * self._slots}f")
+        self._empty = [
+            [0.0] * (rules.PER_BALL * (self._slots - used))
+            for used in range(self._slots + 1)
+        ]
         self.observation_space = _box(self._slots)
         self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
         self._scene: Scene | None = None
+        self._starts = Starts()
         self._episode = -1
         self._steps = self._age = 0
         self._root = self._repeat = 0
@@ -133,14 +138,11 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin the episode of a seed, of the options' instance or from its state."""
         super().reset(seed=seed)
-        given = options or {}
-        if not given.keys() <= set(_OPTIONS):
-            msg = f"`options` may hold {', '.join(_OPTIONS)}, got {sorted(given)}."
-            raise UsageError(msg)
+        given = _known(options) if options else {}
         self._episode += 1
         world = self._choose(seed, given.get("instance"))
         state: State | None = given.get("state")
-        start = state or draw_start(world, stream(self._root, "base", "start"))
+        start = state or self._starts(world, self._root)
         self._begin(world, start, hidden=state is None)
         return self._observe(), {}
 
@@ -326,9 +328,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         numbers = [cart[0], cart[1], velocity[0], velocity[1], *scene.pole, *scene.spin]
         if self._slots:
             numbers += self._balls(scene)
-        data = bytearray(self._pack.size)
-        self._pack.pack_into(data, 0, *numbers)
-        return np.frombuffer(data, dtype=np.float32)
+        return np.frombuffer(bytearray(self._pack.pack(*numbers)), np.float32)
 
     def _balls(self, scene: Scene) -> list[float]:
         """Return the numbers of the slots."""
@@ -341,7 +341,15 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         r, k = scene.radius, scene.rate
         for (x, y, z), (a, b, c) in zip(lows, before, strict=True):
             found += (1.0, x + r, y + r, z + r, (x - a) * k, (y - b) * k, (z - c) * k)
-        return found + [0.0] * (rules.PER_BALL * (self._slots - len(lows)))
+        found += self._empty[len(lows)]
+        return found
+
+
+def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in options:
+        if name not in _OPTIONS:
+            raise FieldError("options", name, one_of(name, _OPTIONS))
+    return options
 
 
 def _unmoved_rails(scene: Scene) -> list[Triple]:
