@@ -116,7 +116,7 @@ class Scene:
 
     def _build(self, world: PhysicsWorld) -> None:
         bullet, client = self._bullet, self.client
-        bullet.resetSimulation(client)
+        bullet.resetSimulation(physicsClientId=client)
         bullet.setPhysicsEngineParameter(
             fixedTimeStep=world.tick,
             numSubSteps=0,
