@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from owa_bench.envs.cartpole3d import levels, rules
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
-from owa_bench.errors import FieldError, MissingPartError, one_of
+from owa_bench.errors import FieldError, one_of
 from owa_bench.worlds.physics import Spec
 
 Numbers = npt.NDArray[np.float32]
@@ -104,16 +104,3 @@ def observation_box(slots: int) -> spaces.Box:
     low = -high
     low[rules.CORE :: rules.PER_BALL] = 0.0
     return spaces.Box(low, high, dtype=np.float32)
-
-
-def sb3_env(num_envs: int, **arguments: Any) -> Any:
-    """Return the batched env as Stable-Baselines3 takes it (a VecEnv).
-
-    Errors: MissingPartError without Stable-Baselines3.
-    """
-    try:
-        from owa_bench.envs.cartpole3d.batched.sb3_env import BatchedVecEnv
-    except ImportError as error:
-        install = "pip install 'owa_bench[rl]'"
-        raise MissingPartError("stable-baselines3", install) from error
-    return BatchedVecEnv(BatchedCartPole3D(num_envs, **arguments))
