@@ -44,6 +44,14 @@ def engine() -> Any:
         raise MissingPartError("pybullet", INSTALL) from error
 
 
+def connect(bullet: Any, *, window: bool) -> int:
+    """Return a new client of the engine. Errors: MissingPartError without a screen."""
+    if window and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+        raise MissingPartError("A screen (X display)", "render_mode='rgb_array'")
+    client: int = bullet.connect(bullet.GUI if window else bullet.DIRECT)
+    return client
+
+
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Send what a C library writes to the standard error to nowhere.

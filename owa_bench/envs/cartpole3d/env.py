@@ -150,6 +150,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self, action: Any
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Push the cart for one tick."""
+        scene = self._playing
         steps = self._steps = self._steps + 1
         if steps >= self._swap:
             self._go_on()
@@ -157,7 +158,6 @@ class CartPole3DEnv(gym.Env[Any, Any]):
             push = self._pushes[action]
         except KeyError as error:
             raise FieldError("action", action, "must be in 0 to 4") from error
-        scene = self._playing
         for effect in self._effects:
             effect(steps + self._age)
         scene.tick(push)

@@ -40,7 +40,7 @@ PROFILE = (
 )
 # The released wind, fitted to its measured forces: N per (m/s)^2.
 BENT_CART = 0.029
-BENT_BALL = 1.2
+BENT_BALL = 1.275
 
 
 @lru_cache(maxsize=64)

@@ -24,6 +24,7 @@ from owa_bench.envs.cartpole3d.bodies import (
     build_arena,
     build_ball,
     build_cart_pole,
+    connect,
     engine,
     waiting,
 )
@@ -84,7 +85,7 @@ class Scene:
 
     def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
         self._bullet = bullet = engine()
-        self.client: int = bullet.connect(bullet.GUI if window else bullet.DIRECT)
+        self.client: int = connect(bullet, window=window)
         self._apply = bullet.applyExternalForce
         self._run = bullet.stepSimulation
         self._links = bullet.getLinkStates
