@@ -16,9 +16,14 @@ import numpy as np
 
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError, UsageError
 from owa_bench.registration import ENV_IDS
-from owa_bench.skills.trained import Normalisation, Notes, read_notes, write_notes
+from owa_bench.skills.trained import (
+    INSTALL,
+    Normalisation,
+    Notes,
+    read_notes,
+    write_notes,
+)
 
-INSTALL = 'pip install "owa_bench[rl]"'
 Value = str | int | float | bool | None
 Options = Mapping[str, Value]
 POLICY = "policy.zip"
@@ -185,7 +190,7 @@ def make_envs(
         msg = f"Training needs an env with a Box of numbers to see, got {probe}."
         raise UsageError(msg)
     envs = make_vec_env(
-        env_id,
+        env_id if suite_of(env_id) is None else f"owa_bench:{env_id}",
         n_envs=count,
         seed=seed,
         env_kwargs=kwargs,

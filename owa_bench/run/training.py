@@ -31,7 +31,7 @@ from owa_bench.run.draws import Draw
 from owa_bench.run.learners import Learner, Options
 from owa_bench.run.request import Request
 from owa_bench.seeding import derive
-from owa_bench.skills.trained import Notes, read_notes
+from owa_bench.skills.trained import Notes, read_notes, trained
 
 _RECORD = "training.json"
 _TABLE = "evaluations.csv"
@@ -323,7 +323,6 @@ def _plain(training: Training, policy: Path, steps: int) -> Evaluation:
     """Return an evaluation in a plain Gymnasium env: mean return, nothing on record."""
     import gymnasium
 
-    from owa_bench.agents.sb3 import trained
     from owa_bench.interfaces import AgentConfig
 
     agent = trained(policy)(AgentConfig())
