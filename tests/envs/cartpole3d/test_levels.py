@@ -301,7 +301,8 @@ def test_level_8_adds_resting_balls_ahead_of_the_cart(make, spec, difficulty, ev
                 assert math.dist(at.position[:2], began[:2]) >= 0.74
     assert found
     if spec == "table1":
-        assert np.abs([ball.velocity for ball in found]).max() < 1e-9
+        hit = [any(ball.velocity) for ball in found]  # by another in its first tick
+        assert sum(hit) <= 1 < len(hit)
 
 
 def test_released_level_8_waits_for_a_cart_that_never_moved(make):
