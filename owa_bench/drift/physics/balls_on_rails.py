@@ -45,7 +45,7 @@ class BallsOnRails:
             kind="rail",
             share=graded(intensity, 0.0, 1.0, 1.0, 1.0),
             speeds=world.start.speeds,
-            heights=world.start.heights if released else (0.5, 1.25),
+            heights=(0.5, 1.5) if released else (0.5, 1.25),
             distances=spread(intensity, (3, 4), (3, 4), (2, 3), (1.5, 2)),
             bent=released,
         )
