@@ -2,10 +2,10 @@
 
 The first episodes of a trial are its reference: surprises of cart, pole and balls are
 kept, and a Pareto law is fitted to the largest. From then on an episode is novel if
-more surprises lie beyond the law's one-in-a-hundred level than chance allows. Once it
-has noticed, it changes from the rule of plain worlds to a cautious regulator, and stays
-with it. After the extreme-value agents of the AIQ paper, section 3.4.1; the design is
-ours. It trusts that its first episodes are plain.
+more surprises lie beyond the law's level of three in a thousand than chance allows.
+Once it has noticed, it changes from the rule of plain worlds to a cautious regulator,
+and stays with it. It trusts that its first episodes are plain. After the extreme-value
+agents of the AIQ paper, section 3.4.1; the design is ours.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ from owa_bench.skills.balancing.tails import Tail, chance_of, fit
 
 _FILE = "extremes.json"
 _CHANNELS = ("cart", "pole", "balls")
-_CHANCE = 0.01  # of one exceedance in a plain tick
-_THRESHOLD = 0.999
+_CHANCE = 0.003  # of one exceedance in a plain tick
+_THRESHOLD = 0.99
 _DRAG = 0.04
-_HELD_HIT = 10  # ticks after an exceedance in which no other counts: one hit, one event
+_HELD_HIT = 25  # ticks after an exceedance in which no other counts: one hit, one event
 
 
 class Kept(msgspec.Struct, kw_only=True):
@@ -106,7 +106,7 @@ class ExtremeValue:
         self._quiet[name] -= 1
         if size > self._tails[name] and self._quiet[name] <= 0:
             self._counts[name] += 1
-            self._quiet[name] = _HELD_HIT if name != "balls" else 1
+            self._quiet[name] = _HELD_HIT
 
 
 def surprises(before: Seen, action: int, after: Seen) -> dict[str, float]:
@@ -124,7 +124,7 @@ def surprises(before: Seen, action: int, after: Seen) -> dict[str, float]:
 
 
 def _levels(reference: Mapping[str, list[float]]) -> dict[str, float]:
-    """Return by channel the size that a plain tick exceeds once in a hundred."""
+    """Return by channel the size that a plain tick exceeds with `_CHANCE`."""
     tails: dict[str, Tail | None] = {
         name: fit(values) for name, values in reference.items()
     }

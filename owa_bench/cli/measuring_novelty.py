@@ -47,7 +47,7 @@ def measure_novelty(
     """
     found = bundle.read(run_dir)
     arms = [arm.name for arm in found.plan.arms]
-    lanes = trials.lanes(found.plan, found.traces())
+    lanes = trials.lanes(found.plan, map(trials.note, found.traces()))
     chosen = baseline or arms[0]
     try:
         made = trials.table(lanes, chosen, last=last)

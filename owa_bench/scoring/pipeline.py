@@ -1,6 +1,6 @@
 """The judging half in one pure function: plan, traces and published numbers in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from owa_bench.records.score import (
     Judgement,
 )
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import drawn, tables
+from owa_bench.scoring import drawn, native, tables
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.companions import trials
 from owa_bench.scoring.findings import Terms, gather
 from owa_bench.scoring.gate import Findings
 from owa_bench.scoring.improvement.report import Dynamics, lever_table
@@ -62,7 +63,9 @@ def judge(
 
     Errors: ScoringError where a trace holds a number out of its range.
     """
-    whole = observe(traces, prices)
+    notes_kept: list[trials.Note | None] = []
+    whole = observe(_noted(traces, notes_kept), prices)
+    stand = native.Stand(plan, whole, trials.lanes(plan, notes_kept))
     terms = Terms(
         plan=plan,
         protocol=protocol,
@@ -72,8 +75,12 @@ def judge(
         assurance=assurance,
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
     )
+    inside = whole.take(~stand.rows)
     verdicts = (
-        _verdict(terms, arm, whole.take(whole.arm == arm.name), whole)
+        native.with_own(
+            _verdict(terms, arm, inside.take(inside.arm == arm.name), inside),
+            stand,
+        )
         for arm in plan.arms
     )
     return Judgement(
@@ -86,6 +93,13 @@ def judge(
         verdicts=tuple(verdicts),
         limits=LIMITS,
     )
+
+
+def _noted(traces: Iterable[Trace], kept: list[trials.Note | None]) -> Iterator[Trace]:
+    """Yield traces, and note of each what a trial needs of it."""
+    for trace in traces:
+        kept.append(trials.note(trace))
+        yield trace
 
 
 def _verdict(

@@ -6,6 +6,7 @@ the last `novelty_threshold`; an arm that never said anything is never a detecti
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -46,6 +47,15 @@ class Lane(NamedTuple):
     episodes: tuple[Played, ...]
 
 
+class Note(NamedTuple):
+    """What a trace of a trial says: arm, trial, group, and the episode."""
+
+    arm: str
+    trial: str
+    group: str
+    played: Played
+
+
 class ArmNovelty(NamedTuple):
     """An arm's metrics over its trials; `silent`: it never stated a probability."""
 
@@ -64,37 +74,51 @@ class Curves(NamedTuple):
     high: tuple[float, ...]
 
 
-def lanes(plan: Plan, traces: Iterable[Trace]) -> tuple[Lane, ...]:
+def note(trace: Trace) -> Note | None:
+    """Return what a trace says of its trial, None if it belongs to none.
+
+    Formula: none. Shapes: a trace; a note. Units: quality in [0, 1].
+    Missing: None outside trials. Errors: none. Source: `cartpole3d.md` section 5.
+
+    >>> from owa_bench.scoring.companions import trials
+    >>> trials.PREFIX
+    'trial/'
+    """
+    start = trace.start
+    if not start.pair.startswith(PREFIX):
+        return None
+    group = f"{start.instance.family} T{start.instance.tier}"
+    return Note(start.arm, _trial_of(start.pair), group, _played(trace))
+
+
+def lanes(plan: Plan, notes: Iterable[Note | None]) -> tuple[Lane, ...]:
     """Return every whole trial; one that lacks an episode is left out.
 
-    Formula: none. Shapes: the counted attempts of a run; a lane per arm and trial.
+    Formula: none. Shapes: a note per counted attempt; a lane per arm and trial.
     Units: quality in [0, 1]. Missing: trials with an episode missing, or with nothing
         novel in them, are no lanes.
     Errors: none.
     Source: `cartpole3d.md` section 5.
 
     >>> from owa_bench.scoring.companions import trials
-    >>> trials.PREFIX
-    'trial/'
+    >>> trials.NOVELTY, trials.THRESHOLD
+    ('novelty', 'novelty_threshold')
     """
-    planned: dict[tuple[str, str], int] = {}
-    for entry in plan.entries:
-        if entry.pair.startswith(PREFIX):
-            key = (entry.arm, _trial_of(entry.pair))
-            planned[key] = planned.get(key, 0) + 1
-    found: dict[tuple[str, str], list[Played]] = {}
-    groups: dict[tuple[str, str], str] = {}
-    for trace in traces:
-        start = trace.start
-        if start.pair.startswith(PREFIX):
-            key = (start.arm, _trial_of(start.pair))
-            groups[key] = f"{start.instance.family} T{start.instance.tier}"
-            found.setdefault(key, []).append(_played(trace))
-    return tuple(
-        Lane(arm, trial, groups[arm, trial], tuple(sorted(played)))
-        for (arm, trial), played in found.items()
-        if len(played) == planned.get((arm, trial)) and _is_trial(played)
+    planned = Counter(
+        (entry.arm, _trial_of(entry.pair))
+        for entry in plan.entries
+        if entry.pair.startswith(PREFIX)
     )
+    found: dict[tuple[str, str], list[Note]] = {}
+    for said in notes:
+        if said is not None:
+            found.setdefault((said.arm, said.trial), []).append(said)
+    made = []
+    for (arm, trial), own in found.items():
+        played = sorted(said.played for said in own)
+        if len(played) == planned[arm, trial] and _is_trial(played):
+            made.append(Lane(arm, trial, own[0].group, tuple(played)))
+    return tuple(made)
 
 
 def metrics(
@@ -229,7 +253,8 @@ def table(found: Sequence[Lane], baseline: str, *, last: int = LAST) -> CellTabl
         columns=COLUMNS,
         rows=tuple(rows),
         note=f"baseline {baseline}; the last {last} episodes of a trial are its "
-        "asymptotic part; detected: stated probability >= stated threshold",
+        "asymptotic part; detected: stated probability >= stated threshold; silent: "
+        "stated none",
     )
 
 
@@ -263,7 +288,7 @@ def _rows(
             figure(one.found.m4),
             figure(one.found.m5),
             figure(one.found.m6),
-            "says nothing of novelty" if one.silent else "",
+            "silent" if one.silent else "",
         )
         for one in found
     ]
@@ -274,7 +299,7 @@ def _trial_of(pair: str) -> str:
 
 
 def _is_trial(played: Sequence[Played]) -> bool:
-    return any(e.novel for e in played) and not min(played).novel
+    return played[-1].novel and not played[0].novel
 
 
 def _played(trace: Trace) -> Played:
