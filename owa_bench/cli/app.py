@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from owa_bench.cli import (
     evidence,
+    exporting,
     judging,
     listing,
     machine,
@@ -61,7 +62,7 @@ app = typer.Typer(
 )
 for module in (
     *(listing, playing, training, judging, power, evidence, machine, serving),
-    measuring,
+    *(measuring, exporting),
 ):
     module.attach(app)
 
