@@ -44,7 +44,7 @@ def reseat(
     Its state is a SHA-256 of root and path, so its numbers are other than those of
     `stream`. For envs that begin thousands of episodes a second: it costs a fifth.
     """
-    text = "/".join(str(part) for part in ("reseat", root, *path))
+    text = "/".join(map(str, ("reseat", root, *path)))
     digest = hashlib.sha256(text.encode()).digest()
     rng.bit_generator.state = {
         "bit_generator": "PCG64",

@@ -277,6 +277,8 @@ class CartPole3DEnv(gym.Env[Any, Any]):
             for effect in self._effects:
                 effect(1)
             scene.tick((*start.push, 0.0))
+        else:
+            scene.look()
 
     def _enter(self, world: PhysicsWorld) -> Scene:
         if self._scene is None:
@@ -320,6 +322,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._use(world)
         if fresh:
             scene.begin(state)
+            scene.look()
         self._act(world, scene)
 
     def _observe(self) -> Observation:

@@ -28,6 +28,7 @@ from owa_bench.envs.cartpole3d.bodies import (
     engine,
     waiting,
 )
+from owa_bench.envs.cartpole3d.rules import along
 from owa_bench.envs.cartpole3d.start import Ball, Pair, Quaternion, State, Triple
 from owa_bench.worlds.physics import BallLaw, PhysicsWorld
 
@@ -90,7 +91,11 @@ class Scene:
         self._run = bullet.stepSimulation
         self._links = bullet.getLinkStates
         self._box = bullet.getAABB
+        self._move = bullet.resetBasePositionAndOrientation
+        self._throw = bullet.resetBaseVelocity
         self._shape: PhysicsWorld | None = None
+        self.cart = self.velocity = self.centre = self.spin = _NOWHERE
+        self.pole = _LEVEL
         self.enter(world)
 
     # --- worlds ---------------------------------------------------------------------
@@ -151,48 +156,54 @@ class Scene:
     # --- an episode -----------------------------------------------------------------
 
     def begin(self, state: State) -> None:
-        """Put every body where `state` has it."""
+        """Put every body where `state` has it; `spin` is not known before a tick."""
         bullet, client, body = self._bullet, self.client, self._body
-        bullet.resetJointState(body, SLIDE_X, state.cart[0], state.velocity[0], client)
-        bullet.resetJointState(body, CART, state.cart[1], state.velocity[1], client)
+        (x, y), (u, v) = state.cart, state.velocity
+        bullet.resetJointState(body, SLIDE_X, x, u, client)
+        bullet.resetJointState(body, CART, y, v, client)
         bullet.resetJointStateMultiDof(body, POLE, state.pole, state.rates, client)
+        self.cart, self.velocity, self.pole = (x, y, 0.0), (u, v, 0.0), state.pole
+        world = self.world
+        self.centre = along(state.pole, state.cart, world.cart.joint, world.pole.centre)
         if state.restitution != self._restitution:
             self._set_restitution(state.restitution)
         gone, self.live = self.live, []
-        self.lows = []
-        self.before = []
+        self.lows, self.before = [], []
         self._used = dict.fromkeys(self._pools, 0)
         for ball in state.balls:
             self.add(ball)
-        staying = {ball.body for ball in self.live}
-        for left in gone:
-            if left.body not in staying:
-                self._send_away(left)
-        self._read(0)
+        if len(gone) > len(self.live) or len(self._pools) > 1:
+            staying = {ball.body for ball in self.live}
+            for left in gone:
+                if left.body not in staying:
+                    self._send_away(left)
+
+    def look(self) -> None:
+        """Read cart and pole as they are now, their pose without any lag."""
+        self._read(0)  # what `begin` sets the engine has worked out already
 
     def add(self, ball: Ball) -> None:
         """Let a ball take part, from a pool that grows if need be."""
-        bullet, client = self._bullet, self.client
-        kind = FIXED if ball.fixed else FREE if ball.rail is None else RAIL
+        at, velocity, fixed, rail = ball
+        kind = FIXED if fixed else FREE if rail is None else RAIL
         used = self._used.get(kind, 0)
         if used == len(self._pools.get(kind, ())):
             self._grow(kind)
         self._used[kind] = used + 1
         body = self._pools[kind][used]
-        if ball.rail is None:
-            bullet.resetBasePositionAndOrientation(body, ball.position, _LEVEL, client)
-            if kind == FREE:
-                bullet.resetBaseVelocity(body, ball.velocity, _NOWHERE, client)
+        if rail is None:
+            self._move(body, at, _LEVEL, self.client)
+            if not fixed:
+                self._throw(body, velocity, _NOWHERE, self.client)
             self.live.append(Live(body, BASE, kind))
         else:
-            self._set_on_rail(body, ball, ball.rail)
-            self.live.append(Live(body, 0, kind, ball.rail))
-        x, y, z = ball.position
-        r = self.radius
-        u, v, w = ball.velocity
-        t = self.world.tick
-        self.lows.append((x - r, y - r, z - r))
-        self.before.append((x - r - u * t, y - r - v * t, z - r - w * t))
+            self._set_on_rail(body, ball, rail)
+            self.live.append(Live(body, 0, kind, rail))
+        r, t = self.radius, self.world.tick
+        x, y, z = at[0] - r, at[1] - r, at[2] - r
+        u, v, w = velocity
+        self.lows.append((x, y, z))
+        self.before.append((x - u * t, y - v * t, z - w * t))
 
     def tick(self, push: Sequence[float]) -> None:
         """Let one tick pass with a force on the cart."""
@@ -208,11 +219,11 @@ class Scene:
 
     def _read(self, fresh: int) -> None:
         cart, pole = self._links(self._body, _LINKS, 1, fresh, self.client)
-        self.cart: Triple = cart[0]
-        self.velocity: Triple = cart[6]
-        self.centre: Triple = pole[0]
-        self.pole: Quaternion = pole[1]
-        self.spin: Triple = pole[7]
+        self.cart = cart[0]
+        self.velocity = cart[6]
+        self.centre = pole[0]
+        self.pole = pole[1]
+        self.spin = pole[7]
 
     # --- forces ---------------------------------------------------------------------
 

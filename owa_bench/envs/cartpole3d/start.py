@@ -68,7 +68,7 @@ def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> State:
     head = rng.random(_HEAD + _EACH * ball.most).tolist()
     cart = (law.cart * (2.0 * head[0] - 1.0), law.cart * (2.0 * head[1] - 1.0))
     tilt, rate, push = law.tilt, law.rate, law.push
-    a, b, c = (tilt * (2.0 * u - 1.0) for u in head[4:7])
+    a, b, c = [tilt * (2.0 * u - 1.0) for u in head[4:7]]
     norm = math.sqrt(a * a + b * b + c * c + 1.0)
     count = ball.fewest + int(head[9] * (ball.most - ball.fewest + 1))
     low, high = ball.restitution
@@ -79,8 +79,7 @@ def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> State:
     else:
         speeds = law.speeds
         balls = tuple(
-            Ball(place(world, cart, draws, rng), velocity(draws[3:9], speeds))
-            for draws in blocks
+            [Ball(place(world, cart, d, rng), velocity(d[3:9], speeds)) for d in blocks]
         )
     return State(
         cart=cart,
