@@ -3,6 +3,7 @@
 import typer
 
 from owa_bench.cli.measuring_aiq import measure_aiq
+from owa_bench.cli.measuring_cartpole3d import measure_cartpole3d
 from owa_bench.cli.measuring_entropy import measure_entropy
 from owa_bench.cli.measuring_failures import measure_failures
 from owa_bench.cli.measuring_generality import measure_generality
@@ -20,6 +21,7 @@ def attach(app: typer.Typer) -> None:
     """Add the group of commands to the application."""
     group = typer.Typer(help=HELP, no_args_is_help=True)
     group.command("aiq")(measure_aiq)
+    group.command("cartpole3d")(measure_cartpole3d)
     group.command("intelligence-test")(measure_failures)
     group.command("generality")(measure_generality)
     group.command("entropy")(measure_entropy)

@@ -21,14 +21,12 @@ from torch import Tensor
 
 Vector = tuple[Tensor, Tensor, Tensor]
 
-DRAG = 0.04  # PyBullet's default: a = -(DRAG + DRAG |v|) v on every link and ball
-
 
 class Body(NamedTuple):
     """Masses and lengths of cart and pole.
 
     height: of the pole's centre of mass above the joint; across, along: moments of
-    inertia of the pole about its centre of mass.
+    inertia of the pole about its centre of mass; damping: the world's.
     """
 
     cart: float
@@ -36,6 +34,7 @@ class Body(NamedTuple):
     height: float
     across: float
     along: float
+    damping: tuple[float, float]
 
     @property
     def about(self) -> float:
@@ -77,12 +76,12 @@ def direction(q: Tensor) -> Vector:
     return (2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y))
 
 
-def slow(v: tuple[Tensor, ...]) -> Tensor:
-    """Return DRAG + DRAG |v|, the rate at which drag takes speed away."""
+def slow(v: tuple[Tensor, ...], damping: tuple[float, float]) -> Tensor:
+    """Return a + b |v| of a damping (a, b): the rate at which drag takes speed away."""
     square = v[0] * v[0]
     for part in v[1:]:
         square = square + part * part
-    return DRAG + DRAG * square.sqrt()
+    return damping[0] + damping[1] * square.sqrt()
 
 
 def accelerate(
@@ -102,9 +101,9 @@ def accelerate(
     spin = dot(w, d)
     wd = cross(w, d)
     tip = (v[0] + reach * wd[0], v[1] + reach * wd[1], reach * wd[2])
-    rate = m * slow(tip)
+    rate = m * slow(tip, body.damping)
     f = (pole.x - rate * tip[0], pole.y - rate * tip[1], pole.z - rate * tip[2])
-    turn = slow(w)
+    turn = slow(w, body.damping)
     t = _torque(body, d, w, wd, spin, turn)
     if pole.side is not None:
         # The force acts `offset` above the centre of mass: r' x f, across the pole.
@@ -116,7 +115,7 @@ def accelerate(
         )
     lift = cross(t, d)
     along_f = dot(f, d)
-    still = slow(v) * body.cart
+    still = slow(v, body.damping) * body.cart
     square = dot(w, w)
     share = m * reach / about
     load = [

@@ -60,9 +60,10 @@ def gust(world: PhysicsWorld, lanes: Lanes, d: Vector) -> Gust | None:
     return Gust((on_cart[0], on_cart[1]), (on_pole[0], on_pole[1]))
 
 
-def dragged(velocity: Tensor, tick: float, rails: Tensor | None) -> Tensor:
+def dragged(world: PhysicsWorld, velocity: Tensor, rails: Tensor | None) -> Tensor:
     """Return velocities after a tick of drag; balls on rails have none."""
-    loss = tick * slow((velocity[0], velocity[1], velocity[2]))
+    speeds = (velocity[0], velocity[1], velocity[2])
+    loss = world.tick * slow(speeds, world.damping)
     if rails is not None:
         loss = loss * (1.0 - rails.square().sum(0))
     return velocity * (1.0 - loss)

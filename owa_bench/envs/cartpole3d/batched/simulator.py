@@ -56,7 +56,12 @@ class Simulator:
         self._pushes *= world.cart.push
         across, along = world.pole.inertia
         self._body = Body(
-            world.cart.mass, world.pole.mass, world.pole.centre, across, along
+            world.cart.mass,
+            world.pole.mass,
+            world.pole.centre,
+            across,
+            along,
+            world.damping,
         )
         self._sine, self._tangent = rules.fall_bounds(world.pole.fall)
         self._starts = self._columns(pool.drawn(world, starts, seed))
@@ -176,7 +181,7 @@ class Simulator:
         d = direction(lanes.pole)
         self._swing(lanes, d, push)
         speed = forces.dragged(
-            lanes.velocity, dt, lanes.rails if self._railed else None
+            world, lanes.velocity, lanes.rails if self._railed else None
         )
         if pushed is not None:
             speed = speed + dt * self._free(lanes, pushed)
