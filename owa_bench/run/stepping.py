@@ -139,6 +139,8 @@ def calendar_of(plan: Plan, suite_name: str) -> Almanac:
     own: Any = assembly.own_schedule(suite)
     if plan.calendar.partition("^")[0] != "nested" or isinstance(own, Calendar):
         return calendar
+    if not calendar.onset_ms:
+        return own  # type: ignore[no-any-return]
     chosen: Almanac = dataclasses.replace(own, onset_ms=calendar.onset_ms)
     return chosen
 
