@@ -219,6 +219,23 @@ def test_no_body_is_built_at_reset(make, monkeypatch):
     assert pybullet.getNumBodies(env.scene.client) == before
 
 
+def test_balls_that_take_no_part_wait_far_away(make):
+    import pybullet
+
+    env = make(levels=((1, 16), (1, 0)))
+    for seed in range(30):
+        env.reset(seed=seed)
+        for _ in range(seed):
+            env.step(0)
+        scene = env.scene
+        playing = {ball.body for ball in scene.live}
+        heights = {
+            body: pybullet.getBasePositionAndOrientation(body, scene.client)[0][2]
+            for body in scene._pools["free"]
+        }
+        assert {body for body, z in heights.items() if z > -900} == playing
+
+
 def test_several_envs_do_not_disturb_each_other(make):
     one, other = make(level=16), make(level=16)
     alone = play(one, [1, 4] * 10, seed=6)
