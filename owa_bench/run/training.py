@@ -14,6 +14,7 @@ would have become.
 """
 
 import dataclasses
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -112,6 +113,8 @@ def train(
     kind = learners.recipe(training.algorithm, training.normalise)
     learners.check_machine(training.algorithm)
     learners.env_kwargs(training.env_id, training.options)
+    if learners.suite_of(training.env_id) is not None:
+        drawn(training)  # what cannot be evaluated is said before it is trained
     _prepare(training, out, resume=resume)
     return _Course(training, kind, out, means, ears).run()
 
@@ -162,8 +165,9 @@ class _Course:
         self._ears = ears
         self._checkpoints = out / "checkpoints"
         self._checkpoint: int = training.checkpoint_every
-        self._evaluation: int = training.evaluate_every or training.steps + 1
+        self._evaluation: float = training.evaluate_every or math.inf
         self._last: Evaluation | None = None
+        self._saved = -1
 
     def run(self) -> Trained:
         """Train to the last step."""
@@ -244,6 +248,8 @@ class _Course:
         learner = self._learner_now
         steps = int(learner.model.num_timesteps)
         folder = self._folder(steps)
+        if steps == self._saved:
+            return folder / learners.POLICY
         notes = Notes(
             algorithm=self._training.algorithm,
             env_id=self._training.env_id,
@@ -258,6 +264,7 @@ class _Course:
         os.replace(newest, self._out / "model.zip")
         for old in sorted(self._checkpoints.glob("step-*"))[:-_KEPT]:
             shutil.rmtree(old)
+        self._saved = steps
         return folder / learners.POLICY
 
     def _evaluate(self, policy: Path) -> Evaluation:
@@ -306,17 +313,44 @@ def drawn(training: Training) -> Draw:
     name = learners.suite_of(training.env_id) or ""
     card = discovery.get("suites", name).card
     options = training.options
-    family = options.get("family")
     if card.native:
         family = f"{options.get('spec', 'table1')}/{options.get('level', 0)}"
-    delta = float(options.get("delta") or 0.0)
+        return Draw(
+            name=name,
+            families=(family,),
+            tiers=(_tier(options),),
+            deltas=(1.0,),
+            episodes=training.episodes,
+        )
+    named = options.get("family")
     return Draw(
         name=name,
-        families=(str(family),) if family else (),
+        families=(str(named),) if named else (),
         tiers=(int(options.get("tier") or card.tiers[0]),),
-        deltas=(1.0,) if card.native else (delta,),
+        deltas=(float(options.get("delta") or 0.0),),
         episodes=training.episodes,
     )
+
+
+def _tier(options: Options) -> int:
+    """Return the tier of a level's magnitude; evaluations are drawn by tier.
+
+    Errors: UsageError for a magnitude between the tiers.
+    """
+    if not options.get("level"):
+        return 1
+    tiers = {"easy": 1, "medium": 2, "hard": 3}
+    named = options.get("difficulty")
+    if named in tiers:
+        return tiers[str(named)]
+    place = 3.0 * float(options.get("magnitude", 1.0) or 0.0)
+    if place not in (1.0, 2.0, 3.0):
+        msg = (
+            "Training of a level is evaluated at easy, medium or hard: give "
+            f"-o difficulty=.., got magnitude {place / 3.0:g}."
+        )
+        raise UsageError(msg)
+    return int(place)
 
 
 def _plain(training: Training, policy: Path, steps: int) -> Evaluation:

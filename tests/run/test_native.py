@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.records.events import Action, Artifact, Belief, Drift
