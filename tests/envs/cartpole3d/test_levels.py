@@ -263,7 +263,7 @@ def test_the_wind_has_its_profile():
 )
 def test_level_16_adds_balls_at_its_rate(make, difficulty, counts):
     env = make(level=16, difficulty=difficulty)
-    env.reset(options={"state": State(cart=(0.0, 0.0))})
+    env.reset(seed=1, options={"state": State(cart=(0.0, 0.0))})
     for _ in range(60):
         env.step(0)
     assert len(env.scene.live) == 60 * counts // 200
