@@ -3,7 +3,8 @@
 A unit of work trains one population on a mixture of levels for each of its networks:
 
     pool/L           random and handicapped networks, all on level L
-    mixtures/R/L..   the calibration network, retrained at every share of R and L
+    mixtures/L..     the calibration network, retrained at every share of two levels:
+                     each of L.. with each reference
     controls/L       nothing, random and the PD rule on level L
     played/L         registered agents on level L, in the PyBullet env
     force, gravity   the classic cart and pole with another number (`cartpole`)
@@ -46,6 +47,7 @@ AGENTS = (
     "extreme_value",
     "action_adjustment",
 )
+CHUNK = 4  # levels of one unit of mixtures: more share their references' episodes
 _TILT, _RATE = 0.05, 0.3  # of the starts that policies learn from
 _STARTS = 2048
 # One row a number that policies see: cart x, y, vx, vy, roll, pitch, yaw and rates.
@@ -63,16 +65,16 @@ class Plan(NamedTuple):
     spec: Spec = "table1"
     magnitude: float = 1 / 3
     levels: tuple[int, ...] = levels.LEVELS
-    references: tuple[int, ...] = (0, 9, 15)
+    references: tuple[int, ...] = (0, 9)
     full: bool = False
-    pool: int = 16
+    pool: int = 12
     retrained: int = 5
-    lanes: int = 32
-    scored: int = 64
-    updates: int = 40
+    lanes: int = 20
+    scored: int = 40
+    updates: int = 32
     agents: tuple[str, ...] = AGENTS
-    episodes: int = 12
-    classic: int = 15
+    episodes: int = 5
+    classic: int = 12
     seed: int = 0
 
 
@@ -95,9 +97,8 @@ Row = dict[str, Any]
 def units(plan: Plan) -> list[Unit]:
     """Return all work of a plan; the large pieces come first."""
     found = [
-        Unit("mixtures", first, others[i : i + 3])
-        for first, others in _pairs(plan)
-        for i in range(0, len(others), 3)
+        Unit("mixtures", *_split(plan.levels[i : i + CHUNK]))
+        for i in range(0, len(plan.levels), CHUNK)
     ]
     kinds = ["pool", "controls", *(["played"] if plan.agents else [])]
     for kind in kinds:
@@ -172,15 +173,19 @@ def numbers(core: Tensor) -> Tensor:
     return table.T * torch.tensor(_SCALE)
 
 
-def _pairs(plan: Plan) -> list[tuple[int, tuple[int, ...]]]:
-    """Return for each reference the levels that it is mixed with, itself first."""
+def _split(chunk: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return chunk[0], chunk[1:]
+
+
+def _pairs(plan: Plan, chunk: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (reference, level) for the levels of a chunk; no pair comes twice."""
     firsts = plan.levels if plan.full else plan.references
-    found = []
-    for i, first in enumerate(firsts):
-        before = set(firsts[:i])
-        others = [n for n in plan.levels if n not in before and n != first]
-        found.append((first, (first, *others)))
-    return found
+    return [
+        (first, other)
+        for other in chunk
+        for first in firsts
+        if other not in firsts or firsts.index(first) <= firsts.index(other)
+    ]
 
 
 def _world(plan: Plan, level: int, *, learning: bool) -> PhysicsWorld:
@@ -253,16 +258,15 @@ def _pool(unit: Unit, plan: Plan) -> list[Row]:
 
 def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
     """Return what the calibration network reaches on mixtures of two levels."""
-    first = unit.first
     cells = [
-        (other, p)
-        for other in unit.others
+        (first, other, p)
+        for first, other in _pairs(plan, (unit.first, *unit.others))
         for p in SHARES
         for _ in range(plan.retrained)
     ]
     mixtures = [
         {first: p, other: 1.0 - p} if other != first else {first: 1.0}
-        for other, p in cells
+        for first, other, p in cells
     ]
     seed = seeding.derive(plan.seed, "aiq", unit.name)
     _, found = _trained([CALIBRATION] * len(cells), mixtures, plan, seed)
@@ -274,7 +278,7 @@ def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
             "p": p,
             "performance": value,
         }
-        for (other, p), value in zip(cells, found, strict=True)
+        for (first, other, p), value in zip(cells, found, strict=True)
     ]
 
 
@@ -282,7 +286,7 @@ def _controls(level: int, plan: Plan) -> list[Row]:
     """Return the performances of the control rules on a level."""
     world = _world(plan, level, learning=False)
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = Simulator(world, 8 * plan.scored, seed=seed, starts=_STARTS)
+    simulator = Simulator(world, 6 * plan.scored, seed=seed, starts=_STARTS)
     return [
         {
             "table": "performances",

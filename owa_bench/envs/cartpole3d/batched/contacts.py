@@ -24,8 +24,8 @@ from owa_bench.envs.cartpole3d.batched.impulses import (
 
 MARGIN = 0.001  # m: PyBullet's, around cylinders
 NEAR = 0.02  # m: from here on a cylinder's contact counts
-SWEEPS = 20
-STILL = 1e-4  # m/s: a sweep that changes less is the last
+SWEEPS = 5
+STILL = 0.01  # m/s: a sweep that changes less is the last
 
 
 class Shapes(NamedTuple):
@@ -53,22 +53,48 @@ class Shapes(NamedTuple):
 
 def meet(body: Body, motion: Motion, shapes: Shapes) -> None:
     """Change the velocities of what touches."""
-    touches = [
+    walls = _walls(motion, shapes)
+    others = [
         touch
         for touch in (
-            _walls(motion, shapes),
             _pairs(motion, shapes),
             *_cart_and_pole(body, motion, shapes),
             *_sides(body, motion, shapes),
         )
         if touch is not None
     ]
-    if not touches:
-        return
-    for _ in range(SWEEPS):
-        most = max(sweep(motion, touch, shapes.ball_mass) for touch in touches)
-        if most < STILL or (len(touches) == 1 and touches[0].other is None):
+    touches = others if walls is None else [walls, *others]
+    for touch in touches:
+        sweep(motion, touch, shapes.ball_mass)
+    if not others:
+        return  # walls at right angles do not disturb one another
+    touches = _coupled(touches, others, shapes.bounce.numel())
+    for _ in range(SWEEPS if touches else 0):
+        if max(sweep(motion, touch, shapes.ball_mass) for touch in touches) < STILL:
             return
+
+
+def _coupled(touches: list[Touch], others: list[Touch], lanes: int) -> list[Touch]:
+    """Return the contacts of lanes where one may disturb another."""
+    each = torch.bincount(torch.cat([_lane(t, lanes) for t in touches]))
+    free = torch.bincount(torch.cat([_lane(t, lanes) for t in others]))
+    both = each[: free.numel()] > 1
+    both &= free > 0
+    both = torch.cat((both, both.new_zeros(lanes - both.numel())))
+    if not both.any():
+        return []
+    chosen = [(touch, both[_lane(touch, lanes)]) for touch in touches]
+    return [touch.only(mask) for touch, mask in chosen if mask.any()]
+
+
+def _lane(touch: Touch, lanes: int) -> Tensor:
+    """Return the lane of each contact of a list."""
+    if touch.ball is not None:
+        return touch.ball % lanes
+    if touch.lane is None:
+        msg = "a contact must have a ball or a lane"
+        raise ValueError(msg)
+    return touch.lane
 
 
 def _walls(motion: Motion, shapes: Shapes) -> Touch | None:
@@ -80,6 +106,9 @@ def _walls(motion: Motion, shapes: Shapes) -> Touch | None:
     z = z - middle
     hit = torch.stack((x.abs() >= reach, y.abs() >= reach, z.abs() >= high))
     hit &= motion.moving > 0
+    if motion.rails is not None:  # rails may lie outside the box
+        side, top = shapes.half, high + shapes.radius
+        hit &= (x.abs() < side) & (y.abs() < side) & (z.abs() < top)
     axis, ball = torch.nonzero(hit, as_tuple=True)
     if not ball.numel():
         return None
@@ -283,7 +312,7 @@ def _sides(
     """Return contacts of the cart, and of a long pole's end, with the side walls."""
     reach = shapes.half - shapes.cart_radius
     gaps = reach - motion.cart.abs()
-    cart = _side(body, motion, shapes, gaps, motion.cart, gaps <= 3 * MARGIN, None)
+    cart = _side(body, motion, shapes, gaps, motion.cart, None)
     if shapes.lean * shapes.pole_high < shapes.cart_radius:
         return cart, None
     d = direction(motion.pole)
@@ -291,7 +320,7 @@ def _sides(
     gaps = shapes.half - shapes.pole_radius - tip.abs()
     top = tuple(shapes.pole_high * part for part in d)
     arm = (top[0], top[1], top[2])
-    return cart, _side(body, motion, shapes, gaps, tip, gaps <= 3 * MARGIN, arm)
+    return cart, _side(body, motion, shapes, gaps, tip, arm)
 
 
 def _side(
@@ -300,11 +329,10 @@ def _side(
     shapes: Shapes,
     gaps: Tensor,
     places: Tensor,
-    touching: Tensor,
     arm: Vector | None,
 ) -> Touch | None:
     """Return the contacts of one point of cart or pole a lane with the side walls."""
-    axis, lane = torch.nonzero(touching, as_tuple=True)
+    axis, lane = torch.nonzero(gaps <= 0.0, as_tuple=True)
     if not lane.numel():
         return None
     inward = -torch.sign(places[axis, lane])
@@ -316,7 +344,7 @@ def _side(
     )
     at = None if arm is None else (arm[0][lane], arm[1][lane], arm[2][lane])
     gains, soft = answer(body, motion, lane, n, at)
-    gap = gaps[axis, lane] - 2 * MARGIN
+    gap = gaps[axis, lane]
     touch = Touch(
         None, None, lane, at, n, gains, inverse(soft), gap, torch.zeros_like(gap)
     )

@@ -8,7 +8,7 @@ gap over the tick. It only pushes, without friction.
 Balls are numbered slot * lanes + lane; lists hold contacts of all lanes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from owa_bench.envs.cartpole3d.batched.dynamics import (
 
 SLOW = 0.2  # m/s: below it nothing bounces
 PUSH_OUT = 4.0  # 1/s: PyBullet's 0.08 of the depth in a tick of 0.02 s
+SLOP = 1e-5  # m: depth that PyBullet lets be
 
 
 class Motion(NamedTuple):
@@ -64,6 +65,16 @@ class Touch(NamedTuple):
     inverse: Tensor
     wanted: Tensor
     given: Tensor
+
+    def only(self, mask: Tensor) -> Self:
+        """Return the contacts that a mask names."""
+        parts: dict[str, Any] = {}
+        for name, part in zip(self._fields, self, strict=True):
+            if isinstance(part, tuple):
+                parts[name] = tuple(one[mask] for one in part)
+            else:
+                parts[name] = None if part is None else part[mask]
+        return self._replace(**parts)
 
 
 def sweep(motion: Motion, touch: Touch, mass: float) -> float:
@@ -145,6 +156,7 @@ def wanted(
 ) -> Tensor:
     """Return the speed of parting that a contact asks for."""
     back = torch.where(approach >= SLOW, approach * bounce, torch.zeros_like(approach))
+    gap = gap + SLOP
     return back + torch.where(gap > 0.0, gap / -tick, gap * -PUSH_OUT)
 
 
