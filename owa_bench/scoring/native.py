@@ -58,9 +58,11 @@ def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
         return verdict
     names = ", ".join(stand.suites)
     own = stand.whole.take(stand.rows & (stand.whole.arm == verdict.arm))
+    baseline = stand.plan.arms[0].name
+    first = stand.whole.take(stand.rows & (stand.whole.arm == baseline))
     made = msgspec.structs.replace(
         verdict,
-        tables=(*verdict.tables, by_level(own), *_novelty(stand)),
+        tables=(*verdict.tables, by_level(own, first), *_novelty(stand)),
         curves=(*verdict.curves, *_curves(stand, verdict.arm)),
         warnings=(*verdict.warnings, f"{names}: {REASON}"),
         counted=verdict.counted + len(own),
@@ -79,55 +81,73 @@ def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
         kappas=(),
         closures=(),
         gates=(),
-        tables=(by_level(own), *_novelty(stand)),
+        tables=(by_level(own, first), *_novelty(stand)),
         curves=_curves(stand, verdict.arm),
         warnings=(f"{names}: {REASON}",),
     )
 
 
-def by_level(table: Observables) -> CellTable:
-    """Return performance by family, tier and drift: mean, standard error, steps.
+def by_level(table: Observables, first: Observables) -> CellTable:
+    """Return performance by family, tier and drift, and beside the plan's first arm.
 
-    Formula: mean of q_state; standard error s / sqrt(n)
-    Shapes: episodes; a row per group. Units: quality in [0, 1], steps.
-    Missing: the error of one episode is blank. Errors: none.
-    Source: `cartpole3d.md` section 4.
+    Formula: mean of q_state, s / sqrt(n); the same of the differences of pairs
+    Shapes: episodes of an arm and of the first; a row per group.
+    Units: quality in [0, 1], steps.
+    Missing: the error of one episode is blank; pairs that an arm lacks are left out.
+    Errors: none. Source: `cartpole3d.md` section 4.
     """
-    keys = sorted(
-        set(
-            zip(
-                table.family.tolist(),
-                table.tier.tolist(),
-                table.delta.tolist(),
-                strict=True,
-            )
-        )
-    )
+    beside = dict(zip(_keys(first), first.q_state.tolist(), strict=True))
+    groups: dict[tuple[str, int, float], list[int]] = {}
+    columns = (table.family.tolist(), table.tier.tolist(), table.delta.tolist())
+    for i, group in enumerate(zip(*columns, strict=True)):
+        groups.setdefault(group, []).append(i)
+    keys = _keys(table)
     rows = []
-    for family, tier, delta in keys:
-        held = (table.family == family) & (table.tier == tier) & (table.delta == delta)
-        values = table.q_state[held]
-        error = (
-            float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
-        )
+    for group, places in sorted(groups.items()):
+        values = table.q_state[places]
+        gaps = [
+            float(table.q_state[i]) - beside[keys[i]]
+            for i in places
+            if keys[i] in beside
+        ]
         rows.append(
             (
-                family,
-                tier,
-                delta,
+                *group,
                 len(values),
-                figure(float(values.mean())),
-                figure(error),
-                figure(float(table.steps[held].mean())),
+                *_mean(values.tolist()),
+                *_mean(gaps),
+                figure(float(table.steps[places].mean())),
             )
         )
-    columns = ("level", "tier", "drift", "episodes", "performance", "s.e.", "steps")
     return CellTable(
         title="performance by level",
-        columns=columns,
+        columns=COLUMNS,
         rows=tuple(rows),
-        note="performance: the sum of an episode's rewards; drift 0 is before novelty",
+        note="performance: the sum of an episode's rewards; drift 0 is before novelty; "
+        "difference: to the plan's first agent on the same pairs",
     )
+
+
+COLUMNS = (
+    *("level", "tier", "drift", "episodes", "performance", "s.e."),
+    *("difference", "s.e. of it", "steps"),
+)
+
+
+def _keys(table: Observables) -> list[tuple[str, float, int]]:
+    """Return what makes two arms' episodes a pair."""
+    columns = (table.pair.tolist(), table.delta.tolist(), table.repeat.tolist())
+    return list(zip(*columns, strict=True))
+
+
+def _mean(values: list[float]) -> tuple[float | None, float | None]:
+    """Return mean and standard error, None where they cannot be had."""
+    if not values:
+        return None, None
+    mean = figure(float(np.mean(values)))
+    if len(values) < 2:
+        return mean, None
+    return mean, figure(float(np.std(values, ddof=1)) / len(values) ** 0.5)
 
 
 def _novelty(stand: Stand) -> tuple[CellTable, ...]:
