@@ -212,6 +212,8 @@ class SuiteCard:
 
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
+    A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
+    stated p, an oracle; its episodes enter no axis.
     """
 
     name: str
@@ -233,6 +235,7 @@ class SuiteCard:
     rules: tuple[Rule, ...]
     features: int = 0
     macros: tuple[str, ...] = ()
+    native: bool = False
 
 
 class Detector(Protocol):
@@ -296,6 +299,22 @@ class Strike(NamedTuple):
 
 
 Schedule = Callable[[Instance, World], tuple[Strike, ...]]
+
+
+class Almanac(Protocol):
+    """A schedule that knows all it could ever do, and the step of a magnitude.
+
+    A suite with a `schedule` of this kind has it in place of the nested calendar.
+    """
+
+    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return the strikes of the instance's drift step, in order."""
+
+    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+        """Return every strike that it could ever make, in order."""
+
+    def steps_for(self, instance: Instance, world: World, delta: float) -> int:
+        """Return the drift step of nominal magnitude `delta`."""
 
 
 # --- agents -------------------------------------------------------------------------

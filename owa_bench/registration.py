@@ -1,6 +1,12 @@
 """Gymnasium ids with string entry points; registering imports no env."""
 
-ENV_IDS = {"owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest")}
+ENV_IDS = {
+    "owa_bench/CartPole3D-v1": (
+        "owa_bench.run.assembly:make_native_env",
+        "cartpole3d",
+    ),
+    "owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest"),
+}
 
 
 def register_ids() -> None:

@@ -36,6 +36,28 @@ def stream(root: int, *path: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(derive(root, *path)))
 
 
+def reseat(
+    rng: np.random.Generator, root: int, *path: str | int
+) -> np.random.Generator:
+    """Put a generator of `stream` at the start of a stream of its own at `path`.
+
+    Its state is a SHA-256 of root and path, so its numbers are other than those of
+    `stream`. For envs that begin thousands of episodes a second: it costs a fifth.
+    """
+    text = "/".join(map(str, ("reseat", root, *path)))
+    digest = hashlib.sha256(text.encode()).digest()
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {
+            "state": int.from_bytes(digest[:16], "big"),
+            "inc": int.from_bytes(digest[16:], "big") | 1,
+        },
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return rng
+
+
 def instance_seed(master: bytes, pair: str) -> int:
     """Return the keyed seed of a pair: HMAC(master, "seed" | pair), cut to 62 bits.
 

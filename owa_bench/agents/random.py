@@ -1,4 +1,4 @@
-"""The agent that makes valid tool calls at random."""
+"""The agent that plays at random: valid tool calls, or actions of a native suite."""
 
 import json
 from collections.abc import Mapping
@@ -13,11 +13,15 @@ from owa_bench.shells.schemas import draw
 
 
 class Random:
-    """Draws a tool and arguments its schema accepts, from the brief's seed."""
+    """Draws a tool and arguments its schema accepts, from the brief's seed.
+
+    Where there are no tools it draws one of the actions that the goal counts.
+    """
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
         self._tools: tuple[ToolSpec, ...] = ()
+        self._actions = 0
         self._rng: np.random.Generator = seeding.stream(0, "random")
 
     def reset(
@@ -25,10 +29,13 @@ class Random:
     ) -> None:
         """Begin an episode with the stream of the brief's seed."""
         self._tools = tools
+        self._actions = int(brief.goal.get("actions", 0))
         self._rng = seeding.stream(brief.seed, "random")
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return one valid call."""
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str | int:
+        """Return one valid call or action."""
+        if not self._tools:
+            return int(self._rng.integers(self._actions))
         tool = self._tools[int(self._rng.integers(len(self._tools)))]
         arguments = draw(tool.parameters, rng=self._rng)
         return json.dumps({"tool": tool.name, "arguments": arguments})
@@ -38,5 +45,7 @@ class Random:
 
 
 AGENT = AgentCard(
-    name="random", about="Valid tool calls drawn from the brief's seed.", make=Random
+    name="random",
+    about="Valid calls or actions drawn from the brief's seed.",
+    make=Random,
 )

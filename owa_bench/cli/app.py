@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from owa_bench.cli import (
     evidence,
+    exporting,
     judging,
     listing,
     machine,
@@ -19,6 +20,7 @@ from owa_bench.cli import (
     playing,
     power,
     serving,
+    training,
 )
 from owa_bench.cli.console import ERR
 from owa_bench.errors import (
@@ -58,7 +60,10 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (listing, playing, judging, power, evidence, machine, serving, measuring):
+for module in (
+    *(listing, playing, training, judging, power, evidence, machine, serving),
+    *(measuring, exporting),
+):
     module.attach(app)
 
 # What the operating system has run out of: not wrong use, but a lack.

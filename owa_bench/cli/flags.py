@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from owa_bench import discovery
 from owa_bench.errors import FieldError, PlanError, UsageError
 from owa_bench.run import draws
 from owa_bench.run.draws import MAGNITUDES, Budgeted, Draw
@@ -60,7 +61,7 @@ def drawn(
             families=tuple(split(family)),
             tiers=tuple(number("--tier", part, int) for part in split(tier)),
             deltas=tuple(number("--delta", part, float) for part in split(delta))
-            or MAGNITUDES,
+            or _magnitudes(name),
             episodes=episodes,
             repeats=repeats,
             interventions=tuple(_budgeted(part) for part in split(interventions)),
@@ -75,6 +76,13 @@ def drawn(
             flag = _FLAGS.get(error.field, error.field)
             raise FieldError(flag, error.value, error.rule) from error
     return made
+
+
+def _magnitudes(suite: str) -> tuple[float, ...]:
+    """Return the magnitudes drawn by default: a native suite has its novelty or not."""
+    known = discovery.find("suites")
+    native = suite in known and known[suite].plugin.card.native
+    return (1.0,) if native else MAGNITUDES
 
 
 def split(text: str | None) -> list[str]:

@@ -157,6 +157,10 @@ def _hex(name: str, text: str | None) -> bytes | None:
 def _print(verdict: AgentVerdict) -> None:
     """Print what was found about one agent."""
     OUT.print(f"\n[bold]{escape(verdict.arm)}[/bold]: {escape(verdict.level_text)}")
+    if not verdict.axes:
+        for made in verdict.tables:
+            table(made.title, made.columns, map(_cells, made.rows))
+        return
     table(
         "axes",
         ("axis", "value", "tasks like these", "raw", "used", "why missing"),
@@ -213,6 +217,13 @@ def _axis_row(axis: AxisScore) -> tuple[str, ...]:
 def _index_row(index: IndexScore) -> tuple[str, ...]:
     shown = "not computable" if index.value is None else _number(index.value)
     return index.name, shown, _span(index.tasks_like_these), ", ".join(index.missing)
+
+
+def _cells(row: Sequence[str | float | int | None]) -> tuple[str, ...]:
+    return tuple(
+        _number(cell) if cell is None or isinstance(cell, float) else str(cell)
+        for cell in row
+    )
 
 
 def _number(value: float | None) -> str:

@@ -21,6 +21,7 @@ _EXTRAS = {
     "rl": ("torch", "stable_baselines3", "sb3_contrib"),
     "mcp": ("mcp",),
     "measures": ("sklearn", "numba"),
+    "minari": ("minari", "pyarrow"),
     "tables": ("pyarrow",),
 }
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}

@@ -17,7 +17,7 @@ from owa_bench.scoring.companions.aiq import complexity, dissimilarity, space
 Optional = Path | None
 
 
-class _Suite(NamedTuple):
+class Suite(NamedTuple):
     """What was measured of a suite; None where no file was given for it."""
 
     domains: tuple[str, ...]
@@ -77,7 +77,7 @@ def measure_aiq(
     if performances and not (mixtures or distances):
         msg = "`--performances` needs `--mixtures` or `--distances` for an AIQ."
         raise UsageError(msg)
-    suite = _measure(pool, mixtures, distances, performances, resamples, seed)
+    suite = measured_suite(pool, mixtures, distances, performances, resamples, seed)
     if figure:
         from owa_bench.scoring.companions.figures import intelligence_space
 
@@ -89,17 +89,17 @@ def measure_aiq(
     if json:
         as_json(measured.plain(suite))
     else:
-        _print(suite)
+        print_suite(suite)
 
 
-def _measure(
+def measured_suite(
     pool: Path,
     mixtures: Path | None,
     distances: Path | None,
     performances: Path | None,
     resamples: int,
     seed: int,
-) -> _Suite:
+) -> Suite:
     """Return everything that the files allow."""
     stream = seeding.stream(seed, "measure", "aiq")
     data = DataFile(pool)
@@ -116,10 +116,10 @@ def _measure(
     elif distances:
         gaps = _given(DataFile(distances), domains)
     else:
-        return _Suite(domains, tuple(found.values()), None, None, {})
+        return Suite(domains, tuple(found.values()), None, None, {})
     points = space.space(gaps.matrix, [one.value for one in found.values()])
     agents = _agents(DataFile(performances), domains, points) if performances else {}
-    return _Suite(domains, tuple(found.values()), gaps, points, agents)
+    return Suite(domains, tuple(found.values()), gaps, points, agents)
 
 
 def _mixed(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
@@ -198,7 +198,7 @@ def _agents(
     return found
 
 
-def _print(suite: _Suite) -> None:
+def print_suite(suite: Suite) -> None:
     """Print what was measured."""
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(suite.domains, suite.complexities, strict=True):

@@ -13,12 +13,13 @@ from rich.progress import Progress as Bar
 from owa_bench.cli import estimating, flags
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
 from owa_bench.cli.outcomes import Outcomes
-from owa_bench.errors import UsageError
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.plan import Budget
 from owa_bench.run import batch, keys
 from owa_bench.run.campaign import Campaign
 from owa_bench.run.draws import Draw
 from owa_bench.run.request import Request
+from owa_bench.run.trials import Trials
 
 
 def attach(app: typer.Typer) -> None:
@@ -36,7 +37,7 @@ HOW = _panel("How it is played (no effect on the replay root)")
 
 _DRAWN = (
     *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
-    "practice",
+    *("practice", "trials", "before"),
 )
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
@@ -115,6 +116,19 @@ def run(
     practice: Annotated[
         int, typer.Option("--practice", help="Campaign: new tasks a day.", **WHAT)
     ] = 1,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            help="SAIL-ON trials per family and tier: --episodes each, a novelty "
+            "comes in at a drawn one and stays.",
+            **WHAT,
+        ),
+    ] = None,
+    before: Annotated[
+        str,
+        typer.Option("--before", help="Trials: fewest, most plain episodes.", **WHAT),
+    ] = "5,10",
     protocol: Annotated[
         str, typer.Option("--protocol", help="Name or TOML file.", **TERMS)
     ] = "default",
@@ -194,6 +208,9 @@ def run(
 
       owa-bench run --suite toolquest --tier 1 --agent mine.py --out runs/mine
 
+      owa-bench run --suite cartpole3d --family table1/9 --tier 3 --trials 2
+      --episodes 20 --agent pd --agent model_repair --out runs/trials
+
       owa-bench run --out runs/first --resume
     """
     means = batch.Means(
@@ -221,8 +238,9 @@ def run(
     request = Request(
         agents=_agents(agent),
         battery=battery,
-        draws=() if days is not None else drawn,
+        draws=() if days is not None or trials is not None else drawn,
         campaign=_campaign(days, practice, drawn),
+        trials=_trials(trials, before, drawn),
         name=out.name,
         protocol=protocol,
         price_card=price_card,
@@ -304,6 +322,11 @@ def _refuse_contradictions(found: frozenset[str]) -> None:
         flags.refuse_together(found, ("calendar",), why)
     else:
         flags.refuse_together(found, ("practice",), "goes with --days.")
+    if "trials" in found:
+        why = "does not go with --trials: a trial draws its own episodes."
+        flags.refuse_together(found, ("days", "repeats", "interventions"), why)
+    else:
+        flags.refuse_together(found, ("before",), "goes with --trials.")
     if "resume" in found and "agent" not in found:
         why = (
             "shapes a plan, and --resume goes on with the plan that is there: leave "
@@ -328,3 +351,15 @@ def _campaign(
         msg = "A campaign (--days) needs exactly one --suite."
         raise UsageError(msg)
     return Campaign(checkpoint=draws[0], days=days, practice=practice)
+
+
+def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:
+    if count is None:
+        return None
+    if len(draws) != 1:
+        msg = "Trials (--trials) need exactly one --suite."
+        raise UsageError(msg)
+    ends = tuple(flags.number("--before", part, int) for part in flags.split(before))
+    if len(ends) != 2:
+        raise FieldError("--before", before, "must be two counts, such as 5,10")
+    return Trials(draw=draws[0], count=count, before=(ends[0], ends[1]))

@@ -54,7 +54,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was when the plan was made."""
+    """A suite as it was when the plan was made; `native` as on its card."""
 
     name: str
     version: int
@@ -63,6 +63,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     tiers: tuple[int, ...]
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
+    native: bool = False
 
 
 class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,17 +20,24 @@ import msgspec
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
-from owa_bench.interfaces import AgentCard
+from owa_bench.interfaces import AgentCard, View
 from owa_bench.run import agent_options
 
-Kind = Literal["registry", "policy", "object", "file", "command", "http", "client"]
+Kind = Literal[
+    "registry", "policy", "object", "file", "command", "http", "client", "model"
+]
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _CLIENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _POLICY = "policy:"
 _OURS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
 CLIENT = "client:"
-_FORMS = "NAME[:key=value,..], module:Name, FILE.py, a command or http://HOST/PATH"
+MODEL = "sb3:"
+_MODEL_END = ".zip"
+_FORMS = (
+    "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command or "
+    "http://HOST/PATH"
+)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +53,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHandle:
-    """An agent that can be played: its name, what it is made of and what it needs."""
+    """An agent that can be played: its name, what it is made of and what it needs.
+
+    `view` is how it sees a tool suite.
+    """
 
     spec: str
     name: str
@@ -56,6 +66,7 @@ class AgentHandle:
     suites: tuple[str, ...] = ()
     package: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    view: View = "language"
 
 
 def load(text: str, *, folder: Path | None = None) -> AgentHandle:
@@ -69,6 +80,8 @@ def load(text: str, *, folder: Path | None = None) -> AgentHandle:
     if spec.startswith(("http://", "https://")):
         return _service(spec)
     name, _, given = spec.partition(":")
+    if spec.startswith(MODEL) or spec.endswith(_MODEL_END):
+        return _model(spec, place)
     if name in discovery.find("agents") and (name == spec or "=" in given):
         return _registered(spec, name, given)
     if spec.startswith(_POLICY):
@@ -157,6 +170,28 @@ def _file(spec: str, place: Path) -> AgentHandle:
         name=path.stem,
         origin=Origin(kind="file", target=str(path), folders=(str(path.parent),)),
         fingerprint=_digest(path.name, path),
+    )
+
+
+def _model(spec: str, place: Path) -> AgentHandle:
+    """Return a trained policy; nothing of it is loaded here.
+
+    A name says little where every training writes `model.zip`, so its folder's is
+    taken then.
+    """
+    path = (place / spec.removeprefix(MODEL).removeprefix("path=")).resolve()
+    if not path.is_file():
+        msg = (
+            "A trained agent is sb3:FILE.zip, as `owa-bench train` writes it; no such "
+            f"file, got {spec!r}."
+        )
+        raise AgentSpecError(msg)
+    return AgentHandle(
+        spec=spec,
+        name=path.parent.name if path.stem == "model" else path.stem,
+        origin=Origin(kind="model", target=str(path)),
+        fingerprint=_digest(path.name, path),
+        view="vector",
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import gymnasium
 import msgspec
 
-from owa_bench.calendars import Calendar, drift_order, nested, share
+from owa_bench.calendars import drift_order, nested, share
 from owa_bench.discovery import get
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
+    Almanac,
     Operator,
     Schedule,
     Source,
@@ -34,10 +35,10 @@ _TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
 def source(suite_name: str, schedule: Schedule | None = None) -> Source:
     """Return the function from an instance to its timeline.
 
-    `schedule` None is the nested calendar of the suite's domain.
+    `schedule` None is the suite's own, or the nested calendar of its domain.
     """
     suite: Suite = get("suites", suite_name)
-    chosen = schedule or nested(suite.card.domain)
+    chosen = schedule or own_schedule(suite)
 
     def timeline(instance: Instance) -> Timeline:
         world = base_world(instance)
@@ -50,14 +51,23 @@ def source(suite_name: str, schedule: Schedule | None = None) -> Source:
     return lru_cache(maxsize=_TIMELINES_KEPT)(timeline)
 
 
+def own_schedule(suite: Suite) -> Almanac:
+    """Return the schedule of a suite that has one, else its domain's nested calendar.
+
+    CartPole3D has one: its families say which operator strikes.
+    """
+    found: Almanac | None = getattr(suite, "schedule", None)
+    return found or nested(suite.card.domain)
+
+
 def drift_step(
     suite: str,
     instance: Instance,
     delta: float,
-    schedule: Calendar | None = None,
+    schedule: Almanac | None = None,
 ) -> int:
     """Return the drift step of nominal magnitude `delta` for an instance."""
-    calendar = schedule or nested(get("suites", suite).card.domain)
+    calendar = schedule or own_schedule(get("suites", suite))
     return calendar.steps_for(instance, base_world(instance), delta)
 
 
@@ -68,7 +78,7 @@ def make_env(
     drift_step: int = 0,
     delta: float | None = None,
     view: View = "language",
-    schedule: Calendar | None = None,
+    schedule: Almanac | None = None,
     **options: Any,
 ) -> gymnasium.Env[Any, Any]:
     """Return an env of a suite: the entry point of its Gymnasium id.
@@ -86,6 +96,15 @@ def make_env(
         instances = _at_magnitude(suite, instances, delta, schedule)
     played = source(suite, schedule)
     return plugin.env(played, view=view, instances=instances, **options)
+
+
+def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return the env of a native suite: the entry point of its Gymnasium id.
+
+    The suite says which schedule its options name.
+    """
+    plugin = get("suites", suite)
+    return plugin.env(source(suite, plugin.schedule_for(options)), **options)  # type: ignore[no-any-return]
 
 
 def script(suite: str, instance: Instance) -> tuple[str, ...]:
@@ -109,14 +128,15 @@ def _possible(
     schedule: Schedule, instance: Instance, world: World
 ) -> tuple[Strike, ...]:
     """Return all that could have been applied to the instance."""
-    if isinstance(schedule, Calendar):
-        return schedule.whole(instance, world)
+    if hasattr(schedule, "whole"):
+        possible: tuple[Strike, ...] = schedule.whole(instance, world)
+        return possible
     domain = get("suites", instance.suite).card.domain
     return drift_order(instance, world, domain)
 
 
 def _at_magnitude(
-    suite: str, instances: Instances, delta: float, schedule: Calendar | None
+    suite: str, instances: Instances, delta: float, schedule: Almanac | None
 ) -> Instances:
     """Return `instances` with the drift step that `delta` is for each."""
 

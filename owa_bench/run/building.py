@@ -48,6 +48,10 @@ def maker(origin: Origin) -> Maker:
     if origin.kind == "object":
         module, _, name = origin.target.partition(":")
         return _from_export(_attribute(importlib.import_module(module), name), origin)
+    if origin.kind == "model":
+        from owa_bench.skills.trained import trained
+
+        return trained(Path(origin.target))
     return _from_export(_only_agent(_run_file(Path(origin.target)), origin), origin)
 
 

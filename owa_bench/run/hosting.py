@@ -64,9 +64,17 @@ class Host:
         """Begin an episode, or a later session of it."""
         self._line.ask(Request(reset=terms), deadline_s)
 
-    def act(self, observation: Any, info: Mapping[str, Any], deadline_s: float) -> Move:
-        """Return the agent's next move, checked."""
-        return as_move(self._line.ask(act_request(observation, info), deadline_s))
+    def act(
+        self,
+        observation: Any,
+        info: Mapping[str, Any],
+        deadline_s: float,
+        *,
+        numbers: bool = False,
+    ) -> Move:
+        """Return the agent's next move, checked; `numbers` may be actions."""
+        reply = self._line.ask(act_request(observation, info), deadline_s)
+        return as_move(reply, numbers=numbers)
 
     def close(self, deadline_s: float) -> None:
         """Let the agent write down what it remembers, then end it.

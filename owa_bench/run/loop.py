@@ -17,7 +17,7 @@ import msgspec
 
 from owa_bench import discovery, seeding
 from owa_bench.errors import AgentFailure, AgentTimeout, InfrastructureFailure
-from owa_bench.interfaces import Brief, Ending, Sink, Suite
+from owa_bench.interfaces import Brief, Ending, Sink, Suite, View
 from owa_bench.records.events import EpisodeEnd, EpisodeStart, Event, Resource
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
@@ -30,7 +30,8 @@ from owa_bench.run.memory import Memory
 from owa_bench.run.messages import Reset
 from owa_bench.run.recorder import EpisodeWriter, Recorder
 from owa_bench.run.serving import describe
-from owa_bench.shells.tool_env import Opening, ToolEnv
+from owa_bench.run.stepping import PlayedEnv
+from owa_bench.shells.tool_env import Opening
 
 
 class Stopped(BaseException):
@@ -52,22 +53,22 @@ class EnvPool:
         self._plan = plan
         self._wire = wire
         self._lock = threading.Lock()
-        self._idle: dict[str, list[ToolEnv]] = {}
+        self._idle: dict[tuple[str, View], list[PlayedEnv]] = {}
 
     @contextmanager
-    def lend(self, suite: str) -> Iterator[ToolEnv]:
+    def lend(self, suite: str, view: View) -> Iterator[PlayedEnv]:
         """Yield an env; one that something was raised with is thrown away."""
         with self._lock:
-            idle = self._idle.setdefault(suite, [])
+            idle = self._idle.setdefault((suite, view), [])
             env = idle.pop() if idle else None
-        env = env or stepping.env_for(self._plan, suite, wire=self._wire)
+        env = env or stepping.env_for(self._plan, suite, view=view, wire=self._wire)
         try:
             yield env
         except BaseException:
             env.close()
             raise
         with self._lock:
-            self._idle[suite].append(env)
+            self._idle[suite, view].append(env)
 
     def close(self) -> None:
         """Close every idle env."""
@@ -180,7 +181,7 @@ class _Play:
             self._instance = stepping.instance_of(
                 self._stage.plan, self._entry, self._stage.root
             )
-            with self._stage.envs.lend(self._entry.suite) as env:
+            with self._stage.envs.lend(self._entry.suite, self._agent.view) as env:
                 end = self._in_env(env)
         except Exception as error:
             if self._stage.stopping.is_set():
@@ -189,7 +190,7 @@ class _Play:
         self._writer.emit(end)
         return end
 
-    def _in_env(self, env: ToolEnv) -> EpisodeEnd:
+    def _in_env(self, env: PlayedEnv) -> EpisodeEnd:
         env.attach(self._sink)
         observation, info = env.reset(
             options={
@@ -206,7 +207,7 @@ class _Play:
         wall_s = time.perf_counter() - self._began
         return stepping.episode_end(env, ending, timed=timed, wall_s=wall_s)
 
-    def _with_agent(self, env: ToolEnv, observation: Any, info: Any) -> bool:
+    def _with_agent(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         """Let the agent act until the end; return whether the clock ended it."""
         try:
             self._sit_down(env, self._entry.session)
@@ -221,14 +222,17 @@ class _Play:
             self._host.end()
         return timed
 
-    def _act(self, env: ToolEnv, observation: Any, info: Any) -> bool:
+    def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         session = int(info.get("session", self._entry.session))
+        numbers = self._suite.card.native or self._agent.view == "vector"
         while env.ending is None:
             exhausted = self.tally.exhausted()
             if exhausted is not None:
                 env.conclude("truncated", exhausted.reason)
                 return exhausted.timed
-            move = self._host.act(observation, info, self._deadline_s())
+            move = self._host.act(
+                observation, info, self._deadline_s(), numbers=numbers
+            )
             for event in stepping.declared(move, env.steps + 1, self._sink):
                 self._sink.emit(event)
             observation, _, _, _, info = env.step(move.action)
@@ -238,7 +242,7 @@ class _Play:
                 self._sit_down(env, session)
         return False
 
-    def _sit_down(self, env: ToolEnv, session: int) -> None:
+    def _sit_down(self, env: PlayedEnv, session: int) -> None:
         """Start an agent in a process of its own and tell it what it is to do."""
         self._host = self._seat(env)
         terms = Reset(
@@ -250,7 +254,7 @@ class _Play:
         )
         self._host.reset(terms, self._deadline_s())
 
-    def _seat(self, env: ToolEnv) -> Host:
+    def _seat(self, env: PlayedEnv) -> Host:
         """Return a host with the agent, or the suite's own policy, in it."""
         origin = self._agent.origin
         if origin.kind == "policy":
@@ -258,7 +262,7 @@ class _Play:
             return Host(LocalLine(lambda _config: make(env.privilege())))
         return self._stage.hosting.seat(origin)
 
-    def _brief(self, env: ToolEnv, session: int) -> Brief:
+    def _brief(self, env: PlayedEnv, session: int) -> Brief:
         budget = self._stage.plan.budget
         limit = budget.steps or self._suite.card.step_limit
         task = env.task
@@ -295,7 +299,7 @@ class _Play:
             self._stage.plan, self._entry, self._attempt, opening
         )
 
-    def _blame(self, env: ToolEnv, failure: AgentFailure) -> Ending:
+    def _blame(self, env: PlayedEnv, failure: AgentFailure) -> Ending:
         """Conclude an episode that the agent failed."""
         if not isinstance(failure, AgentTimeout):
             return env.conclude("agent_raised", str(failure))

@@ -7,7 +7,8 @@ Every line the harness writes is one request; every line the agent writes is its
     {"act": {"observation": {...}, "info": {...}}}                  -> {"action": A}
     {"close": {}}                                                   -> {}
 
-A is the tool call `{"tool": NAME, "arguments": {...}}`, as JSON text or as an object.
+A is the tool call `{"tool": NAME, "arguments": {...}}`, as JSON text or as an object;
+in a native suite a number, or a list of numbers, and the observation is a list.
 A reply to `act` may also declare `usage` [[METER, AMOUNT], ..], `messages`,
 `model_calls`, `beliefs` [[ID, P], ..] and `revision`. `{"error": TEXT}` is the agent
 saying that it failed. `info` leaves out `tools`, which `reset` gave.
@@ -131,8 +132,8 @@ def as_reply(answer: Any) -> Reply:
     return Reply(action=answer)
 
 
-def as_move(reply: Reply) -> Move:
-    """Return the move of a reply, its action as text.
+def as_move(reply: Reply, *, numbers: bool = False) -> Move:
+    """Return the move of a reply, its action as text; `numbers` may be actions too.
 
     Errors: AgentRaised if the action is neither text nor an object, or if what is
     declared beside it is no meter, amount or probability.
@@ -148,7 +149,7 @@ def as_move(reply: Reply) -> Move:
             msg = f"a belief is an id and a p in [0, 1], got {name!r}, {p!r}"
             raise AgentRaised(msg)
     return Move(
-        action=_action_text(reply.action),
+        action=_action_text(reply.action, numbers=numbers),
         usage=reply.usage,
         messages=reply.messages,
         model_calls=reply.model_calls,
@@ -157,10 +158,12 @@ def as_move(reply: Reply) -> Move:
     )
 
 
-def _action_text(action: Any) -> str:
+def _action_text(action: Any, *, numbers: bool) -> str:
     if isinstance(action, str):
         return action
-    if isinstance(action, dict):
+    number = type(action) in (int, float) or isinstance(action, list)
+    if isinstance(action, dict) or (numbers and number):
         return _ENCODER.encode(action).decode()
-    msg = f"an action is text or an object, got {repr(action)[:80]}"
+    kinds = "a number or a list of them" if numbers else "text or an object"
+    msg = f"an action is {kinds}, got {repr(action)[:80]}"
     raise AgentRaised(msg)

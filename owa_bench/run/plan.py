@@ -309,6 +309,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         families=tuple(family for family in card.families if family in names),
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
+        native=card.native,
     )
 
 

@@ -35,7 +35,6 @@ from owa_bench.run.redaction import Redactor
 from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
 from owa_bench.run.witness import free_path
 from owa_bench.seeding import fresh_bytes, redact_key, stream
-from owa_bench.shells.tool_env import ToolEnv
 
 Outcome = Literal["same", "different", "exempt"]
 _SHOWN = 200
@@ -167,7 +166,7 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
 
 
 def _attempt(
-    env: ToolEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
+    env: stepping.PlayedEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
 ) -> Replayed:
     """Return what came of one attempt."""
     name = trace.leaf.attempt_id
@@ -183,7 +182,7 @@ def _attempt(
 
 
 def _play(
-    env: ToolEnv,
+    env: stepping.PlayedEnv,
     plan: Plan,
     entry: PlanEntry,
     trace: Trace,

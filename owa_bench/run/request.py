@@ -18,18 +18,20 @@ from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import in_file
 from owa_bench.run import agent_spec, batteries, campaign
+from owa_bench.run import trials as trial_plans
 from owa_bench.run.agent_spec import AgentHandle
 from owa_bench.run.batteries import Battery
 from owa_bench.run.campaign import Campaign
 from owa_bench.run.draws import Draw
 from owa_bench.run.forking import Nursery
 from owa_bench.run.plan import Terms, make_plan
+from owa_bench.run.trials import Trials
 
 _PROTOCOLS = "owa_bench.protocols"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be played, by which agents: a battery, draws or a campaign.
+    """What is to be played, by which agents: a battery, draws, a campaign or trials.
 
     `protocol` counts where no battery names one; it and `price_card` are names or
     paths.
@@ -39,6 +41,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     battery: str | None = None
     draws: tuple[Draw, ...] = ()
     campaign: Campaign | None = None
+    trials: Trials | None = None
     name: str = "run"
     protocol: str = "default"
     price_card: str = "price_card"
@@ -105,10 +108,12 @@ def _drawn(
     agents: Sequence[AgentHandle],
     terms: Terms,
 ) -> Plan:
-    given = (battery, request.campaign, request.draws or None)
+    given = (battery, request.campaign, request.trials, request.draws or None)
     if sum(part is not None for part in given) != 1:
-        msg = "Give one of a battery, suites to draw from, or a campaign."
+        msg = "Give one of a battery, suites to draw from, a campaign, or trials."
         raise UsageError(msg)
+    if request.trials is not None:
+        return trial_plans.make_plan(request.trials, agents, terms)
     if request.campaign is not None:
         return campaign.make_plan(request.campaign, agents, terms)
     return make_plan(battery.suite if battery else request.draws, agents, terms)

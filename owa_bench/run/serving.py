@@ -53,6 +53,8 @@ class Seat:
 
 def restored(observation: Any) -> Any:
     """Return an observation with its arrays back as arrays."""
+    if isinstance(observation, list):  # a native suite's, or the vector view's
+        return np.asarray(observation, dtype=np.float32)
     if not isinstance(observation, dict):
         return observation
     return {

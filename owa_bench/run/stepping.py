@@ -5,30 +5,92 @@ env emits, an attempt holds EpisodeStart, what the agent declares with a Move (b
 the step of that move), and EpisodeEnd.
 """
 
+import dataclasses
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import msgspec
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.interfaces import Ending, Move, Sink, Suite
+from owa_bench.interfaces import (
+    Almanac,
+    Ending,
+    Move,
+    Privilege,
+    Sink,
+    Suite,
+    Task,
+    ToolSpec,
+    View,
+)
 from owa_bench.records.events import (
     Belief,
     EpisodeEnd,
     EpisodeStart,
     Event,
+    Outcome,
     Resource,
     fixed,
 )
-from owa_bench.records.instance import Instance
+from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.records.sketch import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
+from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import Opening, ToolEnv
 
 # Beliefs stated before the end are kept and enter no axis.
 INTERIM = "interim"
+
+
+class PlayedEnv(Protocol):
+    """What loop and replay ask of an env: a tool suite's, or a native suite's."""
+
+    tools: tuple[ToolSpec, ...]
+
+    @property
+    def steps(self) -> int:
+        """Actions so far."""
+
+    @property
+    def failed_attempts(self) -> int:
+        """Actions that were malformed, refused or in vain."""
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the episode ended; None while it goes on."""
+
+    def attach(self, sink: Sink) -> None:
+        """Send the events of the next episode to `sink`."""
+
+    def reset(self, *, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode of the options' instance."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play one action."""
+
+    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+        """End the episode from outside."""
+
+    def privilege(self) -> Privilege:
+        """Return what a suite's own control policy may see."""
+
+    def close(self) -> None:
+        """Release what the env holds."""
+
+    @property
+    def task(self) -> Task:
+        """What the agent is told."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """The worlds of this episode."""
+
+    @property
+    def simulated_ms(self) -> int:
+        """Simulated milliseconds since reset."""
 
 
 def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
@@ -48,15 +110,19 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     return msgspec.structs.replace(plain, drift_step=step)
 
 
-def env_for(plan: Plan, suite_name: str, *, wire: bool = False) -> ToolEnv:
-    """Return an env that plays any entry of the plan that is of this suite."""
+def env_for(
+    plan: Plan, suite_name: str, *, view: View = "language", wire: bool = False
+) -> PlayedEnv:
+    """Return an env that plays any entry of the plan that is of this suite.
+
+    A native suite has one view. In the others `view` is what the agent sees; the
+    actions on record are the same calls in each.
+    """
     suite: Suite = discovery.get("suites", suite_name)
-    env = suite.env(
-        assembly.source(suite_name, calendar_of(plan, suite_name)),
-        view="language",
-        wire=wire,
-        step_limit=plan.budget.steps,
-    )
+    source = assembly.source(suite_name, calendar_of(plan, suite_name))
+    if suite.card.native:
+        return NativeEnv(suite, source, step_limit=plan.budget.steps)
+    env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
         msg = f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
@@ -64,10 +130,20 @@ def env_for(plan: Plan, suite_name: str, *, wire: bool = False) -> ToolEnv:
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str) -> Calendar:
-    """Return the drift calendar of a plan for one of its suites."""
+def calendar_of(plan: Plan, suite_name: str) -> Almanac:
+    """Return the drift calendar of a plan for one of its suites.
+
+    "nested" is the suite's own schedule where it has one, its onset as the plan says.
+    """
     suite: Suite = discovery.get("suites", suite_name)
-    return calendars.parse(plan.calendar, suite.card.domain)
+    calendar = calendars.parse(plan.calendar, suite.card.domain)
+    own: Any = assembly.own_schedule(suite)
+    if plan.calendar.partition("^")[0] != "nested" or isinstance(own, Calendar):
+        return calendar
+    if not calendar.onset_ms:
+        return own  # type: ignore[no-any-return]
+    chosen: Almanac = dataclasses.replace(own, onset_ms=calendar.onset_ms)
+    return chosen
 
 
 def episode_start(
@@ -121,7 +197,7 @@ def unopened(instance: Instance, theta: float) -> Opening:
 
 
 def episode_end(
-    env: ToolEnv, ending: Ending, *, timed: bool, wall_s: float
+    env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float
 ) -> EpisodeEnd:
     """Return the last event of an attempt that the env has concluded."""
     return EpisodeEnd(

@@ -1,6 +1,6 @@
 """The judging half in one pure function: plan, traces and published numbers in."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -20,10 +20,11 @@ from owa_bench.records.score import (
     Judgement,
 )
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import drawn, tables
+from owa_bench.scoring import drawn, native, tables
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import Sample
 from owa_bench.scoring.body import body_tables
+from owa_bench.scoring.companions import trials
 from owa_bench.scoring.findings import Played, Terms, gather
 from owa_bench.scoring.gate import Findings
 from owa_bench.scoring.improvement.report import lever_table
@@ -68,7 +69,9 @@ def judge(
 
     Errors: ScoringError where a trace holds a number out of its range.
     """
-    whole = observe(traces, prices)
+    notes_kept: list[trials.Note | None] = []
+    whole = observe(_noted(traces, notes_kept), prices)
+    stand = native.Stand(plan, whole, trials.lanes(plan, notes_kept))
     terms = Terms(
         plan=plan,
         protocol=protocol,
@@ -78,8 +81,9 @@ def judge(
         assurance=assurance,
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
     )
+    inside = whole.take(~stand.rows)
     judged = [
-        _judged(terms, Played(arm, whole.take(whole.arm == arm.name), whole))
+        _judged(terms, Played(arm, inside.take(inside.arm == arm.name), inside))
         for arm in plan.arms
     ]
     return Judgement(
@@ -89,9 +93,18 @@ def judge(
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
-        verdicts=_with_cut_points(judged),
+        verdicts=tuple(
+            native.with_own(verdict, stand) for verdict in _with_cut_points(judged)
+        ),
         limits=LIMITS,
     )
+
+
+def _noted(traces: Iterable[Trace], kept: list[trials.Note | None]) -> Iterator[Trace]:
+    """Yield traces, and note of each what a trial needs of it."""
+    for trace in traces:
+        kept.append(trials.note(trace))
+        yield trace
 
 
 class _Judged(NamedTuple):

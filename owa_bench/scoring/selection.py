@@ -63,10 +63,14 @@ def _scored(table: Observables) -> Flags:
 
 
 def _families(plan: Plan) -> tuple[tuple[str, ...], Floats]:
-    """Return "suite/family" names with their weights, which sum to 1."""
+    """Return "suite/family" names with their weights, which sum to 1.
+
+    A native suite has no share in any axis.
+    """
     names: list[str] = []
     weights: list[float] = []
-    for suite in plan.suites:
+    inside = [suite for suite in plan.suites if not suite.native]
+    for suite in inside or plan.suites:
         own = dict(suite.family_weights)
         shares = [own.get(family, 1.0) for family in suite.families]
         names += [f"{suite.name}/{family}" for family in suite.families]

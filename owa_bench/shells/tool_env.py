@@ -86,7 +86,8 @@ class ToolEnv(gym.Env[Any, Any]):
         paid as they come and taken back at the end (never while recording).
     Episode end: terminated by finish or declare_infeasible, truncated by the limit.
     Information: at reset "tools" (function schemas) and "goal" (JSON); "step",
-        "simulated_ms", "interventions_left" (where limited), "error" (of a malformed
+        "simulated_ms", "interventions_left" (where limited), "action_mask" (vector
+        view), "error" (of a malformed
         or refused action) and, at the end, "outcome", "q_state", "quality", "success".
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
         a seed; `wire` serves over loopback; `interventions` limits the supervisor.
@@ -274,6 +275,8 @@ class ToolEnv(gym.Env[Any, Any]):
         }
         if episode.interventions_left is not None:
             info["interventions_left"] = episode.interventions_left
+        if isinstance(self._view, VectorView) and episode.ending is None:
+            info["action_mask"] = self._view.masks(episode)
         if episode.ending is not None:
             info["outcome"] = episode.ending.outcome
             info["q_state"] = episode.ending.q_state

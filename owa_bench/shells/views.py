@@ -147,7 +147,7 @@ class VectorView:
 
     def text_of(self, action: Any, episode: Episode) -> str:
         """Return the macro's call; a masked or unknown one as a malformed action."""
-        number = int(action)
+        number = _macro_number(action)
         if not 0 <= number < len(self.names):
             return call_text_of_macro(number)
         name = self.names[number]
@@ -169,6 +169,14 @@ class VectorView:
     def observe(self, text: str, episode: Episode) -> Any:
         """Return the features."""
         return features_of(episode)
+
+
+def _macro_number(action: Any) -> int:
+    """Return the number of a macro, -1 for what is none."""
+    try:
+        return int(action)
+    except (TypeError, ValueError):
+        return -1
 
 
 def call_text_of_macro(macro: str | int) -> str:

@@ -11,7 +11,9 @@ from owa_bench.interfaces import Agent, AgentConfig
 
 CARDS = {name: found.plugin for name, found in find("agents").items()}
 PLAYABLE = sorted(
-    name for name, card in CARDS.items() if card.make is not None and not card.required
+    name
+    for name, card in CARDS.items()
+    if card.make is not None and not card.required and not card.suites
 )
 CONTROLS = sorted(name for name, card in CARDS.items() if card.needs == "privilege")
 

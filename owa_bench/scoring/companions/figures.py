@@ -14,6 +14,7 @@ from owa_bench.scoring.companions.generality.curve import Generality
 from owa_bench.scoring.companions.generality.population import isometrics
 from owa_bench.scoring.companions.intelligence_test.exponent import Likelihood
 from owa_bench.scoring.companions.intelligence_test.failures import Failures, tail
+from owa_bench.scoring.companions.trials import Curves
 
 _REGIONS = (  # exponents, colour, name: the seed's figure 1
     (0.0, 2.0, "#d9d9d9", "Limited"),
@@ -162,6 +163,23 @@ def _points(figure: Figure, domains: Sequence[str], suite: Space) -> None:
         axes.plot(*zip(np.zeros(3), place, strict=True), "o-", markersize=3)
         axes.text(*place, name, fontsize=8)
     axes.set(title="intelligence space, first three dimensions")
+
+
+def novelty_curves(curves: Sequence[Curves]) -> Figure:
+    """Return mean quality around the introduction of a novelty, a line an agent."""
+    if not curves:
+        msg = "`curves` is empty: there is no whole trial to draw."
+        raise ScoringError(msg)
+    figure, axes = _sheet("episodes since the novelty came in", "mean quality")
+    for one in curves:
+        (line,) = axes.plot(one.offsets, one.mean, ".-", label=one.arm, linewidth=1)
+        axes.fill_between(
+            one.offsets, one.low, one.high, color=line.get_color(), alpha=0.12, lw=0
+        )
+    axes.axvline(-0.5, color="black", linestyle=":", linewidth=1)
+    axes.set_ylim(0.0, 1.05)
+    axes.legend(fontsize=8)
+    return figure
 
 
 def _sheet(x_label: str, y_label: str) -> tuple[Figure, Axes]:

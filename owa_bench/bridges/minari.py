@@ -1,0 +1,209 @@
+"""`owa-bench export --minari`: recorded episodes of a native suite as a Minari dataset.
+
+An arm is one dataset: its counted attempts in plan order, observations as the trace
+holds them (float32, checked against the digest of each step), actions and rewards.
+"""
+
+import io
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench import discovery
+from owa_bench.canonical import sha256
+from owa_bench.errors import MissingPartError, TraceError, UsageError
+from owa_bench.records.events import Action, Artifact
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.plan import Plan
+from owa_bench.records.roots import counted
+from owa_bench.records.trace import Trace
+from owa_bench.run import store
+from owa_bench.run.plan import read_plan
+from owa_bench.shells.native_env import OBSERVATIONS
+
+INSTALL = 'pip install "owa_bench[minari]"'
+_FOLDER = "MINARI_DATASETS_PATH"
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Steps(NamedTuple):
+    """One episode as arrays: observations (T + 1, n), the others (T,)."""
+
+    observations: npt.NDArray[np.float32]
+    actions: npt.NDArray[np.int64]
+    rewards: npt.NDArray[np.float64]
+    terminations: npt.NDArray[np.bool_]
+    truncations: npt.NDArray[np.bool_]
+
+
+class Exported(NamedTuple):
+    """A dataset: its id, the folder to load it from, and how much it holds."""
+
+    dataset: str
+    folder: Path
+    episodes: int
+    steps: int
+
+
+def export(run_dir: Path, folder: Path) -> tuple[Exported, ...]:
+    """Write a dataset per arm of a run into `folder`, and return what was written.
+
+    Load one with `MINARI_DATASETS_PATH=folder` and `minari.load_dataset(dataset)`.
+
+    Errors: MissingPartError without the extra; UsageError for a run with nothing that
+    can be exported, or a folder that has the dataset; TraceError for a broken trace.
+    """
+    layout = RunLayout(run_dir)
+    plan = read_plan(layout)
+    suites = [suite.name for suite in plan.suites if suite.native]
+    if not suites:
+        msg = (
+            f"{run_dir} holds no native suite (CartPole3D): tool suites are text, "
+            "which has no Minari form here."
+        )
+        raise UsageError(msg)
+    if not plan.transcripts:
+        msg = f"{run_dir} was played with --no-transcripts: observations are not kept."
+        raise UsageError(msg)
+    _require()
+    made = [
+        _dataset(layout, plan, suite, arm.name, folder)
+        for suite in suites
+        for arm in plan.arms
+    ]
+    found = tuple(one for one in made if one is not None)
+    if not found:
+        msg = f"{run_dir} holds no complete episode yet: nothing to export."
+        raise UsageError(msg)
+    return found
+
+
+def steps_of(layout: RunLayout, trace: Trace) -> Steps:
+    """Return an episode's arrays; TraceError where they contradict the trace."""
+    blobs = [e.blob for e in trace.of(Artifact) if e.name == OBSERVATIONS]
+    actions = list(trace.of(Action))
+    name = trace.leaf.attempt_id
+    if len(blobs) != 1:
+        msg = f"Attempt {name} must hold one array of observations, got {len(blobs)}."
+        raise TraceError(msg)
+    seen = np.load(io.BytesIO(store.read_blob(layout, blobs[0])), allow_pickle=False)
+    digests = [sha256(row.tobytes()) for row in seen[1:]]
+    if digests != [action.observation for action in actions]:
+        msg = f"Attempt {name}: its observations are not those of its steps."
+        raise TraceError(msg)
+    return Steps(
+        seen,
+        np.array([_played(action) for action in actions], dtype=np.int64),
+        np.array([action.reward for action in actions]),
+        np.array([action.terminated for action in actions]),
+        np.array([action.truncated for action in actions]),
+    )
+
+
+def _played(action: Action) -> int:
+    """Return the number that was played; what was no action played 0."""
+    return 0 if action.error is not None else int(action.action)
+
+
+def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[Steps]:
+    """Yield an arm's counted episodes that have a step, in plan order."""
+    for leaf in counted(plan, store.leaves_of_shards(layout)):
+        if leaf is None:
+            continue
+        entry = plan.entries[leaf.index]
+        if (entry.arm, entry.suite) == (arm, suite):
+            trace = store.read_trace(layout, leaf)
+            if trace.end.steps:
+                yield steps_of(layout, trace)
+
+
+def _dataset(
+    layout: RunLayout, plan: Plan, suite: str, arm: str, folder: Path
+) -> Exported | None:
+    """Write one arm's dataset; None where it has played nothing."""
+    from minari import create_dataset_from_buffers
+    from minari.data_collector import EpisodeBuffer
+
+    episodes = list(_episodes(layout, plan, suite, arm))
+    if not episodes:
+        return None
+    name = f"{suite}/{_plain(plan.name)}-{_plain(arm)}-v0"
+    if (folder / name).exists():
+        msg = f"{folder / name} is there already: choose another folder."
+        raise UsageError(msg)
+    card = discovery.get("suites", suite).card
+    observed, acted = _spaces(card.env_id, episodes[0].observations.shape[1])
+    buffers = [
+        EpisodeBuffer(
+            id=number,
+            observations=played.observations,
+            actions=played.actions,
+            rewards=played.rewards,
+            terminations=played.terminations,
+            truncations=played.truncations,
+            infos={},
+        )
+        for number, played in enumerate(episodes)
+    ]
+    with _datasets_in(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no env is kept: a run names its own
+        create_dataset_from_buffers(
+            name,
+            buffers,
+            env=None,
+            observation_space=observed,
+            action_space=acted,
+            algorithm_name=arm,
+            description=f"{card.title}, recorded by owa-bench; plan "
+            f"{store.plan_digest(layout)}",
+            data_format="arrow",
+        )
+    steps = sum(len(played.actions) for played in episodes)
+    return Exported(name, folder, len(episodes), steps)
+
+
+def _spaces(env_id: str, size: int) -> tuple[Any, Any]:
+    """Return the env's spaces, observations cut to what was recorded."""
+    import gymnasium
+
+    env = gymnasium.make(env_id)
+    try:
+        box: Any = env.observation_space
+        shown = gymnasium.spaces.Box(box.low[:size], box.high[:size], dtype=np.float32)
+        return shown, env.action_space
+    finally:
+        env.close()
+
+
+@contextmanager
+def _datasets_in(folder: Path) -> Iterator[None]:
+    """Let Minari write below `folder`."""
+    before = os.environ.get(_FOLDER)
+    os.environ[_FOLDER] = str(folder.resolve())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_FOLDER]
+        else:
+            os.environ[_FOLDER] = before
+
+
+def _plain(text: str) -> str:
+    return _UNSAFE.sub("_", text).strip("_") or "run"
+
+
+def _require() -> None:
+    try:
+        import minari
+        import pyarrow
+    except ImportError as error:
+        raise MissingPartError("`minari` (for `owa-bench export`)", INSTALL) from error
+    del minari, pyarrow

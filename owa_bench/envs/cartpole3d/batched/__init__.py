@@ -1,0 +1,1 @@
+"""CartPole3D for thousands of environments at once: the same physics in torch."""

@@ -1,0 +1,388 @@
+"""The Gymnasium env: seeds to instances, instances to worlds, a scene to play them."""
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from owa_bench.envs.cartpole3d import levels, rules
+from owa_bench.envs.cartpole3d.bodies import RAIL
+from owa_bench.envs.cartpole3d.forces import Effect, effects
+from owa_bench.envs.cartpole3d.picture import picture
+from owa_bench.envs.cartpole3d.scene import Scene
+from owa_bench.envs.cartpole3d.start import Starts, State, Triple
+from owa_bench.errors import FieldError, UsageError, one_of
+from owa_bench.interfaces import Source
+from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
+from owa_bench.seeding import stream
+from owa_bench.worlds.physics import SPECS, PhysicsWorld, Spec
+
+Observed = Literal["full", "core"]
+Observation = npt.NDArray[np.float32]
+
+_OPTIONS = ("instance", "state")
+_NEVER = 1 << 62
+_PLACE, _SPEED = 100.0, 500.0  # bounds of the Box, far beyond what is met
+_MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is played when a reset names no instance.
+
+    `levels` are (episodes, level) in order, the last one for ever; `magnitude` is that
+    of every level above 0.
+    """
+
+    spec: Spec = "table1"
+    levels: tuple[tuple[int, int], ...] = ((1, 0),)
+    magnitude: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what names no world."""
+        if self.spec not in SPECS:
+            raise FieldError("spec", self.spec, one_of(self.spec, SPECS))
+        levels.magnitude_of(self.magnitude)
+        if not self.levels:
+            raise FieldError("levels", self.levels, "must name at least one level")
+        for episodes, level in self.levels:
+            if episodes < 1:
+                raise FieldError("levels", episodes, "must count 1 episode or more")
+            if level not in levels.LEVELS:
+                raise FieldError("level", level, "must be in 0 to 16")
+
+    def level(self, episode: int) -> int:
+        """Return the level of an episode, the first being 0."""
+        for episodes, level in self.levels:
+            episode -= episodes
+            if episode < 0:
+                return level
+        return self.levels[-1][1]
+
+
+class CartPole3DEnv(gym.Env[Any, Any]):
+    """A cart with a pole in a box of flying balls; see this folder's README.
+
+    Description: keep the pole within 10 degrees for 200 ticks of 0.02 s.
+    Action space: Discrete(5): nothing, +x, -x, +y, -y, a push of 10 N for one tick.
+    Observation space: Box of float32. Cart x, y, vx, vy; the pole's quaternion
+        x, y, z, w and angular velocity; with obs="full" for each of `slots` balls
+        presence, position, velocity (zeros where there is none; of more balls than
+        slots the nearest to the pole).
+    Starting state: `reset(seed=s)` plays the instance of seed s, without a seed one is
+        drawn from `np_random`; `options={"instance": Instance}` plays exactly that,
+        `options={"state": State}` starts from that state with no hidden tick.
+    Rewards: 1/200 a step, so that the return is the performance.
+    Episode end: terminated when roll or pitch exceeds the limit, truncated after 200.
+    Information: none; `world`, `instance`, `timeline` and `state()` are for the caller.
+    Arguments: `spec` "table1" or "released"; `level` 0 to 16, or `levels`, a sequence
+        of (episodes, level) whose last goes on for ever; `difficulty` a preset's name
+        or `magnitude` in [0, 1]; `source` gives the timeline of an instance.
+    """
+
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 50}
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        *,
+        spec: Spec = "table1",
+        level: int = 0,
+        levels: Sequence[tuple[int, int]] | None = None,
+        difficulty: str | None = None,
+        magnitude: float | None = None,
+        obs: Observed = "full",
+        slots: int = rules.SLOTS,
+        render_mode: str | None = None,
+    ) -> None:
+        if obs not in get_args(Observed):
+            raise FieldError("obs", obs, one_of(obs, get_args(Observed)))
+        if slots < 1:
+            raise FieldError("slots", slots, "must be at least 1")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            known = self.metadata["render_modes"]
+            raise FieldError("render_mode", render_mode, one_of(render_mode, known))
+        self._terms = Terms(
+            spec=spec,
+            levels=tuple(levels) if levels else ((1, level),),
+            magnitude=_size(difficulty, magnitude),
+        )
+        self._source = source
+        self._slots = slots if obs == "full" else 0
+        self.render_mode = render_mode
+        self._pack = struct.Struct(f"{rules.CORE + rules.PER_BALL * self._slots}f")
+        self._empty = [
+            [0.0] * (rules.PER_BALL * (self._slots - used))
+            for used in range(self._slots + 1)
+        ]
+        self.observation_space = _box(self._slots)
+        self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
+        self._scene: Scene | None = None
+        self._starts = Starts()
+        self._episode = -1
+        self._steps = self._age = 0
+        self._root = self._repeat = 0
+        self._instance: Instance | None = None
+        self._timeline: Timeline | None = None
+
+    # --- Gymnasium ------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin the episode of a seed, of the options' instance or from its state."""
+        super().reset(seed=seed)
+        given = _known(options) if options else {}
+        self._episode += 1
+        world = self._choose(seed, given.get("instance"))
+        state: State | None = given.get("state")
+        start = state or self._starts(world, self._root)
+        self._begin(world, start, hidden=state is None)
+        return self._observe(), {}
+
+    def step(
+        self, action: Any
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Push the cart for one tick."""
+        scene = self._playing
+        steps = self._steps = self._steps + 1
+        if steps >= self._swap:
+            self._go_on()
+        try:
+            push = self._pushes[action]
+        except KeyError as error:
+            raise FieldError("action", action, "must be in 0 to 4") from error
+        for effect in self._effects:
+            effect(steps + self._age)
+        scene.tick(push)
+        terminated = rules.fallen(scene.pole, self._sine, self._tangent)
+        truncated = steps >= self._ticks and not terminated
+        return self._observe(), self._reward, terminated, truncated, {}
+
+    def render(self) -> npt.NDArray[np.uint8] | None:
+        """Return a picture from the software renderer; a window draws itself."""
+        if self.render_mode != "rgb_array":
+            return None
+        return picture(self._playing)
+
+    def close(self) -> None:
+        """Release the engine's client; a second call does nothing."""
+        if self._scene is not None:
+            self._scene.close()
+            self._scene = None
+        super().close()
+
+    # --- for the caller, never for an agent -----------------------------------------
+
+    @property
+    def world(self) -> PhysicsWorld:
+        """The world that holds now."""
+        return self._playing.world
+
+    @property
+    def instance(self) -> Instance:
+        """The instance that is played."""
+        if self._instance is None:
+            self._instance = self._named(self._root)
+        return self._instance
+
+    @property
+    def timeline(self) -> Timeline:
+        """The worlds of this episode. Errors: UsageError where no source was given."""
+        if self._timeline is None:
+            if self._source is None:
+                msg = "This env has no source of timelines: make it by gymnasium.make."
+                raise UsageError(msg)
+            self._timeline = self._source(self.instance)
+        return self._timeline
+
+    @property
+    def scene(self) -> Scene:
+        """The bodies as the engine holds them."""
+        return self._playing
+
+    def state(self) -> State:
+        """Return the exact state, from which `options={"state": ..}` goes on."""
+        return self._playing.state()._replace(wind=self._wind)
+
+    # --- inside ---------------------------------------------------------------------
+
+    @property
+    def _playing(self) -> Scene:
+        if self._scene is None:
+            msg = "No episode has begun: call reset first."
+            raise UsageError(msg)
+        return self._scene
+
+    def _choose(self, seed: int | None, instance: Instance | None) -> PhysicsWorld:
+        """Settle instance and first world; a plain seed needs no timeline."""
+        self._swap = _NEVER
+        self._instance = instance
+        self._timeline = None
+        if instance is not None:
+            self._root, self._repeat = instance.seed, instance.repeat
+            return self._first_of(instance)
+        if seed is None:
+            seed = int(self.np_random.integers(SEED_LIMIT))
+        self._root, self._repeat = seed, 0
+        terms = self._terms
+        return levels.level(terms.spec, terms.level(self._episode), terms.magnitude)
+
+    def _first_of(self, instance: Instance) -> PhysicsWorld:
+        """Return the first world of an instance's timeline and note when it ends."""
+        if self._source is None:
+            msg = "An instance needs a source of timelines: use gymnasium.make."
+            raise UsageError(msg)
+        self._timeline = timeline = self._source(instance)
+        self._next = 0
+        self._plan_swap(timeline)
+        world: PhysicsWorld = timeline.worlds[0]
+        return world
+
+    def _plan_swap(self, timeline: Timeline) -> None:
+        self._next += 1
+        self._swap = _NEVER
+        if self._next < len(timeline.starts):
+            tick = timeline.worlds[0].tick
+            self._swap = 1 + round(timeline.starts[self._next] / (_MS * tick))
+
+    def _named(self, seed: int) -> Instance:
+        """Return the instance of a plain seed; its tier is the nearest preset."""
+        terms = self._terms
+        level = terms.level(self._episode)
+        return Instance(
+            suite=levels.SUITE,
+            version=levels.VERSION,
+            family=f"{terms.spec}/{level}",
+            tier=max(1, round(3 * terms.magnitude)),
+            seed=seed,
+            drift_step=int(level > 0),
+        )
+
+    def _begin(self, world: PhysicsWorld, start: State, *, hidden: bool) -> None:
+        """Put the scene to a start; a drawn one passes a hidden tick first."""
+        self._steps, self._age = 0, int(hidden)
+        self._wind, self._first = start.wind, start.cart
+        self._rng: np.random.Generator | None = None
+        scene = self._enter(world)
+        scene.begin(start)
+        self._act(world, scene)
+        if hidden:
+            for effect in self._effects:
+                effect(1)
+            scene.tick((*start.push, 0.0))
+        else:
+            scene.look()
+
+    def _enter(self, world: PhysicsWorld) -> Scene:
+        if self._scene is None:
+            window = self.render_mode == "human"
+            self._scene = Scene(world, window=window)
+            self._use(world)
+        elif world is not self._scene.world:
+            self._scene.enter(world)
+            self._use(world)
+        return self._scene
+
+    def _use(self, world: PhysicsWorld) -> None:
+        """Take on the numbers of a world that a step needs."""
+        self._sine, self._tangent = rules.fall_bounds(world.pole.fall)
+        self._ticks = world.ticks
+        self._reward = 1.0 / world.ticks
+        push = world.cart.push
+        self._pushes: dict[int, Triple] = {
+            i: (push * x, push * y, 0.0) for i, (x, y) in enumerate(rules.DIRECTIONS)
+        }
+        self._blind = any(law.bent for law in world.laws)
+
+    def _act(self, world: PhysicsWorld, scene: Scene) -> None:
+        """Set up what acts on the scene beside the agent."""
+        self._effects: tuple[Effect, ...] = ()
+        if world.pulls or world.spawns or world.wind:
+            if self._rng is None:
+                self._rng = stream(self._root, "noise", self._repeat)
+            self._effects = effects(
+                world, scene, first=self._first, heading=self._wind, rng=self._rng
+            )
+
+    def _go_on(self) -> None:
+        """Enter the next world of the timeline in the middle of an episode."""
+        timeline = self.timeline
+        world: PhysicsWorld = timeline.worlds[self._next]
+        self._plan_swap(timeline)
+        scene = self._playing
+        state = scene.state()
+        fresh = scene.enter(world)
+        self._use(world)
+        if fresh:
+            scene.begin(state)
+            scene.look()
+        self._act(world, scene)
+
+    def _observe(self) -> Observation:
+        scene = self._playing
+        cart, velocity = scene.cart, scene.velocity
+        numbers = [cart[0], cart[1], velocity[0], velocity[1], *scene.pole, *scene.spin]
+        if self._slots:
+            numbers += self._balls(scene)
+        return np.frombuffer(bytearray(self._pack.pack(*numbers)), np.float32)
+
+    def _balls(self, scene: Scene) -> list[float]:
+        """Return the numbers of the slots."""
+        found: list[float] = []
+        lows, before = scene.lows, scene.before
+        if self._blind:
+            before = _unmoved_rails(scene)
+        if len(lows) > self._slots:
+            lows, before = _nearest(scene.centre, lows, before, self._slots)
+        r, k = scene.radius, scene.rate
+        for (x, y, z), (a, b, c) in zip(lows, before, strict=True):
+            found += (1.0, x + r, y + r, z + r, (x - a) * k, (y - b) * k, (z - c) * k)
+        found += self._empty[len(lows)]
+        return found
+
+
+def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in options:
+        if name not in _OPTIONS:
+            raise FieldError("options", name, one_of(name, _OPTIONS))
+    return options
+
+
+def _unmoved_rails(scene: Scene) -> list[Triple]:
+    """Return earlier places such that balls on rails seem to rest, as released."""
+    moving = zip(scene.live, scene.lows, scene.before, strict=True)
+    return [now if ball.kind == RAIL else old for ball, now, old in moving]
+
+
+def _nearest(
+    centre: Triple, lows: list[Triple], before: list[Triple], slots: int
+) -> tuple[list[Triple], list[Triple]]:
+    """Return the balls that are nearest to the pole's centre of mass."""
+    order = sorted(range(len(lows)), key=lambda i: math.dist(lows[i], centre))[:slots]
+    return [lows[i] for i in order], [before[i] for i in order]
+
+
+def _size(difficulty: str | None, magnitude: float | None) -> float:
+    """Return the magnitude that either of the two names; hard if neither does."""
+    if difficulty is not None and magnitude is not None:
+        msg = f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
+        raise UsageError(msg)
+    given = difficulty if magnitude is None else magnitude
+    return levels.magnitude_of("hard" if given is None else given)
+
+
+def _box(slots: int) -> spaces.Box:
+    """Return the observation space: generous bounds, a mask and unit quaternions."""
+    core = [_PLACE] * 2 + [_SPEED] * 2 + [1.0] * 4 + [_SPEED] * 3
+    ball = [1.0] + [_PLACE] * 3 + [_SPEED] * 3
+    high = np.array(core + ball * slots, dtype=np.float32)
+    low = -high
+    low[rules.CORE :: rules.PER_BALL] = 0.0
+    return spaces.Box(low, high, dtype=np.float32)

@@ -1,0 +1,336 @@
+"""The scene in the physics engine: bodies made once, episodes begun by moving them.
+
+Gravity of the engine is off and the pole's weight is one force, unless balls weigh too;
+so no ball needs a force against gravity. Positions of balls are read from their
+bounding boxes, velocities are differences of positions (exact: the engine moves a body
+by its new velocity). Client ids go by position: keywords cost as much as the call.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from owa_bench.envs.cartpole3d.bodies import (
+    BASE,
+    CART,
+    FIXED,
+    FREE,
+    POLE,
+    POOL,
+    RAIL,
+    SLIDE_X,
+    build_arena,
+    build_ball,
+    build_cart_pole,
+    connect,
+    engine,
+    waiting,
+)
+from owa_bench.envs.cartpole3d.rules import along
+from owa_bench.envs.cartpole3d.start import Ball, Pair, Quaternion, State, Triple
+from owa_bench.worlds.physics import BallLaw, PhysicsWorld
+
+_ITERATIONS = 50  # of the contact solver
+_NOWHERE: Triple = (0.0, 0.0, 0.0)
+_LEVEL: Quaternion = (0.0, 0.0, 0.0, 1.0)
+_LINKS = (CART, POLE)
+
+
+class Live(NamedTuple):
+    """A ball that takes part: body, link, kind, and its axis if it has one."""
+
+    body: int
+    link: int
+    kind: str
+    rail: Pair | None = None
+
+
+def kinds_of(world: PhysicsWorld) -> set[Literal["fixed", "rail"]]:
+    """Return the kinds of balls that a world's start laws need beside free ones."""
+    found: set[Literal["fixed", "rail"]] = set()
+    for law in world.laws:
+        if law.kind == "fixed" or law.kind == "rail":
+            found.add(law.kind)
+    return found
+
+
+def shape_of(world: PhysicsWorld) -> PhysicsWorld:
+    """Return what bodies are built from, the rest of a world put back to level 0.
+
+    A world of another shape needs a scene built anew; the cart's mass, forces, starts
+    and restitution do not.
+    """
+    return PhysicsWorld(
+        tick=world.tick,
+        damping=world.damping,
+        cart=msgspec.structs.replace(world.cart, mass=1.0),
+        pole=world.pole,
+        ball=msgspec.structs.replace(
+            world.ball, restitution=(1.0, 1.0), weighs=False, fewest=0, most=0
+        ),
+        arena=world.arena,
+        laws=tuple(BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))),
+    )
+
+
+class Scene:
+    """One engine client with the bodies of one shape of world.
+
+    After `begin` and after each `tick`: `cart` and `centre` are the positions of cart
+    and of the pole's centre of mass, `velocity` the cart's, `pole` the pole's
+    quaternion, `spin` its angular velocity in the world, `lows` the low corners of the
+    balls' boxes and `before` those one tick earlier.
+    """
+
+    def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
+        self._bullet = bullet = engine()
+        self.client: int = connect(bullet, window=window)
+        self._apply = bullet.applyExternalForce
+        self._run = bullet.stepSimulation
+        self._links = bullet.getLinkStates
+        self._box = bullet.getAABB
+        self._move = bullet.resetBasePositionAndOrientation
+        self._throw = bullet.resetBaseVelocity
+        self._shape: PhysicsWorld | None = None
+        self.cart = self.velocity = self.centre = self.spin = _NOWHERE
+        self.pole = _LEVEL
+        self.enter(world)
+
+    # --- worlds ---------------------------------------------------------------------
+
+    def enter(self, world: PhysicsWorld) -> bool:
+        """Take on a world; return whether bodies were built anew (then `begin`)."""
+        shape = shape_of(world)
+        fresh = shape != self._shape
+        self.world = world
+        if fresh:
+            self._shape = shape
+            self._build(world)
+        bullet, client = self._bullet, self.client
+        bullet.changeDynamics(
+            self._body, CART, mass=world.cart.mass, physicsClientId=client
+        )
+        weighs = world.ball.weighs
+        bullet.setGravity(0.0, 0.0, -world.gravity if weighs else 0.0, client)
+        weight = 0.0 if weighs else -world.pole.mass * world.gravity
+        self._weight = (0.0, 0.0, weight)
+        self._fresh = 0 if world.lag else 1
+        self.rate = 1.0 / world.tick
+        return fresh
+
+    def _build(self, world: PhysicsWorld) -> None:
+        bullet, client = self._bullet, self.client
+        bullet.resetSimulation(physicsClientId=client)
+        bullet.setPhysicsEngineParameter(
+            fixedTimeStep=world.tick,
+            numSubSteps=0,
+            numSolverIterations=_ITERATIONS,
+            deterministicOverlappingPairs=1,
+            physicsClientId=client,
+        )
+        self._arena = build_arena(bullet, client, world.arena)
+        self._body = build_cart_pole(bullet, client, world.cart, world.pole)
+        self.radius = world.ball.radius
+        self._restitution = 1.0
+        self._pools: dict[str, list[int]] = {}
+        self._used: dict[str, int] = {}
+        self._homes: dict[int, Triple] = {}
+        self.live: list[Live] = []
+        self.lows: list[Triple] = []
+        self.before: list[Triple] = []
+        for kind in (FREE, *sorted(kinds_of(world))):
+            self._grow(kind)
+
+    def _grow(self, kind: str) -> None:
+        """Build some more balls of a kind, each of which waits."""
+        pool = self._pools.setdefault(kind, [])
+        for _ in range(POOL):
+            home = waiting(len(self._homes))
+            ball = build_ball(self._bullet, self.client, self.world.ball, kind, home)
+            self._homes[ball] = home
+            self._bounce(ball, 0 if kind == RAIL else BASE)
+            pool.append(ball)
+
+    # --- an episode -----------------------------------------------------------------
+
+    def begin(self, state: State) -> None:
+        """Put every body where `state` has it; `spin` is not known before a tick."""
+        bullet, client, body = self._bullet, self.client, self._body
+        (x, y), (u, v) = state.cart, state.velocity
+        bullet.resetJointState(body, SLIDE_X, x, u, client)
+        bullet.resetJointState(body, CART, y, v, client)
+        bullet.resetJointStateMultiDof(body, POLE, state.pole, state.rates, client)
+        self.cart, self.velocity, self.pole = (x, y, 0.0), (u, v, 0.0), state.pole
+        world = self.world
+        self.centre = along(state.pole, state.cart, world.cart.joint, world.pole.centre)
+        if state.restitution != self._restitution:
+            self._set_restitution(state.restitution)
+        gone, self.live = self.live, []
+        self.lows, self.before = [], []
+        self._used = dict.fromkeys(self._pools, 0)
+        for ball in state.balls:
+            self.add(ball)
+        if len(gone) > len(self.live) or len(self._pools) > 1:
+            staying = {ball.body for ball in self.live}
+            for left in gone:
+                if left.body not in staying:
+                    self._send_away(left)
+
+    def look(self) -> None:
+        """Read cart and pole as they are now, their pose without any lag."""
+        self._read(0)  # what `begin` sets the engine has worked out already
+
+    def add(self, ball: Ball) -> None:
+        """Let a ball take part, from a pool that grows if need be."""
+        at, velocity, fixed, rail = ball
+        kind = FIXED if fixed else FREE if rail is None else RAIL
+        used = self._used.get(kind, 0)
+        if used == len(self._pools.get(kind, ())):
+            self._grow(kind)
+        self._used[kind] = used + 1
+        body = self._pools[kind][used]
+        if rail is None:
+            self._move(body, at, _LEVEL, self.client)
+            if not fixed:
+                self._throw(body, velocity, _NOWHERE, self.client)
+            self.live.append(Live(body, BASE, kind))
+        else:
+            self._set_on_rail(body, ball, rail)
+            self.live.append(Live(body, 0, kind, rail))
+        r, t = self.radius, self.world.tick
+        x, y, z = at[0] - r, at[1] - r, at[2] - r
+        u, v, w = velocity
+        self.lows.append((x, y, z))
+        self.before.append((x - u * t, y - v * t, z - w * t))
+
+    def tick(self, push: Sequence[float]) -> None:
+        """Let one tick pass with a force on the cart."""
+        client, body = self.client, self._body
+        if self._weight[2]:
+            self._apply(body, POLE, self._weight, self.centre, 2, client)
+        self._apply(body, CART, push, _NOWHERE, 1, client)
+        self._run(client)
+        self._read(self._fresh)
+        box = self._box
+        self.before = self.lows
+        self.lows = [box(ball[0], ball[1], client)[0] for ball in self.live]
+
+    def _read(self, fresh: int) -> None:
+        cart, pole = self._links(self._body, _LINKS, 1, fresh, self.client)
+        self.cart = cart[0]
+        self.velocity = cart[6]
+        self.centre = pole[0]
+        self.pole = pole[1]
+        self.spin = pole[7]
+
+    # --- forces ---------------------------------------------------------------------
+
+    def push_ball(self, ball: Live, at: Triple, force: Triple) -> None:
+        """Push a ball's centre during the next tick; one that is fixed stays."""
+        if ball.kind == FREE:  # it never turns, so its own frame is the world's
+            self._apply(ball.body, BASE, force, _NOWHERE, 1, self.client)
+        elif ball.kind == RAIL:
+            self._apply(ball.body, 0, force, at, 2, self.client)
+
+    def push_cart(self, force: Triple) -> None:
+        """Push the cart during the next tick."""
+        self._apply(self._body, CART, force, _NOWHERE, 1, self.client)
+
+    def push_pole(self, force: Triple, at: Triple) -> None:
+        """Push the pole at a place in the world during the next tick."""
+        self._apply(self._body, POLE, force, at, 2, self.client)
+
+    @property
+    def places(self) -> list[Triple]:
+        """The centres of the balls that take part."""
+        r = self.radius
+        return [(x + r, y + r, z + r) for x, y, z in self.lows]
+
+    @property
+    def speeds(self) -> list[Triple]:
+        """The velocities of the balls that take part."""
+        k = self.rate
+        return [
+            ((x - a) * k, (y - b) * k, (z - c) * k)
+            for (x, y, z), (a, b, c) in zip(self.lows, self.before, strict=True)
+        ]
+
+    # --- state ----------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Return the whole state as it is now, without any lag."""
+        bullet, client, body = self._bullet, self.client, self._body
+        x, y = (bullet.getJointState(body, j, client) for j in (SLIDE_X, CART))
+        pole = bullet.getJointStateMultiDof(body, POLE, client)
+        balls = zip(self.live, self.places, self._velocities(), strict=True)
+        return State(
+            cart=(x[0], y[0]),
+            velocity=(x[1], y[1]),
+            pole=pole[0],
+            rates=pole[1],
+            balls=tuple(
+                Ball(at, speed, fixed=live.kind == FIXED, rail=live.rail)
+                for live, at, speed in balls
+            ),
+            restitution=self._restitution,
+        )
+
+    def close(self) -> None:
+        """Release the engine's client; a second call does nothing."""
+        if self.client >= 0:
+            self._bullet.disconnect(self.client)
+            self.client = -1
+
+    # --- inside ---------------------------------------------------------------------
+
+    def _velocities(self) -> list[Triple]:
+        """Return the balls' velocities as the engine holds them."""
+        found: list[Triple] = []
+        for ball in self.live:
+            if ball.kind == FREE:
+                found.append(self._bullet.getBaseVelocity(ball.body, self.client)[0])
+            elif ball.rail is not None:
+                speed = self._bullet.getJointState(ball.body, 0, self.client)[1]
+                found.append((ball.rail[0] * speed, ball.rail[1] * speed, 0.0))
+            else:
+                found.append(_NOWHERE)
+        return found
+
+    def _set_on_rail(self, body: int, ball: Ball, rail: Pair) -> None:
+        bullet, client = self._bullet, self.client
+        bullet.resetBasePositionAndOrientation(
+            body, ball.position, turned(rail), client
+        )
+        speed = ball.velocity[0] * rail[0] + ball.velocity[1] * rail[1]
+        bullet.resetJointState(body, 0, 0.0, speed, client)
+
+    def _send_away(self, ball: Live) -> None:
+        bullet, client = self._bullet, self.client
+        home = self._homes[ball.body]
+        bullet.resetBasePositionAndOrientation(ball.body, home, _LEVEL, client)
+        if ball.kind == FREE:
+            bullet.resetBaseVelocity(ball.body, _NOWHERE, _NOWHERE, client)
+        elif ball.kind == RAIL:
+            bullet.resetJointState(ball.body, 0, 0.0, 0.0, client)
+
+    def _set_restitution(self, restitution: float) -> None:
+        self._restitution = restitution
+        self._bounce(self._arena, BASE)
+        for kind, pool in self._pools.items():
+            for body in pool:
+                self._bounce(body, 0 if kind == RAIL else BASE)
+
+    def _bounce(self, body: int, link: int) -> None:
+        self._bullet.changeDynamics(
+            body, link, restitution=self._restitution, physicsClientId=self.client
+        )
+
+
+def turned(axis: Pair) -> Quaternion:
+    """Return the turn about z that takes the x axis to a unit vector."""
+    half = math.sqrt(max(0.0, 0.5 * (1.0 + axis[0])))
+    if half < 1e-9:
+        return 0.0, 0.0, 1.0, 0.0
+    return 0.0, 0.0, 0.5 * axis[1] / half, half

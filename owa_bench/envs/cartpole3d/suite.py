@@ -1,0 +1,97 @@
+"""CartPole3D, the suite: seventeen levels of a cart-pole among flying balls."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench.envs.cartpole3d.levels import (
+    DOMAIN,
+    FAMILIES,
+    TIERS,
+    VERSION,
+    LevelSchedule,
+    generate,
+    magnitude_of,
+)
+from owa_bench.envs.cartpole3d.levels import (
+    SUITE as NAME,
+)
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import (
+    Agent,
+    Almanac,
+    Detector,
+    Oracle,
+    Privilege,
+    Session,
+    Sink,
+    Source,
+    SuiteCard,
+    View,
+)
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.worlds.physics import PhysicsWorld
+
+
+class CartPole3D:
+    """The suite; everything it is stands in `card` and in README.md.
+
+    It is native: Box in, Discrete(5) out, no tools, no finish, no stated p, no oracle.
+    It stands outside every battery that gives a level.
+    """
+
+    card = SuiteCard(
+        name=NAME,
+        version=VERSION,
+        title="CartPole3D",
+        about="Keep a pole upright on a cart among balls, in a world that drifts.",
+        source="AIQ paper sections 2.6.3 and 3.4",
+        env_id="owa_bench/CartPole3D-v1",
+        domain=DOMAIN,
+        families=FAMILIES,
+        tiers=TIERS,
+        theta=0.9,
+        horizon=0,
+        depth_target=0,
+        step_limit=200,
+        categories=(),
+        proposition_kinds=(),
+        axes=(),
+        rules=(),
+        native=True,
+    )
+    schedule: Almanac = LevelSchedule()
+    policies: Mapping[str, Callable[[Privilege], Agent]] = {}
+    detectors: tuple[Detector, ...] = ()
+
+    @property
+    def oracle(self) -> Oracle:
+        """Refuse: the world's own rewards are the quality. Errors: UsageError."""
+        msg = "CartPole3D has no oracle: an episode's rewards sum to its quality."
+        raise UsageError(msg)
+
+    def generate(self, instance: Instance) -> PhysicsWorld:
+        """Return the instance's world before its novelty."""
+        return generate(instance)
+
+    def schedule_for(self, options: Mapping[str, Any]) -> Almanac:
+        """Return the schedule at the magnitude that options of `env` name."""
+        given = options.get("magnitude", options.get("difficulty"))
+        return LevelSchedule(magnitude=None if given is None else magnitude_of(given))
+
+    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+        """Refuse: there are no tools. Errors: UsageError."""
+        msg = "CartPole3D has no tools: play it as a Gymnasium env."
+        raise UsageError(msg)
+
+    def env(
+        self, source: Source, *, view: View = "vector", **options: Any
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`; its one view is Box / Discrete."""
+        from owa_bench.envs.cartpole3d.env import CartPole3DEnv
+
+        return CartPole3DEnv(source, **options)
+
+
+SUITE = CartPole3D()

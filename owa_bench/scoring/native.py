@@ -1,0 +1,181 @@
+"""What a report says of native suites: their own tables, and no axis.
+
+A native suite (CartPole3D) has no tools, no finish and no stated p, so it stands
+outside the AAI battery: its episodes enter no axis, gate or level. Its performance by
+level is shown, and over trials the SAIL-ON metrics against the plan's first arm.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Flags, Observables
+from owa_bench.records.plan import Plan
+from owa_bench.records.score import AgentVerdict, CellTable, Curve
+from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.trials import Lane
+from owa_bench.scoring.levels import unlevelled
+from owa_bench.scoring.spread import figure
+
+REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
+
+
+@dataclass(frozen=True)
+class Stand:
+    """What all arms share: the plan, every episode, the whole trials."""
+
+    plan: Plan
+    whole: Observables
+    lanes: tuple[Lane, ...]
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The plan's native suites."""
+        return tuple(suite.name for suite in self.plan.suites if suite.native)
+
+    @property
+    def rows(self) -> Flags:
+        """Which episodes are of native suites."""
+        native: Flags = np.isin(self.whole.suite, self.suites)
+        return native
+
+    @property
+    def alone(self) -> bool:
+        """Whether the plan holds nothing else."""
+        return all(suite.native for suite in self.plan.suites)
+
+
+def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
+    """Return a verdict with what its native episodes say; alone, without axes.
+
+    Formula: none. Shapes: a verdict. Units: quality in [0, 1].
+    Missing: a run without native suites is left as it is. Errors: none.
+    Source: `design.md`, Env: CartPole3D stands outside the AAI battery.
+    """
+    if not stand.suites:
+        return verdict
+    names = ", ".join(stand.suites)
+    own = stand.whole.take(stand.rows & (stand.whole.arm == verdict.arm))
+    baseline = stand.plan.arms[0].name
+    first = stand.whole.take(stand.rows & (stand.whole.arm == baseline))
+    made = msgspec.structs.replace(
+        verdict,
+        tables=(*verdict.tables, by_level(own, first), *_novelty(stand)),
+        curves=(*verdict.curves, *_curves(stand, verdict.arm)),
+        warnings=(*verdict.warnings, f"{names}: {REASON}"),
+        counted=verdict.counted + len(own),
+        infrastructure=verdict.infrastructure - len(own),
+    )
+    if not stand.alone:
+        return made
+    placement = unlevelled(f"{names}: {REASON}")
+    return msgspec.structs.replace(
+        made,
+        level=None,
+        level_text=placement.text,
+        provisional=False,
+        axes=(),
+        indices=(),
+        kappas=(),
+        closures=(),
+        gates=(),
+        tables=(by_level(own, first), *_novelty(stand)),
+        curves=_curves(stand, verdict.arm),
+        warnings=(f"{names}: {REASON}",),
+    )
+
+
+def by_level(table: Observables, first: Observables) -> CellTable:
+    """Return performance by family, tier and drift, and beside the plan's first arm.
+
+    Formula: mean of q_state, s / sqrt(n); the same of the differences of pairs
+    Shapes: episodes of an arm and of the first; a row per group.
+    Units: quality in [0, 1], steps.
+    Missing: the error of one episode is blank; pairs that an arm lacks are left out.
+    Errors: none. Source: `cartpole3d.md` section 4.
+    """
+    beside = dict(zip(_keys(first), first.q_state.tolist(), strict=True))
+    groups: dict[tuple[str, int, float], list[int]] = {}
+    columns = (table.family.tolist(), table.tier.tolist(), table.delta.tolist())
+    for i, group in enumerate(zip(*columns, strict=True)):
+        groups.setdefault(group, []).append(i)
+    keys = _keys(table)
+    rows = []
+    for group, places in sorted(groups.items()):
+        values = table.q_state[places]
+        gaps = [
+            float(table.q_state[i]) - beside[keys[i]]
+            for i in places
+            if keys[i] in beside
+        ]
+        rows.append(
+            (
+                *group,
+                len(values),
+                *_mean(values.tolist()),
+                *_mean(gaps),
+                figure(float(table.steps[places].mean())),
+            )
+        )
+    return CellTable(
+        title="performance by level",
+        columns=COLUMNS,
+        rows=tuple(rows),
+        note="performance: the sum of an episode's rewards; drift 0 is before novelty; "
+        "difference: to the plan's first agent on the same pairs",
+    )
+
+
+COLUMNS = (
+    *("level", "tier", "drift", "episodes", "performance", "s.e."),
+    *("difference", "s.e. of it", "steps"),
+)
+
+
+def _keys(table: Observables) -> list[tuple[str, float, int]]:
+    """Return what makes two arms' episodes a pair."""
+    columns = (table.pair.tolist(), table.delta.tolist(), table.repeat.tolist())
+    return list(zip(*columns, strict=True))
+
+
+def _mean(values: list[float]) -> tuple[float | None, float | None]:
+    """Return mean and standard error, None where they cannot be had."""
+    if not values:
+        return None, None
+    mean = figure(float(np.mean(values)))
+    if len(values) < 2:
+        return mean, None
+    return mean, figure(float(np.std(values, ddof=1)) / len(values) ** 0.5)
+
+
+def _novelty(stand: Stand) -> tuple[CellTable, ...]:
+    """Return the SAIL-ON table where trials were played, the first arm the baseline."""
+    if not stand.lanes:
+        return ()
+    try:
+        return (trials.table(stand.lanes, stand.plan.arms[0].name),)
+    except ScoringError as error:
+        columns = ("why there are no novelty metrics",)
+        rows = ((str(error),),)
+        return (CellTable(title="novelty (SAIL-ON)", columns=columns, rows=rows),)
+
+
+def _curves(stand: Stand, arm: str) -> tuple[Curve, ...]:
+    """Return an arm's quality around the introduction of novelty."""
+    return tuple(
+        Curve(
+            name="performance around the novelty",
+            x_label="episodes since the novelty came in",
+            y_label="mean performance",
+            x=tuple(float(offset) for offset in one.offsets),
+            y=tuple(map(figure, one.mean)),
+            low=tuple(map(figure, one.low)),
+            high=tuple(map(figure, one.high)),
+            used=tuple(0 for _ in one.offsets),
+            note="band: 1.96 standard errors over trials",
+        )
+        for one in trials.curves(stand.lanes)
+        if one.arm == arm
+    )

@@ -1,0 +1,260 @@
+"""The loop's side of a native suite: numbers in, numbers out, no tools, no finish.
+
+The suite's own env plays; this shell gives it instances, reads an agent's action text,
+and writes the events. A step leaves one Action whose `observation` is the SHA-256 of
+the float32 bytes it showed; the episode leaves one Artifact `observations`, an `.npy`
+array (steps + 1, size), so that a trace holds what was seen without a file a step.
+"""
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from owa_bench.canonical import sha256
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import (
+    Ending,
+    Privilege,
+    Sink,
+    Source,
+    Suite,
+    Task,
+    ToolSpec,
+)
+from owa_bench.records.events import (
+    Action,
+    Artifact,
+    Drift,
+    Event,
+    Outcome,
+    fixed,
+)
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.shells.clock import SimulatedClock
+from owa_bench.shells.episode import Opening, Start
+from owa_bench.shells.sink import NullSink
+
+OBSERVATIONS = "observations"  # name of the Artifact that holds an episode's array
+_MEDIA = "application/x-npy"
+
+
+class NativeEnv:
+    """One native suite as the loop and replay play it, episode after episode."""
+
+    tools: tuple[ToolSpec, ...] = ()
+
+    def __init__(
+        self, suite: Suite, source: Source, *, step_limit: int | None = None
+    ) -> None:
+        self._suite = suite
+        self._source = source
+        self._env: gym.Env[Any, Any] = suite.env(source)
+        self._limit = step_limit or suite.card.step_limit
+        self._step_ms = _step_ms(self._env)
+        self._sink: Sink = NullSink()
+        self._timeline: Timeline | None = None
+        self._clock = SimulatedClock((0,))
+        self._begin()
+
+    def _begin(self) -> None:
+        self.steps = 0
+        self.failed_attempts = 0
+        self.ending: Ending | None = None
+        self._seen: list[npt.NDArray[np.float32]] = []
+        self._rewards = 0.0
+
+    # --- played ---------------------------------------------------------------------
+
+    def attach(self, sink: Sink) -> None:
+        """Send the events of the next episode to `sink`."""
+        self._sink = sink
+
+    def reset(self, *, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode of the options' instance."""
+        instance: Instance = options["instance"]
+        start: Start | None = options.get("start")
+        self._timeline = self._source(instance)
+        self._clock = SimulatedClock(self._timeline.starts)
+        self._begin()
+        observation, _ = self._env.reset(options={"instance": instance})
+        if start is not None:
+            self._sink.emit(start(self._opening()))
+        self._tell_drift(0)
+        return self._noted(observation), self._info()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play one action text; one that is no action plays the first and says so."""
+        if self.ending is not None:
+            msg = f"The episode has ended ({self.ending.outcome}): call reset first."
+            raise UsageError(msg)
+        self.steps += 1
+        at_ms = self.simulated_ms
+        text = str(action)
+        played, error = read_action(text, self._env.action_space)
+        self.failed_attempts += error is not None
+        observation, reward, terminated, truncated, _ = self._env.step(played)
+        truncated = bool(truncated or self.steps >= self._limit) and not terminated
+        self._rewards += float(reward)
+        self._emit(
+            Action(
+                step=self.steps,
+                action=text,
+                verified=False,
+                reward=fixed(float(reward)),
+                terminated=bool(terminated),
+                truncated=truncated,
+                observation=sha256(self._noted(observation).tobytes()),
+                error=error,
+                at_ms=at_ms,
+            )
+        )
+        for index in self._clock.advance(self._step_ms):
+            self._tell_drift(index)
+        if terminated or truncated:
+            self._end(*(("finished", "terminated") if terminated else _TIME_IS_UP))
+        info = self._info()
+        if error is not None:
+            info["error"] = error
+        return self._seen[-1], float(reward), bool(terminated), truncated, info
+
+    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+        """End the episode from outside; what was earned so far counts."""
+        return self.ending or self._end(outcome, reason)
+
+    def close(self) -> None:
+        """Release the suite's env."""
+        self._env.close()
+
+    # --- told -----------------------------------------------------------------------
+
+    @property
+    def timeline(self) -> Timeline:
+        """The worlds of this episode."""
+        if self._timeline is None:
+            msg = "No episode has begun: call reset first."
+            raise UsageError(msg)
+        return self._timeline
+
+    @property
+    def task(self) -> Task:
+        """What the agent is told: the spaces, and that rewards are to be collected."""
+        actions = self._env.action_space
+        goal = {
+            "maximise": "sum of rewards",
+            "actions": int(actions.n) if isinstance(actions, spaces.Discrete) else 0,
+            "observation": list(self._env.observation_space.shape or ()),
+        }
+        return Task(text=self._suite.card.about, goal=goal, propositions={})
+
+    @property
+    def simulated_ms(self) -> int:
+        """Simulated milliseconds since reset."""
+        return self._clock.now_ms
+
+    def privilege(self) -> Privilege:
+        """Refuse: a native suite has no oracle to follow."""
+        msg = (
+            f"`{self._suite.card.name}` is a native suite and has no control policies."
+        )
+        raise UsageError(msg)
+
+    # --- inside ---------------------------------------------------------------------
+
+    def _opening(self) -> Opening:
+        timeline = self.timeline
+        return Opening(
+            instance=timeline.instance,
+            world=timeline.worlds[0].digest(),
+            realised=timeline.realised,
+            horizon=0,
+            depth=0,
+            theta=self._suite.card.theta,
+            categories=(),
+            needs_tools=False,
+            honeypot=False,
+        )
+
+    def _noted(self, observation: Any) -> npt.NDArray[np.float32]:
+        """Keep an observation for the episode's array and return it as float32."""
+        seen = np.array(observation, dtype=np.float32)
+        self._seen.append(seen)
+        return seen
+
+    def _info(self) -> dict[str, Any]:
+        return {"step": self.steps}
+
+    def _emit(self, event: Event) -> None:
+        if self._sink.active:
+            self._sink.emit(event)
+
+    def _tell_drift(self, index: int) -> None:
+        start = self.timeline.starts[index]
+        for change in self.timeline.changes[index]:
+            self._emit(Drift(at_ms=start, **msgspec.structs.asdict(change)))
+
+    def _end(self, outcome: Outcome, reason: str) -> Ending:
+        """Settle the episode: the sum of its rewards is its quality."""
+        quality = min(max(fixed(self._rewards), 0.0), 1.0)
+        self.ending = Ending(
+            outcome=outcome,
+            reason=reason,
+            q_state=quality,
+            quality=quality,
+            success=quality >= self._suite.card.theta,
+            stated=None,
+        )
+        if self._sink.active:
+            self._emit(
+                Artifact(
+                    step=self.steps,
+                    name=OBSERVATIONS,
+                    media=_MEDIA,
+                    blob=self._sink.blob(as_npy(np.stack(self._seen))),
+                )
+            )
+        return self.ending
+
+
+_TIME_IS_UP: tuple[Outcome, str] = ("truncated", "budget:steps")
+
+
+def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
+    """Return the action of a text and what was wrong with it, if anything was.
+
+    Numbers for Discrete, JSON lists for Box. What is no action of the space plays 0.
+    """
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        value = None
+    if isinstance(space, spaces.Discrete):
+        if type(value) is int and space.contains(value):
+            return value, None
+        return int(space.start), f"an action is a number of 0..{space.n - 1}"
+    action = np.zeros(space.shape or (), dtype=space.dtype)
+    try:
+        given = np.asarray(value, dtype=space.dtype)
+    except (TypeError, ValueError):
+        given = action[..., None]
+    if space.contains(given):
+        return given, None
+    return action, f"an action is a list within {space}"
+
+
+def as_npy(array: npt.NDArray[np.float32]) -> bytes:
+    """Return the bytes of an `.npy` file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _step_ms(env: gym.Env[Any, Any]) -> int:
+    """Return simulated milliseconds a step, by the frames a second an env names."""
+    frames = env.metadata.get("render_fps") or 0
+    return round(1000 / frames) if frames else 0

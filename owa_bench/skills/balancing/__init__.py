@@ -1,0 +1,1 @@
+"""Balancing a pole on a cart: reading observations, a model, laws of control."""

@@ -1,0 +1,233 @@
+"""Training: repeatable, resumable, evaluated on record, played as any agent."""
+
+import zipfile
+
+import msgspec
+import numpy as np
+import pytest
+
+from owa_bench.errors import (
+    AgentSpecError,
+    FieldError,
+    MissingPartError,
+    RunDirectoryError,
+    UnknownNameError,
+    UsageError,
+)
+from owa_bench.report import verify
+from owa_bench.run import agent_spec, batch, learners, store, training
+from owa_bench.run.draws import Draw
+from owa_bench.run.request import Request
+from owa_bench.run.training import Ears, Training
+from owa_bench.skills.trained import MEMBER, Normalisation, read_notes, trained
+
+PLAIN = Training(
+    env_id="CartPole-v1",
+    steps=512,
+    envs=2,
+    settings={"n_steps": 64, "batch_size": 64, "n_epochs": 2},
+    layers=(8,),
+    checkpoint_every=256,
+    episodes=2,
+)
+
+
+def changed(**changes):
+    return msgspec.structs.replace(PLAIN, **changes)
+
+
+@pytest.fixture
+def libraries():
+    pytest.importorskip("stable_baselines3")
+
+
+def weights(policy):
+    """Return a policy's numbers as one digestible text."""
+    from stable_baselines3 import PPO
+
+    state = PPO.load(policy, device="cpu").policy.state_dict()
+    return np.concatenate([state[name].numpy().ravel() for name in sorted(state)])
+
+
+# --- without the libraries ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag"),
+    [
+        ({"steps": 0}, "--steps"),
+        ({"envs": 0}, "--envs"),
+        ({"checkpoint_every": 0}, "--checkpoint-every"),
+        ({"evaluate_every": -1}, "--evaluate-every"),
+    ],
+)
+def test_numbers_outside_their_range_are_refused(changes, flag):
+    with pytest.raises(FieldError, match=f"`{flag}`"):
+        changed(**changes)
+
+
+def test_an_unknown_algorithm_gets_the_nearest_name(tmp_path, means):
+    with pytest.raises(UnknownNameError, match="Did you mean `ppo`"):
+        training.train(changed(algorithm="pppo"), tmp_path / "t", means)
+
+
+def test_without_the_libraries_the_install_line_is_said(tmp_path, means, monkeypatch):
+    monkeypatch.setattr(learners.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingPartError, match=r"owa_bench\[rl\]"):
+        training.train(PLAIN, tmp_path / "t", means)
+    assert not (tmp_path / "t").exists()
+
+
+def test_normalisation_is_what_was_met_in_training():
+    scale = Normalisation(mean=(1.0, 0.0), variance=(4.0, 1e-12), clip=5.0)
+    seen = scale.apply(np.array([3.0, 1.0], dtype=np.float32))
+    assert seen.tolist() == pytest.approx([1.0, 5.0], rel=1e-4)
+
+
+def test_a_file_that_is_no_policy_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("data", "{}")
+    with pytest.raises(AgentSpecError, match="owa-bench train"):
+        read_notes(tmp_path / "other.zip")
+
+
+def test_a_policy_is_named_by_its_folder_and_known_by_its_bytes(tmp_path):
+    for name, content in (("one", b"1"), ("two", b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.zip").write_bytes(content)
+    one = agent_spec.load("sb3:one/model.zip", folder=tmp_path)
+    two = agent_spec.load("two/model.zip", folder=tmp_path)
+    assert (one.name, one.origin.kind, one.view) == ("one", "model", "vector")
+    assert one.fingerprint != two.fingerprint
+    with pytest.raises(AgentSpecError, match="no such file"):
+        agent_spec.load("sb3:three/model.zip", folder=tmp_path)
+
+
+# --- with them ----------------------------------------------------------------------
+
+
+@pytest.mark.rl
+def test_one_seed_gives_one_policy(tmp_path, means, libraries):
+    one = training.train(PLAIN, tmp_path / "one", means)
+    same = training.train(PLAIN, tmp_path / "same", means)
+    other = training.train(changed(seed=1), tmp_path / "other", means)
+    assert np.array_equal(weights(one.policy), weights(same.policy))
+    assert not np.array_equal(weights(one.policy), weights(other.policy))
+    assert one.evaluation.run is None  # no suite of ours: nothing on record
+
+
+@pytest.mark.rl
+def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, means, libraries):
+    out = tmp_path / "t"
+
+    def stop(steps):
+        if steps >= 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        training.train(PLAIN, out, means, ears=Ears(steps=stop))
+    left = read_notes(out / "model.zip").steps
+    assert 256 <= left < 512
+    done = training.train(PLAIN, out, means, resume=True)
+    assert done.steps >= 512
+    names = sorted(path.name for path in (out / "checkpoints").iterdir())
+    assert names[0] >= f"step-{256:09d}"
+    assert not list((out / "checkpoints").glob(".*"))
+    notes = read_notes(done.policy)
+    assert notes.normalisation.count > done.steps - 1  # it went on counting
+
+
+@pytest.mark.rl
+def test_resume_refuses_another_training(tmp_path, means, libraries):
+    training.train(PLAIN, tmp_path / "t", means)
+    with pytest.raises(UsageError, match="these differ: seed"):
+        training.train(changed(seed=3), tmp_path / "t", means, resume=True)
+    with pytest.raises(UsageError, match="must be new or empty"):
+        training.train(PLAIN, tmp_path / "t", means)
+    with pytest.raises(RunDirectoryError, match="no training to resume"):
+        training.train(PLAIN, tmp_path / "u", means, resume=True)
+
+
+@pytest.mark.rl
+def test_what_cannot_be_trained_is_said(tmp_path, means, libraries):
+    with pytest.raises(UnknownNameError, match="Did you mean `CartPole-v1`"):
+        training.train(changed(env_id="CartPol-v1"), tmp_path / "a", means)
+    typo = changed(settings={"lerning_rate": 1e-3})
+    with pytest.raises(UnknownNameError, match="Did you mean `learning_rate`"):
+        training.train(typo, tmp_path / "b", means)
+    with pytest.raises(UsageError, match="cannot be made with"):
+        training.train(changed(options={"colour": 1}), tmp_path / "c", means)
+    with pytest.raises(FieldError, match="`--backend`"):
+        training.train(changed(backend="there"), tmp_path / "d", means)
+
+
+@pytest.mark.rl
+def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
+    tmp_path, means, libraries
+):
+    asked = Training(
+        env_id="owa_bench/ToolQuest-v1",
+        algorithm="maskable_ppo",
+        steps=128,
+        envs=1,
+        options={"tier": 1, "family": "restock", "step_limit": 30},
+        settings={"n_steps": 64, "batch_size": 64, "n_epochs": 1},
+        episodes=1,
+    )
+    done = training.train(asked, tmp_path / "t", means)
+    assert all(check.ok for check in verify.verify(done.evaluation.run))
+    draw = Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,))
+    request = Request(agents=(f"sb3:{done.policy}",), draws=(draw,))
+    batch.play(request, tmp_path / "run", means)
+    layout = batch.RunLayout(tmp_path / "run")
+    (leaf,) = store.read_leaves(layout)
+    trace = store.read_trace(layout, leaf)
+    actions = [event.action for event in trace.events if hasattr(event, "action")]
+    assert actions
+    assert all(action.startswith('{"tool":') for action in actions)
+
+
+@pytest.mark.rl
+@pytest.mark.physics
+def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
+    tmp_path, means, libraries
+):
+    pytest.importorskip("pybullet")
+    asked = Training(
+        env_id="owa_bench/CartPole3D-v1",
+        algorithm="dqn",
+        steps=300,
+        envs=2,
+        options={"level": 0, "obs": "core"},
+        settings={"learning_starts": 100, "buffer_size": 500, "batch_size": 32},
+        layers=(16,),
+        episodes=2,
+        evaluate_every=0,
+    )
+    done = training.train(asked, tmp_path / "t", means)
+    found = done.evaluation
+    assert (found.episodes, found.steps) == (2, done.steps)
+    assert all(check.ok for check in verify.verify(found.run))
+    policy = found.run.with_suffix(".zip")
+    assert policy.read_bytes() == done.policy.read_bytes()
+    with zipfile.ZipFile(policy) as archive:
+        assert MEMBER in archive.namelist()
+    notes = read_notes(policy)
+    assert (notes.size, notes.algorithm) == (11, "dqn")
+    agent = trained(policy)(None)
+    full = np.zeros(39, dtype=np.float32)  # what the loop shows is longer: cut
+    assert agent.act(full, {}) in range(5)
+
+
+@pytest.mark.parametrize(
+    ("options", "family", "tier"),
+    [
+        ({"level": 9, "difficulty": "hard"}, "table1/9", 3),
+        ({"level": 0}, "table1/0", 1),
+        ({"spec": "released", "level": 4}, "released/4", 3),
+    ],
+)
+def test_an_evaluation_draws_what_was_trained(options, family, tier):
+    asked = Training(env_id="owa_bench/CartPole3D-v1", options=options)
+    draw = training.drawn(asked)
+    assert (draw.families, draw.tiers, draw.deltas) == ((family,), (tier,), (1.0,))

@@ -1,0 +1,75 @@
+"""Plans of SAIL-ON trials."""
+
+import pytest
+
+from owa_bench.errors import PlanError
+from owa_bench.run.draws import Draw
+from owa_bench.run.request import Request, planned
+from owa_bench.run.trials import Trials
+
+
+def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):
+    draw = Draw(
+        name="cartpole3d",
+        families=("table1/7", "table1/9"),
+        tiers=(2,),
+        deltas=deltas,
+        episodes=episodes,
+    )
+    trials = Trials(draw=draw, **{"count": 3, "before": (2, 5), **changes})
+    return planned(Request(agents=agents or ("pd", "nothing"), trials=trials)).plan
+
+
+def lanes(plan):
+    found = {}
+    for entry in plan.entries:
+        found.setdefault(entry.lane, []).append(entry)
+    return found
+
+
+def test_each_trial_is_a_lane_whose_novelty_comes_once_and_stays():
+    found = lanes(plan_of())
+    assert len(found) == 2 * 2 * 3
+    for entries in found.values():
+        deltas = [entry.delta for entry in entries]
+        first = deltas.index(1.0)
+        assert 2 <= first <= 5
+        assert deltas == [0.0] * first + [1.0] * (8 - first)
+
+
+def test_arms_play_the_same_trials_on_the_same_pairs():
+    found = lanes(plan_of())
+    for lane, entries in found.items():
+        if lane.startswith("pd/"):
+            other = found["nothing/" + lane.removeprefix("pd/")]
+            assert [(e.pair, e.delta) for e in entries] == [
+                (e.pair, e.delta) for e in other
+            ]
+
+
+def test_the_introduction_is_drawn_and_by_the_seed_alone():
+    def firsts(plan):
+        return [
+            [entry.delta for entry in entries].index(1.0)
+            for entries in lanes(plan).values()
+        ]
+
+    assert firsts(plan_of()) == firsts(plan_of())
+    assert len(set(firsts(plan_of()))) > 1
+    assert firsts(plan_of()) != firsts(plan_of(seed=1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"count": 0}, "trials"),
+        ({"before": (0, 3)}, "before"),
+        ({"before": (4, 3)}, "before"),
+        ({"before": (2, 8)}, "before"),
+        ({"deltas": (0.0,)}, "deltas"),
+        ({"deltas": (0.5, 1.0)}, "deltas"),
+    ],
+)
+def test_what_is_no_trial_is_refused(changes, field):
+    with pytest.raises(PlanError, match=f"`{field}`"):
+        plan_of(**changes)

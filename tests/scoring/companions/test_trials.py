@@ -1,0 +1,238 @@
+"""SAIL-ON metrics from traces, on planted agents whose figures are known by hand.
+
+Trial 0: five episodes, novelty from the third; trial 1: six, novelty from the fourth.
+The baseline scores .8 before the novelty and .4 after it, planted agents .8 and .6.
+"""
+
+import math
+
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.events import Belief, Drift, EpisodeEnd, EpisodeStart
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
+from owa_bench.records.trace import Leaf, Trace
+from owa_bench.scoring.companions import trials
+
+TRIALS = ((5, 2), (6, 3))  # (episodes, introduced)
+PERFECT, BLIND, HAPPY, SLOW = "perfect", "blind", "trigger-happy", "slow"
+PLANTED = {  # what is said in an episode, by its place from the introduction
+    PERFECT: lambda offset: 0.9 if offset >= 0 else 0.1,
+    BLIND: lambda offset: 0.1,
+    HAPPY: lambda offset: 0.9,
+    SLOW: lambda offset: 0.9 if offset >= 2 else 0.1,
+}
+ARMS = ("baseline", *PLANTED)
+
+
+def pair(trial, place):
+    return f"trial/s@1/f/T3/{trial:04d}/{place:04d}"
+
+
+def entries():
+    return [
+        PlanEntry(
+            index=0,
+            arm=arm,
+            pair=pair(trial, place),
+            suite="s",
+            version=1,
+            family="f",
+            tier=3,
+        )
+        for trial, (count, _) in enumerate(TRIALS)
+        for arm in ARMS
+        for place in range(count)
+    ]
+
+
+def plan():
+    suite = SuiteEntry(
+        name="s",
+        version=1,
+        source_digest="0",
+        families=("f",),
+        tiers=(3,),
+        native=True,
+    )
+    return Plan(
+        name="toy",
+        battery=None,
+        suites=(suite,),
+        arms=tuple(Arm(name=arm, agent=arm, fingerprint="") for arm in ARMS),
+        entries=tuple(entries()),
+        budget=Budget(),
+        commitment="",
+        protocol_digest="",
+        price_digest="",
+        calendar="nested",
+    )
+
+
+def trace(arm, trial, place):
+    offset = place - TRIALS[trial][1]
+    quality = 0.8 if offset < 0 else 0.4 if arm == "baseline" else 0.6
+    begun = EpisodeStart(
+        index=0,
+        attempt=0,
+        arm=arm,
+        pair=pair(trial, place),
+        repeat=0,
+        env_id="",
+        instance=Instance(suite="s", version=1, family="f", tier=3, seed=1),
+        delta=float(offset >= 0),
+        realised=0.0,
+        world="",
+        agent=arm,
+        fingerprint="",
+        interventions=None,
+        horizon=0,
+        depth=0,
+        theta=0.9,
+        needs_tools=False,
+    )
+    drift = Drift(
+        at_ms=0,
+        operator="o",
+        version=1,
+        target="t",
+        intensity=1.0,
+        announcement="D3",
+        weight=1.0,
+        before="a",
+        after="b",
+    )
+    said = ()
+    if arm in PLANTED:
+        early = Belief(step=1, proposition="novelty", kind="interim", p=0.5)
+        p = PLANTED[arm](offset)
+        late = Belief(step=9, proposition="novelty", kind="interim", p=p)
+        line = Belief(step=9, proposition="novelty_threshold", kind="interim", p=0.7)
+        said = (early, late, line)
+    ended = EpisodeEnd(
+        outcome="finished",
+        q_state=quality,
+        quality=quality,
+        success=False,
+        stated=None,
+        failed_attempts=0,
+        reason="",
+        steps=9,
+        simulated_s=0.2,
+        wall_s=0.0,
+    )
+    leaf = Leaf(
+        attempt_id="000000.0",
+        index=0,
+        attempt=0,
+        status="complete",
+        count=1,
+        head="",
+        replay="",
+        shard="",
+        frames=(),
+    )
+    return Trace(leaf, (begun, *((drift,) if offset >= 0 else ()), *said, ended))
+
+
+def notes():
+    return [
+        trials.note(trace(arm, trial, place))
+        for trial, (count, _) in enumerate(TRIALS)
+        for arm in ARMS
+        for place in reversed(range(count))
+    ]
+
+
+@pytest.fixture
+def lanes():
+    return trials.lanes(plan(), notes())
+
+
+@pytest.fixture
+def found(lanes):
+    made = trials.metrics(lanes, "baseline", last=2)
+    return {one.arm: one for one in made}
+
+
+def test_every_arm_has_both_trials(lanes):
+    assert len(lanes) == len(TRIALS) * len(ARMS)
+    assert {trials.introduced(lane) for lane in lanes} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("arm", "detected", "late", "early"),
+    [
+        (PERFECT, 1.0, 0.0, 0.0),  # says so in every novel episode and in no other
+        (BLIND, 0.0, math.nan, 0.0),  # never says so: no CDT to average over
+        (HAPPY, 0.0, math.nan, 1.0),  # always says so: every first detection is early
+        (SLOW, 1.0, 2.0, 0.0),  # two novel episodes pass first, in both trials
+        ("baseline", 0.0, math.nan, 0.0),
+    ],
+)
+def test_detection_is_what_the_definitions_say(found, arm, detected, late, early):
+    one = found[arm].found
+    assert (one.m2, one.m2_1) == (detected, early)
+    assert one.m1 == pytest.approx(late, nan_ok=True)
+    assert found[arm].silent == (arm == "baseline")
+
+
+@pytest.mark.parametrize("arm", PLANTED)
+def test_reaction_is_what_the_definitions_say(found, arm):
+    one = found[arm].found
+    assert one.m3 == pytest.approx(0.6 / 0.8)
+    given = 0.6 / 0.8 if arm in (PERFECT, SLOW) else math.nan
+    assert one.m4 == pytest.approx(given, nan_ok=True)
+    assert one.m5 == pytest.approx(0.6 / (0.6 + 0.4))
+    assert one.m6 == pytest.approx(0.6 / (0.6 + 0.4))
+
+
+def test_against_itself_an_arm_stands_at_one_half(found):
+    one = found["baseline"].found
+    assert (one.m5, one.m6) == (0.5, 0.5)
+    assert one.m3 == pytest.approx(0.4 / 0.8)
+
+
+def test_the_last_statement_of_an_episode_counts(lanes):
+    lane = next(x for x in lanes if (x.arm, len(x.episodes)) == (PERFECT, 5))
+    assert [e.novelty for e in lane.episodes] == [0.1, 0.1, 0.9, 0.9, 0.9]
+    assert {e.threshold for e in lane.episodes} == {0.7}
+
+
+def test_a_trial_that_lacks_an_episode_is_left_out():
+    kept = [n for n in notes() if n.played.place != 5]
+    assert {x.trial for x in trials.lanes(plan(), kept)} == {"trial/s@1/f/T3/0000"}
+
+
+def test_a_lane_without_novelty_is_no_trial():
+    plain = [n._replace(played=n.played._replace(novel=False)) for n in notes()]
+    assert trials.lanes(plan(), plain) == ()
+
+
+def test_an_episode_outside_trials_is_no_note():
+    one = trace(BLIND, 0, 0)
+    start = one.start
+    other = EpisodeStart(
+        **{n: getattr(start, n) for n in start.__struct_fields__ if n != "pair"},
+        pair="s@1/f/T3/0000",
+    )
+    assert trials.note(Trace(one.leaf, (other, *one.events[1:]))) is None
+
+
+def test_curves_count_from_the_introduction(lanes):
+    curve = next(x for x in trials.curves(lanes) if x.arm == "baseline")
+    assert curve.offsets == (-3, -2, -1, 0, 1, 2)
+    assert curve.mean == pytest.approx((0.8, 0.8, 0.8, 0.4, 0.4, 0.4))
+    assert curve.low == pytest.approx(curve.mean)
+
+
+def test_the_table_has_a_row_per_arm(lanes):
+    made = trials.table(lanes, "baseline", last=2)
+    assert len(made.rows) == len(ARMS)  # one group of trials: no rows of its own
+    assert dict(zip(made.columns, made.rows[0], strict=True))["note"] == "silent"
+
+
+def test_a_baseline_that_played_nothing_is_refused(lanes):
+    with pytest.raises(ScoringError, match="must be an arm that played trials"):
+        trials.metrics(lanes, "nobody")
