@@ -163,6 +163,14 @@ class Session(Protocol):
         """Release sockets and databases."""
 
 
+@runtime_checkable
+class Parting(Protocol):
+    """A session that leaves evidence behind when its episode ends."""
+
+    def part(self, *, step: int) -> tuple[Event, ...]:
+        """Return what is left behind, in order; asked once, before the judgement."""
+
+
 class Oracle(Protocol):
     """The answer key: reads the world's own state, never the agent's words."""
 
