@@ -1,7 +1,7 @@
 """The site world: what a web site means, and how it is shown.
 
 `SiteSpec` holds meaning: tables, collections to browse, workflows to fill in, the goal.
-`RenderPlan` holds presentation: words, controls, layout, pages, sign-in, friction. Drift
+`RenderPlan` holds presentation: words, controls, layout, pages, sign-in. Drift
 touches the plan alone, so a goal and its answer never move. Money is in cents and dates
 are ISO text; there are no floats, so equal worlds have equal bytes. Everything an
 operator may change is found by canonical keys that no operator changes: label key,
@@ -58,7 +58,7 @@ class Table(_Record, frozen=True, kw_only=True, cache_hash=True):
 
 
 class Column(_Record, frozen=True, kw_only=True, cache_hash=True):
-    """A column that a page may show; its words are label `column:COLLECTION.KEY`."""
+    """A column that a page may show; its words are label `column:KEY`."""
 
     key: str
     kind: Kind
@@ -90,7 +90,7 @@ class Option(_Record, frozen=True, kw_only=True, cache_hash=True):
 
 
 class Slot(_Record, frozen=True, kw_only=True, cache_hash=True):
-    """One thing a workflow asks for; its words are label `slot:WORKFLOW.KEY`.
+    """One thing a workflow asks for; its words are label `slot:KEY`.
 
     `when` (slot, value): asked only then. `least` and `most` bound a number.
     """
