@@ -9,7 +9,7 @@ collection key, workflow key, slot key.
 """
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -385,7 +385,18 @@ class SiteWorld(_Record, frozen=True, kw_only=True, cache_hash=True):
         return self.with_plan(**{field: changed})
 
 
-def _by_key(parts: tuple[Any, ...], key: str) -> Any:
+class _Keyed(Protocol):
+    """A part of a world that is found by its key."""
+
+    @property
+    def key(self) -> str:
+        """The canonical key."""
+
+
+_Part = TypeVar("_Part", bound=_Keyed)
+
+
+def _by_key(parts: tuple[_Part, ...], key: str) -> _Part:
     """Return the part of this key; KeyError if there is none."""
     for part in parts:
         if part.key == key:

@@ -123,9 +123,9 @@ class _Hand:
         auth = self._world.plan.auth
         if "passport" in self._buttons:
             return self._press("passport")
-        if self._site.sign_in == "code" and auth.kind == "mailbox":
-            if "mail" not in self._site.visited:
-                return self._press("menu:mail")
+        asked = self._site.sign_in == "code" and auth.kind == "mailbox"
+        if asked and "mail" not in self._site.visited:
+            return self._press("menu:mail")
         given = {
             "sys:user": auth.user,
             "sys:password": auth.password,
@@ -170,7 +170,7 @@ class _Hand:
         return self._press(form.buttons[0].ref)
 
     def _fill(self, field: Field) -> Deed | None:
-        """Return what brings a slot's field to the goal's value, None if it is there."""
+        """Return what brings a field to the goal's value, None if it is there."""
         workflow = self._world.spec.workflow(self._goal.workflow)
         slot = workflow.slot(field.ref.partition(".")[2])
         values = dict(self._goal.values)

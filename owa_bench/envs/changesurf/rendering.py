@@ -5,6 +5,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import jinja2
+from markupsafe import Markup
 
 from owa_bench.envs.changesurf.elements import Page
 from owa_bench.envs.changesurf.maker import Maker
@@ -63,8 +64,8 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
             template=template,
             shell=shell,
             css=css,
-            style=jinja2.utils.markupsafe.Markup(style),
-            script=jinja2.utils.markupsafe.Markup(_script()),
+            style=Markup(style),
+            script=Markup(_script()),
             inner=part == "inner",
             frame=maker.route("frame"),
         )

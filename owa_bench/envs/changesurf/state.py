@@ -54,7 +54,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     `initial` and `tables` are the database at the start and now. `page` is the page
     that was served last, `served_ms` when. `errors` are (slot, text) on it, `notice`
     one for all of it; `typed` is what the refused form held. `pending` is where the
-    sign-in leads to, `retry` what a rate limit kept away, `sign_in` how far it is. `seen` are the cells ever served.
+    sign-in leads to, `retry` what a rate limit kept away, `sign_in` how far it is.
+    `seen` are the cells ever served.
     """
 
     world: SiteWorld

@@ -108,7 +108,7 @@ def arrived(state: SiteState, page: str, query: Query | None = None) -> SiteStat
     )
 
 
-# --- before anything else ---------------------------------------------------------------
+# --- before anything else -------------------------------------------------------------
 
 
 def _passed(state: SiteState) -> SiteState:
@@ -148,7 +148,7 @@ def _must_sign_in(state: SiteState, kind: str) -> bool:
     return kind in _FLOW or (auth.early and kind != "home")
 
 
-# --- workflows ----------------------------------------------------------------------------
+# --- workflows ------------------------------------------------------------------------
 
 
 def _work(

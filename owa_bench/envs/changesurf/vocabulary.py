@@ -1,4 +1,4 @@
-"""Every field and option a site can have, in canonical words: what aliases stand for."""
+"""Every field and option a site can have, in canonical words."""
 
 from collections.abc import Iterator
 

@@ -5,7 +5,7 @@ It knows no alias. Ids serve only to tell the oracle what a control it found hol
 
 import asyncio
 from dataclasses import dataclass, field
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urljoin
 
 import httpx
 
