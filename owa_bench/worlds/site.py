@@ -26,7 +26,7 @@ Paging = Literal["pages", "more", "all"]
 Filter = Literal["search", "tree", "none"]
 DateForm = Literal["iso", "dmy", "mdy", "dots"]
 AuthKind = Literal["none", "password", "two_step", "mailbox", "one_time", "redirect"]
-Shell = Literal["plain", "shadow", "frame"]
+Root = Literal["plain", "shadow", "frame"]
 Nav = Literal["top", "side", "bottom"]
 
 # Controls that may stand for a slot of each kind.
@@ -336,7 +336,7 @@ class RenderPlan(_Record, frozen=True, kw_only=True, cache_hash=True):
     dates: DateForm = "iso"
     hinted: bool = True
     swaps: bool = False
-    shell: Shell = "plain"
+    root: Root = "plain"
     icons: tuple[str, ...] = ()
     churn: int = 0
 

@@ -5,7 +5,6 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import jinja2
-from markupsafe import Markup
 
 from owa_bench.envs.changesurf.elements import Page
 from owa_bench.envs.changesurf.maker import Maker
@@ -37,7 +36,7 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
     """
     plan = maker.plan
     is_site = page.menu != ()
-    shell = plan.shell if is_site and not part else "plain"
+    shell = plan.root if is_site and not part else "plain"
     template = plan.template if is_site else 0
 
     def css(name: str) -> str:
@@ -64,8 +63,8 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
             template=template,
             shell=shell,
             css=css,
-            style=Markup(style),
-            script=Markup(_script()),
+            style=style,
+            script=_script(),
             inner=part == "inner",
             frame=maker.route("frame"),
         )

@@ -9,12 +9,14 @@ from urllib.parse import urlencode, urljoin
 
 import httpx
 
+from owa_bench import calendars
+from owa_bench.discovery import get
 from owa_bench.envs.changesurf import accessible
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.hints import deed
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.run import assembly
+from owa_bench.seeding import stream
 
 ROLES = {
     "fill": {"textbox"},
@@ -117,6 +119,7 @@ class Surfer:
         self.deeds.append(step)
         if step.op == "wait":
             self.now_ms += int(step.value)
+            self.server.at(self.now_ms)
             return
         node = self.find(step.op, step.name, step.group)
         assert node.attributes["id"] == step.ident
@@ -210,8 +213,21 @@ def solve(timeline, limit=200):
     return surfer, ended
 
 
-def drifted(of, delta, schedule=None):
-    """Return the timeline of an instance at a nominal magnitude."""
-    step = assembly.drift_step("changesurf", of, delta, schedule)
-    moved = instance(of.family, of.tier, of.seed, step, of.repeat)
-    return assembly.source("changesurf", schedule)(moved)
+def drifted(of, delta, calendar=None):
+    """Return the timeline of an instance at a nominal magnitude.
+
+    As assembly makes it, but without the suite, whose browser half is not needed here.
+    """
+    calendar = calendar or calendars.nested("web")
+    world = generate(of)
+    step = calendar.steps_for(of, world, delta)
+    of = instance(of.family, of.tier, of.seed, step, of.repeat)
+    for strike in calendar(of, world):
+        world = struck(of, world, strike)
+    return plain_timeline(of, world)
+
+
+def struck(of, world, strike):
+    rng = stream(of.seed, "drift", strike.operator, strike.target)
+    operator = get("operators", strike.operator)
+    return operator.apply(world, strike.target, strike.intensity, rng=rng)
