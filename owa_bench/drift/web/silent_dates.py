@@ -14,7 +14,7 @@ class SilentDates:
     """Show the dates of one list with day and month in another order.
 
     Changes: the form of dates in one list.
-    Leaves alone: headers, rows, fields, and the pages of single rows, which spell months.
+    Leaves alone: headers, rows, fields; the pages of single rows spell months.
     Announcement: D3 (only a row's own page lets it be seen). Weight: 0.5.
     Errors: DriftError if `target` names no collection.
     Source: `changesurf.md` section 4.2, Label operators.

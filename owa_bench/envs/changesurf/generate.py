@@ -13,7 +13,7 @@ from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.plots import Plot, Site
 from owa_bench.envs.changesurf.plots import goal as goal_of
 from owa_bench.envs.changesurf.questions import questions
-from owa_bench.envs.changesurf.sites import depot
+from owa_bench.envs.changesurf.sites import depot, desk, ledger, permit, stay
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
@@ -22,9 +22,9 @@ from owa_bench.worlds.site import SiteSpec, SiteWorld
 VERSION = 1
 TIERS = (1, 2, 3)
 _POT = "-honeypot"
-_SITES = (depot.SITE,)
+_SITES = (stay.SITE, ledger.SITE, permit.SITE, depot.SITE)
 # Never part of the public split: tests the transfer to a site nobody has seen.
-_HELD_OUT: tuple[Site, ...] = ()
+_HELD_OUT = (desk.SITE,)
 
 
 def _families(sites: tuple[Site, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ _LEAST = 3
 _KINDS: tuple[Paging, ...] = ("pages", "more")
 
 
-class Paging:
+class ListPaging:
     """Cut one list into shorter pages, turned the other way.
 
     Changes: page size and how pages are turned.
@@ -21,7 +21,7 @@ class Paging:
     Source: `changesurf.md` section 4.2, Flow operators.
     """
 
-    name = "paging"
+    name = "list_paging"
     version = 1
     announcement: Announcement = "D1"
     weight = 0.7
@@ -46,4 +46,4 @@ class Paging:
         return world.with_part("lists", changed)
 
 
-OPERATOR = Paging()
+OPERATOR = ListPaging()
