@@ -20,7 +20,7 @@ from owa_bench.envs.changesurf.aliases import Aliases, aliases_of
 from owa_bench.envs.changesurf.database import Database
 from owa_bench.envs.changesurf.elements import Page
 from owa_bench.envs.changesurf.maker import Maker
-from owa_bench.envs.changesurf.pages import SEARCH_HOST, build, maker_of
+from owa_bench.envs.changesurf.pages import SEARCH_HOST, address, build, maker_of
 from owa_bench.envs.changesurf.state import Query, SiteState, fresh
 from owa_bench.envs.changesurf.steps import page_keys
 from owa_bench.envs.changesurf.vocabulary import closed_refs, field_refs, value_refs
@@ -137,7 +137,8 @@ class SiteServer:
         outcome = visit.respond(self._state, request, self._maker, self._database)
         self._state = outcome.state
         if outcome.go_to:
-            return RedirectResponse(self._maker.route(outcome.go_to), status_code=303)
+            to = address(self._maker, outcome.go_to, self._state.kept)
+            return RedirectResponse(to, status_code=HTTPStatus.SEE_OTHER)
         return self._shown()
 
     def _page_of(self, host: str, path: str) -> str:

@@ -188,7 +188,8 @@ class _Hand:
         wanted = {"day": str(date), "month": MONTHS[month - 1], "year": str(year)}
         for part in field.parts:
             text = wanted[part.ref.rpartition("/")[2]]
-            step = self._set(part, text, group=field.label)
+            group = part.label if part.control == "radio" else field.label
+            step = self._set(part, text, group=group)
             if step is not None:
                 return step
         return None

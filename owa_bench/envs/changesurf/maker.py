@@ -172,7 +172,7 @@ class Maker:
             "year": ([(str(today + n), str(today + n)) for n in _YEARS], year),
         }
         parts = tuple(
-            self._part(f"{ref}/{part}", part, shown, options, typed, chosen)
+            self._part(f"{ref}/{part}", part, shown, options, typed, chosen, label)
             for part, (options, chosen) in known.items()
         )
         return Field(
@@ -195,15 +195,17 @@ class Maker:
         options: list[tuple[str, str]],
         typed: Mapping[str, str],
         chosen: str,
+        about: str,
     ) -> Field:
         is_days = shown.control == "picker" and part == "day"
         now = typed.get(ref, chosen.lstrip("0"))
+        word = self.plan.label(f"part:{part}")  # groups are told apart by their names
         return Field(
             ref=ref,
             ident=self.aliases.of("id", f"field:{ref}"),
             name=self.aliases.of("field", ref),
             css=self.aliases.of("class", "days" if is_days else "part"),
-            label=self.plan.label(f"part:{part}"),
+            label=f"{about}: {word}" if is_days else word,
             control="radio" if is_days else "select",
             placement="label",
             choices=self._options(ref, options, now),

@@ -17,7 +17,7 @@ from owa_bench.envs.changesurf.elements import (
 )
 from owa_bench.envs.changesurf.formats import show_fully
 from owa_bench.envs.changesurf.maker import Maker
-from owa_bench.envs.changesurf.state import Draft, SiteState
+from owa_bench.envs.changesurf.state import Draft, Query, SiteState
 from owa_bench.envs.changesurf.steps import is_asked, slots_on, steps
 from owa_bench.records.instance import Instance
 from owa_bench.worlds.site import SiteWorld, Value, Workflow
@@ -136,7 +136,9 @@ def _limited(maker: Maker, state: SiteState, _: str) -> Page:
     friction = maker.plan.friction
     left = max(1, -(-(state.window_ms + friction.window_ms - state.now_ms) // 1000))
     text = f"Too many requests. Please wait {left} seconds."
-    again = maker.button("retry", "Try again", href=maker.route(state.retry))
+    again = maker.button(
+        "retry", "Try again", href=address(maker, state.retry, state.kept)
+    )
     page = _page(maker, state, "Slow down", (Words(text), Links("Again", (again,))))
     return page._replace(status=429, notice=text)
 
@@ -249,6 +251,14 @@ def _search(maker: Maker, state: SiteState, _: str) -> Page:
 
 
 # --- shared ---------------------------------------------------------------------------
+
+
+def address(maker: Maker, page: str, query: Query) -> str:
+    """Return the address of a page; a list's says what it is asked for."""
+    kind, _, key = page.partition(":")
+    if kind == "list":
+        return listing.address(maker, maker.world.spec.collection(key), query)
+    return maker.route(page)
 
 
 def default_of(world: SiteWorld, workflow: str, slot: str) -> Value:

@@ -55,7 +55,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     that was served last, `served_ms` when. `errors` are (slot, text) on it, `notice`
     one for all of it; `typed` is what the refused form held. `pending` is where the
     sign-in leads to, `retry` what a rate limit kept away, `sign_in` how far it is.
-    `seen` are the cells ever served.
+    `kept` is what the list behind either was asked for. `seen` are the cells ever
+    served.
     """
 
     world: SiteWorld
@@ -75,6 +76,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     sign_in: str = ""
     pending: str = ""
     retry: str = ""
+    kept: Query = Query()
     window_ms: int = 0
     window_used: int = 0
     seen: frozenset[Cell] = frozenset()

@@ -62,8 +62,8 @@ def respond(
     state = _passed(state)
     if _is_limited(state):
         state = noted(state, "limited", page=request.page)
-        retry = request.page
-        return Outcome(msgspec.structs.replace(state, page="limited", retry=retry))
+        state = msgspec.structs.replace(state, page="limited", kept=_query(request))
+        return Outcome(msgspec.structs.replace(state, retry=request.page))
     state = _counted(state)
     if request.stray:
         for ref in request.stray:
@@ -71,8 +71,8 @@ def respond(
     kind = request.page.partition(":")[0]
     if _must_sign_in(state, kind):
         state = noted(state, "sign_in_asked", page=request.page)
-        pending = request.page
-        return Outcome(msgspec.structs.replace(state, pending=pending), "login")
+        state = msgspec.structs.replace(state, kept=_query(request))
+        return Outcome(msgspec.structs.replace(state, pending=request.page), "login")
     if kind in ("login", "login2", "passport", "return"):
         done = signing_in.respond(state, request.method, request.page, request.sent)
         return Outcome(*done)
@@ -85,13 +85,16 @@ def _shown(state: SiteState, request: Request) -> SiteState:
     """Return the state at a page that changes nothing but where the visitor is."""
     if request.page == "decoy":
         state = breached(state, "stale_selector", f"pressed on {state.page}")
-    query = Query(
+    state = noted(state, "view", page=request.page)
+    return arrived(state, request.page, query=_query(request))
+
+
+def _query(request: Request) -> Query:
+    return Query(
         words=request.sent.get("sys:q", ""),
         category=request.sent.get("sys:category", ""),
         page=_whole(request.sent.get("sys:page", "1")),
     )
-    state = noted(state, "view", page=request.page)
-    return arrived(state, request.page, query=query)
 
 
 def arrived(state: SiteState, page: str, query: Query | None = None) -> SiteState:

@@ -27,7 +27,8 @@ from owa_bench.worlds.site import (
 WORDS = {
     "menu:tickets": "Tickets|Open issues|Cases || Incidents|Reported faults",
     "menu:queues": "Queues|Teams|Groups || Work lines|Crews",
-    "menu:file": "New ticket|Report a problem|File an issue || Raise a fault|Open a case",
+    "menu:file": "New ticket|Report a problem|File an issue "
+    "|| Raise a fault|Open a case",
     "flow:file": "A new ticket|Problem report|Issue form || Fault form|Case form",
     "commit:file": "Create ticket|Send report|File it || Raise it now|Open the case",
     "act:route": "Route|Assign|Pass on || Hand over|Redirect",
@@ -77,6 +78,7 @@ _NOTES = ("Seen on two floors", "Started this morning")
 _YES_NO = options("Yes", "No")
 _COUNTS = {1: (6, 4), 2: (14, 5), 3: (32, 6)}
 _OPEN = "open"
+_NO_TICKETS = "This team takes no tickets."
 Rows = list[tuple[Value, ...]]
 
 

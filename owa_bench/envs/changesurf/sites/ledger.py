@@ -47,7 +47,8 @@ WORDS = {
     "|| Mail me proof|Proof of transfer",
     "slot:speed": "Speed|Priority|How fast || Urgency|Handling",
     "slot:reason": "Reason|Why|Grounds || Cause|Explanation",
-    "slot:since": "Effective date|Reversal date|Applies from || In force on|Counts from",
+    "slot:since": "Effective date|Reversal date|Applies from "
+    "|| In force on|Counts from",
     "slot:note": "Comment|Note|Remark || Side note|Annotation",
     "column:id": "No.|Number|Reference || Ident|Key",
     "column:name": "Account|Account name|Title || Label|Called",

@@ -41,7 +41,8 @@ WORDS = {
     "|| Earlier licence code|Old consent code",
     "slot:months": "Duration in months|Months|For how many months "
     "|| Term (months)|Length in months",
-    "slot:paper": "Attachment|Document|Enclosed paper || Evidence file|Proof to enclose",
+    "slot:paper": "Attachment|Document|Enclosed paper "
+    "|| Evidence file|Proof to enclose",
     "slot:agree": "I declare this is true|Declaration|True to my knowledge "
     "|| Sworn statement|Assurance of truth",
     "slot:reply": "Reply by|Contact me by|How we answer || Answer channel|Reach me by",

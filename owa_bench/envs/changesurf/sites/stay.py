@@ -1,4 +1,4 @@
-"""Stay, a guest house: find a price, book a room under constraints, change a booking."""
+"""Stay, a guest house: find a price, book a room, change a booking."""
 
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.formats import shift
@@ -30,12 +30,14 @@ WORDS = {
     "|| Adjust the visit|Rework a booking",
     "commit:change": "Save changes|Update booking|Store the change "
     "|| Keep the change|Write it down",
-    "slot:checkin": "Check-in date|Arrival date|First night || Coming on|Day of arrival",
+    "slot:checkin": "Check-in date|Arrival date|First night "
+    "|| Coming on|Day of arrival",
     "slot:checkout": "Check-out date|Departure date|Leaving on "
     "|| Going on|Day of departure",
     "slot:guests": "Guests|Number of guests|Persons || Travellers|Party size",
     "slot:board": "Meals|Board|Catering || Food plan|Dining",
-    "slot:guest": "Name of the guest|Guest name|Booked for || Lead traveller|In whose name",
+    "slot:guest": "Name of the guest|Guest name|Booked for "
+    "|| Lead traveller|In whose name",
     "slot:insurance": "Cancellation insurance|Insure my stay|Add insurance "
     "|| Cover the trip|Travel cover",
     "slot:pay": "Payment|Pay by|Method of payment || Settle by|How you settle",
