@@ -220,6 +220,7 @@ class SuiteCard:
 
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
+    `extra` is the optional part of the package that playing it needs, "" for none.
     """
 
     name: str
@@ -241,6 +242,7 @@ class SuiteCard:
     rules: tuple[Rule, ...]
     features: int = 0
     macros: tuple[str, ...] = ()
+    extra: str = ""
 
 
 class Detector(Protocol):

@@ -1,6 +1,9 @@
 """Gymnasium ids with string entry points; registering imports no env."""
 
-ENV_IDS = {"owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest")}
+ENV_IDS = {
+    "owa_bench/ChangeSurf-v1": ("owa_bench.run.assembly:make_env", "changesurf"),
+    "owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest"),
+}
 
 
 def register_ids() -> None:

@@ -1,7 +1,7 @@
 """What an attempt leaves behind: the HAR of its requests and the manifest.
 
-The HAR is the interceptor's log, so it is exact; its times are simulated and the same in
-every replay. What differs between machines (binary, versions) is in the manifest.
+The HAR is the interceptor's log, so it is exact; its times are simulated and the same
+in every replay. What differs between machines (binary, versions) is in the manifest.
 """
 
 from collections.abc import Iterable, Mapping

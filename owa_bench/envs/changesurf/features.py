@@ -28,7 +28,7 @@ from owa_bench.envs.changesurf.reading import (
 
 ELEMENTS = 40
 GOALS = 12  # arguments of a goal, at most
-ARGUMENTS = GOALS + 3  # and what signs in: user, password, code
+ARGUMENTS = GOALS + 4  # and what signs in: user, passwords, code
 _ROLES = (
     "button",
     "link",

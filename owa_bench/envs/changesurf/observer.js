@@ -70,6 +70,9 @@
   const unsettled = (frame) => {
     const doc = inner(frame);
     if (doc === null) return false;
+    // The blank document that a frame begins with counts as loaded; its own is to come.
+    const wants = frame.hasAttribute("srcdoc") || (frame.src && frame.src !== "about:blank");
+    if (wants && doc.URL === "about:blank") return true;
     const own = doc.defaultView && doc.defaultView.owa;
     return doc.readyState !== "complete" || Boolean(own && own.leaving());
   };
@@ -198,7 +201,6 @@
       return [...el.selectedOptions].map((o) => squeeze(o.label)).join(", ");
     if (el.tagName === "TEXTAREA") return el.value;
     if (el.tagName === "INPUT") {
-      if (el.type === "password") return "*".repeat(el.value.length);
       return /^(checkbox|radio|submit|button|reset|image)$/.test(el.type) ? "" : el.value;
     }
     if (el.isContentEditable) return squeeze(el.textContent);

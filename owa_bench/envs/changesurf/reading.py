@@ -136,7 +136,8 @@ def control_line(control: Control) -> str:
     """
     text = f'[{control.ref}] {control.role} "{control.name}"'
     if control.value or control.role in ("textbox", "searchbox", "combobox"):
-        text += f' = "{control.value}"'
+        hidden = control.type == "password"
+        text += f' = "{"*" * len(control.value) if hidden else control.value}"'
     states = [word for flag, word in _STATES if control.has(flag)]
     if control.role in _TOGGLES and not control.has(CHECKED):
         states.insert(0, "not checked")

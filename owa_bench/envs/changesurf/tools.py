@@ -11,6 +11,11 @@ _REF = {
     "maximum": 9999,
     "description": "The number of a control in the last page text, as in [12].",
 }
+_ELEMENT = {
+    "type": "string",
+    "maxLength": 400,
+    "description": "What the control is, in words; for the record, never looked up.",
+}
 
 
 def _tool(name: str, about: str, required: tuple[str, ...], **fields: Any) -> ToolSpec:
@@ -27,13 +32,20 @@ def _tool(name: str, about: str, required: tuple[str, ...], **fields: Any) -> To
 
 
 TOOLS: tuple[ToolSpec, ...] = (
-    _tool("click", "Click a control; boxes toggle.", ("ref",), ref=_REF),
+    _tool(
+        "click",
+        "Click a control; boxes toggle.",
+        ("ref",),
+        ref=_REF,
+        element=_ELEMENT,
+    ),
     _tool(
         "type",
         "Replace what a text field holds.",
         ("ref", "text"),
         ref=_REF,
         text={"type": "string", "maxLength": 2000},
+        element=_ELEMENT,
     ),
     _tool(
         "select",
@@ -41,6 +53,7 @@ TOOLS: tuple[ToolSpec, ...] = (
         ("ref", "option"),
         ref=_REF,
         option={"type": "string", "maxLength": 400},
+        element=_ELEMENT,
     ),
     _tool(
         "press",
