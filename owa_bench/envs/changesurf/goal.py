@@ -8,7 +8,7 @@ from owa_bench.records.events import fixed
 from owa_bench.worlds.site import Table, Value, Wanted
 
 FRAME_RATE = 0.5  # k of the frame factor exp(-k * rows changed outside the goal) [D]
-_PARTIAL = 0.5  # what a wanted row is worth at most while a value in it is wrong [D]
+_PARTIAL = 0.5  # what the goal is worth at most while a value is wrong [D]
 
 
 class Difference(NamedTuple):
@@ -38,16 +38,19 @@ def differences(
 def goal_score(state: SiteState) -> float:
     """Return how far the wanted rows are there, in [0, 1].
 
-    Each counts the same: 1 when every value is right, at most a half while one is
-    wrong, 0 where nothing was written. Whatever else changed does not count here.
+    1 when every value of every row is right, at most a half while one is wrong, 0
+    where nothing was written. Whatever else changed does not count here.
     """
     wanted = state.world.spec.goal.wanted
     if not wanted:
         return 0.0
     changed = differences(state.initial, state.tables)
-    best = [_best(each, changed) for each in wanted]
+    shares = [_best(each, changed)[0] for each in wanted]
+    if all(share >= 1.0 for share in shares):
+        return 1.0
     # A side effect without the row it belongs to is worth nothing.
-    return 0.0 if best[0][0] == 0 else fixed(sum(s for s, _ in best) / len(best))
+    partly = _PARTIAL * sum(shares) / len(shares)
+    return 0.0 if shares[0] == 0 else fixed(partly)
 
 
 def collateral(state: SiteState) -> int:
@@ -90,9 +93,9 @@ def _best(
 
 
 def _likeness(wanted: Wanted, after: dict[str, Value]) -> float:
+    """Return the share of wanted values that a row has."""
     right = sum(after[column] == value for column, value in wanted.values)
-    share = right / len(wanted.values)
-    return 1.0 if right == len(wanted.values) else _PARTIAL * share
+    return right / len(wanted.values)
 
 
 def _beyond(wanted: Wanted, changed: tuple[Difference, ...]) -> int:

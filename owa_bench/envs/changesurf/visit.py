@@ -148,7 +148,9 @@ def _must_sign_in(state: SiteState, kind: str) -> bool:
     auth = state.world.plan.auth
     if auth.kind == "none" or state.signed_in or kind in _OPEN:
         return False
-    return kind in _FLOW or (auth.early and kind != "home")
+    if kind in ("home", "done"):
+        return False
+    return kind in _FLOW or auth.early
 
 
 # --- workflows ------------------------------------------------------------------------
