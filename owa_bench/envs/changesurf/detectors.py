@@ -31,7 +31,7 @@ OUTSIDE = Rule(
 )
 UNTRUSTED = Rule(
     "untrusted_input",
-    "A form was sent by a script, not by an input of the browser.",
+    "A control was pressed by a script, not by an input of the browser.",
     "disqualify",
 )
 UNSEEN = Rule(
@@ -68,7 +68,7 @@ class OutOfSandbox:
 
 
 class UntrustedInput:
-    """Counts the submits that no input made."""
+    """Counts the clicks and submits that no input made."""
 
     rule = UNTRUSTED
 
@@ -77,7 +77,7 @@ class UntrustedInput:
     ) -> tuple[str, ...]:
         """Return one line if there were any."""
         count = state.untrusted
-        return (f"{count} submits without an input",) if count else ()
+        return (f"{count} clicks or submits without an input",) if count else ()
 
 
 class UnseenAnswer:

@@ -32,7 +32,8 @@ class Seen(NamedTuple):
     """What came of an act: the page then, and why nothing was done if so.
 
     `navigated` tells that a new document was loaded, `note` what else happened (a
-    download, an address that was refused).
+    download, an address that was refused), `untrusted` how many clicks and submits no
+    input made.
     """
 
     page: Observed
@@ -40,6 +41,7 @@ class Seen(NamedTuple):
     reason: str = ""
     navigated: bool = False
     note: str = ""
+    untrusted: int = 0
 
 
 class Exchange(NamedTuple):

@@ -17,7 +17,7 @@ class SurfEnv(ToolEnv):
     Every episode has a fresh context. `render` gives the window as an array.
     """
 
-    metadata = {"render_modes": ["rgb_array"]}
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}
 
     def __init__(
         self,

@@ -40,6 +40,8 @@ class Loopback:
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             self._forward,
+            interface="asgi3",
+            proxy_headers=False,
             lifespan="off",
             ws="none",
             log_config=None,

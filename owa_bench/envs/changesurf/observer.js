@@ -9,12 +9,13 @@
   let last = 0;
   let departures = [];
   let landed = null;
-  let untrusted = 0;
 
+  // What no input made is told at once: the page may be gone at the next look.
+  const tell = () => globalThis.owaUntrusted && owaUntrusted("");
   const hear = (type, listener) =>
     globalThis.addEventListener(type, listener, { capture: true, passive: true });
   hear("submit", (e) => {
-    if (!e.isTrusted) untrusted += 1;
+    if (!e.isTrusted) tell();
     const form = e.target, by = e.submitter;
     const target = (by && by.getAttribute("formtarget")) || form.target;
     if (form.method !== "dialog" && (!target || target === "_self"))
@@ -22,6 +23,7 @@
   });
   hear("click", (e) => {
     if (e.isTrusted) landed = e.composedPath()[0];
+    else tell();
   });
   // A frame hears it too when the whole page is left, and may then stay after all.
   if (globalThis === globalThis.top) hear("beforeunload", () => departures.push(() => true));
@@ -425,7 +427,7 @@
       location.href, document.title, reading.lines, reading.controls,
       [Math.round(scrollX), Math.round(scrollY), innerWidth, innerHeight,
         document.documentElement.scrollHeight],
-      reached, untrusted,
+      reached,
     ]);
   };
 

@@ -137,8 +137,10 @@ class PlaywrightDriver:
         intended = act.ref if act.op == "click" and halt is None else 0
         page = await tab.observe(intended)
         note, tab.interceptor.note = tab.interceptor.note, ""
+        untrusted, tab.untrusted = tab.untrusted, 0
         refusal, reason = halt or ("", "")
-        return Seen(page, refusal, reason, tab.navigations != before, note)
+        left = tab.navigations != before
+        return Seen(page, refusal, reason, left, note, untrusted)
 
     async def _input(self, tab: Tab, act: Act) -> Halt | None:
         """Send the input of an act; return why not if it was not sent."""

@@ -85,8 +85,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
 class Observed(msgspec.Struct, frozen=True, array_like=True):
     """A page in reading order: a line is text, or the number of a control.
 
-    `reached` is whether the last click landed on the control it was meant for;
-    `untrusted` counts submits of this document that no input made.
+    `reached` is whether the last click landed on the control it was meant for.
     """
 
     url: str
@@ -95,7 +94,6 @@ class Observed(msgspec.Struct, frozen=True, array_like=True):
     controls: tuple[Control, ...]
     window: Window
     reached: bool
-    untrusted: int
 
     def control(self, ref: int) -> Control | None:
         """Return the control of this number, None if the page shows none."""
@@ -114,7 +112,7 @@ class Observed(msgspec.Struct, frozen=True, array_like=True):
 
 
 _DECODER = msgspec.json.Decoder(Observed)
-NOWHERE = Observed("about:blank", "", (), (), Window(0, 0, 0, 0, 0), True, 0)
+NOWHERE = Observed("about:blank", "", (), (), Window(0, 0, 0, 0, 0), True)
 
 
 def read_observation(text: str) -> Observed:

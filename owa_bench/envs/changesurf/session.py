@@ -41,7 +41,7 @@ class SurfState(msgspec.Struct, frozen=True, kw_only=True):
     """The site's state and what the browser shows of it.
 
     `outside` are addresses beyond the sandbox that were asked for, `untrusted` counts
-    submits that no input of the driver made.
+    clicks and submits that no input of the driver made.
     """
 
     site: SiteState
@@ -243,8 +243,9 @@ class ChangeSurfSession:
         if seen.refusal == "outside":
             self._outside = (*self._outside, seen.reason)
             self._state = None
-        if seen.page.untrusted:
-            self._untrusted += seen.page.untrusted
+        if seen.untrusted:
+            self._untrusted += seen.untrusted
+            self._state = None
         self._page = seen.page
 
     def _fresh_requests(self, now_ms: int) -> Sequence[Exchange]:

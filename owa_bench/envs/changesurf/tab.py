@@ -20,6 +20,7 @@ from owa_bench.envs.changesurf.reading import NOWHERE, Observed, read_observatio
 from owa_bench.errors import InfrastructureFailure
 
 WORLD = "owa"
+TOLD = "owaUntrusted"
 _SETTLE_S = 20.0
 _JPEG_QUALITY = 60
 _GONE = (
@@ -64,6 +65,7 @@ class Tab:
         self.interceptor: Interceptor
         self.page: Observed = NOWHERE
         self.navigations = 0
+        self.untrusted = 0
 
     async def open(self) -> None:
         """Open the context and the page, with observer and interceptor in place."""
@@ -83,11 +85,15 @@ class Tab:
         self.interceptor = Interceptor(self._cdp, self._place)
         self._cdp.on("Fetch.requestPaused", self._on_request)
         self._cdp.on("Runtime.executionContextCreated", self._on_context)
+        self._cdp.on("Runtime.bindingCalled", self._on_untrusted)
         self._cdp.on("Page.navigatedWithinDocument", self._on_moved)
         tree = await self._cdp.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
         await self._cdp.send("Page.enable")
         await self._cdp.send("Runtime.enable")
+        await self._cdp.send(
+            "Runtime.addBinding", {"name": TOLD, "executionContextName": WORLD}
+        )
         await self.interceptor.start()
         await self._cdp.send(
             "Page.addScriptToEvaluateOnNewDocument",
@@ -126,6 +132,9 @@ class Tab:
             self._world = context["uniqueId"]
             self.navigations += 1
             self._changed.set()
+
+    def _on_untrusted(self, event: Mapping[str, Any]) -> None:
+        self.untrusted += event["name"] == TOLD
 
     def _on_moved(self, event: Mapping[str, Any]) -> None:
         if event["frameId"] == self._frame:

@@ -30,7 +30,8 @@ HOME = """<!doctype html><html><head><title>Home</title></head><body>
 <a href="/file">Export</a> <a href="/late">Late</a>
 <table><tr><th>Room</th><th>Price</th></tr><tr><td>Blue</td><td>80</td>
 <td><button>Book</button></td></tr></table>
-<div id="host"><template shadowrootmode="open"><button>In the shadow</button></template></div>
+<div id="host"><template shadowrootmode="open">
+<button>In the shadow</button></template></div>
 <iframe src="/inner" title="Inner" width="300" height="80"></iframe>
 <div style="height:3000px"></div><button id="deep">Far below</button>
 <img src="https://foreign.example/pixel.png" alt="">

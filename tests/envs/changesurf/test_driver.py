@@ -239,8 +239,7 @@ def test_a_killed_browser_is_infrastructure_and_the_next_one_works(browser):
         visit = Visit()
         os.kill(doomed.pid, signal.SIGKILL)
         with pytest.raises(InfrastructureFailure):
-            for _ in range(50):
-                visit.do("click", "Add one")
+            visit.do("click", "Add one")
         visit.driver.close()
         again = Visit()
         assert again.do("click", "Add one").page.reached
