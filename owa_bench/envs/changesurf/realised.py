@@ -8,6 +8,7 @@ stand in the window is measured by the browser half.
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from owa_bench.envs.changesurf import accessible
@@ -145,7 +146,7 @@ def _names(sights: Sequence[Sight]) -> list[str]:
 
 def _edges(sights: Sequence[Sight]) -> set[tuple[str, str]]:
     pages = [sight.page for sight in sights]
-    return set(zip(pages, pages[1:], strict=False))
+    return set(pairwise(pages))
 
 
 def _apart(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> float:

@@ -1,4 +1,4 @@
-"""A visitor without a browser: reads HTML, finds controls by role and name, sends forms.
+"""A visitor without a browser: reads HTML, finds controls by name, sends forms.
 
 It knows no alias: what the oracle wants done is looked for among accessible names, and
 must be there once. So a walk that ends well shows that a site can be used by anybody
@@ -46,7 +46,7 @@ class Sight(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """A whole walk: how it ended, what was done, what was seen, the state at the end."""
+    """A whole walk: how it ended, what was done and seen, the state at the end."""
 
     ended: str
     deeds: tuple[Deed, ...]

@@ -6,7 +6,6 @@ import re
 import httpx
 import msgspec
 import pytest
-from tests.envs.changesurf import surfing
 
 from owa_bench.envs.changesurf import accessible
 from owa_bench.envs.changesurf.aliases import aliases_of
@@ -14,6 +13,7 @@ from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.hints import Deed, deed
 from owa_bench.envs.changesurf.walk import Walker, form_of
 from owa_bench.worlds.site import Friction
+from tests.envs.changesurf import surfing
 
 
 def play(timeline, script):
@@ -193,12 +193,12 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
     async def script(walker):
         slot = timeline.worlds[0].plan.slot("change.checkout")
         assert slot.control == "text"
-        step = await until(walker, timeline, lambda s, _: s.op == "fill" and "/" in s.value)
+        step = await until(
+            walker, timeline, lambda s, _: s.op == "fill" and "/" in s.value
+        )
         day, month, year = "24", "01", "2040"
         await walker.do(step._replace(value=f"{day}/{month}/{year}"))
-        submit = next(
-            n for n in accessible.controls(walker.root) if n.role == "button"
-        )
+        submit = next(n for n in accessible.controls(walker.root) if n.role == "button")
         await walker.press(submit)
         assert "Write the date as MM/DD/YYYY." in walker.root.text()
         assert any(held.value == "24/01/2040" for held in walker.held())
@@ -243,9 +243,7 @@ def test_a_rotated_password_is_refused_with_a_reason():
             walker, timeline, lambda s, _: s.op == "fill" and s.value == auth.password
         )
         await walker.do(step._replace(value="old-1"))
-        submit = next(
-            n for n in accessible.controls(walker.root) if n.role == "button"
-        )
+        submit = next(n for n in accessible.controls(walker.root) if n.role == "button")
         await walker.press(submit)
         assert "was replaced" in walker.root.text()
         assert not walker.server.state.signed_in
@@ -305,11 +303,8 @@ def test_drift_in_the_middle_of_a_visit_leaves_the_goal_in_reach():
 
     state = play(timeline, script)
     assert state.world is later
-    assert ORDERED(state)
-
-
-def ORDERED(state):
-    return [e.at_ms for e in state.log] == sorted(e.at_ms for e in state.log)
+    times = [event.at_ms for event in state.log]
+    assert times == sorted(times)
 
 
 def test_a_snapshot_sets_the_rows_back():
@@ -342,9 +337,7 @@ def test_every_way_to_sign_in_works_and_a_wrong_code_does_not():
             )
             await walker.do(step._replace(value="wrong"))
             form = next(n for n in walker.root.elements() if n.tag == "form")
-            submit = next(
-                n for n in accessible.controls(form) if n.role == "button"
-            )
+            submit = next(n for n in accessible.controls(form) if n.role == "button")
             await walker.press(submit)
             found.append(walker.server.state.signed_in)
             await until(walker, timeline, lambda s, _: s.op == "done")

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from tests.envs.changesurf import surfing
 
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.goal import (
@@ -19,6 +18,7 @@ from owa_bench.envs.changesurf.goal import (
 from owa_bench.envs.changesurf.oracle import THETA, ChangeSurfOracle
 from owa_bench.envs.changesurf.state import fresh
 from owa_bench.worlds.site import Table
+from tests.envs.changesurf import surfing
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 ORACLE = ChangeSurfOracle(call=lambda step, state: {"tool": step.op, "arguments": {}})
@@ -87,7 +87,7 @@ def test_a_row_that_is_missing_is_worth_nothing_of_its_own(family):
     [now] = [t for t in state.tables if t.key == table]
     [before] = [t for t in state.initial if t.key == table]
     old = {row[0]: row for row in before.rows}
-    rows = [old.get(row[0], None) if row[0] == key else row for row in now.rows]
+    rows = [old.get(row[0]) if row[0] == key else row for row in now.rows]
     undone = with_rows(state, table, [row for row in rows if row is not None])
     assert goal_score(undone) == 0.0
 
@@ -144,9 +144,7 @@ def test_the_right_row_at_the_wrong_record_is_worth_nothing():
     [before] = [t for t in state.initial if t.key == table]
     right = next(row for row in now.rows if row[0] == key)
     other = next(row for row in before.rows if row[0] != key)
-    moved = [
-        (row[0], *right[1:]) if row[0] == other[0] else row for row in before.rows
-    ]
+    moved = [(row[0], *right[1:]) if row[0] == other[0] else row for row in before.rows]
     strayed = with_rows(state, table, moved)
     assert goal_score(strayed) == 0.0
     assert collateral(strayed) >= 1

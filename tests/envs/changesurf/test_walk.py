@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -162,6 +163,6 @@ def test_realised_magnitude_grows_with_the_nominal_one():
         [sum(values) / len(values) for values in zip(*found, strict=True)]
         for found in measured.values()
     ]
-    for lower, higher in zip(means, means[1:], strict=False):
+    for lower, higher in pairwise(means):
         assert all(a < b for a, b in zip(lower, higher, strict=True)), means
     assert means[0] == [0.0, 0.0, 0.0, 0.0]
