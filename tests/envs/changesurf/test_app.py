@@ -1,4 +1,4 @@
-"""The server: one visitor, honest refusals, nothing to gain from names or short cuts."""
+"""The server: one visitor, honest refusals, nothing to gain from short cuts."""
 
 import asyncio
 import re

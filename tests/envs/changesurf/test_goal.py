@@ -1,4 +1,4 @@
-"""Mutations of a perfect visit: whatever is wrong, missing or too much scores below 1."""
+"""Mutations of a perfect visit: wrong, missing or too much scores below 1."""
 
 import math
 from types import SimpleNamespace
@@ -139,7 +139,7 @@ def test_a_deleted_row_costs():
 
 def test_the_right_row_at_the_wrong_record_is_worth_nothing():
     state = ended("stay/change")
-    table, key, columns = written(state)[0]
+    table, key, _ = written(state)[0]
     [now] = [t for t in state.tables if t.key == table]
     [before] = [t for t in state.initial if t.key == table]
     right = next(row for row in now.rows if row[0] == key)
