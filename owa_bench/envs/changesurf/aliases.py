@@ -6,6 +6,7 @@ nothing in the next. The server inverts it on every request; its database never 
 alias.
 """
 
+import base64
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
@@ -15,19 +16,18 @@ from owa_bench.records.instance import Instance
 
 AliasKind = Literal["id", "class", "field", "route", "value"]
 _LETTERS = "bcdfghjklmnpqrstvwxz"
-_DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
-_LENGTH = 7
+_LENGTH, _BYTES = 7, 5
 
 
 class Aliases:
-    """What each canonical reference is called in one attempt."""
+    """What each canonical reference is called in one attempt; `salt` names it."""
 
     def __init__(self, seed: int, drift_step: int, repeat: int, churn: int) -> None:
-        self._salt = f"{seed}/{drift_step}/{repeat}/{churn}"
+        self.salt = f"{seed}/{drift_step}/{repeat}/{churn}"
 
     def of(self, kind: AliasKind, ref: str) -> str:
         """Return the alias of `ref`: a letter and seven more signs."""
-        return _alias(self._salt, kind, ref)
+        return alias_of(self.salt, kind, ref)
 
     def codebook(self, kind: AliasKind, refs: Iterable[str]) -> dict[str, str]:
         """Return alias -> reference for all `refs`.
@@ -49,13 +49,8 @@ def aliases_of(instance: Instance, churn: int, *, earlier: int = 0) -> Aliases:
 
 
 @lru_cache(maxsize=8192)
-def _alias(salt: str, kind: str, ref: str) -> str:
-    number = int.from_bytes(
-        hashlib.sha256(f"{salt}|{kind}|{ref}".encode()).digest()[:8], "big"
-    )
-    number, first = divmod(number, len(_LETTERS))
-    signs = [_LETTERS[first]]
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, len(_DIGITS))
-        signs.append(_DIGITS[digit])
-    return "".join(signs)
+def alias_of(salt: str, kind: str, ref: str) -> str:
+    """Return the alias of a reference in the attempt that `salt` names."""
+    digest = hashlib.sha256(f"{salt}|{kind}|{ref}".encode()).digest()
+    first = _LETTERS[digest[-1] % len(_LETTERS)]  # names must begin with a letter
+    return first + base64.b32encode(digest[:_BYTES]).decode().lower()[:_LENGTH]

@@ -1,13 +1,15 @@
 """From a page's parts to its HTML: one template, the same bytes everywhere."""
 
-from functools import cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from typing import NamedTuple
 
 import jinja2
 
+from owa_bench.envs.changesurf.aliases import alias_of
 from owa_bench.envs.changesurf.elements import Page
 from owa_bench.envs.changesurf.maker import Maker
+from owa_bench.worlds.site import Nav
 
 _TEMPLATES = "owa_bench.envs.changesurf"
 
@@ -42,18 +44,6 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
     def css(name: str) -> str:
         return maker.aliases.of("class", name)
 
-    theme = _THEMES[plan.theme % len(_THEMES)]
-    style = (
-        _environment()
-        .get_template("style.css.j2")
-        .render(
-            plan=plan,
-            css=css,
-            pad=".5rem" if plan.dense else "1rem",
-            cell=".2rem .5rem" if plan.dense else ".5rem .7rem",
-            **theme._asdict(),
-        )
-    )
     return (
         _environment()
         .get_template("page.html.j2")
@@ -63,10 +53,27 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
             template=template,
             shell=shell,
             css=css,
-            style=style,
+            style=_style(maker.aliases.salt, plan.theme, plan.nav, plan.dense),
             script=_script(),
             inner=part == "inner",
             frame=maker.route("frame"),
+        )
+    )
+
+
+@lru_cache(maxsize=256)
+def _style(salt: str, theme: int, nav: Nav, dense: bool) -> str:
+    """Return the style sheet of an attempt; every page of it has the same."""
+    return (
+        _environment()
+        .get_template("style.css.j2")
+        .render(
+            nav=nav,
+            dense=dense,
+            css=partial(alias_of, salt, "class"),
+            pad=".5rem" if dense else "1rem",
+            cell=".2rem .5rem" if dense else ".5rem .7rem",
+            **_THEMES[theme % len(_THEMES)]._asdict(),
         )
     )
 

@@ -6,6 +6,7 @@ who reads it. The measures of realised magnitude rest on its pages.
 """
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from urllib.parse import urlencode, urljoin
 
@@ -59,7 +60,9 @@ def walk(timeline: Timeline, *, limit: int = _LIMIT) -> Walk:
 
     Errors: DriftError if a control is not there, or there twice under one name.
     """
-    return asyncio.run(_walk(timeline, limit))
+    # A thread of its own: the caller may stand in a running loop (a notebook's).
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, _walk(timeline, limit)).result()
 
 
 async def _walk(timeline: Timeline, limit: int) -> Walk:

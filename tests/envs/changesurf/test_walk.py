@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from owa_bench import calendars
@@ -19,6 +20,7 @@ from owa_bench.envs.changesurf.generate import (
 from owa_bench.envs.changesurf.goal import q_state
 from owa_bench.envs.changesurf.realised import realised
 from owa_bench.envs.changesurf.walk import walk
+from owa_bench.worlds.site import Wanted
 from tests.envs.changesurf import surfing
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
@@ -104,6 +106,22 @@ def test_what_cannot_be_done_is_declared(family):
         found = surfing.walked(surfing.instance(family, tier, 2), 0.5)
         assert found.ended == "infeasible"
         assert found.state.initial == found.state.tables
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
+def test_what_is_called_infeasible_cannot_be_done(family, tier):
+    for seed in range(3):
+        of = surfing.instance(family, tier, seed)
+        made = surfing.world(family, tier, seed)
+        dream = Wanted(table="answers", key=None, values=(("value", "never"),))
+        goal = msgspec.structs.replace(made.spec.goal, wanted=(dream,))
+        spec = msgspec.structs.replace(made.spec, honeypot=False, goal=goal)
+        made = msgspec.structs.replace(made, spec=spec)
+        found = walk(surfing.timeline(of, made), limit=60)
+        assert found.ended == "lost"
+        assert found.state.tables == found.state.initial
+        assert any(event.kind == "refused" for event in found.state.log)
 
 
 def test_pages_are_the_same_bytes_in_every_process():
