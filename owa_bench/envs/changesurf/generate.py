@@ -4,16 +4,18 @@ Meaning first: the site draws tables, workflows and a task. Presentation second:
 over them, with what each part of it could become.
 """
 
+import importlib
+import pkgutil
 from functools import cache
 
 import msgspec
 
 from owa_bench.envs.changesurf import presentation
+from owa_bench.envs.changesurf import sites as folder
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.plots import Plot, Site
 from owa_bench.envs.changesurf.plots import goal as goal_of
 from owa_bench.envs.changesurf.questions import questions
-from owa_bench.envs.changesurf.sites import depot, desk, ledger, permit, stay
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
@@ -22,26 +24,31 @@ from owa_bench.worlds.site import SiteSpec, SiteWorld
 VERSION = 1
 TIERS = (1, 2, 3)
 _POT = "-honeypot"
-_SITES = (stay.SITE, ledger.SITE, permit.SITE, depot.SITE)
-# Never part of the public split: tests the transfer to a site nobody has seen.
-_HELD_OUT = (desk.SITE,)
-
-
-def _families(sites: tuple[Site, ...]) -> tuple[str, ...]:
-    return tuple(f"{site.key}/{goal}" for site in sites for goal in site.goals)
-
-
-FAMILIES = _families(_SITES)
-HELD_OUT_FAMILIES = _families(_HELD_OUT)
-HONEYPOT_FAMILIES = tuple(
-    f"{site.key}/{site.infeasible}{_POT}" for site in (*_SITES, *_HELD_OUT)
-)
 
 
 @cache
 def sites() -> dict[str, Site]:
-    """Return every site by its key."""
-    return {site.key: site for site in (*_SITES, *_HELD_OUT)}
+    """Return every site by its key: what the modules of the folder export."""
+    names = sorted(entry.name for entry in pkgutil.iter_modules(folder.__path__))
+    modules = (importlib.import_module(f"{folder.__name__}.{name}") for name in names)
+    return {module.SITE.key: module.SITE for module in modules}
+
+
+def _families(*, held_out: bool) -> tuple[str, ...]:
+    return tuple(
+        f"{site.key}/{goal}"
+        for site in sites().values()
+        for goal in site.goals
+        if site.held_out == held_out
+    )
+
+
+FAMILIES = _families(held_out=False)
+# Never part of the public split: tests the transfer to a site nobody has seen.
+HELD_OUT_FAMILIES = _families(held_out=True)
+HONEYPOT_FAMILIES = tuple(
+    f"{site.key}/{site.infeasible}{_POT}" for site in sites().values()
+)
 
 
 def generate(instance: Instance) -> SiteWorld:
@@ -92,8 +99,7 @@ def _check(instance: Instance, *, practice: bool) -> None:
     if instance.family not in known:
         rule = f"must be one of {', '.join(known)}"
         raise InstanceError("family", instance.family, rule)
-    held_out = {site.key for site in _HELD_OUT}
-    if practice and instance.family.partition("/")[0] in held_out:
+    if practice and sites()[instance.family.partition("/")[0]].held_out:
         rule = "must be of a public site in practice"
         raise InstanceError("family", instance.family, rule)
     if instance.tier not in TIERS:

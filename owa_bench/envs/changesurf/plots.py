@@ -60,7 +60,8 @@ class Plot(NamedTuple):
 class Site(NamedTuple):
     """A site: its key, goals (the last may be infeasible), brands, words and draw.
 
-    `names` are how the goal's words call each slot.
+    `names` are how the goal's words call each slot. A site that is `held_out` is in no
+    public family and in no practice world.
     """
 
     key: str
@@ -70,6 +71,7 @@ class Site(NamedTuple):
     words: Words
     names: Mapping[str, str]
     draw: Callable[[Draws, int, str], Plot]
+    held_out: bool = False
 
 
 def today(draws: Draws) -> str:

@@ -275,4 +275,5 @@ SITE = Site(
     words=WORDS,
     names=NAMES,
     draw=draw,
+    held_out=True,
 )
