@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.interfaces import Source, Suite, View
 from owa_bench.shells.tool_env import ToolEnv
 
@@ -43,12 +44,21 @@ class SurfEnv(ToolEnv):
             self._lease = Lease(self._executable)
         return super().reset(seed=seed, options=options)
 
+    @property
+    def session(self) -> ChangeSurfSession:
+        """The visit that is going on, for tools that look at it from outside."""
+        session = self._playing.session
+        if not isinstance(session, ChangeSurfSession):
+            msg = f"This env plays a visit, got {type(session).__name__}."
+            raise TypeError(msg)
+        return session
+
     def render(self) -> npt.NDArray[np.uint8]:
         """Return the window's pixels."""
         from PIL import Image
 
-        session: Any = self._playing.session
-        return np.asarray(Image.open(io.BytesIO(session.picture())).convert("RGB"))
+        picture = Image.open(io.BytesIO(self.session.picture()))
+        return np.asarray(picture.convert("RGB"))
 
     def close(self) -> None:
         """Release the session and give the browser back."""
