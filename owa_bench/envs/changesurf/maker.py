@@ -102,10 +102,9 @@ class Maker:
         ref = f"{workflow}.{slot.key}"
         if slot.kind == "date" and shown.control != "text":
             return self._date(ref, label, shown, str(value), typed, error)
-        chosen = typed.get(ref, str(value))
-        if slot.kind == "check" and typed:
-            chosen = typed.get(ref, "no")  # a box that was left empty sends nothing
-        choices = self.choices(ref, slot, shown, chosen)
+        # A box that was left empty sends nothing.
+        empty = "no" if slot.kind == "check" and typed else str(value)
+        choices = self.choices(ref, slot, shown, typed.get(ref, empty))
         text = typed.get(ref, _text(slot, value, self.world))
         return Field(
             ref=ref,

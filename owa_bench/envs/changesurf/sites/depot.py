@@ -73,6 +73,37 @@ _REFUNDS = options("Original payment", "Shop credit")
 _YES_NO = options("Yes", "No")
 _OPEN = "delivered"
 _SIZES_OF_TIER = {1: (6, 4), 2: (16, 8), 3: (34, 14)}
+_PRODUCT_COLUMNS = (
+    *("id", "name", "group", "colour", "size", "price", "stock", "weight"),
+)
+_ORDER_COLUMNS = (
+    *("id", "product", "quantity", "ordered", "total", "status", "delivery"),
+    *("address", "gift", "voucher", "day", "reason", "refund", "pieces"),
+)
+_VOUCHERS = Table(
+    key="vouchers",
+    columns=("id", "code", "status"),
+    rows=(("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")),
+)
+_COLLECTIONS = (
+    Collection(
+        key="products",
+        columns=columns(
+            "id name group:choice colour size price:money stock:number weight:number"
+        ),
+        title="name",
+        category="group",
+        secluded=("weight",),
+    ),
+    Collection(
+        key="orders",
+        columns=columns(
+            "id product quantity:number ordered:date total:money status:choice"
+        ),
+        title="id",
+        category="status",
+    ),
+)
 
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
@@ -96,49 +127,19 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         tables=(
             Table(
                 key="products",
-                columns=(
-                    *("id", "name", "group", "colour", "size", "price", "stock"),
-                    "weight",
-                ),
+                columns=_PRODUCT_COLUMNS,
                 rows=tuple(products),
             ),
             Table(
                 key="orders",
-                columns=(
-                    *("id", "product", "quantity", "ordered", "total", "status"),
-                    *("delivery", "address", "gift", "voucher", "day", "reason"),
-                    *("refund", "pieces"),
-                ),
+                columns=_ORDER_COLUMNS,
                 rows=tuple(orders),
             ),
-            Table(
-                key="vouchers",
-                columns=("id", "code", "status"),
-                rows=(("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")),
-            ),
+            _VOUCHERS,
             ANSWERS,
             EXTRAS,
         ),
-        collections=(
-            Collection(
-                key="products",
-                columns=columns(
-                    "id name group:choice colour size price:money stock:number "
-                    "weight:number"
-                ),
-                title="name",
-                category="group",
-                secluded=("weight",),
-            ),
-            Collection(
-                key="orders",
-                columns=columns(
-                    "id product quantity:number ordered:date total:money status:choice"
-                ),
-                title="id",
-                category="status",
-            ),
-        ),
+        collections=_COLLECTIONS,
         workflows=workflows,
         task=task,
         fact=("products", asked[0], "stock", other),

@@ -80,6 +80,22 @@ _COUNTS = {1: (6, 4), 2: (14, 5), 3: (32, 6)}
 _OPEN = "open"
 _NO_TICKETS = "This team takes no tickets."
 Rows = list[tuple[Value, ...]]
+_COLLECTIONS = (
+    Collection(
+        key="tickets",
+        columns=columns(
+            "id subject queue:choice urgency opened:date status cost:money"
+        ),
+        title="id",
+        category="queue",
+    ),
+    Collection(
+        key="queues",
+        columns=columns("id name hours status budget:money"),
+        title="name",
+        secluded=("budget",),
+    ),
+)
 
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
@@ -115,22 +131,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
             ANSWERS,
             EXTRAS,
         ),
-        collections=(
-            Collection(
-                key="tickets",
-                columns=columns(
-                    "id subject queue:choice urgency opened:date status cost:money"
-                ),
-                title="id",
-                category="queue",
-            ),
-            Collection(
-                key="queues",
-                columns=columns("id name hours status budget:money"),
-                title="name",
-                secluded=("budget",),
-            ),
-        ),
+        collections=_COLLECTIONS,
         workflows=(_filing(tier, queues), _routing(tier, queues), answer("money")),
         task=task,
         fact=("tickets", asked[0], "queue", draws.pick(queues)[0]),

@@ -87,6 +87,27 @@ _YES_NO = options("Yes", "No")
 _COUNTS = {1: (5, 9), 2: (8, 26), 3: (10, 56)}
 _POSTED, _OPEN = "posted", "open"
 Rows = list[tuple[Value, ...]]
+_ENTRY_COLUMNS = (
+    *("id", "account", "date", "payee", "amount", "status", "reason", "since"),
+    "note",
+)
+_TRANSFER_COLUMNS = (
+    *("id", "source", "target", "amount", "due", "memo", "receipt", "speed"),
+)
+_COLLECTIONS = (
+    Collection(
+        key="accounts",
+        columns=columns("id name kind:choice opened:date status limit:money"),
+        title="name",
+        secluded=("limit",),
+    ),
+    Collection(
+        key="entries",
+        columns=columns("id account:choice date:date payee amount:money status"),
+        title="id",
+        category="account",
+    ),
+)
 
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
@@ -111,40 +132,12 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
                 columns=("id", "name", "kind", "opened", "status", "limit"),
                 rows=tuple(accounts),
             ),
-            Table(
-                key="entries",
-                columns=(
-                    *("id", "account", "date", "payee", "amount", "status"),
-                    *("reason", "since", "note"),
-                ),
-                rows=tuple(entries),
-            ),
-            Table(
-                key="transfers",
-                columns=(
-                    *("id", "source", "target", "amount", "due", "memo"),
-                    *("receipt", "speed"),
-                ),
-            ),
+            Table(key="entries", columns=_ENTRY_COLUMNS, rows=tuple(entries)),
+            Table(key="transfers", columns=_TRANSFER_COLUMNS),
             ANSWERS,
             EXTRAS,
         ),
-        collections=(
-            Collection(
-                key="accounts",
-                columns=columns("id name kind:choice opened:date status limit:money"),
-                title="name",
-                secluded=("limit",),
-            ),
-            Collection(
-                key="entries",
-                columns=columns(
-                    "id account:choice date:date payee amount:money status"
-                ),
-                title="id",
-                category="account",
-            ),
-        ),
+        collections=_COLLECTIONS,
         workflows=(_moving(tier, accounts), _undoing(tier), answer("money")),
         task=task,
         fact=("entries", asked[0], "payee", draws.pick(_PAYEES[:2])),

@@ -95,6 +95,22 @@ _YES_NO = options("Yes", "No")
 _COUNTS = {1: (6, 4), 2: (12, 10), 3: (20, 22)}
 _ISSUED, _PENDING = "issued", "pending"
 Rows = list[tuple[Value, ...]]
+_COLLECTIONS = (
+    Collection(
+        key="permits",
+        columns=columns(
+            "id name area:choice fee:money days:number status penalty:money"
+        ),
+        title="name",
+        category="area",
+        secluded=("penalty",),
+    ),
+    Collection(
+        key="cases",
+        columns=columns("id permit applicant filed:date paid:money status"),
+        title="id",
+    ),
+)
 
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
@@ -131,22 +147,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
             ANSWERS,
             EXTRAS,
         ),
-        collections=(
-            Collection(
-                key="permits",
-                columns=columns(
-                    "id name area:choice fee:money days:number status penalty:money"
-                ),
-                title="name",
-                category="area",
-                secluded=("penalty",),
-            ),
-            Collection(
-                key="cases",
-                columns=columns("id permit applicant filed:date paid:money status"),
-                title="id",
-            ),
-        ),
+        collections=_COLLECTIONS,
         workflows=(_applying(tier), _withdrawing(tier), answer("money")),
         task=task,
         fact=("permits", asked[0], "area", draws.pick(_AREAS)),

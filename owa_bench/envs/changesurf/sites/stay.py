@@ -84,6 +84,24 @@ _BOOKING_COLUMNS = (
 _COUNTS = {1: (6, 4), 2: (15, 10), 3: (30, 18)}
 _CONFIRMED = "confirmed"
 Rows = list[tuple[Value, ...]]
+_COLLECTIONS = (
+    Collection(
+        key="rooms",
+        columns=columns(
+            "id name kind:choice sleeps:number view price:money deposit:money"
+        ),
+        title="name",
+        category="kind",
+        secluded=("deposit",),
+    ),
+    Collection(
+        key="bookings",
+        columns=columns(
+            "id room checkin:date checkout:date guests:number guest status:choice"
+        ),
+        title="id",
+    ),
+)
 
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
@@ -105,25 +123,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
             ANSWERS,
             EXTRAS,
         ),
-        collections=(
-            Collection(
-                key="rooms",
-                columns=columns(
-                    "id name kind:choice sleeps:number view price:money deposit:money"
-                ),
-                title="name",
-                category="kind",
-                secluded=("deposit",),
-            ),
-            Collection(
-                key="bookings",
-                columns=columns(
-                    "id room checkin:date checkout:date guests:number guest "
-                    "status:choice"
-                ),
-                title="id",
-            ),
-        ),
+        collections=_COLLECTIONS,
         workflows=(_booking(tier), _changing(tier), answer("money")),
         task=task,
         fact=("rooms", asked[0], "view", other),
