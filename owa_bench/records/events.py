@@ -316,6 +316,15 @@ class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
     provenance: tuple[int, ...] = ()
 
 
+class Evidence(Event, frozen=True, kw_only=True, tag="evidence"):
+    """What no replay makes again byte for byte: a picture, a list of versions."""
+
+    step: int
+    name: str
+    media: str
+    blob: str
+
+
 class Violation(Event, frozen=True, kw_only=True, tag="violation"):
     """A rule of engagement was broken; `evidence` says by what."""
 
@@ -362,6 +371,7 @@ AnyEvent = (
     | Probe
     | Revision
     | Artifact
+    | Evidence
     | Violation
     | EpisodeEnd
 )
@@ -379,8 +389,10 @@ def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
     Wall and CPU time, worker, attempt and the last words of an agent's process are
-    left out; None for an event that is nothing but such a measurement.
+    left out; None for an event that is nothing but such a measurement, or a picture.
     """
+    if isinstance(event, Evidence):
+        return None
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):
