@@ -19,6 +19,7 @@ from owa_bench.cli import (
     playing,
     power,
     serving,
+    visiting,
 )
 from owa_bench.cli.console import ERR
 from owa_bench.errors import (
@@ -60,6 +61,7 @@ app = typer.Typer(
 )
 for module in (listing, playing, judging, power, evidence, machine, serving, measuring):
     module.attach(app)
+visiting.attach(app)
 
 # What the operating system has run out of: not wrong use, but a lack.
 _SCARCE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
