@@ -24,7 +24,7 @@ _PROGRAMS = {
 _EXTRAS = {
     "rl": ("torch", "stable_baselines3", "sb3_contrib"),
     "mcp": ("mcp",),
-    "browser": ("playwright", "itsdangerous", "python_multipart"),
+    "browser": ("playwright",),
     "measures": ("sklearn", "numba"),
     "tables": ("pyarrow",),
 }
