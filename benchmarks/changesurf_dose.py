@@ -1,6 +1,6 @@
 """Dose and response on ChangeSurf: what scripted agents keep, by magnitude and class.
 
-    python benchmarks/changesurf_dose.py            writes docs/tables/changesurf_dose.md
+    python benchmarks/changesurf_dose.py   writes docs/tables/changesurf_dose.md
     python benchmarks/changesurf_dose.py --print-only   and leaves it alone
 
 Each agent knows the way that solves the undrifted site and walks it again: `ids` by the
