@@ -1,13 +1,15 @@
 """Dose and response on ChangeSurf: what scripted agents keep, by magnitude and class.
 
-    python benchmarks/changesurf_dose.py            writes docs/tables/changesurf_dose.md
+    python benchmarks/changesurf_dose.py   writes docs/tables/changesurf_dose.md
     python benchmarks/changesurf_dose.py --print-only   and leaves it alone
 
 Each agent knows the way that solves the undrifted site and walks it again: `ids` by the
 ids of the controls (no tool can name an id, so it plays in process), `fixed` by their
 numbers, `exact_label` by their words, `lexicon` by likely words. The placebo arm is the
 undrifted site with fresh ids and classes and nothing else: a drop there is hard-coding,
-not weakness under drift. Cells hold the mean q_state; all agents meet the same sites.
+not weakness under drift. By numbers one fails it too: every form carries decoys from
+the first drift step on. Silent drift (D3) deceives readers, and these read nothing.
+Cells hold the mean q_state; all agents meet the same sites.
 """
 
 import argparse
@@ -178,7 +180,9 @@ def main() -> int:
             f"Made by `python benchmarks/changesurf_dose.py --seeds"
             f" {arguments.seeds}`, which says what the agents are. Tier 1, families"
             f" {', '.join(FAMILIES)}, {arguments.seeds} seeds each: mean q_state by"
-            " announcement class and magnitude.\n\n"
+            " announcement class and magnitude. The placebo arm has fresh ids and\n"
+            "decoys and nothing else; silent drift (D3) deceives readers, and these\n"
+            "agents read nothing.\n\n"
             f"{text}\n"
         )
     return 0

@@ -39,6 +39,7 @@ def test_prefixes_are_nested_and_end_with_everything(drawn):
     pairs = {
         (name, target)
         for name, found in find("operators").items()
+        if name.startswith("api/")
         for target in found.plugin.targets(world)
         if not (is_practice(instance.seed) and getattr(found.plugin, "held_out", False))
     }

@@ -21,6 +21,7 @@ from owa_bench.cli import (
     power,
     serving,
     training,
+    visiting,
 )
 from owa_bench.cli.console import ERR
 from owa_bench.errors import (
@@ -62,7 +63,7 @@ app = typer.Typer(
 )
 for module in (
     *(listing, playing, training, judging, power, evidence, machine, serving),
-    *(measuring, exporting),
+    *(measuring, exporting, visiting),
 ):
     module.attach(app)
 

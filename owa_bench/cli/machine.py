@@ -14,12 +14,17 @@ from owa_bench.cli.console import OUT, as_json, check_line, data_folder
 
 _PROGRAMS = {
     "git": ("witness --git", "sudo apt-get install git"),
+    "chromium-headless-shell": (
+        "ChangeSurf (any Chromium will do)",
+        "sudo apt-get install chromium-headless-shell",
+    ),
     "bwrap": ("sandboxes for untrusted agents", "sudo apt-get install bubblewrap"),
     "openssl": ("checking a signature without us", "sudo apt-get install openssl"),
 }
 _EXTRAS = {
     "rl": ("torch", "stable_baselines3", "sb3_contrib"),
     "mcp": ("mcp",),
+    "browser": ("playwright",),
     "measures": ("sklearn", "numba"),
     "minari": ("minari", "pyarrow"),
     "tables": ("pyarrow",),

@@ -10,6 +10,8 @@ from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Runner
 
+TRADE = "http"  # the tool without which it knows nothing to do
+
 
 class Agentic:
     """Reads documents, proves who it is, fetches, computes, writes, states odds."""
@@ -24,6 +26,9 @@ class Agentic:
     ) -> None:
         """Begin an episode with what is remembered of the vendors."""
         self._memory = Memory(memory_dir)
+        self._runner = None
+        if TRADE not in {tool.name for tool in tools}:
+            return  # another trade's task: it says at once that it cannot do it
         self._runner = Runner(Job(brief, self._memory).solve())
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:

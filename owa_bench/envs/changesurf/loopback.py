@@ -12,13 +12,16 @@ import re
 import socket
 import threading
 import time
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Callable, MutableMapping
+from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.errors import InfrastructureFailure
+from owa_bench.records.instance import Instance
+from owa_bench.worlds.site import SiteWorld
 
 _START_S = 10.0
 _ANSWER_S = 30.0
@@ -123,9 +126,12 @@ class Forwarding:
 class ForPeople:
     """An app whose sandbox hosts go by names that any browser finds on loopback."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, port: int, before: Callable[[], None] = lambda: None
+    ) -> None:
         self._app = app
         self._port = port
+        self._before = before
 
     def address(self, url: str) -> str:
         """Return where a person finds an address of the sandbox."""
@@ -134,7 +140,8 @@ class ForPeople:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with every address rewritten."""
+        """Answer with every address rewritten; `before` is called first."""
+        self._before()
         host = dict(scope["headers"]).get(b"host", b"").decode().partition(":")[0]
         inner = host.removesuffix(".localhost") + ".test"
         headers = [(n, v) for n, v in scope["headers"] if n != b"host"]
@@ -164,3 +171,28 @@ def _plain_cookie(name: bytes, value: bytes) -> bytes:
     if name != b"set-cookie":
         return value
     return re.sub(rb";\s*secure", b"", value, flags=re.IGNORECASE)
+
+
+class Served(NamedTuple):
+    """A site that a person may visit, and what they are told."""
+
+    server: Loopback
+    address: str
+    told: str
+
+
+def serve_people(world: SiteWorld, instance: Instance, port: int = 0) -> Served:
+    """Serve a site on loopback; its clock is the real one, from now on."""
+    site = SiteServer(world, instance=instance)
+    began = time.monotonic()
+    server = Loopback(site.app, port)
+    people = ForPeople(
+        site.app,
+        server.port,
+        lambda: site.at(round((time.monotonic() - began) * 1000)),
+    )
+    server.app = people
+    address = people.address(site.start_url)
+    lines = [world.spec.goal.text, f"Today is {world.spec.today}."]
+    lines += [f"{label}: {value}" for label, value in site.credentials]
+    return Served(server, address, "\n".join([*lines, "", address]))

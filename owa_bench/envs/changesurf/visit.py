@@ -166,7 +166,7 @@ def _work(
         return _begin(state, workflow, more)
     draft = state.draft
     if draft is None or draft.workflow != key:
-        state = breached(state, "deep_link", request.page)
+        state = _jumped(state, request.page)
         return Outcome(arrived(state, "home"), "home")
     if kind == "done":
         if not draft.committed:
@@ -196,7 +196,7 @@ def _begin(state: SiteState, workflow: Workflow, record: Value) -> Outcome:
 
 def _back(state: SiteState, draft: Draft, workflow: Workflow, asked: str) -> Outcome:
     """Send a visitor who jumped ahead to where the draft is."""
-    state = breached(state, "deep_link", asked)
+    state = _jumped(state, asked)
     path = steps(state.world, workflow, dict(draft.values))
     return Outcome(state, path[min(draft.step, len(path) - 1)])
 
@@ -212,9 +212,11 @@ def _sent(
     draft = state.draft
     if draft is None:
         raise KeyError(request.page)
-    if request.sent.get("sys:token") != maker.token(str(draft.number), request.page):
-        state = breached(state, "deep_link", f"no token: {request.page}")
-        return Outcome(state, request.page)
+    token = request.sent.get("sys:token")
+    if token != maker.token(str(draft.number), request.page):
+        if not _is_older(token, draft, request.page, maker):
+            state = breached(state, "deep_link", f"no token: {request.page}")
+        return Outcome(noted(state, "stale_form", page=request.page), request.page)
     refused = _friction(state, draft, request)
     if refused:
         return Outcome(_refused(state, request, {}, refused))
@@ -234,6 +236,21 @@ def _sent(
         return Outcome(_refused(state, request, errors, refusal or ""))
     draft = msgspec.structs.replace(draft, values=tuple(values.items()))
     return _onwards(state, request, workflow, draft, database)
+
+
+def _jumped(state: SiteState, asked: str) -> SiteState:
+    """Return the state with a breach, unless the page was served to the visitor once.
+
+    The browser's way back leads to such pages too.
+    """
+    if asked in state.visited:
+        return noted(state, "stale_page", page=asked)
+    return breached(state, "deep_link", asked)
+
+
+def _is_older(token: str | None, draft: Draft, page: str, maker: Maker) -> bool:
+    """Return whether a token was given to an earlier draft, honestly come by."""
+    return any(token == maker.token(str(n), page) for n in range(1, draft.number))
 
 
 def _friction(state: SiteState, draft: Draft, request: Request) -> str:

@@ -61,7 +61,9 @@ def play(env, agent, instance, *, sink=None):
     agent.reset(brief, env.tools, Path())
     over = False
     while not over:
-        observation, _, ended, cut, info = env.step(agent.act(observation, info))
+        move = agent.act(observation, info)
+        action = getattr(move, "action", move)
+        observation, _, ended, cut, info = env.step(action)
         over = ended or cut
     agent.close()
     lines = [x for event in sink.events if (x := replay_line(event)) is not None]

@@ -85,6 +85,31 @@ def test_nobody_can_jump_ahead_in_a_form():
     assert state.tables == state.initial
 
 
+def test_going_back_to_what_was_served_is_no_jump():
+    timeline = plain("stay/book", 3)
+
+    async def script(walker):
+        submit = await until(walker, timeline, before_submit("flow:book/0"))
+        first = walker.url
+        old = form_of(walker.find(submit))
+        sent, action = walker.form_data(old), old.attributes["action"]
+        await until(walker, timeline, before_submit("flow:book/1"))
+        second = walker.url
+        entry = timeline.worlds[0].plan.label("menu:answer")
+        await walker.do(Deed("press", "", entry))
+        for page in (first, second):
+            await walker.load("GET", page)
+            assert walker.server.state.page == "home"
+        await until(walker, timeline, before_submit("flow:book/0"))
+        await walker.load("POST", action, sent)
+        assert walker.server.state.page == "flow:book/0"
+
+    state = play(timeline, script)
+    assert state.breaches == ()
+    assert state.tables == state.initial
+    assert [e.kind for e in state.log].count("stale_form") == 1
+
+
 def test_a_form_without_its_token_is_not_taken():
     timeline = plain("stay/book", 1)
 

@@ -1,0 +1,84 @@
+"""Agents from outside the suite on its pages."""
+
+import json
+
+import httpx
+import pytest
+
+from owa_bench import discovery
+from owa_bench.agents.language_model.agent import LanguageModel
+from owa_bench.agents.language_model.chat import Chat
+from owa_bench.envs.changesurf.suite import SUITE
+from owa_bench.interfaces import AgentConfig
+from owa_bench.run import assembly
+from owa_bench.shells.solution import solve
+from tests.agents.language_model.stub_server import completion
+from tests.envs.changesurf.playing import instance_of, make, play
+
+pytestmark = pytest.mark.browser
+BUY = "depot/buy"
+
+
+@pytest.fixture(scope="module")
+def env(browser):
+    env = make()
+    yield env
+    env.close()
+
+
+def script(instance):
+    return solve(SUITE, assembly.source("changesurf")(instance)).actions
+
+
+def agent(name, instance):
+    card = discovery.get("agents", name)
+    return card.make(AgentConfig(script=script(instance)))
+
+
+@pytest.mark.parametrize("name", ["fixed", "exact_label", "lexicon"])
+def test_the_way_is_found_again_where_nothing_changed(env, name):
+    instance = instance_of(BUY, 4)
+    run = play(env, agent(name, instance), instance)
+    assert run.q_state == 1.0
+    assert not run.rules
+
+
+def test_words_that_changed_stop_the_exact_one_first(browser):
+    from owa_bench import calendars
+
+    schedule = calendars.parse("single:web/label_synonym", "web")
+    env = make(schedule)
+    still = instance_of(BUY, 4)
+    moved = instance_of(BUY, 4, delta=1.0, schedule=schedule)
+    exact = play(env, agent("exact_label", still), moved)
+    tolerant = play(env, agent("lexicon", still), moved)
+    env.close()
+    assert exact.q_state < 1.0
+    assert tolerant.q_state >= exact.q_state
+
+
+def test_the_agentic_archetype_says_that_this_is_not_its_trade(env):
+    run = play(env, agent("agentic", instance_of(BUY, 4)), instance_of(BUY, 4))
+    assert run.outcome == "infeasible"
+    assert run.q_state == 0.0
+
+
+def test_a_language_model_surfs_with_the_same_tools(env):
+    instance = instance_of(BUY, 4)
+    calls = [json.loads(action) for action in script(instance)]
+    asked = []
+
+    def reply(request):
+        asked.append(json.loads(request.content))
+        call = calls.pop(0)
+        return httpx.Response(200, json=completion((call["tool"], call["arguments"])))
+
+    def connect(options, key):
+        return Chat(options, key, transport=httpx.MockTransport(reply))
+
+    options = {"model": "m", "base_url": "http://x/v1", "retries": "0"}
+    run = play(env, LanguageModel(AgentConfig(options=options), connect), instance)
+    assert run.q_state == 1.0
+    names = {tool["function"]["name"] for tool in asked[0]["tools"]}
+    assert {"click", "type", "select", "goto", "finish"} <= names
+    assert "The browser shows:" in json.dumps(asked[0]["messages"])

@@ -1,0 +1,35 @@
+"""A site in a person's browser, and the transport over a socket."""
+
+import http.client
+import re
+from urllib.parse import urljoin
+
+from owa_bench.envs.changesurf.loopback import serve_people
+from owa_bench.run import assembly
+from tests.envs.changesurf.playing import instance_of
+
+
+def get(served, url):
+    host, _, path = url.removeprefix("http://").partition("/")
+    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=10)
+    connection.request("GET", "/" + path, headers={"host": host})
+    reply = connection.getresponse()
+    body = reply.read().decode()
+    connection.close()
+    return reply.status, body
+
+
+def test_a_person_finds_every_host_under_localhost():
+    instance = instance_of("stay/book", 3)
+    served = serve_people(assembly.source("changesurf")(instance).worlds[0], instance)
+    try:
+        assert f".localhost:{served.server.port}/" in served.told
+        status, page = get(served, served.address)
+        assert status == 200
+        assert "https://" not in page
+        links = re.findall(r'(?:href|action)="([^"]*)"', page)
+        links = [urljoin(served.address, link) for link in links if link[:5] != "data:"]
+        assert links, page
+        assert {get(served, link)[0] for link in links} <= {200, 303}
+    finally:
+        served.server.close()
