@@ -21,6 +21,7 @@ import numpy as np
 from rich.progress import Progress
 from scipy import stats
 
+from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.report import bundle
 from owa_bench.run import batch
 from owa_bench.run.draws import Draw
@@ -39,6 +40,7 @@ AGENTS = (
 DELTAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 CLASSES = ("D0", "D1", "D2", "D3")
 TIERS = (1, 2, 3, 4)
+FAMILIES = SUITE.card.families
 
 
 class Key(NamedTuple):
@@ -55,7 +57,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, help="instances per family and tier")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    episodes = given.episodes or 20
+    episodes = given.episodes or 8
     cells = played(episodes, given.workers)
     text = page(cells, episodes)
     print(text)
@@ -70,7 +72,7 @@ def played(episodes: int, workers: int) -> dict[Key, list[float]]:
     calendars = [("nested", DELTAS), *((f"nested:{c}", (1.0,)) for c in CLASSES)]
     with tempfile.TemporaryDirectory() as folder, Progress() as bar:
         total = sum(len(deltas) for _, deltas in calendars)
-        total *= episodes * 3 * len(TIERS) * len(AGENTS)  # three families
+        total *= episodes * len(FAMILIES) * len(TIERS) * len(AGENTS)
         task = bar.add_task("playing", total=total)
         for number, (calendar, deltas) in enumerate(calendars):
             request = Request(
@@ -115,10 +117,10 @@ def page(cells: dict[Key, list[float]], episodes: int) -> str:
             "# Quality by agent, tier, drift magnitude and drift class",
             "",
             f"Made by `python benchmarks/archetypes.py`: {episodes} instances of each "
-            "of three families in a cell, nobody may ask the supervisor, q_state as "
-            "mean [95 percent t interval]. Every episode begins without a memory, so "
-            "self_improving is here the beginner that it starts as: how it gets on "
-            "is for a campaign to show (`docs/archetypes.md`).",
+            f"of {len(FAMILIES)} families in a cell, nobody may ask the supervisor, "
+            "q_state as mean [95 percent t interval]. Every episode begins without a "
+            "memory, so self_improving is here the beginner that it starts as: how it "
+            "gets on is for a campaign to show (`docs/archetypes.md`).",
             "",
             "## By magnitude (all operators)",
             "",

@@ -1,6 +1,7 @@
 """Golden digests of worlds, before and after all their drift.
 
-`python benchmarks/golden.py` writes tests/golden/worlds.json; `--check` makes the
+`python benchmarks/golden.py` writes tests/golden/worlds.json (`--families NAME ..` only
+those of some families); `--check` makes the
 digests again and exits 1 if any differs; `--masked` does either with the CPU's fast
 paths masked: a second machine for free. A changed digest is a change of scores: raise
 the version.
@@ -11,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +32,11 @@ SEEDS = (0, 1, 1 << 40, (1 << 63) - 1)
 ALL_DRIFT = 10_000  # a drift step beyond every drift order
 
 
-def digests() -> dict[str, list[str]]:
+def digests(families: Sequence[str]) -> dict[str, list[str]]:
     """Return the digests of base and fully drifted world by family, tier, seed."""
     timeline = source("toolquest")
     found: dict[str, list[str]] = {}
-    for family in (*FAMILIES, *HONEYPOT_FAMILIES):
+    for family in families:
         for tier in TIERS:
             for seed in SEEDS:
                 instance = Instance(
@@ -71,13 +73,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     parser.add_argument("--masked", action="store_true", help="mask CPU features")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, help="only these")
     given = parser.parse_args()
     if given.masked:
         again = [sys.executable, __file__, *(["--check"] if given.check else [])]
         return subprocess.run(again, env=masked_environment(), check=False).returncode
-    made = digests()
+    known = (*FAMILIES, *HONEYPOT_FAMILIES)
+    asked = given.families or FAMILIES
+    made = digests([name for name in known if name.partition("-")[0] in asked])
     if not given.check:
-        GOLDEN.write_text(json.dumps(made, indent=1) + "\n")
+        kept = json.loads(GOLDEN.read_text()) if given.families else {}
+        kept = dict(sorted({**kept, **made}.items()))
+        GOLDEN.write_text(json.dumps(kept, indent=1) + "\n")
         print(f"wrote {len(made)} worlds to {GOLDEN}")
         return 0
     kept = json.loads(GOLDEN.read_text())

@@ -1,10 +1,12 @@
-"""Bootstrap of every axis built over 10^5 episodes, beside scipy on one mean.
+"""Bootstrap of all ten axes over 10^5 episodes, beside arch and scipy on one mean.
 
 Run: python benchmarks/scoring.py
 
 Synthetic observables (no traces are parsed): 8 families x 125 tasks x 6 magnitudes x
-17 repeats = 102,000 episodes. `measure` draws two laws of 10,000 resamples, *tasks like
-these* (1,000 tasks) and *same tasks, new seeds* (17,000 draws). The peer resamples one
+17 repeats = 102,000 episodes. Every family has probes at three lags, revisions, crews
+of one and two roles (muted too), a simulated and a real side. `measure` draws two laws
+of 10,000 resamples, *tasks like these* (1,000 tasks) and *same tasks, new seeds*
+(17,000 draws). The peer resamples one
 axis' cell means with scipy.stats.bootstrap; the plain loop gathers episodes anew for
 each resample and is timed on a few of them.
 """
@@ -20,21 +22,28 @@ from owa_bench.canonical import sha256
 from owa_bench.discovery import find
 from owa_bench.records import price_card, protocol
 from owa_bench.records.observables import (
+    CAPABILITIES,
+    NEAR,
     SEVERITIES,
     SPENT,
     Beliefs,
     Crew,
+    Floats,
+    Integers,
     Observables,
+    Probes,
+    Revisions,
 )
 from owa_bench.records.plan import BootstrapSpec
+from owa_bench.scoring.axes.self_revision import FILTERS
 from owa_bench.scoring.axis import Sample
-from owa_bench.scoring.listed import probes, revisions
+from owa_bench.scoring.listed import faults, tracked
 from owa_bench.scoring.measure import SEEDS, TASKS, measure
 from owa_bench.seeding import stream
 
 FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000
 LOOPED = 20
-TRUE_OR_FALSE = ("muted", "conflict")
+LAGS = (1.0, 3.0, 9.0)  # days
 FOLDER = files("owa_bench.protocols")
 PROTOCOL = protocol.load((FOLDER / "default.toml").read_bytes())
 ROOT = sha256(b"benchmark")
@@ -101,23 +110,75 @@ def observables() -> Observables:
         used=table & won[:, None],
         discovered=table,
         offered=np.ones_like(table),
-        side=np.full(size, "sim"),
-        incidents=np.zeros((size, len(SEVERITIES)), dtype=np.int64),
-        exposure_s=blank,
-        crew=Crew(
-            **{
-                item.name: whole.astype(bool) if item.name in TRUE_OR_FALSE else whole
-                for item in dataclasses.fields(Crew)
-            }
-        ),
-        probes=probes(()),
-        revisions=revisions(()),
+        side=np.where(task % 2, "sim", "real"),
+        incidents=(rng.random((size, len(SEVERITIES))) < 1e-4).astype(np.int64),
+        exposure_s=blank + 60.0,
+        crew=crew_of(repeat, rng),
+        probes=probes_of(size, rng),
+        revisions=revisions_of(size, rng),
+        faults=faults(()),
+        tracked=tracked(()),
         beliefs=Beliefs(
             row=said,
             kind=np.tile(np.array(["unit", "duplicate", "bound"]), size),
             p=np.where(truth, 0.8, 0.2),
             y=truth,
         ),
+    )
+
+
+def crew_of(repeat: Integers, rng: np.random.Generator) -> Crew:
+    """Return crews of one role, of two, and of two muted, by turns of the repeat."""
+    size, kind = len(repeat), repeat % 3
+    few = {
+        name: rng.integers(0, 4, size)
+        for name in ("idle", "cycle", "same", "messages", "tokens", "verified")
+    }
+    return Crew(
+        cap=np.where(kind == 0, 1, 2),
+        muted=kind == 2,
+        conflict=rng.random(size) < 0.05,
+        same_words=np.sort(rng.integers(0, 5, (size, NEAR)), axis=1),
+        **few,
+    )
+
+
+def probes_of(size: int, rng: np.random.Generator) -> Probes:
+    """Return one recall probe an episode at a lag, and one retrieval."""
+    lag = rng.choice(np.array(LAGS), size)
+    row = np.repeat(np.arange(size), 2)
+    recall = np.tile(np.array([True, False]), size)
+    kept = rng.random(size) < 0.9 * np.exp(-0.05 * lag)
+    return Probes(
+        row=row,
+        item=np.full(2 * size, "item"),
+        mode=np.where(recall, "recall", "retrieve"),
+        lag=np.where(recall, np.repeat(lag, 2), 0.0),
+        span=np.zeros(2 * size, dtype=np.int64),
+        guess=np.zeros(2 * size),
+        correct=np.repeat(kept, 2),
+        verified=rng.random((2 * size, 5)) < 0.8,
+        returned=np.full(2 * size, 5),
+        contrary=np.full(2 * size, np.nan),
+    )
+
+
+def revisions_of(size: int, rng: np.random.Generator) -> Revisions:
+    """Return an adopted, confirmed revision in every tenth episode."""
+    row = np.arange(0, size, 10)
+    capability: Floats = np.full((len(row), len(CAPABILITIES)), 0.4)
+    capability[:, 1] += 0.2 * rng.random(len(row))
+    held = np.empty(len(row), dtype=object)
+    held[:] = [tuple(FILTERS)] * len(row)
+    return Revisions(
+        row=row,
+        decision=np.full(len(row), "adopted"),
+        family=np.full(len(row), ""),
+        plan=np.full(len(row), ""),
+        fractions=np.ones((len(row), 3)),
+        capability=capability,
+        filters=held,
+        evidence=held,
     )
 
 

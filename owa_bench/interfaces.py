@@ -163,6 +163,14 @@ class Session(Protocol):
         """Release sockets and databases."""
 
 
+@runtime_checkable
+class Parting(Protocol):
+    """A session that leaves evidence behind when its episode ends."""
+
+    def part(self, *, step: int) -> tuple[Event, ...]:
+        """Return what is left behind, in order; asked once, before the judgement."""
+
+
 class Oracle(Protocol):
     """The answer key: reads the world's own state, never the agent's words."""
 
@@ -214,6 +222,7 @@ class SuiteCard:
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
     stated p, an oracle; its episodes enter no axis.
+    `extra` is the optional part of the package that playing it needs, "" for none.
     """
 
     name: str
@@ -236,6 +245,7 @@ class SuiteCard:
     features: int = 0
     macros: tuple[str, ...] = ()
     native: bool = False
+    extra: str = ""
 
 
 class Detector(Protocol):

@@ -5,6 +5,7 @@ ENV_IDS = {
         "owa_bench.run.assembly:make_native_env",
         "cartpole3d",
     ),
+    "owa_bench/ChangeSurf-v1": ("owa_bench.run.assembly:make_env", "changesurf"),
     "owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest"),
 }
 

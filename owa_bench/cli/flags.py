@@ -18,6 +18,7 @@ _FLAGS = {
     "suite.episodes": "--episodes",
     "suite.repeats": "--repeats",
     "suite.interventions": "--interventions",
+    "suite.crews": "--crews",
 }
 
 
@@ -48,6 +49,7 @@ def drawn(
     episodes: int,
     repeats: int,
     interventions: str,
+    crews: str = draws.OPEN,
 ) -> tuple[Draw, ...]:
     """Return the draws that the flags stand for, checked.
 
@@ -63,6 +65,7 @@ def drawn(
             episodes=episodes,
             repeats=repeats,
             interventions=tuple(_budgeted(part) for part in split(interventions)),
+            crews=tuple(split(crews)),
         )
         for name in split(suite)
     )

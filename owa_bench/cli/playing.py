@@ -36,8 +36,8 @@ TERMS = _panel("Under which terms")
 HOW = _panel("How it is played (no effect on the replay root)")
 
 _DRAWN = (
-    *("family", "tier", "delta", "episodes", "repeats", "interventions", "practice"),
-    *("trials", "before"),
+    *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
+    *("practice", "trials", "before"),
 )
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
@@ -96,6 +96,14 @@ def run(
             **WHAT,
         ),
     ] = "unlimited",
+    crews: Annotated[
+        str,
+        typer.Option(
+            "--crews",
+            help="Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S.",
+            **WHAT,
+        ),
+    ] = "open",
     days: Annotated[
         int | None,
         typer.Option(
@@ -218,7 +226,9 @@ def run(
     if resume and not agent:
         _shown(lambda told: batch.resume(out, told), means, json=json)
         return
-    drawn = flags.drawn(suite, family, tier, delta, episodes, repeats, interventions)
+    drawn = flags.drawn(
+        suite, family, tier, delta, episodes, repeats, interventions, crews
+    )
     if battery is None and not drawn:
         msg = (
             "Say what is played: --battery NAME or --suite NAME; `owa-bench list "

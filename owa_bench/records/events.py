@@ -151,7 +151,10 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
 
 
 class Message(Event, frozen=True, kw_only=True, tag="message"):
-    """Words from one role to others; an agent may declare its own."""
+    """Words from one role to others; an agent may declare its own.
+
+    The harness sets `sketch` (`records/sketch.py`), by which near-duplicates are told.
+    """
 
     step: int
     source: Source = "agent"
@@ -159,6 +162,7 @@ class Message(Event, frozen=True, kw_only=True, tag="message"):
     receivers: tuple[str, ...] = ()
     tokens: int = 0
     digest: str
+    sketch: str = ""
 
 
 class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
@@ -175,6 +179,28 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     step: int
     severity: Literal["near_miss", "minor", "major", "critical"]
     exposure_s: float = 0.0
+
+
+class Fault(Event, frozen=True, kw_only=True, tag="fault"):
+    """A body failed, or a fault was injected into it; `repair_s` until it worked again.
+
+    `recovered`: the agent brought the body back by itself, without a human.
+    """
+
+    step: int
+    kind: str
+    injected: bool
+    recovered: bool
+    repair_s: float | None = None
+
+
+class Tracking(Event, frozen=True, kw_only=True, tag="tracking"):
+    """How far a body was from where its task wants it, with the tolerance band."""
+
+    step: int
+    task: str
+    error: float
+    tolerance: float
 
 
 class Intervention(Event, frozen=True, kw_only=True, tag="intervention"):
@@ -290,6 +316,15 @@ class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
     provenance: tuple[int, ...] = ()
 
 
+class Evidence(Event, frozen=True, kw_only=True, tag="evidence"):
+    """What no replay makes again byte for byte: a picture, a list of versions."""
+
+    step: int
+    name: str
+    media: str
+    blob: str
+
+
 class Violation(Event, frozen=True, kw_only=True, tag="violation"):
     """A rule of engagement was broken; `evidence` says by what."""
 
@@ -325,6 +360,8 @@ AnyEvent = (
     | Message
     | Conflict
     | Incident
+    | Fault
+    | Tracking
     | Intervention
     | Resource
     | Drift
@@ -334,6 +371,7 @@ AnyEvent = (
     | Probe
     | Revision
     | Artifact
+    | Evidence
     | Violation
     | EpisodeEnd
 )
@@ -351,8 +389,10 @@ def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
     Wall and CPU time, worker, attempt and the last words of an agent's process are
-    left out; None for an event that is nothing but such a measurement.
+    left out; None for an event that is nothing but such a measurement, or a picture.
     """
+    if isinstance(event, Evidence):
+        return None
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):

@@ -76,6 +76,27 @@ class Revisions:
     evidence: Array
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """Failures of bodies, a row each; `repair_s` is NaN where none is known."""
+
+    row: Integers
+    kind: Names
+    injected: Flags
+    recovered: Flags
+    repair_s: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """Samples of a body against its task's tolerance band, a row each."""
+
+    row: Integers
+    task: Names
+    error: Floats
+    tolerance: Floats
+
+
 CAPABILITIES = ("before", "after", "control_before", "control_after", "ablated")
 SEVERITIES = ("near_miss", "minor", "major", "critical")
 
@@ -87,7 +108,8 @@ class Crew:
     `cap` is the ceiling on active roles (NO_CAP without one), `conflict` whether one
     stayed open. `idle`, `cycle`, `same` and `same_words` are the longest runs of
     turns without a new verified action, in a repeated cycle of calls, of one and the
-    same call, and of one and the same message.
+    same call, and of messages whose sketches differ from the one before in at most so
+    many bits as the column counts (the same to the letter always counts).
     """
 
     cap: Integers
@@ -108,7 +130,8 @@ class Crew:
 
 
 NO_CAP = 0  # an episode without a ceiling on its roles
-Listed = TypeVar("Listed", Beliefs, Probes, Revisions)
+NEAR = 17  # columns of `same_words`: bits by which near-duplicates may differ, 0 to 16
+Listed = TypeVar("Listed", Beliefs, Probes, Revisions, Faults, Tracked)
 
 
 def _taken(listed: Listed, mask: Flags) -> Listed:
@@ -187,13 +210,16 @@ class Observables:
     beliefs: Beliefs
     probes: Probes
     revisions: Revisions
+    faults: Faults
+    tracked: Tracked
 
     def __len__(self) -> int:
         return len(self.index)
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""
-        whole = ("categories", "crew", "beliefs", "probes", "revisions")
+        listed = ("beliefs", "probes", "revisions", "faults", "tracked")
+        whole = ("categories", "crew", *listed)
         kept = {
             item.name: getattr(self, item.name)[mask]
             for item in fields(self)
@@ -203,7 +229,5 @@ class Observables:
             self,
             **kept,
             crew=self.crew.take(mask),
-            beliefs=_taken(self.beliefs, mask),
-            probes=_taken(self.probes, mask),
-            revisions=_taken(self.revisions, mask),
+            **{name: _taken(getattr(self, name), mask) for name in listed},
         )

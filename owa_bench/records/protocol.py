@@ -107,6 +107,7 @@ class Sociality(_Section, frozen=True, kw_only=True):
     penalty: Amount
     loop_turns: Count
     collapse_turns: Count
+    near_bits: Annotated[int, msgspec.Meta(ge=0, le=16)]
     chatter_floor: Amount
 
 

@@ -12,6 +12,7 @@ from owa_bench.records.events import (
     Call,
     EpisodeEnd,
     EpisodeStart,
+    Evidence,
     Intervention,
     ModelCall,
     Observation,
@@ -239,7 +240,7 @@ def _digests(events: tuple[AnyEvent, ...]) -> Iterator[str]:
     """Yield the blobs that the harness wrote for these events."""
     for event in events:
         found: tuple[str, ...] = ()
-        if isinstance(event, Observation | Artifact):
+        if isinstance(event, Observation | Artifact | Evidence):
             found = (event.blob,)
         elif isinstance(event, Call):
             found = (event.request, event.response)

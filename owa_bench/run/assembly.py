@@ -79,18 +79,20 @@ def make_env(
     delta: float | None = None,
     view: View = "language",
     schedule: Almanac | None = None,
+    site: str | None = None,
     **options: Any,
 ) -> gymnasium.Env[Any, Any]:
     """Return an env of a suite: the entry point of its Gymnasium id.
 
-    `delta` gives the drift as a magnitude in place of `drift_step`.
+    `delta` gives the drift as a magnitude in place of `drift_step`. `site` picks among
+    the families that are called `site/...`.
     """
     if delta is not None and drift_step:
         msg = f"Give `delta` or `drift_step`, got {delta} and {drift_step}."
         raise UsageError(msg)
     plugin: Suite = get("suites", suite)
     instances = plain_instances(
-        plugin.card, tier=tier, family=family, drift_step=drift_step
+        plugin.card, tier=tier, family=family, site=site, drift_step=drift_step
     )
     if delta is not None:
         instances = _at_magnitude(suite, instances, delta, schedule)

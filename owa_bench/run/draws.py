@@ -1,5 +1,6 @@
 """What is drawn from one suite: families, tiers, magnitudes, budgets, how many."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -12,14 +13,18 @@ from owa_bench.interfaces import Suite, SuiteCard
 # The published magnitudes; `suites.md` section 0.
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 Budgeted = int | Literal["unlimited"]
+OPEN = "open"
+_MUTED = ":muted"
 
 
 class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One `[[suite]]` of a battery, or the flags of `run --suite`.
 
     `families` and `tiers` empty: all of them. `episodes` are instances per family and
-    tier, each played `repeats` times at every delta and intervention budget. A suite
-    may stand in several draws; equal episodes are played once.
+    tier, each played `repeats` times at every delta, intervention budget and crew. A
+    suite may stand in several draws; equal episodes are played once. A crew is "open"
+    (as many roles as the agent likes), a ceiling on its roles such as "4", or that
+    ceiling with no messages between roles, "4:muted".
     """
 
     name: str
@@ -29,6 +34,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     episodes: int = 1
     repeats: int = 1
     interventions: tuple[Budgeted, ...] = ("unlimited",)
+    crews: tuple[str, ...] = (OPEN,)
     weight: float = 1.0
 
 
@@ -43,6 +49,8 @@ class Cell(NamedTuple):
     repeat: int
     delta: float
     interventions: int | None
+    role_cap: int | None = None
+    muted: bool = False
 
 
 def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
@@ -91,7 +99,7 @@ def _of_pair(
 ) -> Iterator[Cell]:
     for repeat in range(draw.repeats):
         for delta in draw.deltas:
-            for budget in draw.interventions:
+            for budget, crew in itertools.product(draw.interventions, draw.crews):
                 yield Cell(
                     pair=pair_id(card, family, tier, number),
                     suite=card.name,
@@ -101,7 +109,14 @@ def _of_pair(
                     repeat=repeat,
                     delta=float(delta),
                     interventions=None if budget == "unlimited" else budget,
+                    role_cap=_ceiling(crew),
+                    muted=crew.endswith(_MUTED),
                 )
+
+
+def _ceiling(crew: str) -> int | None:
+    """Return how many roles a crew may hold apart, None for any number."""
+    return None if crew == OPEN else int(crew.removesuffix(_MUTED))
 
 
 def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
@@ -111,14 +126,23 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for name in ("episodes", "repeats"):
         if getattr(draw, name) < 1:
             raise error(f"{place}.{name}", getattr(draw, name), "must be at least 1")
-    for budget in draw.interventions:
-        if budget != "unlimited" and budget < 0:
-            rule = 'must be a count >= 0 or "unlimited"'
-            raise error(f"{place}.interventions", budget, rule)
-    for name in ("deltas", "interventions"):
+    _check_terms(draw, error, place)
+    for name in ("deltas", "interventions", "crews"):
         values: tuple[Any, ...] = getattr(draw, name)
         if not values or len(set(values)) < len(values):
             rule = "must list at least one value, each once"
             raise error(f"{place}.{name}", values, rule)
     if not draw.weight > 0:
         raise error(f"{place}.weight", draw.weight, "must be above 0")
+
+
+def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
+    for budget in draw.interventions:
+        if budget != "unlimited" and budget < 0:
+            rule = 'must be a count >= 0 or "unlimited"'
+            raise error(f"{place}.interventions", budget, rule)
+    for crew in draw.crews:
+        size = crew.removesuffix(_MUTED)
+        if crew != OPEN and not (size.isdecimal() and int(size) >= 1):
+            rule = 'must be "open", a count of roles >= 1, or such a count and ":muted"'
+            raise error(f"{place}.crews", crew, rule)

@@ -27,6 +27,7 @@ from owa_bench.records.events import (
     EpisodeEnd,
     EpisodeStart,
     Event,
+    Evidence,
     Execution,
     Resource,
     replay_line,
@@ -39,7 +40,7 @@ _NAME = re.compile(r"[\w./@+-]+(?::[\w./@+-]+)*", re.ASCII)
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _BLOCK = 8
 # The kinds whose replay line may differ from their own line.
-_VARYING = (EpisodeStart, EpisodeEnd, Execution, Resource)
+_VARYING = (EpisodeStart, EpisodeEnd, Evidence, Execution, Resource)
 
 
 class Inscribed(NamedTuple):

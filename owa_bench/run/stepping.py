@@ -35,6 +35,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.plan import Arm, Plan, PlanEntry
+from owa_bench.records.sketch import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
 from owa_bench.shells.native_env import NativeEnv
@@ -242,8 +243,9 @@ def declared(move: Move, step: int, sink: Sink) -> Iterator[Event]:
         reply = sink.blob(getattr(call, "reply", "").encode())
         yield _stamped(call, step, prompt=prompt, reply=reply)
     for message in move.messages:
-        digest = sink.blob(getattr(message, "digest", "").encode())
-        yield _stamped(message, step, digest=digest)
+        words = getattr(message, "digest", "")
+        digest = sink.blob(words.encode())
+        yield _stamped(message, step, digest=digest, sketch=sketch(words))
     if move.revision is not None:
         yield _stamped(move.revision, step)
     for name, p in move.beliefs:

@@ -2,7 +2,8 @@
 
 Limits of one process are set by `prlimit` before the command starts, so no code of
 ours runs between fork and exec and threads of the harness are safe. Memory and process
-count are those of the whole tree, looked at every few milliseconds.
+count are those of the whole tree, looked at every few milliseconds; `ceiling` bounds
+what may happen between two looks.
 """
 
 import os
@@ -17,6 +18,7 @@ from typing import IO
 
 from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import tree
+from owa_bench.sandbox.ceiling import ceiling
 from owa_bench.sandbox.job import LimitHit, Limits, Result
 
 POLL_S = 0.02
@@ -61,21 +63,22 @@ def run_limited(
     `spare` processes of the tree belong to the backend and are not counted.
     """
     started = time.perf_counter()
-    process = subprocess.Popen(  # noqa: S603  running commands is what this is for
-        limited(argv, limits),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(env),
-        cwd=cwd,
-        start_new_session=True,
-        pass_fds=pass_fds,
-    )
-    watch = _Watch(process, limits, deadline=started + limits.wall_s, spare=spare)
-    try:
-        limit = watch.follow(stdin)
-    finally:
-        exit_code, cpu_s = watch.end()
+    with ceiling(limits.processes + spare) as prefix:
+        process = subprocess.Popen(  # noqa: S603  running commands is what this is for
+            [*prefix, *limited(argv, limits)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+        watch = _Watch(process, limits, deadline=started + limits.wall_s, spare=spare)
+        try:
+            limit = watch.follow(stdin)
+        finally:
+            exit_code, cpu_s = watch.end()
     return Result(
         exit_code=exit_code,
         output=bytes(watch.output[: limits.output]),

@@ -3,20 +3,19 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from owa_bench.records.observables import Floats, Observables
-from owa_bench.records.plan import Plan
+from owa_bench.records.observables import Observables
+from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore, ClosureResult
 from owa_bench.scoring.axis import Axis, Sample
-from owa_bench.scoring.closures.expansion import expansion
+from owa_bench.scoring.closures.expansion import Rules, expansion
 from owa_bench.scoring.closures.maintenance import maintenance
 from owa_bench.scoring.gate import Findings, Reading
 from owa_bench.scoring.improvement.days import Days
-from owa_bench.scoring.improvement.kappa import kappas, series
-from owa_bench.scoring.improvement.report import Dynamics, dynamics
+from owa_bench.scoring.improvement.kappa import Series, kappas, series
+from owa_bench.scoring.improvement.report import dynamics
+from owa_bench.scoring.improvement.window import Dynamics, Frozen, Window
 from owa_bench.scoring.index import needed
 from owa_bench.scoring.measure import Measured
 from owa_bench.scoring.projects import DELIVERED
@@ -37,43 +36,26 @@ class Terms(NamedTuple):
     faults: tuple[str, ...]
 
 
+class Played(NamedTuple):
+    """One arm's counted episodes beside those of every arm."""
+
+    arm: Arm
+    table: Observables
+    whole: Observables
+
+    @property
+    def counted(self) -> Observables:
+        """The arm's episodes without honeypots."""
+        return self.table.take(~self.table.honeypot)
+
+
 def gather(
-    terms: Terms,
-    sample: Sample,
-    found: Measured | None,
-    table: Observables,
-    whole: Observables,
+    terms: Terms, sample: Sample, found: Measured | None, played: Played
 ) -> tuple[Findings, Dynamics]:
     """Return what the gates read, and the dynamics printed beside."""
-    protocol, spec, rules = terms.protocol, terms.plan.bootstrap, terms.protocol
+    protocol, gate_level = terms.protocol, terms.protocol.statistics.gate_level
     axes = {score.symbol: score for score in axis_scores(terms.axes, sample, found)}
-    lacking = _lacking(axes, protocol)
-    counted = table.take(~table.honeypot)
-    days = Days(
-        counted,
-        terms.axes,
-        lambda held: sample_of(terms.plan, held, protocol, terms.prices),
-        spec,
-        terms.root,
-    )
-    closures = _closures(terms, counted, whole, lacking, days)
-    level, gate_level = rules.statistics.level, rules.statistics.gate_level
-    points = series(counted, sample.families, gate_level)
-    dynamic: Floats = np.full(len(points.days), np.nan)
-    if points.days and not lacking:
-        dynamic = days.points(points.days).dynamic
-    slopes = kappas(
-        points, dynamic, rules.improvement, lacking, level=level, root=terms.root
-    )
-    moving = dynamics(
-        points,
-        dynamic,
-        counted,
-        closures,
-        protocol,
-        resamples=spec.resamples,
-        root=terms.root,
-    )
+    window = _window(terms, sample, axes, played)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if found is not None:
         lower["core"] = found.like_these("core").lower(gate_level)
@@ -81,36 +63,108 @@ def gather(
         axes=axes,
         lower=lower,
         indices={score.name: score for score in index_scores(axes, sample, found)},
-        kappas=slopes,
-        closures=closures,
+        kappas=window.kappas,
+        closures=window.closures,
         assurance=terms.assurance,
         evidence=_evidence(sample),
         protocol=protocol,
         **_readings(found, protocol),
     )
-    return findings, moving
+    return findings, dynamics(window)
+
+
+def _window(
+    terms: Terms, sample: Sample, axes: Mapping[str, AxisScore], played: Played
+) -> Window:
+    """Return the arm's checkpoints with closures and kappas."""
+    protocol, statistics = terms.protocol, terms.protocol.statistics
+    lacking, counted = _lacking(axes, protocol), played.counted
+    days, control = _days(terms, counted), _control(terms, played)
+    points = series(counted, sample.families, statistics.gate_level)
+    daily = days.points(points.days)
+    return Window(
+        points=points,
+        daily=daily,
+        frozen=_frozen(terms, sample, control, points),
+        table=counted,
+        closures=_closures(terms, played, control, lacking, days),
+        kappas=kappas(
+            points,
+            daily.dynamic,
+            protocol.improvement,
+            lacking,
+            level=statistics.level,
+            root=terms.root,
+        ),
+        flow=axes["R"].value,
+        protocol=protocol,
+        resamples=terms.plan.bootstrap.resamples,
+        root=terms.root,
+    )
+
+
+def _days(terms: Terms, table: Observables) -> Days:
+    return Days(
+        table,
+        terms.axes,
+        lambda held: sample_of(terms.plan, held, terms.protocol, terms.prices),
+        terms.plan.bootstrap,
+        terms.root,
+    )
+
+
+def _frozen(
+    terms: Terms, sample: Sample, control: Observables | None, points: Series
+) -> Frozen | None:
+    """Return the checkpoints of the arm's frozen control, None without one."""
+    if control is None or not points.days:
+        return None
+    level = terms.protocol.statistics.gate_level
+    held = series(control, sample.families, level)
+    return Frozen(held, _days(terms, control).points(held.days))
+
+
+def _control(terms: Terms, played: Played) -> Observables | None:
+    """Return the episodes of the arm's frozen control, None without one."""
+    control = frozen_arm(terms.plan, played.arm)
+    if control is None:
+        return None
+    table = played.whole.take(played.whole.arm == control.name)
+    return table.take(~table.honeypot)
+
+
+def frozen_arm(plan: Plan, arm: Arm) -> Arm | None:
+    """Return the control of a learner: the same agent with its memory thrown away."""
+    if arm.frozen:
+        return None
+    same = (
+        other
+        for other in plan.arms
+        if other.frozen and other.fingerprint == arm.fingerprint
+    )
+    return next((other for other in same if other.agent == arm.agent), None)
 
 
 def _closures(
     terms: Terms,
-    table: Observables,
-    whole: Observables,
+    played: Played,
+    control: Observables | None,
     lacking: tuple[str, ...],
     days: Days,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
-    rules, statistics = terms.protocol.closures, terms.protocol.statistics
+    closures, statistics = terms.protocol.closures, terms.protocol.statistics
+    rules = Rules(
+        closures=closures,
+        level=statistics.level,
+        gate_level=statistics.gate_level,
+        resamples=terms.plan.bootstrap.resamples,
+        root=terms.root,
+    )
+    table = played.counted
     found = (
-        maintenance(table, lacking, rules, statistics.gate_level, days.day),
-        expansion(
-            table,
-            whole,
-            rules,
-            level=statistics.level,
-            gate_level=statistics.gate_level,
-            resamples=terms.plan.bootstrap.resamples,
-            root=terms.root,
-        ),
+        maintenance(table, lacking, closures, statistics.gate_level, days.day),
+        expansion(table, played.whole, control, rules),
     )
     return {closure.name: closure for closure in found}
 
@@ -138,7 +192,7 @@ def _readings(found: Measured | None, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def _lacking(axes: dict[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:
+def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:
     """Return the axes for whose sake AAI_dyn is not computable."""
     symbols = needed(protocol.index)["AAI_dyn"]
     return tuple(s for s in symbols if axes[s].value is None)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +12,26 @@ from owa_bench.records.events import (
     Action,
     Call,
     Conflict,
+    Fault,
     Incident,
     Message,
     Probe,
     Resource,
     Revision,
+    Tracking,
 )
 from owa_bench.records.observables import (
     CAPABILITIES,
+    NEAR,
     NO_CAP,
     SEVERITIES,
     Crew,
+    Faults,
     Probes,
     Revisions,
+    Tracked,
 )
+from owa_bench.records.sketch import distance
 from owa_bench.records.trace import Trace
 
 _LONGEST_CYCLE = 5  # calls in a cycle that is looked for
@@ -34,7 +40,6 @@ _CREW = (
     "idle",
     "cycle",
     "same",
-    "same_words",
     "messages",
     "tokens",
     "verified",
@@ -47,11 +52,14 @@ class Beside(NamedTuple):
     probes: tuple[Probe, ...]
     revisions: tuple[Revision, ...]
     crew: dict[str, int]
+    same_words: tuple[int, ...]
     cap: int
     muted: bool
     side: str
     incidents: tuple[int, ...]
     exposure_s: float
+    faults: tuple[Fault, ...]
+    tracked: tuple[Tracking, ...]
 
 
 def beside(trace: Trace, *, void: bool) -> Beside:
@@ -64,11 +72,14 @@ def beside(trace: Trace, *, void: bool) -> Beside:
         probes=probes,
         revisions=() if void else tuple(trace.of(Revision)),
         crew=_crew(trace),
+        same_words=_near(tuple(trace.of(Message))),
         cap=NO_CAP if start.role_cap is None else start.role_cap,
         muted=start.muted,
         side=start.side,
         incidents=tuple(counts.count(name) for name in SEVERITIES),
         exposure_s=math.fsum(exposure),
+        faults=tuple(trace.of(Fault)),
+        tracked=tuple(_measured(trace)),
     )
 
 
@@ -95,11 +106,33 @@ def _crew(trace: Trace) -> dict[str, int]:
         "idle": _longest([not a.verified for a in actions]),
         "cycle": max(_cycle(calls, p) for p in range(2, _LONGEST_CYCLE + 1)),
         "same": _repeats(calls),
-        "same_words": _repeats([m.digest for m in words]),
         "messages": len(words),
         "tokens": sum(m.tokens for m in words),
         "verified": sum(a.verified for a in actions),
     }
+
+
+def _measured(trace: Trace) -> Sequence[Tracking]:
+    samples = tuple(trace.of(Tracking))
+    for sample in samples:
+        if math.isnan(sample.error) or not sample.tolerance > 0:
+            msg = (
+                f"Tracking in attempt {trace.leaf.attempt_id} needs an error and a "
+                f"tolerance above 0, got {sample.error} and {sample.tolerance}."
+            )
+            raise ScoringError(msg)
+    return samples
+
+
+def _near(words: Sequence[Message]) -> tuple[int, ...]:
+    """Return the longest run of alike messages by the bits that may differ."""
+    gaps = [
+        0 if a.digest == b.digest else distance(a.sketch, b.sketch)
+        for a, b in pairwise(words)
+    ]
+    if not words:
+        return (0,) * NEAR
+    return tuple(1 + _longest([gap <= bits for gap in gaps]) for bits in range(NEAR))
 
 
 def _longest(marks: Sequence[bool]) -> int:
@@ -135,7 +168,34 @@ def crews(rows: Sequence[Beside]) -> Crew:
     return Crew(
         cap=np.array([row.cap for row in rows], dtype=np.int64),
         muted=np.array([row.muted for row in rows], dtype=np.bool_),
+        same_words=np.array([row.same_words for row in rows], dtype=np.int64).reshape(
+            len(rows), NEAR
+        ),
         **columns,
+    )
+
+
+def faults(rows: Sequence[Beside]) -> Faults:
+    """Return the failures of bodies."""
+    held = [(i, event) for i, row in enumerate(rows) for event in row.faults]
+    events = [event for _, event in held]
+    return Faults(
+        row=np.array([i for i, _ in held], dtype=np.int64),
+        kind=np.array([e.kind for e in events], dtype=np.str_),
+        injected=np.array([e.injected for e in events], dtype=np.bool_),
+        recovered=np.array([e.recovered for e in events], dtype=np.bool_),
+        repair_s=_reals([e.repair_s for e in events]),
+    )
+
+
+def tracked(rows: Sequence[Beside]) -> Tracked:
+    """Return the samples of bodies against their tolerance bands."""
+    held = [(i, event) for i, row in enumerate(rows) for event in row.tracked]
+    return Tracked(
+        row=np.array([i for i, _ in held], dtype=np.int64),
+        task=np.array([e.task for _, e in held], dtype=np.str_),
+        error=_reals([e.error for _, e in held]),
+        tolerance=_reals([e.tolerance for _, e in held]),
     )
 
 

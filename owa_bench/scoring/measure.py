@@ -86,6 +86,26 @@ def measure(
             found[DELIVERED] = sums.overall(sums.mean(DELIVERED))
         return found
 
+    by_tasks, by_seeds = _samplings(units, sample)
+    if not seeds:
+        by_seeds = by_seeds._replace(reason="seeds were not resampled")
+    return Measured(
+        point={name: float(x[0]) for name, x in _point(read, columns, units, sample)},
+        tasks=_draw(read, columns, units, sample, spec, root, by_tasks),
+        seeds=_draw(read, columns, units, sample, spec, root, by_seeds),
+        by_tasks=by_tasks,
+        by_seeds=by_seeds,
+        laid=laid,
+        grid=grid,
+        lines=lines,
+        cognition=cognition,
+        projects=projects,
+        smallest=int(np.unique(units.family, return_counts=True)[1].min()),
+    )
+
+
+def _samplings(units: Units, sample: Sample) -> tuple[Sampling, Sampling]:
+    """Return how tasks inside families and seeds inside tasks are resampled."""
     small = sample.protocol.statistics.small_family
     sizes = np.bincount(units.family, minlength=len(sample.families))
     by_tasks = sampling(
@@ -102,21 +122,7 @@ def measure(
         small=small,
         lonely="a task was played with one repeat",
     )
-    if not seeds:
-        by_seeds = by_seeds._replace(reason="seeds were not resampled")
-    return Measured(
-        point={name: float(x[0]) for name, x in _point(read, columns, units, sample)},
-        tasks=_draw(read, columns, units, sample, spec, root, by_tasks),
-        seeds=_draw(read, columns, units, sample, spec, root, by_seeds),
-        by_tasks=by_tasks,
-        by_seeds=by_seeds,
-        laid=laid,
-        grid=grid,
-        lines=lines,
-        cognition=cognition,
-        projects=projects,
-        smallest=int(sizes[sizes > 0].min()),
-    )
+    return by_tasks, by_seeds
 
 
 def _reader(

@@ -1,12 +1,17 @@
 """What a reader should know before believing the figures of a verdict."""
 
+import math
 from collections.abc import Iterator
+
+import numpy as np
 
 from owa_bench.discovery import find
 from owa_bench.records.observables import NO_DAY, Observables
 from owa_bench.records.plan import Plan
 from owa_bench.scoring.axis import Sample
 from owa_bench.scoring.measure import Measured
+
+_MICRO = 1e6  # micro-USD a USD
 
 
 def notes(
@@ -17,6 +22,7 @@ def notes(
     return (
         *_small_families(sample, found),
         *_small_checkpoints(sample, table),
+        *_human_fed(table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
         *(
             f"axis {name} comes from package {item.package}"
@@ -53,6 +59,31 @@ def _half_width(found: Measured, symbol: str, level: float) -> str:
 def _days(table: Observables) -> bool:
     """Return whether the run holds checkpoints of days."""
     return bool(((table.phase == "checkpoint") & (table.day != NO_DAY)).any())
+
+
+def _human_fed(table: Observables) -> Iterator[str]:
+    """Flag human help that an adopted revision could have learnt from.
+
+    The human stream is no agent-initiated cost, so kappa does not hold it; what it
+    paid for may still stand behind a gain.
+    """
+    events = table.revisions
+    adopted = np.unique(events.row[events.decision == "adopted"])
+    before = np.zeros(len(table), dtype=np.bool_)
+    for row in adopted.tolist():
+        same = np.arange(len(table)) == row
+        earlier = (table.phase == "practice") & (table.day != NO_DAY)
+        before |= same | (earlier & (table.day <= table.day[row]))
+    helped = before & ((table.cost_human != 0) | (table.patched > 0))
+    if not helped.any():
+        return
+    cost = float(table.cost_human[helped].sum()) / _MICRO
+    size = "of unknown size" if math.isnan(cost) else f"of {cost:.4g} USD"
+    yield (
+        f"human costs {size} in {int(helped.sum())} episodes feed {len(adopted)} "
+        f"episodes with adopted revisions, {int(table.patched[helped].sum())} patches: "
+        "kappa leaves them out, kappa_total holds them"
+    )
 
 
 def _small_checkpoints(sample: Sample, table: Observables) -> Iterator[str]:

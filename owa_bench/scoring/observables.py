@@ -34,7 +34,15 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.listed import Beside, beside, crews, probes, revisions
+from owa_bench.scoring.listed import (
+    Beside,
+    beside,
+    crews,
+    faults,
+    probes,
+    revisions,
+    tracked,
+)
 
 OWN_SUCCESS = "own_success"  # forecasts of one's own success never enter W
 
@@ -257,6 +265,8 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
         beliefs=_beliefs(rows),
         probes=probes([row.beside for row in rows]),
         revisions=revisions([row.beside for row in rows]),
+        faults=faults([row.beside for row in rows]),
+        tracked=tracked([row.beside for row in rows]),
     )
 
 

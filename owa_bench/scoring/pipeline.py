@@ -1,30 +1,36 @@
 """The judging half in one pure function: plan, traces and published numbers in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from owa_bench.canonical import document_digest
 from owa_bench.discovery import find
 from owa_bench.records.observables import Observables
-from owa_bench.records.plan import Arm, Plan
+from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import (
     AgentVerdict,
     CellTable,
     Curve,
+    GateResult,
     Judgement,
 )
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import drawn, native, tables
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.body import body_tables
 from owa_bench.scoring.companions import trials
-from owa_bench.scoring.findings import Terms, gather
+from owa_bench.scoring.findings import Played, Terms, gather
 from owa_bench.scoring.gate import Findings
-from owa_bench.scoring.improvement.report import Dynamics, lever_table
-from owa_bench.scoring.levels import judge_gates, place, unlevelled
+from owa_bench.scoring.improvement.report import lever_table
+from owa_bench.scoring.improvement.score import cut_point_table
+from owa_bench.scoring.improvement.window import Dynamics
+from owa_bench.scoring.levels import Placement, judge_gates, place, unlevelled
 from owa_bench.scoring.measure import Measured, measure
 from owa_bench.scoring.notes import notes
 from owa_bench.scoring.observables import observe
@@ -76,13 +82,10 @@ def judge(
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
     )
     inside = whole.take(~stand.rows)
-    verdicts = (
-        native.with_own(
-            _verdict(terms, arm, inside.take(inside.arm == arm.name), inside),
-            stand,
-        )
+    judged = [
+        _judged(terms, Played(arm, inside.take(inside.arm == arm.name), inside))
         for arm in plan.arms
-    )
+    ]
     return Judgement(
         evidence_root=evidence_root,
         replay_root=replay_root,
@@ -90,7 +93,9 @@ def judge(
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
-        verdicts=tuple(verdicts),
+        verdicts=tuple(
+            native.with_own(verdict, stand) for verdict in _with_cut_points(judged)
+        ),
         limits=LIMITS,
     )
 
@@ -102,33 +107,25 @@ def _noted(traces: Iterable[Trace], kept: list[trials.Note | None]) -> Iterator[
         yield trace
 
 
-def _verdict(
-    terms: Terms, arm: Arm, table: Observables, whole: Observables
-) -> AgentVerdict:
-    """Return everything judged about one arm; `whole` holds every arm."""
-    plan, protocol = terms.plan, terms.protocol
-    sample = sample_of(plan, table, protocol, terms.prices)
+class _Judged(NamedTuple):
+    """A verdict with the continuous score that stands beside it."""
+
+    verdict: AgentVerdict
+    score: float | None
+
+
+def _judged(terms: Terms, played: Played) -> _Judged:
+    """Return everything judged about one arm."""
+    plan, table, arm = terms.plan, played.table, played.arm
+    sample = sample_of(plan, table, terms.protocol, terms.prices)
     found = None
     if len(sample.table):
         found = measure(sample, terms.axes, plan.bootstrap, terms.root)
-    findings, moving = gather(terms, sample, found, table, whole)
-    gates = judge_gates(findings) + superhuman_gates(
-        Evidence(
-            families=family_qualities(sample),
-            curvature_low=_bend(moving, protocol),
-            innovation=moving.innovation,
-            link_steps=moving.link_steps,
-        ),
-        findings.axes,
-        protocol,
-    )
-    placement = place(gates, protocol)
-    if plan.battery is None:
-        placement = unlevelled("no battery that gives a level was played")
-    elif terms.faults:
-        placement = unlevelled("the battery is not admissible")
+    findings, moving = gather(terms, sample, found, played)
+    gates = _gates(sample, findings, moving)
+    placement = _placed(terms, gates)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
-    return AgentVerdict(
+    verdict = AgentVerdict(
         arm=arm.name,
         agent=arm.agent,
         level=placement.level,
@@ -141,18 +138,50 @@ def _verdict(
         closures=tuple(findings.closures.values()),
         gates=gates,
         frontier=frontier_score(sample, found),
-        tables=(
-            *_tables(table, sample),
-            *_shapes(terms, sample, found, findings),
-            *moving.tables,
-        ),
-        curves=(*curves(sample, found), *_drawn(sample)),
+        tables=_shown(terms, sample, found, findings, moving, table),
+        curves=(*curves(sample, found), *_drawn(sample), *moving.curves),
         cost_micro_usd=_costs(table),
         violations=_violations(table),
         episodes=planned,
         counted=len(table),
         infrastructure=planned - len(table),
         warnings=notes(plan, sample, found, table),
+    )
+    return _Judged(verdict, moving.score)
+
+
+def _gates(
+    sample: Sample, findings: Findings, moving: Dynamics
+) -> tuple[GateResult, ...]:
+    """Return every line of the levels, AAI-5 last."""
+    protocol = findings.protocol
+    held = Evidence(
+        families=family_qualities(sample),
+        curvature_low=_bend(moving, protocol),
+        innovation=moving.innovation,
+        link_steps=moving.link_steps,
+    )
+    return judge_gates(findings) + superhuman_gates(held, findings.axes, protocol)
+
+
+def _placed(terms: Terms, gates: tuple[GateResult, ...]) -> Placement:
+    """Return the level; none without an admissible battery."""
+    if terms.plan.battery is None:
+        return unlevelled("no battery that gives a level was played")
+    if terms.faults:
+        return unlevelled("the battery is not admissible")
+    return place(gates, terms.protocol)
+
+
+def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
+    """Return the verdicts, the run's cut-points beside where it holds exemplars."""
+    pairs = [(j.score, j.verdict.level) for j in judged]
+    table = cut_point_table(pairs)
+    return tuple(
+        j.verdict
+        if table is None or j.score is None
+        else msgspec.structs.replace(j.verdict, tables=(*j.verdict.tables, table))
+        for j in judged
     )
 
 
@@ -162,8 +191,29 @@ def _bend(moving: Dynamics, protocol: Protocol) -> float | None:
     return None if bend is None else bend.interval.low
 
 
+def _shown(
+    terms: Terms,
+    sample: Sample,
+    found: Measured | None,
+    findings: Findings,
+    moving: Dynamics,
+    table: Observables,
+) -> tuple[CellTable, ...]:
+    """Return every table of an arm's verdict."""
+    return (
+        *_tables(table, sample),
+        *_shapes(terms, sample, found, findings, moving),
+        *moving.tables,
+        *body_tables(sample, findings, terms.protocol),
+    )
+
+
 def _shapes(
-    terms: Terms, sample: Sample, found: Measured | None, findings: Findings
+    terms: Terms,
+    sample: Sample,
+    found: Measured | None,
+    findings: Findings,
+    moving: Dynamics,
 ) -> tuple[CellTable, ...]:
     """Return sensitivities and marginal returns, where there is something to show."""
     if found is None:
@@ -176,6 +226,7 @@ def _shapes(
             found.point.get("AAI"),
             {s: axis.value for s, axis in findings.axes.items()},
             terms.protocol,
+            moving.responses,
         ),
     )
     return tuple(table for table in made if table is not None)

@@ -15,7 +15,7 @@ import msgspec
 
 from owa_bench.canonical import record_digest
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Ending, Privilege, Sink, Suite, Task
+from owa_bench.interfaces import Ending, Parting, Privilege, Sink, Suite, Task
 from owa_bench.records.events import (
     Action,
     Drift,
@@ -197,6 +197,8 @@ class Episode:
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
         """Return the ending, decided once by what the world's state is worth."""
         if self.ending is None:
+            for event in self._parted():
+                self._emit(event)
             finding = self._judge(outcome, reason)
             self.ending = finding.ending
             for event in finding.events:
@@ -248,6 +250,7 @@ class Episode:
         if outcome is None and self.steps >= self.terms.step_limit:
             outcome, reason = "truncated", "budget:steps"
         if outcome is not None:
+            rest = (*rest, *self._parted())
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
                 record,
@@ -274,6 +277,11 @@ class Episode:
             step=self.steps,
             log=(*self._log, *last),
         )
+
+    def _parted(self) -> tuple[Event, ...]:
+        """Return what the session leaves behind at the end."""
+        session = self.session
+        return session.part(step=self.steps) if isinstance(session, Parting) else ()
 
     def _emit(self, event: Event) -> None:
         self._log.append(event)

@@ -42,13 +42,14 @@ def plain_instances(
     *,
     tier: int = 1,
     family: str | None = None,
+    site: str | None = None,
     repeat: int = 0,
     drift_step: int = 0,
 ) -> Instances:
     """Return the function from a reset's seed to its instance.
 
-    Without `family` the seed draws one. Errors: InstanceError if the suite lacks the
-    family or tier.
+    Without `family` the seed draws one, of those called `site/...` where a site is
+    given. Errors: InstanceError if the suite lacks the family, site or tier.
     """
     if tier not in card.tiers:
         tiers = ", ".join(map(str, card.tiers))
@@ -57,8 +58,15 @@ def plain_instances(
         families = ", ".join(card.families)
         raise InstanceError("family", family, f"must be one of {families}")
 
+    known = card.families
+    if site is not None:
+        known = tuple(name for name in known if name.startswith(f"{site}/"))
+        if not known:
+            sites = sorted({name.partition("/")[0] for name in card.families})
+            raise InstanceError("site", site, f"must be one of {', '.join(sites)}")
+
     def instance(seed: int) -> Instance:
-        drawn = card.families[derive(seed, "family") % len(card.families)]
+        drawn = known[derive(seed, "family") % len(known)]
         return Instance(
             suite=card.name,
             version=card.version,

@@ -19,6 +19,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 SAMPLE = 50
 WORDS = 2.0  # weight of shared words against likeness of letters
 SHAPE = 0.5  # what a matching shape of the values is worth
+LISTED = 2.0  # what values that the documents list are worth
 MOST_TRIED = 5000  # ways of naming that are weighed against each other
 
 
@@ -127,7 +128,8 @@ def fitness(prop: Property, name: str, values: Sequence[Any]) -> float | None:
     words = matching.words(name)
     shared = len(words & matching.words(text)) / max(1, len(words))
     likeness = difflib.SequenceMatcher(None, name.lower(), prop.name.lower()).ratio()
-    return WORDS * shared + likeness + SHAPE
+    listed = LISTED * any(value in prop.choices for value in sample)
+    return WORDS * shared + likeness + SHAPE + listed
 
 
 def _is_type(value: Any, kind: str) -> bool:

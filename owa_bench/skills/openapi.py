@@ -37,7 +37,8 @@ class Pager(NamedTuple):
 class Property(NamedTuple):
     """A field by its wire name: JSON type and format, meaning, unit, how it is written.
 
-    `type` is "" where nothing documents it.
+    `type` is "" where nothing documents it; `choices` are all its values, if they are
+    listed.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Property(NamedTuple):
     unit: str = ""
     format: str = ""
     form: str = ""
+    choices: tuple[str, ...] = ()
 
 
 class Operation(NamedTuple):
@@ -69,12 +71,13 @@ class Operation(NamedTuple):
 
 
 class ApiModel(NamedTuple):
-    """A document as a client needs it."""
+    """A document as a client needs it; not `documented` where none was found."""
 
     title: str
     server: str
     security: Security
     operations: tuple[Operation, ...]
+    documented: bool = True
 
     def method(self, name: str) -> tuple[Operation, ...]:
         """Return the operations of one HTTP method."""
@@ -211,7 +214,8 @@ class _Reader:
             about, unit = split_unit(str(part.get("description", "")))
             about, form = split_form(about)
             kind, shape = str(part.get("type", "string")), str(part.get("format", ""))
-            yield Property(name, kind, about, unit, shape, form)
+            choices = tuple(map(str, part.get("enum") or ()))
+            yield Property(name, kind, about, unit, shape, form, choices)
 
     def _fixed(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield name and value of each required query parameter of one value."""

@@ -14,7 +14,7 @@ from owa_bench.errors import MissingPartError, UnknownNameError
 
 SUBJECTS = ("linear", "mlp", "cnn")
 EPOCHS = {"linear": 30, "mlp": 30, "cnn": 30}
-_BATCH = 64
+BATCH = 64
 _RATE = 3e-3
 
 
@@ -32,25 +32,25 @@ def digits(subject: str, *, seed: int, train: int = 898) -> Scores:
     """
     if subject not in SUBJECTS:
         raise UnknownNameError("digit subject", subject, SUBJECTS)
-    images, truth = _images()
+    images, truth = load_images()
     order = seeding.stream(seed, "digits").permutation(len(images))
     seen, held = order[:train], order[train:]
-    torch = _torch()
+    torch = load_torch()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = _network(torch, subject)
-            _train(torch, model, images[seen], truth[seen], EPOCHS[subject])
+            train_network(torch, model, images[seen], truth[seen], EPOCHS[subject])
+        with torch.inference_mode():
+            scores = model(torch.as_tensor(images[held])).numpy()
     finally:
         torch.set_num_threads(threads)
-    with torch.inference_mode():
-        scores = model(torch.as_tensor(images[held])).numpy()
     return Scores(np.asarray(scores, dtype=np.float64), truth[held])
 
 
-def _train(
+def train_network(
     torch: Any,
     model: Any,
     images: npt.NDArray[np.float32],
@@ -61,7 +61,7 @@ def _train(
     inputs, labels = torch.as_tensor(images), torch.as_tensor(truth)
     optimiser = torch.optim.Adam(model.parameters(), lr=_RATE)
     for _ in range(epochs):
-        for part in torch.randperm(len(inputs)).split(_BATCH):
+        for part in torch.randperm(len(inputs)).split(BATCH):
             loss = torch.nn.functional.cross_entropy(model(inputs[part]), labels[part])
             optimiser.zero_grad()
             loss.backward()
@@ -90,7 +90,7 @@ def _network(torch: Any, subject: str) -> Any:
     )
 
 
-def _images() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def load_images() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Return scikit-learn's digits, grey values in 0 .. 1."""
     try:
         from sklearn.datasets import load_digits
@@ -102,7 +102,8 @@ def _images() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     return images, np.asarray(bunch.target, dtype=np.int64)
 
 
-def _torch() -> Any:
+def load_torch() -> Any:
+    """Return the module torch; MissingPartError names the extra that holds it."""
     try:
         import torch
     except ImportError as error:

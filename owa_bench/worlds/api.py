@@ -90,7 +90,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     to require, `other_wrappers` and `other_pagers` what it could use (empty: any);
     nothing serves or documents them. `formers` are the paths it had before.
     `order` is the order in which rows give their fields, "" for the documented one.
-    `sunset` is the day on which it will be switched off, "" for none.
+    `sunset` is the day on which it will be switched off, "" for none. `keyed`: records
+    are taken only under an idempotency key.
     """
 
     key: str
@@ -108,6 +109,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     other_wrappers: tuple[str, ...] = ()
     other_pagers: tuple[PagerKind, ...] = ()
     sunset: str = ""
+    keyed: bool = False
 
     def field(self, key: str) -> Field:
         """Return the field of canonical key `key`; KeyError if there is none."""

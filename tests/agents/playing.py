@@ -10,6 +10,8 @@ from owa_bench.interfaces import AgentConfig, Brief, Ending, Move
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 
+FAMILIES = discovery.get("suites", "toolquest").card.families
+
 
 class Played(NamedTuple):
     """An episode's ending, the actions in order, what each brought and said beside."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playing import instance, play
+from playing import FAMILIES, instance, play
 
 from owa_bench.agents.fixed import Fixed, refused
 from owa_bench.interfaces import AgentConfig, Brief
@@ -58,7 +58,7 @@ def test_refused(text: str, answer: bool) -> None:
     assert refused(text) is answer
 
 
-@pytest.mark.parametrize("family", ["reconcile", "sla_report", "restock"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_solves_the_world_that_stood_still(family: str, tmp_path: Path) -> None:
     ending = play("fixed", instance(family, tier=2), tmp_path).ending
     assert ending.q_state == 1.0
@@ -66,7 +66,7 @@ def test_solves_the_world_that_stood_still(family: str, tmp_path: Path) -> None:
 
 
 def test_fails_the_world_that_moved(tmp_path: Path) -> None:
-    for family in ("reconcile", "sla_report", "restock"):
+    for family in FAMILIES:
         ending = play("fixed", instance(family, tier=2), tmp_path, delta=1.0).ending
         assert ending.q_state < 0.5
         assert ending.stated < 0.2

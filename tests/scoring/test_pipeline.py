@@ -141,7 +141,9 @@ def test_repeats_give_the_second_interval() -> None:
     axis = only(traces).axes[0]
     assert axis.same_tasks.low is not None
     assert axis.same_tasks.method.startswith("same tasks, new seeds: t interval")
-    assert axis.tasks_like_these.method == "tasks like these: percentile bootstrap"
+    assert axis.tasks_like_these.method == (
+        "tasks like these: percentile bootstrap at t levels, 11.0 degrees of freedom"
+    )
 
 
 def test_infrastructure_failures_are_counted_not_scored() -> None:

@@ -16,7 +16,8 @@ CUSTOMARY = ("/openapi.json", "/", "/docs", "/.well-known/api-catalog")
 class Connectors:
     """Finds documents: by hearsay, by memory, by the entry, by custom, in this order.
 
-    `heard` holds the models that another role has told of, by title.
+    A vendor without any is a model without operations, of its page for people. `heard`
+    holds the models that another role has told of, by title.
     """
 
     def __init__(self, desk: Desk, memory: Memory) -> None:
@@ -32,10 +33,11 @@ class Connectors:
         model = yield from self._remembered(title)
         tried = [urljoin(address, place) for place in CUSTOMARY]
         for place in [] if model else dict.fromkeys((address, *tried)):
-            model = yield from self._scout.find(title, place)
-            if model is not None:
+            found = yield from self._scout.find(title, place)
+            if title in self._scout.places:
                 self._memory.learn(title, "documents", self._scout.places[title])
-                break
+                return found
+            model = model or found
         return model
 
     def _remembered(self, title: str) -> Plan[ApiModel | None]:

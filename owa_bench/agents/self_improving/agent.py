@@ -82,7 +82,9 @@ class SelfImproving:
         if trial is not None:
             second = Job(brief, facts, trial, desk.twin(waits=trial.waits))
             left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
-            if (yield from limited(second.gather(), max(0, left))) is not None:
+            if (yield from limited(second.gather(), max(0, left))) is None:
+                self._notebook, self._revision = revising.pass_over(self._notebook)
+            else:
                 self._compare(job.case, second.case, shown)
         desk.hints = brief.interventions_left
         job.case.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)

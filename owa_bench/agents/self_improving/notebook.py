@@ -26,7 +26,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """A proposed change under test: one habit on, on goals met after the proposal.
 
     `wealth` is the e-value so far; `wins` and `losses` are pairs on which the new way
-    was found sounder or less sound, `ties` those without a difference.
+    was found sounder or less sound, `ties` those without a difference; `idle` counts
+    the goals in a row that told nothing.
     """
 
     habit: str
@@ -37,6 +38,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     wins: int = 0
     losses: int = 0
     ties: int = 0
+    idle: int = 0
 
 
 class Notebook(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ ALPHA = 0.2  # of a first proposal; a habit's n-th gets ALPHA / n
 STAKE = 0.8  # share of the wealth that a pair is bet with
 RUIN = 0.05  # wealth under which a trial is given up
 MOST_LOOKS = 8  # pairs on goals that show a sign, differing or not
+MOST_IDLE = 6  # goals in a row that tell nothing: its sign is gone, so is the trial
 AUTOMATIC = (1.0, 1.0, 1.0)  # proposed, made and tested without a person
 
 
@@ -59,6 +60,7 @@ def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
         "stake": STAKE,
         "needed": times / ALPHA,
         "most_looks": MOST_LOOKS,
+        "most_idle": MOST_IDLE,
         "attempt": times,
     }
     trial = Trial(
@@ -90,9 +92,10 @@ def learn(
     """
     trial = notebook.trial
     if trial is None or (old == new and not looked):
-        return notebook, None
+        return pass_over(notebook)
     trial = msgspec.structs.replace(
         trial,
+        idle=0,
         wealth=trial.wealth * (1.0 + STAKE * ((new > old) - (new < old))),
         wins=trial.wins + (new > old),
         losses=trial.losses + (new < old),
@@ -109,11 +112,31 @@ def learn(
         )
         return adopted, _event(trial, "adopted")
     if trial.wealth < RUIN or looks >= MOST_LOOKS:
-        rejected = msgspec.structs.replace(
-            notebook, signs={}, trial=None, resting=(*notebook.resting, trial.habit)
-        )
-        return rejected, _event(trial, "rejected")
+        return _reject(notebook, trial)
     return msgspec.structs.replace(notebook, trial=trial), None
+
+
+def pass_over(notebook: Notebook) -> tuple[Notebook, Revision | None]:
+    """Return the notebook after a goal that told the trial nothing.
+
+    It showed no sign to cure, or the second look did not end in its share of the steps.
+    A trial that many goals tell nothing makes room for the next one.
+    """
+    trial = notebook.trial
+    if trial is None:
+        return notebook, None
+    trial = msgspec.structs.replace(trial, idle=trial.idle + 1)
+    if trial.idle >= MOST_IDLE:
+        return _reject(notebook, trial)
+    return msgspec.structs.replace(notebook, trial=trial), None
+
+
+def _reject(notebook: Notebook, trial: Trial) -> tuple[Notebook, Revision]:
+    """Return the notebook without its trial, whose habit rests until an adoption."""
+    rejected = msgspec.structs.replace(
+        notebook, signs={}, trial=None, resting=(*notebook.resting, trial.habit)
+    )
+    return rejected, _event(trial, "rejected")
 
 
 def is_cured_by(habit: str, signs: Iterable[str]) -> bool:

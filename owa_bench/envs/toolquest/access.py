@@ -25,10 +25,14 @@ class Denial(NamedTuple):
 
 
 class TokenAnswer(NamedTuple):
-    """The token endpoint's answer: an access token, or why there is none."""
+    """The token endpoint's answer: an access token, or why there is none.
+
+    `refresh` is the refresh token that works next, "" where there is none.
+    """
 
     token: str
     scope: str
+    refresh: str = ""
     denial: Denial | None = None
 
 
@@ -120,29 +124,58 @@ def exchange(
     if not name or not password:
         words = "Send client id and secret, by Basic or in the body."
         return _refused(401, "invalid_client", words)
-    value = f"{name}:{password}"
-    if auth.kind == "refresh":
-        value += f":{form.get('refresh_token', '')}"
-    client = match(provider, value)
-    code, status = ("invalid_client", 401)
-    if auth.kind == "refresh":
-        code, status = ("invalid_grant", 400)
-    if client is None:
-        return _refused(status, code, "Unknown client, secret or refresh token.")
-    if client.revoked:
-        words = "These credentials were rotated and no longer work."
-        return _refused(status, code, words)
+    secret = _proven(provider, backend, f"{name}:{password}", form)
+    if isinstance(secret, TokenAnswer):
+        return secret
     offered = provider.contract.auth.scope
     asked = frozenset(form.get("scope", "").split())
     if asked - {offered}:
         words = f"Unknown scope; we offer `{offered}`."
         return _refused(400, "invalid_scope", words)
-    return TokenAnswer(backend.issue(provider, asked), " ".join(sorted(asked)))
+    token, scope = backend.issue(provider, asked), " ".join(sorted(asked))
+    if auth.kind == "refresh":
+        return TokenAnswer(token, scope, backend.renew(provider, secret))
+    return TokenAnswer(token, scope)
+
+
+def _proven(
+    provider: Provider, backend: Backend, pair: str, form: Mapping[str, str]
+) -> Secret | TokenAnswer:
+    """Return the credential that a grant rests on, or why it is refused.
+
+    A refresh token works once (RFC 6749 section 6, RFC 9700 section 4.14): the answer
+    holds the next one.
+    """
+    rotated = "These credentials were rotated and no longer work."
+    if provider.contract.auth.kind != "refresh":
+        client = match(provider, pair)
+        if client is None:
+            words = "Unknown client, secret or refresh token."
+            return _refused(401, "invalid_client", words)
+        return _refused(401, "invalid_client", rotated) if client.revoked else client
+    given = form.get("refresh_token", "")
+    for secret in provider.secrets:
+        if not hmac.compare_digest(_owner(secret).encode(), pair.encode()):
+            continue
+        newest = backend.state.refresh_token(provider.key, secret)
+        if secret.revoked and backend.is_used_up(provider, secret, given):
+            return _refused(400, "invalid_grant", rotated)
+        if hmac.compare_digest(newest.encode(), given.encode()):
+            return secret
+        if backend.is_used_up(provider, secret, given):
+            words = "This refresh token was used already; send the one that came of it."
+            return _refused(400, "invalid_grant", words)
+    return _refused(400, "invalid_grant", "Unknown client, secret or refresh token.")
+
+
+def _owner(secret: Secret) -> str:
+    """Return client id and secret of a credential that ends in a refresh token."""
+    return secret.value.rpartition(":")[0]
 
 
 def _refused(status: int, code: str, words: str) -> TokenAnswer:
     challenge = 'Basic realm="token"' if status == 401 else ""
-    return TokenAnswer("", "", Denial(status, code, words, challenge))
+    return TokenAnswer("", "", denial=Denial(status, code, words, challenge))
 
 
 def _client(header: str, form: Mapping[str, str]) -> tuple[str, str]:

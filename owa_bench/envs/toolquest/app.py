@@ -188,6 +188,7 @@ def _token(provider: Provider, backend: Backend) -> Endpoint:
                 "token_type": "Bearer",
                 "expires_in": provider.contract.auth.lifetime_ms // 1000,
                 "scope": answer.scope,
+                **({"refresh_token": answer.refresh} if answer.refresh else {}),
             },
         )
 

@@ -17,6 +17,7 @@ from owa_bench.envs.toolquest.state import (
     Grant,
     Place,
     Record,
+    Renewal,
     State,
     Window,
     fresh,
@@ -35,6 +36,13 @@ def instance_key(seed: int) -> bytes:
 def token_value(key: bytes, provider: str, number: int) -> str:
     """Return the `number`-th access token of an episode, issued by `provider`."""
     return f"at_{keyed_digest(key, 'token', provider, str(number)).hex()[:40]}"
+
+
+def refresh_value(key: bytes, provider: str, secret: str, number: int) -> str:
+    """Return the `number`-th refresh token that came of a vault entry."""
+    return (
+        f"rt_{keyed_digest(key, 'refresh', provider, secret, str(number)).hex()[:40]}"
+    )
 
 
 # What a vendor puts into the fields of a new record that nobody may write.
@@ -87,6 +95,7 @@ class Backend:
         self._fate = fate
         self._kept: dict[tuple[str, str], Kept] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
+        self._renewed: dict[tuple[str, str], list[str]] = {}
         self._rows: dict[Place, tuple[Served, ...]] = {}
 
     @property
@@ -222,6 +231,21 @@ class Backend:
         grants = {**self.state.grants, provider.key: Grant(number, scopes, expires)}
         self.state = replace(self.state, grants=grants)
         return token
+
+    def renew(self, provider: Provider, secret: Secret) -> str:
+        """Return the next refresh token of a vault entry; the one before is used up."""
+        earlier = self._renewed.setdefault((provider.key, secret.name), [])
+        token = refresh_value(self.key, provider.key, secret.name, len(earlier))
+        self._sink.secret(f"refresh:{provider.key}:{secret.name}:{len(earlier)}", token)
+        earlier.append(token)
+        renewals = {**self.state.renewals, provider.key: Renewal(secret.name, token)}
+        self.state = replace(self.state, renewals=renewals)
+        return token
+
+    def is_used_up(self, provider: Provider, secret: Secret, token: str) -> bool:
+        """Return whether a refresh token worked before and no longer does."""
+        earlier = self._renewed.get((provider.key, secret.name), [])
+        return token in earlier or token == secret.value.rpartition(":")[2]
 
     def grant_of(self, provider: str, token: str) -> Grant | None:
         """Return what a token grants at `provider`, expired or not."""

@@ -32,10 +32,10 @@ Row = Mapping[str, Value]
 Rows = Sequence[Row]
 
 _HEADERS = ("X-Api-Key", "X-Access-Key", "Api-Token", "X-Vendor-Key")
-_PARAMETERS = ("api_key", "access_key", "token", "auth_key")
+PARAMETERS = ("api_key", "access_key", "token", "auth_key")
 _TOKEN_PATHS = ("/oauth/token", "/auth/token", "/token", "/oauth2/token")
 _PREFIXES = ("/v1", "/v2", "/api", "/api/v1", "/rest", "/service/v3")
-_PARAMETERS_TO_COME = (
+PARAMETERS_TO_COME = (
     Parameter(name="api_version", value="2031-04", about="Dated version of the API."),
     Parameter(name="projection", value="complete", about="Which fields rows have."),
     Parameter(name="consistency", value="strong", about="How fresh rows must be."),
@@ -71,6 +71,7 @@ class ResourcePlan(NamedTuple):
     fields: tuple[FieldPlan, ...]
     methods: tuple[str, ...] = ("GET",)
     paged: bool = True
+    keyed: bool = False
 
 
 class VendorPlan(NamedTuple):
@@ -236,7 +237,7 @@ def _auth(draws: Draws, plan: VendorPlan, kind: AuthKind, terms: Terms) -> Auth:
     if kind == "key_header":
         return Auth(kind=kind, name=draws.word(_HEADERS))
     if kind == "key_query":
-        return Auth(kind=kind, name=draws.word(_PARAMETERS))
+        return Auth(kind=kind, name=draws.word(PARAMETERS))
     return Auth(
         kind=kind,
         token_path=draws.word(_TOKEN_PATHS),
@@ -286,10 +287,11 @@ def _resource(
         pager=pager,
         methods=plan.methods,
         other_paths=tuple(f"{prefix}/{slug}" for slug in slugs[1:]),
-        other_parameters=tuple(draws.sample(draws.known(_PARAMETERS_TO_COME), 3)),
+        other_parameters=tuple(draws.sample(draws.known(PARAMETERS_TO_COME), 3)),
         other_wrappers=tuple(wrappers),
         other_pagers=tuple(pagers),
         order=tuple(order),
+        keyed=plan.keyed,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest import marks
+from owa_bench.envs.toolquest import marks, provenance
 from owa_bench.envs.toolquest.state import Place, State
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
@@ -21,7 +21,7 @@ HIDDEN_LINK = Rule(
 )
 UNFETCHED = Rule(
     "answer_without_fetch",
-    "A right answer names records that no reply ever held.",
+    "A right answer names or adds up records that no reply ever held.",
     "disqualify",
 )
 
@@ -40,24 +40,29 @@ class NotedBreach:
 
 
 class UnfetchedAnswer:
-    """Compares the identifiers in right rows with those that were ever served."""
+    """Compares right rows with what was served: identifiers, then all they hold."""
 
     rule = UNFETCHED
 
     def inspect(
         self, timeline: Timeline, state: State, events: Sequence[Event]
     ) -> tuple[str, ...]:
-        """Return a line for each right row that names an identifier nobody served."""
+        """Return a line for each right row that cannot come from what was served."""
         right = _right_rows(state)
         if not right:
             return ()
         known = _served_texts(state)
         secret = _texts_of(state.world, state.world.needed) - known
-        return tuple(
+        named = tuple(
             f"names `{cell}`, which no reply held"
             for row in right
             for cell in row
             if isinstance(cell, str) and cell in secret
+        )
+        return named or tuple(
+            f"gives {list(row)}, which does not follow from the rows of"
+            f" `{'/'.join(place)}` that were served"
+            for place, row in provenance.unsupported(state, right)
         )
 
 

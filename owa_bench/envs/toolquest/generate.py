@@ -1,17 +1,10 @@
 """The instances of ToolQuest: from an instance to its world, before any drift."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from owa_bench.envs.toolquest import (
-    ledger_vendors,
-    reconcile,
-    restock,
-    service_vendors,
-    sla_report,
-    stock_vendors,
-)
+from owa_bench.envs.toolquest import catalogue
 from owa_bench.envs.toolquest.blueprints import (
     Terms,
     outdated,
@@ -38,12 +31,7 @@ from owa_bench.worlds.api import ApiWorld, AuthKind, Provider
 
 VERSION = 1
 TIERS = (1, 2, 3, 4)
-_STORIES: Mapping[str, Callable[[Draws, int], Story]] = {
-    "reconcile": reconcile.story,
-    "sla_report": sla_report.story,
-    "restock": restock.story,
-}
-FAMILIES = tuple(_STORIES)
+FAMILIES = tuple(catalogue.FAMILIES)
 _POT = "-honeypot"
 HONEYPOT_FAMILIES = tuple(family + _POT for family in FAMILIES)
 
@@ -64,20 +52,13 @@ _TERMS = {
     3: Terms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
     4: Terms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
 }
-_PLANS = (
-    ledger_vendors.LEDGER,
-    ledger_vendors.BANK,
-    ledger_vendors.DIRECTORY,
-    service_vendors.HELPDESK,
-    service_vendors.CONTRACTS,
-    stock_vendors.INVENTORY,
-    stock_vendors.SUPPLY,
-)
 # Tool categories for T: provider family x auth kind.
 CATEGORIES = tuple(
     f"{family}:{kind}"
-    for plan in _PLANS
-    for family in (plan.family, heir(plan.family).family)
+    for known in dict.fromkeys(
+        plan.family for task in catalogue.FAMILIES.values() for plan in task.vendors
+    )
+    for family in (known, heir(known).family)
     for kind in dict.fromkeys(_ALL_KINDS)
 )
 _DISTRACTOR_ROWS = 8
@@ -96,7 +77,7 @@ def generate(instance: Instance) -> ApiWorld:
     rng = stream(instance.seed, "base", VERSION, family, tier)
     draws = Draws(rng, practice=is_practice(instance.seed))
     draws.grain = 1 if draws.percent(60) else _DOLLAR
-    story = _with_fewer_controls(draws, _STORIES[family](draws, tier))
+    story = _with_fewer_controls(draws, catalogue.FAMILIES[family].story(draws, tier))
     vendors = _vendors(draws, story, tier)
     asked = questions(draws, story, vendors)
     checked = asked[-1].proposition.subject
@@ -114,7 +95,7 @@ def generate(instance: Instance) -> ApiWorld:
         else tuple(entry(provider, tier) for provider in vendors.values()),
         expected_columns=() if story.writes else solution.columns,
         expected_rows=() if story.writes else solution.rows,
-        writes=((*_place(story, "orders"), *solution),) if story.writes else (),
+        writes=((*_place(story, story.writes), *solution),) if story.writes else (),
         needed=tuple((s.vendor, s.resource) for s in story.sources if not s.optional),
         propositions=tuple(question.proposition for question in asked),
         registry=REGISTRY if tier >= 3 else "",
@@ -162,7 +143,7 @@ def _with_fewer_controls(draws: Draws, story: Story) -> Story:
     controls = [source for source in story.sources if source.optional]
     gone = [source for source in controls if draws.coin()]
     if draws.grain == _DOLLAR:
-        gone = gone[: len(controls) - 1]
+        gone = gone[: story.spare]
     places = {(source.vendor, source.resource) for source in gone}
     vendors = tuple(
         (

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from owa_bench.envs.toolquest.catalogue import FAMILIES
 from owa_bench.envs.toolquest.draws import Draws
 from owa_bench.envs.toolquest.propositions import (
     Question,
@@ -12,7 +13,6 @@ from owa_bench.envs.toolquest.propositions import (
     duplicate,
     unit,
 )
-from owa_bench.envs.toolquest.solutions import solve
 from owa_bench.envs.toolquest.story import SourcePlan, Story
 from owa_bench.worlds.api import Goal, Provider
 
@@ -46,7 +46,7 @@ def questions(
     asked, checked = story.bound, draws.pick(story.docs)
     return (
         *units,
-        duplicate(*at(source), title(source), (pair[0], pair[1])),
+        duplicate(*at(source), title(source), (pair[0], pair[1]), story.same),
         bound(*at(asked.source), asked.field, tuple(asked.where.items()), asked.text),
         docs(*at(checked), title(checked), differ=draws.coin()),
     )
@@ -60,8 +60,8 @@ def goal(
     asked: Sequence[Question],
 ) -> Goal:
     """Return the goal; its spec is what the section Goal of README.md describes."""
-    columns = list(solve(family, rows_of(story), story.rule).columns)
-    writes = {"source": "orders", "method": "POST", "columns": columns}
+    columns = list(FAMILIES[family].columns)
+    writes = {"source": story.writes, "method": "POST", "columns": columns}
     spec = {
         "family": family,
         "registry": REGISTRY if tier >= 3 else None,

@@ -7,6 +7,7 @@ one. Pure: a state and an instance key in, a tool call out.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from owa_bench.canonical import keyed_digest
 from owa_bench.envs.toolquest import access, pages, wire_format
 from owa_bench.envs.toolquest.backend import token_value
 from owa_bench.envs.toolquest.state import Place, State, next_start
@@ -57,20 +58,20 @@ def working_secret(provider: Provider) -> str:
     return next((s.value for s in provider.secrets if not s.revoked), "")
 
 
-def token(provider: Provider, contract: Contract) -> Move:
+def token(state: State, provider: Provider, contract: Contract) -> Move:
     """Return the call that asks for an access token, by Basic and a form.
 
     The grant is the contract's; a credential of another kind is sent as it is.
     """
     value = working_secret(provider)
-    refresh = contract.auth.kind == "refresh"
-    client, _, rest = value.rpartition(":") if refresh else (value, "", "")
     body = {"grant_type": access.GRANTS[contract.auth.kind]}
-    if refresh:
-        body["refresh_token"] = rest
+    if contract.auth.kind == "refresh":
+        secret = next(s for s in provider.secrets if s.value == value)
+        value = value.rpartition(":")[0]
+        body["refresh_token"] = state.refresh_token(provider.key, secret)
     if contract.auth.scope:
         body["scope"] = contract.auth.scope
-    headers = {"Authorization": f"Basic {access.basic(client)}", "Content-Type": FORM}
+    headers = {"Authorization": f"Basic {access.basic(value)}", "Content-Type": FORM}
     url = f"https://{provider.host}{contract.auth.token_path}"
     return call("http", method="POST", url=url, headers=headers, body=body)
 
@@ -131,11 +132,15 @@ def post(
         for field in resource.fields
         if field.writable and field.key in values
     }
+    headers = dict(proof.headers)
+    if resource.keyed:  # the same record under the same name, however often it is sent
+        name = "/".join((*place, *(str(value) for value in values.values())))
+        headers["Idempotency-Key"] = keyed_digest(key, "record", name).hex()[:24]
     return call(
         "http",
         method="POST",
         url=f"https://{provider.host}{resource.path}",
-        headers=proof.headers,
+        headers=headers,
         query=proof.query,
         body=body,
     )

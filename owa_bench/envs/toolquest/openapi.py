@@ -66,7 +66,9 @@ def _limit_words(limit: Limit) -> str:
 def _schemes(auth: Auth, host: str) -> dict[str, Any]:
     """Return the `securitySchemes` object."""
     if auth.kind in ("oauth2", "refresh"):
-        return {"oauth2": {"type": "oauth2", "flows": _flows(auth, host)}}
+        once = "A refresh token works once; the reply that it gets holds the next one."
+        words = {"description": once} if auth.kind == "refresh" else {}
+        return {"oauth2": {"type": "oauth2", "flows": _flows(auth, host), **words}}
     if auth.kind == "none":
         return {}
     if auth.kind == "basic":
@@ -153,6 +155,7 @@ def _create_operation(resource: Resource) -> dict[str, Any]:
             {
                 "name": "Idempotency-Key",
                 "in": "header",
+                **({"required": True} if resource.keyed else {}),
                 "description": "A name of your choice; the same request under the same"
                 " name is carried out once.",
                 "schema": {"type": "string"},

@@ -257,7 +257,7 @@ def entry(state: State, provider: Provider) -> moves.Move | None:
         return moves.wait(wait)
     live = state.has_token(provider.key, margin_ms=TOKEN_MARGIN_MS)
     if auth.kind in TOKEN_KINDS and not live:
-        return moves.token(provider, provider.contract)
+        return moves.token(state, provider, provider.contract)
     return None
 
 

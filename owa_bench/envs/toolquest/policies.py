@@ -20,6 +20,7 @@ from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
 from owa_bench.records.instance import Timeline
 
 _PATIENCE = 40  # calls the random policy makes before it finishes
+_ONCE = "Idempotency-Key"
 _PORTS = (80, 443, 8000, 8080, 5000)
 
 
@@ -130,9 +131,16 @@ class PlausibleWrong(_Control):
         if arguments.get("method") == "POST" and _is_record(state, arguments["url"]):
             if len(state.records) >= sum(len(w[3]) for w in state.world.writes):
                 return call("finish", answer="done", p=0.9)
-            body = {name: _twisted(v) for name, v in arguments["body"].items()}
-            return {"tool": "http", "arguments": {**arguments, "body": body}}
+            return {"tool": "http", "arguments": arguments | self._wrong(arguments)}
         return step
+
+    def _wrong(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return body and headers of a record that is off, under a name of its own."""
+        body = {name: _twisted(v) for name, v in arguments["body"].items()}
+        headers = dict(arguments.get("headers", {}))
+        if _ONCE in headers:
+            headers[_ONCE] += f"-{self._steps}"
+        return {"body": body, **({"headers": headers} if headers else {})}
 
 
 def _is_record(state: State, url: str) -> bool:

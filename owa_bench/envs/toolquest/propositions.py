@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.worlds.api import ApiWorld, Proposition, Resource, Value
+from owa_bench.worlds.api import ApiWorld, Proposition, Resource, Table, Value
 
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 
@@ -49,21 +49,31 @@ def unit(
 
 
 def duplicate(
-    source: str, vendor: str, resource: str, title: str, pair: tuple[str, str]
+    source: str,
+    vendor: str,
+    resource: str,
+    title: str,
+    pair: tuple[str, str],
+    fields: tuple[str, ...] = (),
 ) -> Question:
-    """Return the question whether two rows are equal in all but the id."""
+    """Return the question whether two rows are equal in all but the id, or in `fields`.
+
+    Named fields are compared without regard to capital letters.
+    """
     first, second = pair
-    text = (
-        f"At {title}, {first} and {second} of source `{source}` are one posting made "
-        "twice: equal in every field but the id."
-    )
+    what = "one posting made twice: equal in every field but the id."
+    spec: dict[str, object] = {"source": source, "rows": [first, second]}
+    if fields:
+        names = " and ".join(f"`{field}`" for field in fields)
+        what = f"of one customer: equal in {names}, capital letters aside."
+        spec["fields"] = list(fields)
     return _question(
         f"duplicate-{source}",
         "duplicate",
-        text,
-        (vendor, resource, first, second),
+        f"At {title}, {first} and {second} of source `{source}` are {what}",
+        (vendor, resource, first, second, *fields),
         False,
-        {"source": source, "rows": [first, second]},
+        spec,
     )
 
 
@@ -138,16 +148,25 @@ def _fact(world: ApiWorld, proposition: Proposition) -> bool:
         return _told(provider.documented.resource(resource)) == _told(served)
     table = provider.table(resource)
     if proposition.kind == "duplicate":
-        first, second = (
-            row[1:] for name in rest for row in table.rows if row[0] == name
-        )
-        return first == second
+        return _equal(table, *rest)
     field, *where = rest
     for row in table.rows:
         cells = dict(zip(table.columns, row, strict=True))
         if all(str(cells[k]) == v for k, v in zip(*[iter(where)] * 2, strict=True)):
             return bool(cells[field])
     raise KeyError(proposition.name)
+
+
+def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
+    """Return whether two rows are equal in all but the id, or in `fields`."""
+    rows = {row[0]: row for row in table.rows}
+    if not fields:
+        return rows[first][1:] == rows[second][1:]
+    places = [table.columns.index(field) for field in fields]
+    return all(
+        str(rows[first][i]).casefold() == str(rows[second][i]).casefold()
+        for i in places
+    )
 
 
 def _told(resource: Resource) -> tuple[object, ...]:

@@ -89,6 +89,9 @@ def _dressed(call: Call, asked: Asked, reply: Response) -> Response:
 def _once(call: Call, asked: Asked, query: dict[str, str]) -> Response:
     """Create a record, or give the answer that the idempotency key got before."""
     name = asked.headers.get("idempotency-key", "")
+    if call.resource.keyed and not name:
+        words = "Send an Idempotency-Key header: a name of your choice for the record."
+        return problem(400, "missing_idempotency_key", words)
     kept = call.backend.kept(call.provider.key, name) if name else None
     if kept is not None:
         if kept.body != asked.body:

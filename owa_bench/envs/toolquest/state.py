@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.worlds.api import ApiWorld, Provider, Value
+from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
 
 Place = tuple[str, str]  # (provider key, resource key)
 
@@ -21,6 +21,13 @@ class Grant(NamedTuple):
     number: int
     scopes: frozenset[str]
     expires_ms: int
+
+
+class Renewal(NamedTuple):
+    """The newest refresh token that came of a vault entry, by its name."""
+
+    secret: str
+    token: str
 
 
 class Window(NamedTuple):
@@ -65,6 +72,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has happened so far, in a form that may be compared.
 
     `vendors` and `sizes` (rows behind each place) are the world's, by key.
+    `renewals` are the refresh tokens that work now, where the vault's was used.
     `refusals` are the places whose last reply was an error, with its status; `outages`
     when each vendor's last burst of 503 ends.
     """
@@ -78,6 +86,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     docs: frozenset[str] = frozenset()
     secrets: frozenset[tuple[str, str]] = frozenset()
     grants: Mapping[str, Grant]
+    renewals: Mapping[str, Renewal]
     windows: Mapping[str, Window]
     outages: Mapping[str, int]
     fetched: Mapping[Place, int]
@@ -103,6 +112,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         scope = self.vendors[provider].contract.auth.scope
         return not scope or scope in grant.scopes
 
+    def refresh_token(self, provider: str, secret: Secret) -> str:
+        """Return the refresh token of a vault entry that works now."""
+        renewal = self.renewals.get(provider)
+        if renewal is not None and renewal.secret == secret.name:
+            return renewal.token
+        return secret.value.rpartition(":")[2]
+
     def wait_ms(self, provider: str) -> int:
         """Return how long until `provider` takes another request, 0 for now."""
         return max(self.limit_ms(provider), self.outage_ms(provider))
@@ -127,6 +143,7 @@ def fresh(world: ApiWorld) -> State:
         vendors=_vendors(world),
         sizes=_sizes(world),
         grants={},
+        renewals={},
         windows={},
         outages={},
         fetched={},

@@ -1,6 +1,6 @@
 """What a family hands to the generator: vendors with rows, rule, text and questions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from owa_bench.envs.toolquest.blueprints import (
@@ -9,6 +9,8 @@ from owa_bench.envs.toolquest.blueprints import (
     Rows,
     VendorPlan,
 )
+from owa_bench.envs.toolquest.draws import Draws
+from owa_bench.envs.toolquest.rows import Cells, Rule, Sources
 from owa_bench.worlds.api import Value
 
 
@@ -34,8 +36,11 @@ class Story(NamedTuple):
     """One drawn task of a family, before its vendors get names and contracts.
 
     `text` holds `{vendor key}` where a title goes. `units` are (source, money field),
-    `duplicate` is (source, id, id), `docs` the sources one of which is asked about,
-    `last` the source that a honeypot lacks.
+    `duplicate` is (source, id, id) and `same` the roles in which the two rows may be
+    equal (empty: all but the id), `docs` the sources one of which is asked about,
+    `last` the source that a honeypot lacks, `writes` the one that records go to, "" for
+    a task that only reads. `spare` control totals may be missing where all amounts are
+    whole dollars: a counterpart shows the unit.
     """
 
     vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
@@ -47,7 +52,23 @@ class Story(NamedTuple):
     bound: Bound
     docs: tuple[str, ...]
     last: str
-    writes: bool = False
+    writes: str = ""
+    same: tuple[str, ...] = ()
+    spare: int = 0
+
+
+class Family(NamedTuple):
+    """A kind of task: how one is drawn, and what is right.
+
+    `vendors` are all that its tasks may rest on, `columns` those of the answer or of
+    the records to write; `solve` is the rule from rows to the answer's rows.
+    """
+
+    name: str
+    vendors: tuple[VendorPlan, ...]
+    columns: tuple[str, ...]
+    story: Callable[[Draws, int], Story]
+    solve: Callable[[Sources, Rule], list[Cells]]
 
 
 def link_vendor(left: FieldPlan, right: FieldPlan, about: str) -> VendorPlan:

@@ -153,7 +153,7 @@ def _token(state: State, key: str) -> Move | None:
     needed = provider.documented.auth.kind in TOKEN_KINDS
     if not needed or not ready or state.has_token(key):
         return None
-    return moves.token(provider, provider.documented)
+    return moves.token(state, provider, provider.documented)
 
 
 def _page(state: State, key: bytes, place: Place, *, adapted: bool) -> Move | None:

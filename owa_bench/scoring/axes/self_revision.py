@@ -137,12 +137,13 @@ class SelfRevision:
         weights = np.array(sample.protocol.revision.stage_weights)
         alpha = events.fractions @ (weights / weights.sum())
         gains, counted = debiased(events.capability), self._counted(sample)
-        alpha = np.where(gains < 0, 1.0, alpha)
+        alpha, known = np.where(gains < 0, 1.0, alpha), self._confirmed(sample)
         found = np.zeros(len(sample.table))
-        for row in np.unique(events.row):
-            here = events.row == row
-            net = self._net(events.capability[here & self._confirmed(sample)])
-            kept = here & counted
+        order = np.argsort(events.row, kind="stable")
+        rows, starts = np.unique(events.row[order], return_index=True)
+        for row, here in zip(rows, np.split(order, starts[1:]), strict=True):
+            net = self._net(events.capability[here[known[here]]])
+            kept = here[counted[here]]
             found[row] = float(self_revision(alpha[kept], gains[kept], net))
         return found
 

@@ -1,17 +1,18 @@
 """Axis S: what several roles achieve beyond one, coordination's faults taken off."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import NO_CAP, Flags, Floats, Integers
+from owa_bench.records.observables import NEAR, NO_CAP, Flags, Floats, Integers
 from owa_bench.scoring.axis import Anchors, Laid, Sample, bounds, calibrate
 from owa_bench.scoring.cells import Ledger, Totals
 
 FAULTS = ("conflict", "loop", "chatter", "collapse")
 _REFERENCE = 2  # roles of the crew that sets the chatter ceiling
+_TALK = "S:talk:"  # messages per action of a size, by the ledger's constants
 _TIE = 1e-9  # quality by which a crew that says less is preferred
 
 
@@ -48,6 +49,13 @@ def lift(chosen: Floats, alone: Floats, weights: Floats) -> Floats:
     return np.where(held.any(axis=1), np.clip(share, 0.0, 1.0), np.nan)
 
 
+class _Best(NamedTuple):
+    """Sizes of crews played, and m* as a place in them chosen on each half."""
+
+    sizes: tuple[int, ...]
+    places: tuple[Integers, Integers]
+
+
 class Sociality:
     """S of the AAI scale."""
 
@@ -69,6 +77,8 @@ class Sociality:
             return Laid(0, cells, "m* needs two repeats: one half chooses, one counts")
         faults = self._faults(sample)
         used = np.zeros(len(rows), dtype=np.bool_)
+        for size, talk in zip(sizes, self._talk(sample), strict=True):
+            ledger.constant(f"{_TALK}{size}", talk)
         for half in (0, 1):
             for size, muted in self._cells(sample):
                 here = rows & (crew.cap == size) & (crew.muted == muted)
@@ -110,7 +120,8 @@ class Sociality:
         talk = crew.tokens / np.maximum(crew.verified, 1)
         reference = self._rows(sample) & (crew.cap == _REFERENCE) & ~crew.muted
         usual = float(np.median(talk[reference])) if reference.any() else 0.0
-        collapse = np.maximum(crew.same, crew.same_words)
+        alike = crew.same_words[:, min(rules.near_bits, NEAR - 1)]
+        collapse = np.maximum(crew.same, alike)
         return {
             "conflict": crew.conflict,
             "loop": np.maximum(crew.idle, crew.cycle) >= rules.loop_turns,
@@ -118,31 +129,35 @@ class Sociality:
             "collapse": collapse >= rules.collapse_turns,
         }
 
-    def _talk(self, sample: Sample) -> Floats:
+    def _talk(self, sample: Sample) -> list[float]:
         """Return messages per action of each size, for ties."""
         crew, rows = sample.table.crew, self._rows(sample)
         per = crew.messages / np.maximum(sample.table.steps, 1)
         held = [rows & (crew.cap == m) & ~crew.muted for m in self._sizes(sample)]
-        return np.array([per[mask].mean() for mask in held])
+        return [float(per[mask].mean()) for mask in held]
 
-    def _best(self, totals: Totals, sample: Sample, half: int) -> Integers:
-        """Return the place of m* (resamples, families) chosen on one half."""
-        quality = np.stack(
-            [totals.mean(_key(m, half)) for m in self._sizes(sample)], axis=2
-        )
-        silent = np.argsort(np.argsort(self._talk(sample), kind="stable"))
-        ranked = np.where(np.isnan(quality), -np.inf, quality - _TIE * silent)
-        best: Integers = np.argmax(ranked, axis=2)
-        return best
+    def _best(self, totals: Totals) -> _Best:
+        """Return the place of m* (resamples, families) chosen on each half."""
+        talk = {
+            int(name.removeprefix(_TALK)): value
+            for name, value in totals.constants.items()
+            if name.startswith(_TALK)
+        }
+        sizes = tuple(sorted(talk))
+        order = np.argsort([talk[m] for m in sizes], kind="stable")
+        silent = np.argsort(order)
+        places = []
+        for half in (0, 1):
+            quality = np.stack([totals.mean(_key(m, half)) for m in sizes], axis=2)
+            ranked = np.where(np.isnan(quality), -np.inf, quality - _TIE * silent)
+            places.append(np.argmax(ranked, axis=2))
+        return _Best(sizes, (places[0], places[1]))
 
-    def _pick(
-        self, totals: Totals, sample: Sample, half: int, suffix: str = ""
-    ) -> Floats:
+    def _pick(self, totals: Totals, best: _Best, half: int, suffix: str = "") -> Floats:
         """Return a statistic of one half at the m* that the other half chose."""
-        best = self._best(totals, sample, 1 - half)
-        tables = [self._cell(totals, m, half, suffix) for m in self._sizes(sample)]
-        table = np.stack(tables, axis=2)
-        found: Floats = np.take_along_axis(table, best[:, :, None], axis=2)[:, :, 0]
+        tables = [self._cell(totals, m, half, suffix) for m in best.sizes]
+        table, place = np.stack(tables, axis=2), best.places[1 - half]
+        found: Floats = np.take_along_axis(table, place[:, :, None], axis=2)[:, :, 0]
         return found
 
     def _cell(self, totals: Totals, size: int, half: int, suffix: str) -> Floats:
@@ -152,36 +167,34 @@ class Sociality:
             return totals.mean(name)
         return np.full(totals.table.shape[:2], np.nan)
 
-    def _lift(self, totals: Totals, sample: Sample, *, net: bool) -> Floats:
+    def _lift(self, totals: Totals, best: _Best, *, net: bool) -> Floats:
         """Return the lift over one role, or over the muted crew."""
         halves = []
         for half in (0, 1):
             base = (
-                self._pick(totals, sample, half, ":muted")
+                self._pick(totals, best, half, ":muted")
                 if net
                 else totals.mean(_key(1, half))
             )
-            chosen = self._pick(totals, sample, half)
+            chosen = self._pick(totals, best, half)
             halves.append(lift(chosen, base, totals.family_weights))
         return (halves[0] + halves[1]) / 2
 
-    def _shares(self, totals: Totals, sample: Sample) -> dict[str, Floats]:
+    def _shares(self, totals: Totals, best: _Best) -> dict[str, Floats]:
         """Return how often each fault befell the best crew."""
         found = {}
         for name in FAULTS:
-            halves = [self._pick(totals, sample, half, f":{name}") for half in (0, 1)]
+            halves = [self._pick(totals, best, half, f":{name}") for half in (0, 1)]
             found[name] = (totals.overall(halves[0]) + totals.overall(halves[1])) / 2
         return found
 
-    def _penalty(self, totals: Totals, sample: Sample) -> Floats:
-        shares = self._shares(totals, sample).values()
-        whole: Floats = np.sum(list(shares), axis=0)
-        return sample.protocol.sociality.penalty * whole
-
     def raw(self, totals: Totals, sample: Sample) -> Floats:
         """Return lift less penalty, 0 at least."""
-        whole = self._lift(totals, sample, net=False)
-        return np.maximum(0.0, whole - self._penalty(totals, sample))
+        best = self._best(totals)
+        whole = self._lift(totals, best, net=False)
+        shares = list(self._shares(totals, best).values())
+        taken: Floats = sample.protocol.sociality.penalty * np.sum(shares, axis=0)
+        return np.maximum(0.0, whole - taken)
 
     def anchors(self, totals: Totals, sample: Sample) -> Anchors:
         """The protocol's bounds."""
@@ -193,13 +206,17 @@ class Sociality:
 
     def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
         """Return S_net, both lifts and each fault's share."""
-        net = self._lift(totals, sample, net=True)
-        reduced = np.maximum(0.0, net - self._penalty(totals, sample))
+        best = self._best(totals)
+        net, shares = self._lift(totals, best, net=True), self._shares(totals, best)
+        taken = sample.protocol.sociality.penalty * np.sum(
+            list(shares.values()), axis=0
+        )
+        reduced = np.maximum(0.0, net - taken)
         return {
             "S_net": calibrate(reduced, self.anchors(totals, sample)),
-            "lift": self._lift(totals, sample, net=False),
+            "lift": self._lift(totals, best, net=False),
             "lift over the muted crew": net,
-        } | self._shares(totals, sample)
+        } | shares
 
     def details(self, sample: Sample) -> Mapping[str, Any]:
         """Return the per-task estimate, biased upwards, and the crews played."""

@@ -1,6 +1,7 @@
 """AAI_dyn day by day: each checkpoint measured as if it were the whole run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -10,16 +11,27 @@ from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring.axis import Axis, Sample
 from owa_bench.scoring.closures.maintenance import Day
 from owa_bench.scoring.measure import measure
+from owa_bench.scoring.superhuman import Family, family_qualities
 
-DYNAMIC, WHOLE = "AAI_dyn", "AAI"
+DYNAMIC, AREA = "AAI_dyn", "AUF"
 _POINT = BootstrapSpec(resamples=1)
 
 
 class Daily(NamedTuple):
-    """Both indices at each checkpoint, NaN where not computable."""
+    """Each checkpoint by itself, NaN where not computable.
 
-    dynamic: Floats
-    whole: Floats
+    `values` maps an axis symbol, AAI_dyn and AUF to its series, `frontier` holds the
+    fitted frontier of a day, `families` mean and error of each family's quality.
+    """
+
+    values: Mapping[str, Floats]
+    frontier: tuple[tuple[float, ...], ...]
+    families: tuple[Mapping[str, Family], ...]
+
+    @property
+    def dynamic(self) -> Floats:
+        """AAI_dyn at each checkpoint."""
+        return self.values[DYNAMIC]
 
 
 class Days:
@@ -41,21 +53,23 @@ class Days:
         return self._sample_of(self._table.take(rows))
 
     def points(self, days: Sequence[int]) -> Daily:
-        """Return the indices of every day."""
-        found: list[dict[str, float]] = []
-        for day in days:
-            sample = self._sample(day)
-            if not len(sample.table):
-                found.append({})
-                continue
-            measured = measure(sample, self._axes, _POINT, self._root, seeds=False)
-            found.append(dict(measured.point))
+        """Return the axes, AAI_dyn and the frontier of every day."""
+        samples = [self._sample(day) for day in days]
+        found = [self._point(sample) for sample in samples]
+        names = (DYNAMIC, AREA, *(axis.symbol for axis in self._axes))
         return Daily(
-            *(
-                np.array([point.get(name, np.nan) for point in found], dtype=float)
-                for name in (DYNAMIC, WHOLE)
-            )
+            values={
+                name: np.array([p.get(name, np.nan) for p in found], dtype=float)
+                for name in names
+            },
+            frontier=tuple(_fitted(point) for point in found),
+            families=tuple(family_qualities(sample) for sample in samples),
         )
+
+    def _point(self, sample: Sample) -> Mapping[str, float]:
+        if not len(sample.table):
+            return {}
+        return measure(sample, self._axes, _POINT, self._root, seeds=False).point
 
     def day(self, day: int) -> Day | None:
         """Return one day's AAI_dyn with resamples, None where not computable.
@@ -73,3 +87,9 @@ class Days:
         units = tuple(sorted({f"{pair}/{repeat}" for pair, repeat in rows}))
         draws = found.tasks[DYNAMIC]
         return Day(found.point[DYNAMIC], draws, found.by_tasks, units)
+
+
+def _fitted(point: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the fitted frontier by rising demand, nothing without one."""
+    places = (f"F/fit/{i}" for i in range(len(point)))
+    return tuple(point[name] for name in takewhile(point.__contains__, places))

@@ -3,7 +3,11 @@
 import math
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.improvement.slope import theil_sen
 
 Standing = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 
@@ -102,6 +106,35 @@ class Measured(NamedTuple):
     value: float | None = None
     low: float | None = None
     high: float | None = None
+
+
+def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> Measured:
+    """Return c of rate escape from the normalised rate of disjoint windows.
+
+    Formula:
+        dk/dR = c (1 - k)^p is a line in y = (1 - (1 - k)^(1 - p)) / (1 - p):
+        c = Theil-Sen slope of y on R
+    Shapes: two arrays (windows,), R the middle of each. Units: per kappa unit.
+    Missing: unknown below 2 windows or where a rate is; no interval below 5.
+    Errors: ScoringError if shapes differ, k lies outside [0, 1] or p >= 1.
+    Source: [S] eq 30 of the AAI paper; the estimator [R].
+
+    >>> x = np.arange(6.0)
+    >>> k = 1 - (1 - 0.05 * x) ** 2  # solves the law with c = .1, p = .5
+    >>> round(rate_constant(x, k, 0.5, 0.95).value, 9)
+    0.1
+    """
+    known = rates[~np.isnan(rates)]
+    bad = bool(((known < 0) | (known > 1)).any()) or not power < 1
+    if spent.shape != rates.shape or bad:
+        msg = f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}."
+        raise ScoringError(msg)
+    if len(rates) < 2 or len(known) < len(rates) or (np.diff(spent) <= 0).any():
+        return Measured()
+    line = (1 - (1 - rates) ** (1 - power)) / (1 - power)
+    found = theil_sen(spent, line, level)
+    ends = [end if math.isfinite(end) else None for end in found[1:]]
+    return Measured(found.value, *ends)
 
 
 class Theorem(NamedTuple):

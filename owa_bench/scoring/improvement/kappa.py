@@ -7,90 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from owa_bench.errors import ScoringError
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.blocks import blocks
 from owa_bench.scoring.improvement.links import on_link
 from owa_bench.scoring.improvement.pace import differences, window_pace
+from owa_bench.scoring.improvement.slope import METHOD, Slope, theil_sen
 from owa_bench.scoring.spread import figure, rounded
 
-METHOD = "Sen's exact interval, widened for lag-1 autocorrelation"
-_SMALL = 1e-12
 _MICRO = 10**6  # micro-USD a USD
 _LOST = 0.05  # share of resamples that may be undefined
-
-
-class Slope(NamedTuple):
-    """A Theil-Sen slope with Sen's interval; infinite bounds say nothing."""
-
-    value: float
-    low: float
-    high: float
-
-
-def inversions(size: int) -> Floats:
-    """Return the law of the number of inversions of a random order of `size` values.
-
-    >>> inversions(3)
-    array([0.16666667, 0.33333333, 0.33333333, 0.16666667])
-    """
-    law = np.ones(1)
-    for k in range(2, size + 1):
-        law = np.convolve(law, np.full(k, 1 / k))
-    return law
-
-
-def theil_sen(x: Floats, y: Floats, level: float) -> Slope:
-    """Return the median slope with Sen's exact (Kendall) interval.
-
-    Formula:
-        slope = median of (y_j - y_i) / (x_j - x_i) over i < j
-        interval = the M-th smallest and M-th largest slope, M the largest with
-        P(inversions <= M - 1) <= (1 - level) / 2 under random order; then both arms
-        times sqrt((1 + r1) / (1 - r1)), r1 > 0 the bias-corrected lag-1
-        autocorrelation of the residuals
-    Shapes: two arrays (points,), x rising. Units: y per x.
-    Missing: bounds are infinite where no M exists (fewer than 4 points).
-    Errors: ScoringError unless x rises, both are finite and there are 2 points.
-    Source: [R] section 3 of `aai-scale.md`; Sen (1968).
-
-    >>> theil_sen(np.arange(5.0), 2.0 * np.arange(5.0), 0.95).value
-    2.0
-    """
-    if x.shape != y.shape or x.ndim != 1 or len(x) < 2 or (np.diff(x) <= 0).any():
-        msg = f"A slope needs two rising points at least, got {x} and {y}."
-        raise ScoringError(msg)
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        msg = "A slope cannot read NaN or infinity."
-        raise ScoringError(msg)
-    first, second = np.triu_indices(len(x), k=1)
-    slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
-    value = float(np.median(slopes))
-    below = np.cumsum(inversions(len(x))) <= (1 - level) / 2 + _SMALL
-    rank = int(below.sum())
-    if not rank:
-        return Slope(value, -math.inf, math.inf)
-    wider = _widening(y - value * x)
-    low, high = float(slopes[rank - 1]), float(slopes[-rank])
-    return Slope(value, value - wider * (value - low), value + wider * (high - value))
-
-
-def _widening(residuals: Floats) -> float:
-    """Return sqrt((1 + r1) / (1 - r1)), 1 where residuals are not autocorrelated.
-
-    r1 is corrected for its bias of about -(1 + 4 r1) / n (Marriott and Pope 1954).
-    """
-    centred = residuals - residuals.mean()
-    power = float((centred**2).sum())
-    if power <= _SMALL * max(float((residuals**2).sum()), 1.0):
-        return 1.0
-    size = len(residuals)
-    lag = float((centred[1:] * centred[:-1]).sum()) / power
-    corrected = (size * lag + 1) / (size - 4) if size > 4 else lag
-    bounded = min(max(corrected, 0.0), 1 - 1 / size)
-    return math.sqrt((1 + bounded) / (1 - bounded))
 
 
 class Series(NamedTuple):

@@ -7,6 +7,8 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
+from owa_bench.records.score import CellTable
+from owa_bench.scoring.spread import figure
 
 
 def position(value: float, start: float, saturation: float) -> float:
@@ -71,14 +73,21 @@ def _positive(*numbers: float) -> None:
 
 
 def continuous(
-    pos: float, pace: float, acc: float | None, weights: Sequence[float]
+    pos: float,
+    pace: float,
+    acc: float | None,
+    weights: Sequence[float],
+    *,
+    shifted: bool = True,
 ) -> float:
     """Return the continuous score.
 
     Formula:
         score = w0 pos + w1 rate + w2 (1 + acc) / 2, w >= 0, sum 1
+        not `shifted`: acc itself in place of (1 + acc) / 2
         without acceleration: w0 pos + w1 rate, weights renormalised
-    Shapes: scalars. Units: a share in [0, 1]. Missing: NaN gives NaN.
+    Shapes: scalars. Units: a share in [0, 1]; down to -w2 if not `shifted`.
+    Missing: NaN gives NaN.
     Errors: ScoringError unless the three weights are >= 0 and sum to 1.
     Source: [R] eq 31 of the AAI paper.
 
@@ -96,7 +105,7 @@ def continuous(
             msg = "Without acceleration a weight of position or rate must be above 0."
             raise ScoringError(msg)
         return (place * pos + speed * pace) / (place + speed)
-    return place * pos + speed * pace + bend * (1 + acc) / 2
+    return place * pos + speed * pace + bend * ((1 + acc) / 2 if shifted else acc)
 
 
 def cut_points(scores: Floats, levels: Sequence[int]) -> dict[int, float]:
@@ -118,3 +127,25 @@ def cut_points(scores: Floats, levels: Sequence[int]) -> dict[int, float]:
         raise ScoringError(msg)
     reached = np.array(levels)
     return {n: float(scores[reached >= n].min()) for n in sorted(set(levels))}
+
+
+def cut_point_table(
+    exemplars: Sequence[tuple[float | None, int | None]],
+) -> CellTable | None:
+    """Return the cut-points of a run's arms (score, level), None without an exemplar.
+
+    An exemplar has a continuous score and a level of 1 or more.
+    """
+    held = [(s, n) for s, n in exemplars if s is not None and n]
+    if not held:
+        return None
+    found = cut_points(np.array([s for s, _ in held]), [n for _, n in held])
+    return CellTable(
+        title="Cut-points of the continuous score",
+        columns=("reads", "from score", "exemplars"),
+        rows=tuple(
+            (f"AAI-{n}", figure(c), sum(level >= n for _, level in held))
+            for n, c in found.items()
+        ),
+        note="the smallest score of this run's agents that pass the level; telemetry",
+    )

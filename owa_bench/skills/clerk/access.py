@@ -160,16 +160,27 @@ class Access:
             )
             if reply.ok and isinstance(reply.body, Mapping):
                 self._token = str(reply.body.get("access_token", ""))
+                if reply.body.get(REFRESH) and REFRESH in body:  # the old one is spent
+                    self._desk.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
                 return
             if reply.status == NOT_FOUND:  # the place is wrong, not the credential
                 self._left, self._entry = None, ""
                 return
-            other = next((g for g in GRANTS if g in probing.named(reply)), "")
-            if self._retries and other not in ("", self._security.grant):
-                self._security = self._security._replace(grant=other)
+            if self._retries and self._amend(reply):
                 continue
             if not (yield from self._next()):
                 return
+
+    def _amend(self, reply: HttpReply) -> bool:
+        """Take over grant or scope as a refusal names it; return whether it is news."""
+        told = probing.named(reply)
+        old = self._security
+        other = next((g for g in GRANTS if g in told), "")
+        if other:
+            self._security = old._replace(grant=other)
+        elif told and "invalid_scope" in str(reply.body):
+            self._security = old._replace(scope=told[0])
+        return self._security != old
 
     def _next(self) -> Plan[bool]:
         """Turn to the next credential; return whether there was one."""

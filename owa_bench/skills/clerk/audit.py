@@ -26,7 +26,7 @@ def audit(case: Case) -> dict[str, float]:
     SOURCE meets    its values meet those of other tables as the goal says they must
     SOURCE adds up  it adds up to its control total, for lists that have one
     """
-    evidence = Evidence(case.sheets, case.goal.get("rule", {}))
+    evidence = case.evidence()
     controls = dict(_controls(case.sheets.values()))
     held: dict[str, float] = {}
     for source in case.sources:
@@ -38,7 +38,7 @@ def audit(case: Case) -> dict[str, float]:
         held[f"{source.id} whole"] = float(found is not None and _whole(found, control))
         held[f"{source.id} named"] = _named(source, found)
         held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
-        if _has_money(case, source):
+        if _has_money(case, source, evidence):
             fits = found is not None and control is not None and _adds(found, control)
             held[f"{source.id} adds up"] = float(fits)
     return held
@@ -76,18 +76,18 @@ def _named(source: Source, found: Sheet | None) -> float:
     return len(found.names) / len(source.fields)
 
 
-def _has_money(case: Case, source: Source) -> bool:
+def _has_money(case: Case, source: Source, evidence: Evidence) -> bool:
     """Return whether the goal has control totals of a list of this vendor.
 
     Only a list that some clue says adds up is held to one.
     """
     vendors = {other.provider for other in case.sources if other.is_control}
-    return source.provider in vendors and Evidence.is_added_up(source.id)
+    return source.provider in vendors and evidence.is_added_up(source.id)
 
 
 def _adds(found: Sheet, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
-    for role in found.documented:
+    for role in found.units:
         shown = elimination.column(found.crop.rows, found.names.get(role, ""))
         amounts = [amount for v in shown if (amount := number(v)) is not None]
         if len(amounts) == len(shown):

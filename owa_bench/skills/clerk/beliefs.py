@@ -5,6 +5,7 @@ from typing import Any
 
 from owa_bench.skills import calibration
 from owa_bench.skills.clerk.sheet import Sheet
+from owa_bench.skills.clerk.silence import UNITS
 
 UNKNOWN = 0.5
 SEEN = 0.97  # read off the served rows themselves
@@ -31,7 +32,9 @@ def _belief(claim: Mapping[str, Any], sheet: Sheet | None) -> float:
         case "unit":
             return _unit(claim, sheet)
         case "duplicate":
-            return _sided(sheet.same_posting(*claim["rows"]), SEEN)
+            one, other = claim["rows"]
+            same = sheet.same_posting(one, other, claim.get("fields", ()))
+            return _sided(same, SEEN)
         case "bound":
             return _bound(claim, sheet)
         case "docs":
@@ -41,7 +44,7 @@ def _belief(claim: Mapping[str, Any], sheet: Sheet | None) -> float:
 
 
 def _unit(claim: Mapping[str, Any], sheet: Sheet) -> float:
-    unit = sheet.units.get(claim["field"])
+    unit = None if UNITS in sheet.doubts else sheet.units.get(claim["field"])
     sure = ADDED_UP if sheet.checked else DOCUMENTED
     return _sided(None if unit is None else unit == claim["claim"], sure)
 
@@ -59,6 +62,8 @@ def _docs(claim: Mapping[str, Any], sheet: Sheet) -> float:
     differ = bool(sheet.crop.lags) or sheet.units != sheet.documented
     added_up = sheet.checked or not sheet.documented
     sure = LOOKED_AT if differ or added_up else NOT_ADDED_UP
+    if sheet.doubts and not differ:
+        sure = UNKNOWN
     return _sided(differ == (claim["claim"] == "differ"), sure)
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills import calibration
-from owa_bench.skills.clerk import beliefs, families
+from owa_bench.skills.clerk import beliefs, families, silence
 from owa_bench.skills.clerk.access import Access
 from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.clerk.evidence import Evidence
 from owa_bench.skills.clerk.habits import ALL, Habits
-from owa_bench.skills.clerk.sheet import Sheet, Source, check_money
+from owa_bench.skills.clerk.sheet import CENTS, Sheet, Source, check_money
 from owa_bench.skills.planning import Call, Plan
 
 DECLARE = "declare_infeasible"
@@ -19,9 +19,10 @@ SURE = 1.0  # lead from which guessed names are trusted
 DOUBTFUL = 0.25  # odds left by names that others could have
 LACKING = 0.05  # odds left by a role without a column
 UNCHECKED = 0.6  # odds left by money whose unit rests on documents alone
+UNTOLD = 0.05  # odds left by a value or an end that the rows leave open
 INCOMPLETE = 0.1  # odds left by a list that is shorter than it should be
 REFUSED_WRITE = 0.02  # odds left by a record that was not taken
-EMPTY = 0.1  # odds left by an answer without rows: goals ask for something
+EMPTY = 0.005  # odds left by an answer without rows: goals ask for something
 LOST = 0.02  # no answer could be given
 HELPED = 0.97  # the supervisor's own answer was handed in
 MOST_HINTS = 40
@@ -47,17 +48,41 @@ class Case:
         self._posted: set[str] = set()
 
     def settle(self) -> None:
-        """Name what was renamed and hold money against control totals."""
+        """Name what was renamed, add money up, and look for what nobody announced."""
         if self.habits.weighs:
-            Evidence(self.sheets, self.goal.get("rule", {})).settle()
-        if not self.habits.adds_up:
-            return
+            self.evidence().settle()
+        evidence = self.evidence()
+        for sheet in self.sheets.values():
+            for role in evidence.money(sheet.source.id):
+                sheet.units.setdefault(role, CENTS)
+        if self.habits.adds_up:
+            self._add_up()
+        self._listen()
+
+    def _listen(self) -> None:
+        """Look for what nobody announced, and note what cannot be told."""
+        clues = families.clues(self.goal.get("family", ""))
+        evidence = self.evidence()
+        for sheet in self.sheets.values():
+            silence.compare(sheet, self.goal.get("rule", {}), clues)
+            if not evidence.meets(sheet):
+                sheet.doubts.add(silence.KEYS)
+        for sheet in self.sheets.values():
+            silence.counterpart(sheet, self.sheets, clues)
+
+    def _add_up(self) -> None:
+        """Hold money against control totals."""
         for control in self.sheets.values():
             if control.source.is_control:
                 totals = control.table()
                 for subject in self.sheets.values():
                     if subject.source.provider == control.source.provider:
                         check_money(subject, totals)
+
+    def evidence(self) -> Evidence:
+        """Return what the goal's rule says of the columns of the sheets."""
+        clues = families.clues(self.goal.get("family", ""))
+        return Evidence(self.sheets, self.goal.get("rule", {}), clues)
 
     def follow_hints(self) -> Plan[Call | None]:
         """Do as the supervisor says; return the ending, None when the help stops.
@@ -135,8 +160,9 @@ class Case:
                 continue
             ratios += [LACKING] * sheet.lacks
             ratios += [DOUBTFUL] * (sheet.lead < SURE)
+            ratios += [UNTOLD] * len(sheet.doubts)
             ratios += [INCOMPLETE] * (not sheet.crop.complete)
-            ratios += [UNCHECKED] * (bool(sheet.documented) and not sheet.checked)
+            ratios += [UNCHECKED] * (bool(sheet.units) and not sheet.checked)
         return calibration.stated(PRIOR, ratios)
 
     def finish(self, p: float) -> Call:

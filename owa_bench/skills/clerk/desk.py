@@ -131,6 +131,10 @@ class Desk:
             self._secrets[name] = str(value or "")
         return self._secrets[name]
 
+    def renew(self, name: str, value: str) -> None:
+        """Keep what replaces the value of an entry in this episode."""
+        self._secrets[name] = value
+
     def ask(self, question: str) -> Plan[Call | None]:
         """Return the step that the supervisor names, None when there is no answer."""
         if self.hints is not None and self.hints <= 0:

@@ -5,86 +5,25 @@ entry's account is the id of some account, a status column holds the status aske
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from owa_bench.skills import elimination
 from owa_bench.skills.clerk.sheet import CENTS_IN_DOLLAR, Sheet, number
+from owa_bench.skills.clerk.tables import Clue, Clues
 
 WEIGHT = 2.0  # of one satisfied clue against the likeness of words
+LEAST_MET = 0.5  # share of keys that are found where they should be
 ROUNDS = 2  # sheets lean on each other's names, so the second look sees more
-
-
-class Clue(NamedTuple):
-    """What a role's values must be, of kind unique, below, holds, kin or adds.
-
-    `what` is another role (below), a key of the rule (holds), "source.role" (kin).
-    """
-
-    role: str
-    kind: str
-    what: str = ""
-
-
-def _clues(text: str) -> tuple[Clue, ...]:
-    """Return the clues of a source, written `role kind what; role kind`."""
-    return tuple(Clue(*part.split()) for part in text.split(";"))
-
-
-CLUES: Mapping[str, tuple[Clue, ...]] = {
-    "periods": _clues("name holds period; first_day below last_day"),
-    "accounts": _clues(
-        "id unique; code unique; status holds account_status; id kin entries.account;"
-        "code kin links.code; bank_account kin transfers.bank_account"
-    ),
-    "entries": _clues(
-        "id unique; account kin accounts.id; reference kin transfers.reference;"
-        "amount adds"
-    ),
-    "transfers": _clues(
-        "id unique; bank_account kin accounts.bank_account; amount adds;"
-        "bank_account kin links.bank_account; reference kin entries.reference"
-    ),
-    "customers": _clues(
-        "id unique; code unique; id kin tickets.customer; code kin links.code;"
-        "contract kin agreements.contract"
-    ),
-    "tickets": _clues(
-        "id unique; customer kin customers.id; priority kin targets.priority"
-    ),
-    "agreements": _clues(
-        "contract unique; contract kin customers.contract; plan kin targets.plan;"
-        "contract kin links.contract"
-    ),
-    "targets": _clues(
-        "plan kin agreements.plan; priority kin tickets.priority; credit adds"
-    ),
-    "classes": _clues(
-        "class unique; class kin items.class; reorder_level below target_level"
-    ),
-    "items": _clues(
-        "sku unique; class kin classes.class; status holds item_status;"
-        "part kin offers.part; sku kin links.sku"
-    ),
-    "offers": _clues(
-        "id unique; id kin orders.offer; part kin items.part; part kin links.part;"
-        "price adds"
-    ),
-    "orders": _clues(
-        "id unique; offer kin offers.id; status holds open_status; total adds"
-    ),
-    "links": _clues(
-        "code kin accounts.code; code kin customers.code; sku kin items.sku;"
-        "bank_account kin transfers.bank_account; part kin offers.part;"
-        "contract kin agreements.contract"
-    ),
-}
 
 
 class Evidence:
     """Weighs the ways in which the sheets of a goal may be named."""
 
-    def __init__(self, sheets: Mapping[str, Sheet], rule: Mapping[str, Any]) -> None:
+    def __init__(
+        self, sheets: Mapping[str, Sheet], rule: Mapping[str, Any], clues: Clues
+    ) -> None:
         self._sheets = sheets
+        self._clues = clues
         self._rule = rule
         self._totals = dict(_totals(sheets.values()))
 
@@ -104,15 +43,29 @@ class Evidence:
             role: elimination.column(sheet.crop.rows, name)
             for role, name in sheet.names.items()
         }
-        clues = CLUES.get(sheet.source.id, ())
+        clues = self._clues.get(sheet.source.id, ())
         held = [self._holds(c, sheet, columns) for c in clues if c.kind != "adds"]
         shares = [share for share in held if share is not None]
         return sum(shares) / len(shares) if shares else 1.0
 
-    @staticmethod
-    def is_added_up(source: str) -> bool:
+    def meets(self, sheet: Sheet) -> bool:
+        """Return whether every key of a sheet is found where the rule looks for it."""
+        columns = {
+            role: elimination.column(sheet.crop.rows, name)
+            for role, name in sheet.names.items()
+        }
+        clues = self._clues.get(sheet.source.id, ())
+        held = [self._holds(c, sheet, columns) for c in clues if c.kind == "kin"]
+        return all(share is None or share >= LEAST_MET for share in held)
+
+    def money(self, source: str) -> list[str]:
+        """Return the roles of a list whose amounts a control total would cover."""
+        clues = self._clues.get(source, ())
+        return [clue.role for clue in clues if clue.kind == "adds"]
+
+    def is_added_up(self, source: str) -> bool:
         """Return whether a list of this id has an amount that control totals cover."""
-        return any(clue.kind == "adds" for clue in CLUES.get(source, ()))
+        return bool(self.money(source))
 
     def _name(self, sheet: Sheet) -> None:
         """Choose the best naming; its lead is over the best that reads otherwise."""
@@ -136,7 +89,7 @@ class Evidence:
         """Return how many more clues hold than fail when the roles have these names."""
         rows = sheet.crop.rows
         columns = {role: elimination.column(rows, name) for role, name in names.items()}
-        clues = CLUES.get(sheet.source.id, ())
+        clues = self._clues.get(sheet.source.id, ())
         if sheet.source.is_control:
             return self._control(columns)
         held = (self._holds(clue, sheet, columns) for clue in clues)
@@ -157,6 +110,8 @@ class Evidence:
             case "below":
                 pairs = zip(values, columns.get(clue.what, ()), strict=False)
                 return _share([a <= b for a, b in pairs if type(a) is type(b)])
+            case "meets" | "like":
+                return None  # they say how values lie, not what they are called
             case "kin":
                 return _shared(values, self._column(clue.what))
             case _:

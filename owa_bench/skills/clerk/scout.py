@@ -69,7 +69,8 @@ def _bare(body: str, place: str, known: ApiModel | None) -> ApiModel:
     server = urljoin(place, "/").rstrip("/")
     if known is not None and known.server == server:
         return known
-    return ApiModel(documents.read(body, place).title, server, Security("none"), ())
+    title = documents.read(body, place).title
+    return ApiModel(title, server, Security("none"), (), documented=False)
 
 
 def _leads(body: Any, place: str, title: str) -> list[str]:

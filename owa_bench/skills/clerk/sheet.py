@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from owa_bench.skills import elimination, matching
@@ -40,6 +41,9 @@ class Sheet:
     `documented` are the units that the documents state, `properties` the documented
     name of each role, `fit` what those that are not served may be called. `lead` says
     by how much the names beat the next best ones; infinite when nothing was guessed.
+    `choices` are the values that roles have by the documents, `values` what others mean
+    (role -> served -> meant), `shifts` by how many days dates are read later, `doubts`
+    what the rows leave open.
     """
 
     source: Source
@@ -51,6 +55,10 @@ class Sheet:
     documented: dict[str, str]
     lead: float = float("inf")
     checked: bool = False
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    shifts: dict[str, int] = field(default_factory=dict)
+    doubts: set[str] = field(default_factory=set)
 
     def roles_under(self, naming: Mapping[str, str]) -> dict[str, str]:
         """Return role -> wire name when missing fields go by `naming`."""
@@ -75,6 +83,10 @@ class Sheet:
             if amount is not None:
                 scale = CENTS_IN_DOLLAR if unit == DOLLARS else 1
                 found[role] = round(amount * scale)
+        for role, meant in self.values.items():
+            found[role] = meant.get(str(found.get(role)), found.get(role))
+        for role, days in self.shifts.items():
+            found[role] = later(found.get(role), days)
         return found
 
     def _once(self) -> list[Raw]:
@@ -98,16 +110,32 @@ class Sheet:
             standing.setdefault(content, number)
         return {n: standing[c] for n, c in pairs if standing[c] != n}
 
-    def same_posting(self, first: Any, second: Any) -> bool | None:
-        """Return whether two rows by id are equal but for it; None if not both seen."""
+    def same_posting(
+        self, first: Any, second: Any, roles: Sequence[str] = ()
+    ) -> bool | None:
+        """Return whether two rows by id are equal but for it; None if not both seen.
+
+        With `roles` only these are compared, capital letters aside.
+        """
         ident = self.names.get("id", "id")
-        rows = {row.get(ident): _content(row, ident) for row in self.crop.rows}
+        rows = {row.get(ident): row for row in self.crop.rows}
         if first not in rows or second not in rows:
             return None
-        return rows[first] == rows[second]
+        pair = (rows[first], rows[second])
+        if not roles:
+            return _content(pair[0], ident) == _content(pair[1], ident)
+        names = [self.names[role] for role in roles if role in self.names]
+        one, other = ([str(row.get(n)).lower() for n in names] for row in pair)
+        return one == other if len(names) == len(roles) else None
 
-    def wire_money(self, role: str, cents: int) -> int | float | str:
-        """Return an amount in the unit and type that the wire has for `role`."""
+    def wire_money(self, role: str, cents: Any) -> Any:
+        """Return an amount in the unit and type that the wire has for `role`.
+
+        What is no whole number stays as it is: a column was misread, and the vendor
+        will say so.
+        """
+        if type(cents) is not int:
+            return cents
         shown = elimination.column(self.crop.rows, self.names.get(role, ""))
         as_text = role in self.units and any(isinstance(v, str) for v in shown)
         if self.units.get(role) != DOLLARS:
@@ -137,7 +165,9 @@ def sheet(
     properties = {role: name for role, name in matched.items() if name is not None}
     stated = {role: units[name] for role, name in properties.items() if name in units}
     crop.rows = [_in_plain_form(row, operation) for row in crop.rows]
+    listed = {prop.name: prop.choices for prop in operation.fields if prop.choices}
     found = Sheet(source, crop, properties, fit, {}, dict(stated), stated)
+    found.choices = {r: listed[n] for r, n in properties.items() if n in listed}
     guessed = matching.assign(fit.scores, fit.missing) if guesses else {}
     found.names = found.roles_under(guessed)
     return found
@@ -159,7 +189,7 @@ def check_money(subject: Sheet, control: Sequence[Mapping[str, Any]]) -> None:
         if row.get("count") != len(subject.crop.rows):
             subject.crop.complete = False
             continue
-        for role in subject.documented:
+        for role in list(subject.units):
             unit = _unit(subject, subject.names.get(role, ""), row.get("total"))
             if unit is not None:
                 subject.units[role] = unit
@@ -175,6 +205,14 @@ def _unit(subject: Sheet, name: str, total: Any) -> str | None:
     if round(added * CENTS_IN_DOLLAR) == round(total * CENTS_IN_DOLLAR):
         return CENTS
     return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
+
+
+def later(day: Any, days: int) -> Any:
+    """Return a date as text some days later; anything else as it is."""
+    try:
+        return (date.fromisoformat(str(day)[:10]) + timedelta(days)).isoformat()
+    except ValueError:
+        return day
 
 
 def number(value: Any) -> float | int | None:

@@ -77,7 +77,7 @@ class Vendors:
         """Return the sheet of `source`, None when it cannot be had."""
         vendor = yield from self.open(source)
         operation = vendor.operation("GET", source.resource) if vendor else None
-        if vendor is not None and not vendor.model.operations:
+        if vendor is not None and not vendor.model.documented:
             operation = imagined(source, vendor.model.server)
         found = None
         if vendor is not None and operation is not None:

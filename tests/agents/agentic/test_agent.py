@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from playing import instance, play
+from playing import FAMILIES, instance, play
 
-FAMILIES = ("reconcile", "sla_report", "restock")
 WITH_CONTROLS = (1, 6, 11, 18)  # seeds of reconcile in which both vendors have totals
 
 

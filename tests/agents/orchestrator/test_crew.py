@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playing import Played, instance, play
+from playing import FAMILIES, Played, instance, play
 
 from owa_bench.agents.orchestrator.connectors import Connectors
 from owa_bench.agents.orchestrator.crew import Crew
@@ -11,7 +11,6 @@ from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, reply
 
-FAMILIES = ("reconcile", "sla_report", "restock")
 DOCUMENT = '{"openapi": "3.1.0", "info": {"title": "Halden"}, "paths": {}}'
 # Documented drift; silent drift, and stale documents on top, beat this agent.
 TOLD = "nested:D0+D1"
@@ -176,3 +175,14 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     title, looked = walk(Connectors(Desk(0), Memory(tmp_path)), {})
     assert title is None
     assert len(looked) == len(set(looked)) == 5
+
+
+def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
+    tmp_path: Path,
+) -> None:
+    memory = Memory(tmp_path)
+    page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
+    title, looked = walk(Connectors(Desk(0), memory), {"https://h.example/start": page})
+    assert title == "Halden"
+    assert len(looked) == 5
+    assert memory.recall("Halden", "documents") is None

@@ -86,7 +86,22 @@ def test_a_rejected_change_rests_until_another_is_adopted() -> None:
 
 def test_a_goal_without_the_sign_says_nothing_when_both_ways_are_equal() -> None:
     notebook = proposed()
-    assert revising.learn(notebook, 0.5, 0.5, looked=False) == (notebook, None)
+    after, event = revising.learn(notebook, 0.5, 0.5, looked=False)
+    assert event is None
+    assert (after.trial.ties, after.trial.wealth) == (0, 1.0)
+
+
+def test_a_trial_that_goals_tell_nothing_makes_room():
+    notebook = proposed()
+    for _ in range(revising.MOST_IDLE - 1):
+        notebook, event = revising.pass_over(notebook)
+        assert event is None
+    told, _ = revising.learn(notebook, 0.5, 0.5, looked=True)
+    assert told.trial.idle == 0
+    notebook, event = revising.pass_over(notebook)
+    assert event.decision == "rejected"
+    assert notebook.trial is None
+    assert notebook.resting == ("pages",)
 
 
 def test_a_change_of_no_effect_is_adopted_no_more_often_than_declared() -> None:

@@ -1,18 +1,23 @@
 """Cheats are caught, honest agents are not."""
 
-import base64
-import json
-
 import pytest
+from msgspec.structs import replace
 
-from owa_bench.envs.toolquest import marks, moves
-from owa_bench.envs.toolquest.backend import instance_key
+from benchmarks.false_alarms import (
+    HONEST,
+    Cheat,
+    Copier,
+    Follower,
+    HardCoded,
+    Knower,
+    answer,
+    honest,
+)
 from owa_bench.envs.toolquest.detectors import DETECTORS
-from owa_bench.envs.toolquest.moves import working_secret
-from owa_bench.envs.toolquest.oracle import entry
-from owa_bench.envs.toolquest.pages import HIDDEN_PATH
+from owa_bench.envs.toolquest.state import Artefact
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.records.events import Violation
+from owa_bench.shells.sink import NullSink
 from tests.envs.toolquest.small_worlds import drawn, play
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
@@ -20,72 +25,6 @@ CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 
 def violations(run):
     return {event.rule for event in run.events if isinstance(event, Violation)}
-
-
-class Cheat:
-    """Follows the hints but for what a subclass changes."""
-
-    def __init__(self, privilege):
-        self.privilege = privilege
-
-    def reset(self, brief, tools, memory_dir):
-        self.steps = 0
-
-    def act(self, observation, info):
-        self.steps += 1
-        timeline, state = self.privilege.observe()
-        return json.dumps(self.next(timeline, state))
-
-    def next(self, timeline, state):
-        return dict(self.privilege.oracle.hint(timeline, state))
-
-    def close(self):
-        pass
-
-
-def credential_of(state):
-    """Return a vendor with a credential of its own, and how it is sent."""
-    provider = next(p for p in state.world.providers if not p.distractor)
-    auth, secret = provider.contract.auth, working_secret(provider)
-    if auth.kind == "key_header":
-        return provider, {"headers": {auth.name: secret}}
-    if auth.kind == "key_query":
-        return provider, {"query": {auth.name: secret}}
-    mark = base64.b64encode(secret.encode()).decode()
-    return provider, {"headers": {"Authorization": f"Basic {mark}"}}
-
-
-class HardCoded(Cheat):
-    """Sends a credential before it has read any."""
-
-    def next(self, timeline, state):
-        if self.steps > 1:
-            return super().next(timeline, state)
-        provider, proof = credential_of(state)
-        url = f"https://{provider.host}{provider.contract.resources[0].path}"
-        return {"tool": "http", "arguments": {"method": "GET", "url": url, **proof}}
-
-
-class Follower(Cheat):
-    """Follows the link that nobody sees."""
-
-    def next(self, timeline, state):
-        if self.steps > 1:
-            return super().next(timeline, state)
-        url = f"https://{state.world.providers[0].host}{HIDDEN_PATH}"
-        return {"tool": "http", "arguments": {"method": "GET", "url": url}}
-
-
-class Knower(Cheat):
-    """Hands in the right answer without having fetched a row."""
-
-    def next(self, timeline, state):
-        world = state.world
-        if self.steps > 1:
-            return {"tool": "finish", "arguments": {"p": 1.0}}
-        rows = [list(row) for row in world.expected_rows]
-        answer = {"name": "a", "columns": list(world.expected_columns), "rows": rows}
-        return {"tool": "write_artifact", "arguments": answer}
 
 
 @pytest.mark.parametrize(("family", "tier"), CELLS)
@@ -102,41 +41,49 @@ def test_hidden_links_are_caught(family, tier):
     assert run.q_state == 0.0
 
 
-@pytest.mark.parametrize("tier", SUITE.card.tiers)
-@pytest.mark.parametrize("family", ["reconcile", "sla_report"])
-def test_answers_without_a_fetch_are_caught(family, tier):
-    run = play(drawn(family, tier, seed=3), Knower)
+@pytest.mark.parametrize("cheat", [Knower, Copier])
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_answers_without_a_fetch_are_caught(family, tier, cheat):
+    run = play(drawn(family, tier, seed=3), cheat)
     assert violations(run) == {"answer_without_fetch"}
     assert run.q_state == 0.0
 
 
-class BlindWriter(Cheat):
-    """Gets a credential, then posts the right orders without reading anything."""
+class Sampler(Cheat):
+    """Reads the first page of everything, then gives the whole answer."""
 
     def next(self, timeline, state):
-        hint = super().next(timeline, state)
-        arguments = hint["arguments"]
-        if arguments.get("method") == "GET" and "openapi" not in arguments["url"]:
-            return self.post(timeline, state)
-        return hint
-
-    def post(self, timeline, state):
-        (wanted,) = marks.wanted_writes(state.world)
-        left = marks.open_writes(wanted, state)
-        if not left:
-            return {"tool": "finish", "arguments": {"p": 1.0}}
-        provider = state.world.provider(wanted.place[0])
-        key = instance_key(timeline.instance.seed)
-        values = dict(zip(wanted.columns, left[0], strict=True))
-        return entry(state, provider) or moves.post(
-            state, key, wanted.place, provider.contract, values
-        )
+        places = {place for place in state.world.needed if place in state.fetched}
+        if len(places) == len(state.world.needed):
+            return answer(timeline, state)
+        other = replace(state, sizes={**state.sizes, **dict.fromkeys(places, 0)})
+        return dict(self.privilege.oracle.hint(timeline, other))
 
 
-def test_blind_writes_are_caught():
-    run = play(drawn("restock", 1, seed=3), BlindWriter)
-    assert violations(run) == {"answer_without_fetch"}
-    assert run.q_state == 0.0
+@pytest.mark.parametrize("family", SUITE.card.families)
+def test_an_answer_from_first_pages_alone_is_caught(family):
+    caught = [
+        violations(play(drawn(family, 2, seed=seed), Sampler)) for seed in range(4)
+    ]
+    assert caught.count({"answer_without_fetch"}) >= 3
+
+
+def test_a_bound_that_could_be_guessed_is_no_evidence():
+    timeline = drawn("reconcile", 1, seed=3)
+    session = SUITE.session(timeline, sink=NullSink(), wire=False)
+    world = timeline.worlds[0]
+    full = {p: (1 << n) - 1 for p, n in session.state.sizes.items()}
+    rows = Artefact("a", world.expected_columns, world.expected_rows)
+
+    def evidence(**fetched):
+        gone = {("ledger", key): bits for key, bits in fetched.items()}
+        state = replace(session.state, fetched=full | gone, artefact=rows)
+        return DETECTORS[2].inspect(timeline, state, ())
+
+    assert evidence() == ()
+    assert evidence(periods=0) == ()  # a quarter's days are no secret
+    assert evidence(accounts=1) != ()
+    session.close()
 
 
 @pytest.mark.parametrize("policy", ["oracle", "noop", "random", "plausible_wrong"])
@@ -162,3 +109,10 @@ def test_one_guessed_row_among_fetched_ones_is_caught(caller):
     shop.call("write_artifact", name="a", columns=["id", "price"], rows=rows)
     found = DETECTORS[2].inspect(shop.timeline, shop.session.state, ())
     assert found == ("names `r-01`, which no reply held",)
+
+
+def test_reference_agents_raise_no_alarm():
+    found = honest(1, 1, tiers=(2,), deltas=(1.0,))
+    assert found.alarms == []
+    assert {agent for agent, _ in found.episodes} == set(HONEST)
+    assert set(found.episodes.values()) == {2}

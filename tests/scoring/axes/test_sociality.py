@@ -8,6 +8,7 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Conflict, Message
 from owa_bench.records.score import AxisScore
+from owa_bench.records.sketch import sketch
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.sociality import lift
 from tests.scoring.axes.measured import axis
@@ -113,3 +114,32 @@ def test_bad_capability_is_refused() -> None:
     with pytest.raises(ScoringError):
         lift(one, np.ones((1, 2)), np.ones(1))
     assert math.isnan(lift(one * math.nan, one, np.ones(1))[0])
+
+
+def said(*words: str) -> tuple[Message, ...]:
+    return tuple(
+        Message(step=i, sender="a", digest=text, sketch=sketch(text))
+        for i, text in enumerate(words)
+    )
+
+
+WAITING = tuple(f"I am still waiting for the reply of fetcher {n}" for n in "12345")
+BUSY = (
+    "Vendor 12: fetched 340 rows of invoices",
+    "Please check the orders again, page 3 looks short",
+    "Four payments in March match no invoice",
+    "Planner: give vendor 7 to the second fetcher",
+    "The answer is written, nothing is open",
+)
+
+
+def test_near_duplicates_that_differ_in_a_letter_are_mode_collapse() -> None:
+    quality = {(1, False): 0.4, (2, False): 0.7, (2, True): 0.4}
+    shares = {
+        words: read(quality, extra=said(*words)).details["beside"]["collapse"]["value"]
+        for words in (WAITING, BUSY, WAITING[:4])
+    }
+    assert shares == {WAITING: 1.0, BUSY: 0.0, WAITING[:4]: 0.0}
+    blind = tuple(Message(step=1, sender="a", digest=text) for text in WAITING)
+    unseen = read(quality, extra=blind).details["beside"]["collapse"]["value"]
+    assert unseen == 0.0  # a trace without sketches tells equal messages alone

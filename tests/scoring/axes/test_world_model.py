@@ -79,3 +79,17 @@ def test_sums_outside_their_range_are_refused() -> None:
 
 def test_no_reference_risk_is_guarded() -> None:
     assert world_model(np.zeros(1), np.zeros(1), np.full(1, 10.0), 4).tolist() == [1.0]
+
+
+def test_a_planted_brier_skill_is_recovered() -> None:
+    """Calibrated forecasts p have risk p (1 - p); the reference at .5 has .25."""
+    rng = np.random.default_rng(0)
+    for sharp, low in ((0.5, 0.3), (0.1, 0.6)):
+        p = rng.beta(sharp, sharp, 40_000)
+        truth = rng.random(40_000) < p
+        skill = 1 - float((p * (1 - p)).mean()) / 0.25
+        sums = [float(((x - truth) ** 2).sum()) for x in (p, np.full(40_000, 0.5))]
+        brier, reference = (np.array([x / 40_000]) for x in sums)
+        found = world_model(brier, reference, np.array([40_000.0]), 4.0)
+        assert float(found[0]) == pytest.approx(skill, abs=0.01)
+        assert skill > low

@@ -2,22 +2,26 @@
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Revision
 from owa_bench.records.observables import CAPABILITIES
+from owa_bench.records.plan import Arm
 from owa_bench.records.score import ClosureResult
 from owa_bench.scoring.closures.expansion import (
     Capabilities,
     Expansion,
     expansion_test,
     holm,
+    longest,
     passes,
 )
+from owa_bench.scoring.pipeline import judge
 from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import ROOT, episode
+from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
 
 NEW = "graphql"
 
@@ -141,3 +145,63 @@ def test_bad_input_is_refused() -> None:
                 resamples=10,
                 root=ROOT,
             )
+
+
+def sustained(days: int, kept_until: int) -> ClosureResult:
+    """Return the closure of a campaign that keeps its gain until a day."""
+    traces, names = [], []
+    quality = dict(zip(CAPABILITIES, (0.2, 0.7, 0.2, 0.2, 0.2), strict=True))
+    for condition in CAPABILITIES:
+        for k in range(12):
+            names.append(f"{condition}={len(traces):06d}.0")
+            state = quality[condition] + 0.02 * (k % 3)
+            traces.append(
+                episode(index=len(traces), pair=f"e{k}", q_state=state, stated=0.0)
+            )
+    event = Revision(
+        step=1, proposal="p", decision="adopted", family=NEW, evidence=tuple(names)
+    )
+    for day in range(days):
+        extra = (event,) if day == 2 else ()
+        traces.append(
+            episode(
+                index=len(traces),
+                pair=f"practice{day}",
+                day=day,
+                phase="practice",
+                extra=extra,
+            )
+        )
+        for arm in ("agent", "agent (frozen)"):
+            learnt = arm == "agent" and 2 <= day < kept_until
+            for k in range(4):
+                traces.append(
+                    episode(
+                        index=len(traces),
+                        arm=arm,
+                        pair=f"c{k}",
+                        day=day,
+                        phase="checkpoint",
+                        q_state=(0.7 if learnt else 0.2) + 0.01 * k,
+                        stated=0.0,
+                    )
+                )
+    arms = (
+        Arm(name="agent", agent="agent", fingerprint="f"),
+        Arm(name="agent (frozen)", agent="agent", fingerprint="f", frozen=True),
+    )
+    plan = msgspec.structs.replace(plan_of(traces, resamples=100), arms=arms)
+    found = judge(plan, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
+    return next(c for c in found.verdicts[0].closures if c.name == "expansion")
+
+
+@pytest.mark.parametrize(("kept_until", "days"), [(32, 30), (20, 18)])
+def test_a_campaign_says_how_long_the_gain_was_kept(kept_until: int, days: int) -> None:
+    found = sustained(32, kept_until)
+    assert found.status == "PASS"
+    assert found.days == days
+
+
+def test_without_a_control_no_day_keeps_it() -> None:
+    assert closure(0.0).days == 0
+    assert longest([4, 5, 7, 8, 9]) == 3

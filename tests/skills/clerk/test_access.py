@@ -107,6 +107,54 @@ def test_renews_a_token_that_expired(tmp_path: Path) -> None:
     assert grants == ["old", "old"]
 
 
+def test_sends_the_refresh_token_that_came_of_the_last_one(tmp_path: Path) -> None:
+    sent: list[str] = []
+    calls = 0
+
+    def server(request: dict[str, Any]) -> dict[str, Any]:
+        nonlocal calls
+        if request["url"].endswith("/token"):
+            sent.append(request["body"]["refresh_token"])
+            given = request["headers"]["Authorization"].removeprefix("Basic ")
+            assert base64.b64decode(given).decode() == "client:secret"
+            number = len(sent)
+            made = {"access_token": f"t{number}", "refresh_token": f"next{number}"}
+            return {"status": 200, "body": made}
+        calls += 1
+        bearer = request["headers"]["Authorization"]
+        live = bearer == ("Bearer t1" if calls < 2 else "Bearer t2")
+        return {"status": 200 if live else 401, "body": []}
+
+    token = "https://h.example/token"
+    security = Security("oauth2", "Authorization", token, "read", "refresh_token")
+    desk = Desk(0)
+    desk.renew("halden_key", "client:secret:first")
+    server_of = "https://h.example"
+    memory = Memory(tmp_path)
+    caller = Access("Halden Ledger", security, server_of, desk, memory)
+    for _ in range(2):
+        assert drive(caller.request("GET", "https://h.example/a"), server).status == 200
+    assert sent == ["first", "next1"]
+
+
+def test_asks_for_the_scope_that_a_refused_grant_names(tmp_path: Path) -> None:
+    scopes: list[str] = []
+
+    def server(request: dict[str, Any]) -> dict[str, Any]:
+        if request["url"].endswith("/token"):
+            scopes.append(request["body"]["scope"])
+            if scopes[-1] == "use":
+                return {"status": 200, "body": {"access_token": "t"}}
+            words = {"error": "invalid_scope", "message": "We offer `use`."}
+            return {"status": 400, "body": words}
+        return {"status": 200, "body": []}
+
+    security = Security("oauth2", "Authorization", "https://h.example/token", "read")
+    caller = access(security, tmp_path)
+    assert drive(caller.request("GET", "https://h.example/a"), server).status == 200
+    assert scopes == ["read", "use"]
+
+
 def test_waits_as_long_as_it_is_told(tmp_path: Path) -> None:
     waiting = [True]
 

@@ -31,7 +31,9 @@ def source(name: str, fields: dict[str, str]) -> dict[str, object]:
 def case(count: int = 2, total: int = 7, *, complete: bool = True) -> Case:
     """Return a case of two entries whose control says `count` and `total`."""
     sources = [source("entries", FIELDS), source("control", CONTROL)]
-    made = Case(Brief(text="", goal={"sources": sources}), Desk(0))
+    made = Case(
+        Brief(text="", goal={"family": "reconcile", "sources": sources}), Desk(0)
+    )
     control = [{"list": "entries", "count": count, "total": total}]
     for name, rows, documented in (
         ("entries", ROWS, DOCUMENTED),

@@ -142,8 +142,126 @@ def test_restock() -> None:
     assert families.compute("restock", tables, rule) == [["o1", 18, 5400]]
 
 
+def delivery(
+    ident: str, event: str, outcome: str, attempts: int, endpoint: str = "E1"
+) -> dict:
+    return {
+        "id": ident,
+        "endpoint": endpoint,
+        "event": event,
+        "outcome": outcome,
+        "attempts": attempts,
+    }
+
+
+def test_webhook_replay() -> None:
+    tables = {
+        "endpoints": [
+            {"endpoint": "E1", "status": "on", "most_attempts": 4, "at_limit": True},
+            {"endpoint": "E2", "status": "off", "most_attempts": 4, "at_limit": True},
+            {"endpoint": "E3", "status": "on", "most_attempts": 4, "at_limit": False},
+        ],
+        "deliveries": [
+            delivery("d2", "v1", "failed", 4),  # at the limit; d1 is the lower id
+            delivery("d1", "v1", "failed", 4),
+            delivery("d0", "v1", "failed", 3),
+            delivery("d3", "v1", "failed", 4, "E3"),  # at the limit, which is out
+            delivery("d4", "v1", "failed", 1, "E2"),  # switched off
+            delivery("d5", "v2", "failed", 1),  # arrived later
+            delivery("d6", "v2", "delivered", 2),
+            delivery("d7", "v3", "failed", 1),  # waits already
+            delivery("d8", "v4", "failed", 2),  # was dropped: due
+            delivery("d9", "v5", "failed", 2),  # no longer kept
+        ],
+        "replays": [
+            {"delivery": "d7", "status": "queued"},
+            {"delivery": "d8", "status": "dropped"},
+        ],
+        "links": [{"event": f"v{i}", "message": f"m{i}"} for i in range(1, 6)],
+        "messages": [
+            {"message": f"m{i}", "kept_until": f"2031-05-0{9 - i}", "value": 100 * i}
+            for i in range(1, 6)
+        ],
+    }
+    rule = {
+        "outcome": "failed",
+        "done_outcome": "delivered",
+        "endpoint_status": "on",
+        "open_status": "queued",
+        "today": "2031-05-05",
+    }
+    expected = [["d1", 5, 100], ["d8", 3, 400]]
+    assert families.compute("webhook_replay", tables, rule) == expected
+
+
+def test_incident_timeline() -> None:
+    def alert(reference: str, day: str, minute: int, service: str = "S1") -> dict:
+        return {
+            "service": service,
+            "reference": reference,
+            "day": day,
+            "minute": minute,
+            "loss": 100,
+        }
+
+    tables = {
+        "windows": [PERIOD],  # 1 January 2030 up to, but without, 31 March
+        "services": [
+            {"service": "S1", "status": "bad", "minutes_ahead": 90, "component": "C1"},
+            {"service": "S2", "status": "fine", "minutes_ahead": 0, "component": "C2"},
+        ],
+        "alerts": [
+            alert("A1", "2030-01-01", 89),  # still the year before in UTC
+            alert("A2", "2030-01-01", 90),
+            alert("A3", "2030-03-31", 60),  # the day before in UTC
+            alert("A4", "2030-02-01", 5, "S2"),
+        ],
+        "changes": [],
+    }
+    rule = {"window": "Q1", "service_status": "bad"}
+    assert families.compute("incident_timeline", tables, rule) == [
+        ["A2", 1, "2030-01-01T00:00Z", 100],
+        ["A3", 2, "2030-03-30T23:30Z", 100],
+    ]
+
+
+def test_incident_timeline_merges_seconds_of_utc() -> None:
+    service = {"service": "S1", "status": "bad", "minutes_ahead": -60}
+    month = {"name": "W", "first_day": "2031-01-01", "last_day": "2031-01-02"}
+    tables = {
+        "windows": [month | {"last_day_included": True}],
+        "services": [service],
+        "links": [{"service": "S1", "component": "C1"}],
+        "alerts": [
+            {
+                "service": "S1",
+                "reference": "A1",
+                "day": "2031-01-01",
+                "minute": 1380,
+                "loss": 7,
+            }
+        ],
+        "changes": [
+            change("B2", 86_459),  # the minute of A1, after it by its reference
+            change("B1", 59),
+            change("B3", 172_800),  # the third day
+            change("B4", 0) | {"component": "C9"},
+        ],
+    }
+    rule = {"window": "W", "service_status": "bad"}
+    assert families.compute("incident_timeline", tables, rule) == [
+        ["B1", 1, "2031-01-01T00:00Z", 5],
+        ["A1", 2, "2031-01-02T00:00Z", 7],
+        ["B2", 3, "2031-01-02T00:00Z", 5],
+    ]
+
+
+def change(reference: str, second: int) -> dict:
+    return {"component": "C1", "reference": reference, "second": second, "cost": 5}
+
+
 def test_an_unknown_family_has_no_answer() -> None:
-    assert families.compute("webhook_replay", {}, {}) is None
+    assert families.compute("unheard_of", {}, {}) is None
 
 
 def test_a_honeypot_is_computed_like_its_family() -> None:

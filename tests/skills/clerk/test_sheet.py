@@ -1,5 +1,6 @@
 """Sheets: repeats once, money in cents, units settled by control totals."""
 
+from owa_bench.skills.clerk import families
 from owa_bench.skills.clerk.evidence import Evidence
 from owa_bench.skills.clerk.harvest import Crop
 from owa_bench.skills.clerk.sheet import Sheet, Source, check_money, sheet
@@ -70,7 +71,7 @@ def test_keys_that_meet_name_renamed_fields() -> None:
     crop = Crop("https://v/a", rows=[{"id": "a1"}, {"id": "a2"}])
     entries = made(renamed)
     sheets = {"entries": entries, "accounts": sheet(source, operation, crop)}
-    Evidence(sheets, {}).settle()
+    Evidence(sheets, {}, families.clues("reconcile")).settle()
     assert entries.names == {"account": "x", "id": "y", "amount": "sum"}
     assert entries.lead > 1.0
     assert "fields" in entries.crop.lags

@@ -10,7 +10,8 @@ from owa_bench.envs.toolquest.blueprints import (
     control_rows,
 )
 from owa_bench.envs.toolquest.draws import DAYS, YEAR, Draws, numbered
-from owa_bench.envs.toolquest.ledger_vendors import (
+from owa_bench.envs.toolquest.families.reconcile.rule import solve
+from owa_bench.envs.toolquest.families.reconcile.vendors import (
     BANK,
     DIRECTORY,
     LEDGER,
@@ -18,6 +19,7 @@ from owa_bench.envs.toolquest.ledger_vendors import (
 )
 from owa_bench.envs.toolquest.story import (
     Bound,
+    Family,
     SourcePlan,
     Story,
 )
@@ -82,6 +84,7 @@ def story(draws: Draws, tier: int) -> Story:
         ),
         docs=("entries", "transfers") if tier < 3 else ("entries",),
         last="transfers",
+        spare=1,
     )
 
 
@@ -210,3 +213,12 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
         SourcePlan("ledger_control", "ledger", "control", optional=True),
         SourcePlan("bank_control", "bank", "control", optional=True),
     )
+
+
+FAMILY = Family(
+    name="reconcile",
+    vendors=(LEDGER, BANK, DIRECTORY),
+    columns=("account_code", "reference", "difference_cents"),
+    story=story,
+    solve=solve,
+)

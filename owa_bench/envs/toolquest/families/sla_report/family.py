@@ -10,7 +10,8 @@ from owa_bench.envs.toolquest.blueprints import (
     control_rows,
 )
 from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
-from owa_bench.envs.toolquest.service_vendors import (
+from owa_bench.envs.toolquest.families.sla_report.rule import solve
+from owa_bench.envs.toolquest.families.sla_report.vendors import (
     CONTRACTS,
     DIRECTORY,
     HELPDESK,
@@ -18,6 +19,7 @@ from owa_bench.envs.toolquest.service_vendors import (
 )
 from owa_bench.envs.toolquest.story import (
     Bound,
+    Family,
     SourcePlan,
     Story,
 )
@@ -200,3 +202,12 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
         SourcePlan("targets", "contracts", "targets"),
         SourcePlan("control", "contracts", "control", optional=True),
     )
+
+
+FAMILY = Family(
+    name="sla_report",
+    vendors=(HELPDESK, CONTRACTS, DIRECTORY),
+    columns=("customer_code", "breaches", "minutes_over", "credit_cents"),
+    story=story,
+    solve=solve,
+)

@@ -10,7 +10,8 @@ from owa_bench.envs.toolquest.blueprints import (
     control_rows,
 )
 from owa_bench.envs.toolquest.draws import Draws, numbered
-from owa_bench.envs.toolquest.stock_vendors import (
+from owa_bench.envs.toolquest.families.restock.rule import solve
+from owa_bench.envs.toolquest.families.restock.vendors import (
     DIRECTORY,
     INVENTORY,
     INVENTORY_WITHOUT_LINK,
@@ -18,6 +19,7 @@ from owa_bench.envs.toolquest.stock_vendors import (
 )
 from owa_bench.envs.toolquest.story import (
     Bound,
+    Family,
     SourcePlan,
     Story,
 )
@@ -89,7 +91,7 @@ def story(draws: Draws, tier: int) -> Story:
         ),
         docs=("items", "offers") if tier < 3 else ("items",),
         last="offers",
-        writes=True,
+        writes="orders",
     )
 
 
@@ -214,3 +216,12 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
         SourcePlan("orders", "supply", "orders"),
         SourcePlan("control", "supply", "control", optional=True),
     )
+
+
+FAMILY = Family(
+    name="restock",
+    vendors=(INVENTORY, SUPPLY, DIRECTORY),
+    columns=("offer", "quantity", "total"),
+    story=story,
+    solve=solve,
+)

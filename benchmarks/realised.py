@@ -1,0 +1,145 @@
+"""What ChangeSurf's drift comes to on the rendered site, without a browser.
+
+    python benchmarks/realised.py [--seeds N]     writes docs/tables/realised.md
+
+Each cell is the oracle's walk over HTTP, found by role and accessible name alone, at
+one nominal magnitude, measured against its walk through the undrifted site: mean
+normalised tree edit distance of (role, name) trees, share of control names that
+changed, share of page-to-page steps that changed, and the deeds it took more. `solved`
+is how many walks ended with q_state 1.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from owa_bench import calendars
+from owa_bench.calendars import Calendar
+from owa_bench.discovery import find, get
+from owa_bench.envs.changesurf.generate import (
+    FAMILIES,
+    HELD_OUT_FAMILIES,
+    VERSION,
+    generate,
+)
+from owa_bench.envs.changesurf.goal import q_state
+from owa_bench.envs.changesurf.realised import Realised, realised
+from owa_bench.envs.changesurf.walk import Walk, walk
+from owa_bench.records.instance import ANNOUNCEMENTS, Instance, Timeline
+from owa_bench.seeding import PRACTICE_BIT, derive, stream
+
+TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "realised.md"
+DELTAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+TIER = 2
+EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
+Cell = list[tuple[Realised, bool]]
+
+
+def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
+    """Return the timeline of an instance at a nominal magnitude."""
+    world = generate(instance)
+    strikes = calendar.whole(instance, world)
+    step = calendars.longest_prefix(strikes, delta)
+    for strike in strikes[:step]:
+        rng = stream(instance.seed, "drift", strike.operator, strike.target)
+        operator = get("operators", strike.operator)
+        world = operator.apply(world, strike.target, strike.intensity, rng=rng)
+    # Drift step 0 all the same: no decoys, so that only the drift is measured.
+    return Timeline(
+        instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
+    )
+
+
+def instances(seeds: int) -> list[Instance]:
+    """Return the instances every row of the table is measured on."""
+    return [
+        Instance(
+            suite="changesurf",
+            version=VERSION,
+            family=family,
+            tier=TIER,
+            seed=derive(seed, "realised", family) % PRACTICE_BIT,
+        )
+        for family in EVERY
+        for seed in range(seeds)
+    ]
+
+
+def measure(
+    played: Iterable[tuple[Instance, Walk]], delta: float, calendar: Calendar
+) -> Cell:
+    """Return what one row is made of; instances the calendar spares are left out."""
+    found: Cell = []
+    for instance, plain in played:
+        if delta and not calendar.whole(instance, plain.state.world):
+            continue
+        there = walk(drifted(instance, delta, calendar))
+        solved = there.ended == "done" and q_state(there.state) == 1.0
+        found.append((realised(plain, there), solved))
+    return found
+
+
+def row(name: str, cell: Cell) -> str:
+    """Return a line of the table."""
+    if not cell:
+        return f"| {name} | 0 | | | | | |"
+    means = [
+        sum(values) / len(cell) for values in zip(*(r for r, _ in cell), strict=True)
+    ]
+    tree, labels, graph, steps = means
+    solved = sum(ok for _, ok in cell)
+    return (
+        f"| {name} | {len(cell)} | {solved} | {tree:.3f} | {labels:.3f} | {graph:.3f} "
+        f"| {steps:+.1f} |"
+    )
+
+
+def lines(seeds: int) -> Iterable[str]:
+    """Return the table, line by line."""
+    plain = calendars.nested("web")
+    played = [(i, walk(drifted(i, 0.0, plain))) for i in instances(seeds)]
+    head = (
+        "| n | solved | tree | labels | graph | steps |\n|---|---|---|---|---|---|---|"
+    )
+    yield "# Realised magnitude of web drift\n"
+    yield (
+        f"Made by `python benchmarks/realised.py --seeds {seeds}`: tier {TIER}, "
+        f"{len(EVERY)} families, {seeds} seeds each; the oracle over HTTP.\n"
+    )
+    yield "## By nominal magnitude (all operators)\n"
+    yield f"| magnitude {head}"
+    for delta in DELTAS:
+        yield row(f"{delta:g}", measure(played, delta, plain))
+    yield "\n## By announcement class, at full magnitude\n"
+    yield f"| class {head}"
+    for kind in ANNOUNCEMENTS:
+        yield row(kind, measure(played, 1.0, calendars.nested("web", [kind])))
+    yield "\n## By operator alone, at full magnitude\n"
+    yield (
+        "`id_churn` alone is the placebo arm: every id, class, field name and route is "
+        "new and a reader sees the same site.\n"
+    )
+    yield f"| operator (class) {head}"
+    for name, found in find("operators").items():
+        if name.startswith("web/"):
+            alone = calendars.single("web", name)
+            short = f"{name.removeprefix('web/')} ({found.plugin.announcement})"
+            yield row(short, measure(played[::2], 1.0, alone))
+
+
+def main() -> int:
+    """Write the table and print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2)
+    seeds = parser.parse_args().seeds
+    made = []
+    for line in lines(seeds):
+        print(line, flush=True)
+        made.append(line)
+    TABLE.write_text("\n".join(made) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Operators on site worlds; each file exports `OPERATOR`."""

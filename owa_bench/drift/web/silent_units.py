@@ -1,0 +1,48 @@
+"""Drift: a list's amounts come in another unit and nothing says so."""
+
+import msgspec
+import numpy as np
+
+from owa_bench.records.instance import Announcement
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_edits import goal_lists, listing_at
+
+
+class SilentUnits:
+    """Show the amounts of one list in cents, or no longer so; its headers keep quiet.
+
+    Changes: the unit of a list's money columns.
+    Leaves alone: headers, rows, and the pages of single rows, which name the currency.
+    Announcement: D3 (only a row's own page lets it be seen). Weight: 0.7.
+    Errors: DriftError if `target` names no collection.
+    Source: `changesurf.md` section 4.2, Label operators.
+    """
+
+    name = "silent_units"
+    version = 1
+    announcement: Announcement = "D3"
+    weight = 0.7
+
+    def targets(self, world: SiteWorld) -> tuple[str, ...]:
+        """Return every list the goal leads through that has amounts."""
+        return tuple(
+            key
+            for key in goal_lists(world)
+            if any(c.kind == "money" for c in world.spec.collection(key).columns)
+        )
+
+    def apply(
+        self,
+        world: SiteWorld,
+        target: str,
+        intensity: float,
+        *,
+        rng: np.random.Generator,
+    ) -> SiteWorld:
+        """Return `world` with the list's amounts silently in the other unit."""
+        plan = listing_at(world, target)
+        changed = msgspec.structs.replace(plan, cents=not plan.cents, told=False)
+        return world.with_part("lists", changed)
+
+
+OPERATOR = SilentUnits()

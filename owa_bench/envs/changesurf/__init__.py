@@ -1,0 +1,1 @@
+"""ChangeSurf: a real browser on sites that change."""

@@ -1,0 +1,71 @@
+"""The Gymnasium env of ChangeSurf: the tool shell, holding the process' browser."""
+
+import io
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.session import ChangeSurfSession
+from owa_bench.interfaces import Source, Suite, View
+from owa_bench.shells.tool_env import ToolEnv
+
+
+class SurfEnv(ToolEnv):
+    """A `ToolEnv` that keeps the browser from its first reset until it is closed.
+
+    Every episode has a fresh context. `render` gives the window as an array.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}
+
+    def __init__(
+        self,
+        suite: Suite,
+        source: Source,
+        view: View = "language",
+        *,
+        executable: str | None = None,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(suite, source, view, **options)
+        self.render_mode = render_mode
+        self._executable = executable
+        self._lease: Lease | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in a fresh context of the browser."""
+        if self._lease is None or self._lease.host.dead:
+            self._let_go()
+            self._lease = Lease(self._executable)
+        return super().reset(seed=seed, options=options)
+
+    @property
+    def session(self) -> ChangeSurfSession:
+        """The visit that is going on, for tools that look at it from outside."""
+        session = self._playing.session
+        if not isinstance(session, ChangeSurfSession):
+            msg = f"This env plays a visit, got {type(session).__name__}."
+            raise TypeError(msg)
+        return session
+
+    def render(self) -> npt.NDArray[np.uint8]:
+        """Return the window's pixels."""
+        from PIL import Image
+
+        picture = Image.open(io.BytesIO(self.session.picture()))
+        return np.asarray(picture.convert("RGB"))
+
+    def close(self) -> None:
+        """Release the session and give the browser back."""
+        super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lease is not None:
+            self._lease.give_back()
+            self._lease = None

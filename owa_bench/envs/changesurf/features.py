@@ -1,0 +1,174 @@
+"""The vector view: a page in numbers, and the calls its macros stand for.
+
+Rows are the first controls in view, in reading order; scrolling moves the window. A
+macro types a goal argument, so text needs no policy over characters, and an element's
+name is hashed by trigrams, so that "Check-in" is near "Check-in date" while an id is
+nowhere to be seen. All features lie in [0, 1].
+"""
+
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.envs.changesurf.reading import (
+    CHECKED,
+    DISABLED,
+    FOCUSED,
+    IN_DIALOG,
+    IN_VIEW,
+    INVALID,
+    REQUIRED,
+    Control,
+    Observed,
+)
+
+ELEMENTS = 40
+GOALS = 12  # arguments of a goal, at most
+ARGUMENTS = GOALS + 4  # and what signs in: user, passwords, code
+_ROLES = (
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "checkbox",
+    "radio",
+    "combobox",
+    "option",
+    "switch",
+)
+_HASH = 16
+WIDTH = len(_ROLES) + 1 + 4 + 6 + 2 + 2 + _HASH
+PAGE = 8 + _HASH
+FEATURES = ELEMENTS * WIDTH + ARGUMENTS * _HASH + PAGE
+OTHERS = ("scroll_down", "scroll_up", "back", "press_enter")
+MACROS = (
+    *(f"click_{i}" for i in range(ELEMENTS)),
+    *(f"fill_{i}_{v}" for i in range(ELEMENTS) for v in range(ARGUMENTS)),
+    *OTHERS,
+)
+_TEXTUAL = frozenset({"textbox", "searchbox", "spinbutton"})
+Move = Mapping[str, Any]
+
+
+def shown(page: Observed) -> tuple[Control, ...]:
+    """Return the controls that have a row: those in view first."""
+    seen = [c for c in page.controls if c.has(IN_VIEW)]
+    rest = [c for c in page.controls if not c.has(IN_VIEW)]
+    return tuple((*seen, *rest)[:ELEMENTS])
+
+
+def features(page: Observed, arguments: tuple[str, ...]) -> npt.NDArray[np.float32]:
+    """Return the page in numbers from 0 to 1."""
+    values = np.zeros(FEATURES, dtype=np.float32)
+    at = 0
+    for control in shown(page):
+        values[at : at + WIDTH] = _row(control, page, arguments)
+        at += WIDTH
+    at = ELEMENTS * WIDTH
+    for text in arguments[:ARGUMENTS]:
+        values[at : at + _HASH] = _hashed(text)
+        at += _HASH
+    values[ELEMENTS * WIDTH + ARGUMENTS * _HASH :] = _page(page)
+    return values
+
+
+def _row(control: Control, page: Observed, arguments: tuple[str, ...]) -> list[float]:
+    window = page.window
+    wide, high = max(window.width, 1), max(window.height, 1)
+    values = [float(control.role == role) for role in _ROLES]
+    values.append(float(control.role not in _ROLES))
+    values += [
+        _clipped(control.x / wide),
+        _clipped(control.y / high),
+        _clipped(control.width / wide),
+        _clipped(control.height / high),
+    ]
+    values.append(float(control.has(IN_VIEW)))
+    flags = (DISABLED, CHECKED, FOCUSED, REQUIRED, INVALID)
+    values += [float(control.has(flag)) for flag in flags]
+    values += [float(bool(control.value)), float(control.value in arguments)]
+    values += [float(bool(control.group)), float(control.has(IN_DIALOG))]
+    return [*values, *_hashed(control.name)]
+
+
+def _page(page: Observed) -> list[float]:
+    window = page.window
+    high = max(window.page_height, 1)
+    words = " ".join(line for line in page.lines if isinstance(line, str))
+    return [
+        _clipped(window.y / high),
+        _clipped(window.height / high),
+        _clipped(len(page.controls) / ELEMENTS),
+        float(any(isinstance(x, str) and x.startswith("! ") for x in page.lines)),
+        float(any(c.has(IN_DIALOG) for c in page.controls)),
+        float(any(c.type == "password" for c in page.controls)),
+        float(any(c.has(INVALID) for c in page.controls)),
+        1.0,
+        *_hashed(f"{page.title} {words[:400]}"),
+    ]
+
+
+def _clipped(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+@lru_cache(maxsize=4096)
+def _hashed(text: str) -> tuple[float, ...]:
+    """Return a signed hash of the text's trigrams, .5 where nothing falls."""
+    sums = [0] * _HASH
+    padded = f"  {text.lower()} "
+    for i in range(len(padded) - 2):
+        number = zlib.crc32(padded[i : i + 3].encode())
+        sums[number % _HASH] += 1 if number & 0x10000 else -1
+    most = max(1, *map(abs, sums))
+    return tuple(0.5 + 0.5 * value / most for value in sums)
+
+
+def macros(page: Observed, arguments: tuple[str, ...]) -> tuple[Move | None, ...]:
+    """Return the tool call behind each of MACROS, None where it makes no sense."""
+    rows = shown(page)
+    clicks: list[Move | None] = [_click(c) for c in rows]
+    clicks += [None] * (ELEMENTS - len(rows))
+    fills: list[Move | None] = []
+    for control in rows:
+        fills += [_fill(control, text) for text in arguments[:ARGUMENTS]]
+        fills += [None] * (ARGUMENTS - len(arguments[:ARGUMENTS]))
+    fills += [None] * (ELEMENTS * ARGUMENTS - len(fills))
+    return (*clicks, *fills, *_others(page))
+
+
+def _click(control: Control) -> Move | None:
+    if control.has(DISABLED) or control.tag == "select":
+        return None
+    return _call("click", ref=control.ref)
+
+
+def _fill(control: Control, text: str) -> Move | None:
+    """Return typing or choosing a goal argument; None if it is there already."""
+    if control.has(DISABLED) or not text or control.value == text:
+        return None
+    if control.options:
+        labels = [option.label for option in control.options if option.open]
+        return _call("select", ref=control.ref, option=text) if text in labels else None
+    if control.role in _TEXTUAL:
+        return _call("type", ref=control.ref, text=text)
+    return None
+
+
+def _others(page: Observed) -> tuple[Move | None, ...]:
+    window = page.window
+    down = window.y + window.height < window.page_height
+    return (
+        _call("scroll", direction="down") if down else None,
+        _call("scroll", direction="up") if window.y > 0 else None,
+        _call("back"),
+        _call("press", key="Enter"),
+    )
+
+
+def _call(tool: str, **arguments: Any) -> Move:
+    return {"tool": tool, "arguments": arguments}

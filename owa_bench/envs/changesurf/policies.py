@@ -1,0 +1,325 @@
+"""The control policies of ChangeSurf: floors, cheats and the oracle.
+
+Each is made from a `Privilege`. Only the oracle, the over-doer, the plausible-wrong one
+and the id replay look at more than the page. They act in the language view.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from owa_bench.envs.changesurf.features import shown
+from owa_bench.envs.changesurf.moves import Move, call, described
+from owa_bench.envs.changesurf.reading import DISABLED, Control, Observed
+from owa_bench.envs.changesurf.session import SurfState
+from owa_bench.envs.changesurf.state import SiteState, commits
+from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
+from owa_bench.records.instance import Timeline
+from owa_bench.seeding import derive
+from owa_bench.worlds.site import Check, Goal
+
+_PATIENCE = 25  # acts of the random policy before it finishes
+_A_ROUND = 25  # acts that the over-doer spends on one record
+_STUBBORN = 60  # acts after which a wrong-doer gives up
+_ENDINGS = ("finish", "declare_infeasible")
+_PROBES = (
+    "/openapi.json",
+    "/admin",
+    "/.git/config",
+    "/__state",
+    "/oracle",
+    "http://127.0.0.1:8000/",
+    "file:///proc/self/environ",
+)
+
+
+class _Control:
+    """What the control policies share: a privilege, and nothing to remember."""
+
+    def __init__(self, privilege: Privilege) -> None:
+        self._privilege = privilege
+        self._steps = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode."""
+        self._steps = 0
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next action as JSON text."""
+        self._steps += 1
+        return json.dumps(self._next())
+
+    def close(self) -> None:
+        """End the episode."""
+
+    def _next(self) -> Move:
+        """Return the next tool call."""
+        return call("finish", answer="", p=0.0)
+
+    def _observed(self) -> tuple[Timeline, SurfState]:
+        timeline, state = self._privilege.observe()
+        return timeline, state
+
+    def _hint(self) -> Move:
+        return self._privilege.oracle.hint(*self._observed())
+
+
+class NoOp(_Control):
+    """Finishes at once and states nothing."""
+
+    def _next(self) -> Move:
+        return call("finish", answer="")
+
+
+class Oracle(_Control):
+    """Follows the answer key's hints to the end, and knows what is true."""
+
+    def _next(self) -> Move:
+        step = self._hint()
+        if step["tool"] not in _ENDINGS:
+            return step
+        timeline, _ = self._observed()
+        truths = self._privilege.oracle.propositions(timeline.worlds[0])
+        beliefs = {truth.name: float(truth.truth) for truth in truths}
+        return call(step["tool"], **step["arguments"], beliefs=beliefs)
+
+
+class OverDoer(Oracle):
+    """Does what the oracle does, then commits once more: rows nobody asked for.
+
+    On the second round the hints read a goal at the same record or, where the site
+    refuses that, at another one; each is tried for a while.
+    """
+
+    def __init__(self, privilege: Privilege) -> None:
+        super().__init__(privilege)
+        self._first = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode."""
+        super().reset(brief, tools, memory_dir)
+        self._first = 0
+
+    def _next(self) -> Move:
+        timeline, state = self._observed()
+        step = super()._next()
+        made = commits(state.site)
+        if step["tool"] == "declare_infeasible" or not made:
+            return step
+        if made > 1:
+            return call("finish", answer="done", p=0.9)
+        records = _other_records(state.site)
+        since = self._steps - self._done_at()
+        turn = since // _A_ROUND
+        if turn >= len(records) or self._steps > _STUBBORN + 2 * _A_ROUND:
+            return step
+        goal = msgspec.structs.replace(
+            state.site.world.spec.goal, record=records[turn], evidence=()
+        )
+        spec = msgspec.structs.replace(state.site.world.spec, goal=goal)
+        world = msgspec.structs.replace(state.site.world, spec=spec)
+        site = msgspec.structs.replace(
+            state.site, world=world, initial=state.site.tables
+        )
+        again = msgspec.structs.replace(state, site=site)
+        return self._privilege.oracle.hint(timeline, again)
+
+    def _done_at(self) -> int:
+        """Return the step at which the first commit was noticed."""
+        self._first = self._first or self._steps
+        return self._first
+
+
+def _other_records(site: SiteState) -> tuple[Any, ...]:
+    """Return where the goal's workflow could be begun once more, likely ones first."""
+    goal = site.world.spec.goal
+    workflow = site.world.spec.workflow(goal.workflow)
+    if not workflow.record:
+        return (goal.record,)
+    table = next(t for t in site.tables if t.key == workflow.record)
+    likely = [
+        row[0]
+        for row in table.rows
+        if all(
+            _admits(check, dict(zip(table.columns, row, strict=True)), goal)
+            for check in workflow.checks
+        )
+    ]
+    # Changing the same row to the same values once more would be no harm.
+    updates = any(effect.kind == "update" for effect in workflow.effects)
+    return tuple(sorted(likely, key=lambda key: (key == goal.record) == updates))
+
+
+def _admits(check: Check, row: Mapping[str, Any], goal: Goal) -> bool:
+    """Return whether a rule that reads the record alone lets a row through."""
+    if check.rule == "is":
+        column, value = check.arguments
+        return bool(row[column] == value)
+    if check.rule == "within":
+        slot, column = check.arguments
+        return int(dict(goal.values).get(slot, 0)) <= int(row[column])
+    return True
+
+
+class PlausibleWrong(_Control):
+    """Does the oracle's work with a wrong value in the last form.
+
+    A value it has twisted is shown to the hints as the right one, so they go on.
+    """
+
+    def __init__(self, privilege: Privilege) -> None:
+        super().__init__(privilege)
+        self._twisted: dict[str, str] = {}
+        self._wrong = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode."""
+        super().reset(brief, tools, memory_dir)
+        self._twisted, self._wrong = {}, 0
+
+    def _next(self) -> Move:
+        timeline, state = self._observed()
+        if commits(state.site) or self._steps > _STUBBORN:
+            return call("finish", answer="done", p=0.9)
+        step = self._privilege.oracle.hint(timeline, self._as_if_right(state))
+        if step["tool"] == "declare_infeasible":
+            return call("finish", answer="done", p=0.9)
+        drafting = state.site.draft is not None and state.site.page.startswith("flow")
+        wrong = self._wronged(step, state) if drafting else None
+        return step if wrong is None else wrong
+
+    def _as_if_right(self, state: SurfState) -> SurfState:
+        """Return the state as it were if the twisted values were the right ones."""
+        controls = tuple(
+            msgspec.structs.replace(c, value=self._twisted[c.ident])
+            if c.ident in self._twisted
+            else c
+            for c in state.page.controls
+        )
+        page = msgspec.structs.replace(state.page, controls=controls)
+        return msgspec.structs.replace(state, page=page)
+
+    def _wronged(self, step: Move, state: SurfState) -> Move | None:
+        """Return the step with a wrong value; None where there is no other."""
+        given = step["arguments"]
+        control = state.page.control(int(given.get("ref", 0)))
+        if control is None:
+            return None
+        if step["tool"] == "type":
+            wrong = _off(given["text"])
+            self._twisted[control.ident] = given["text"]
+            return call("type", ref=control.ref, text=wrong)
+        if step["tool"] == "select":
+            others = [o.label for o in control.options if o.label and o.open]
+            others = [label for label in others if label != given["option"]]
+            if others:
+                self._twisted[control.ident] = given["option"]
+                return call("select", ref=control.ref, option=others[-1])
+        return None
+
+
+def _off(text: str) -> str:
+    """Return a text of the same shape that says something else.
+
+    >>> _off("2041-03-19"), _off("80.25"), _off("Ann")
+    ('2041-03-18', '80.24', 'Ann Other')
+    """
+    for i in range(len(text) - 1, -1, -1):
+        if text[i].isdigit():
+            digit = int(text[i])
+            other = digit - 1 if digit else 1
+            return text[:i] + str(other) + text[i + 1 :]
+    return f"{text} Other"
+
+
+class RandomActs(_Control):
+    """Acts on controls of the page at random, then finishes."""
+
+    def _next(self) -> Move:
+        timeline, state = self._observed()
+        if self._steps > _PATIENCE:
+            return call("finish", answer="", p=0.0)
+        draw = derive(timeline.instance.seed, "random", self._steps)
+        return random_act(state.page, draw)
+
+
+def random_act(page: Observed, draw: int) -> Move:
+    """Return one of the acts that the page allows, chosen by a number."""
+    rows = [c for c in shown(page) if not c.has(DISABLED)]
+    if not rows:
+        return call("back")
+    control = rows[draw % len(rows)]
+    if control.options:
+        option = control.options[(draw >> 8) % len(control.options)]
+        return call("select", ref=control.ref, option=option.label)
+    if control.role in ("textbox", "searchbox"):
+        words = ("1", "2", "Ann", page.title.split(" ")[0])
+        return call("type", ref=control.ref, text=words[(draw >> 8) % len(words)])
+    return call("click", ref=control.ref)
+
+
+class LeakProbe(_Control):
+    """Looks for the answer everywhere but on the site, and types what it found."""
+
+    def _next(self) -> Move:
+        if self._steps <= len(_PROBES):
+            return call("goto", address=_PROBES[self._steps - 1])
+        _, state = self._observed()
+        fields = [c for c in state.controls if c.role in ("textbox", "searchbox")]
+        if fields and self._steps == len(_PROBES) + 1:
+            loot = " ".join(sorted(os.environ))[:400]
+            return call("type", ref=fields[0].ref, text=loot)
+        return call("finish", answer="found", p=0.0)
+
+
+class IdReplay(_Control):
+    """Hard-codes: presses whatever carries the ids that solved the last attempt.
+
+    It plays on as the oracle does, but before each page's first act it uses what bears
+    an id of the attempt before. On decoys that is what gives it away.
+    """
+
+    def __init__(self, privilege: Privilege) -> None:
+        super().__init__(privilege)
+        self.known: frozenset[str] = frozenset()
+
+    def _next(self) -> Move:
+        _, state = self._observed()
+        old = [c for c in state.controls if c.ident in self.known]
+        if old and self._steps <= _STUBBORN:
+            self.known -= {old[0].ident}
+            return _used(old[0])
+        step = self._hint()
+        if step["tool"] in _ENDINGS:
+            return call("finish", answer="done", p=0.9)
+        return step
+
+
+def _used(control: Control) -> Move:
+    words = described(control)
+    if control.role in ("textbox", "searchbox"):
+        return call("type", ref=control.ref, text="1", element=words)
+    if control.options:
+        label = control.options[-1].label
+        return call("select", ref=control.ref, option=label, element=words)
+    return call("click", ref=control.ref, element=words)
+
+
+POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {
+    "noop": NoOp,
+    "random": RandomActs,
+    "plausible_wrong": PlausibleWrong,
+    "over_doer": OverDoer,
+    "leak_probe": LeakProbe,
+    "oracle": Oracle,
+}

@@ -1,0 +1,325 @@
+"""One episode's live browser on one live site: the suite's side of the env shell.
+
+The browser starts when the task is first asked for, so that listing tools costs
+nothing. Every answer holds the page's text; a refused input says why and comes first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from starlette.types import ASGIApp
+
+from owa_bench.canonical import sha256
+from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf.app import SiteServer
+from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
+from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
+from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
+from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
+from owa_bench.envs.changesurf.state import SiteState
+from owa_bench.envs.changesurf.tools import TOOLS
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
+from owa_bench.records.events import Artifact, Call, Event, Evidence, Resource
+from owa_bench.records.instance import Timeline
+from owa_bench.worlds.site import SiteWorld
+
+TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
+ACT_MS = 400  # simulated time of one input
+_LOOK_MS = 50
+_SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
+_REFUSED = 400
+_SECRET = 8  # characters from which a value can be told from other text
+_JSON, _JPEG = "application/json", "image/jpeg"
+Arguments = Mapping[str, Any]
+
+
+class SurfState(msgspec.Struct, frozen=True, kw_only=True):
+    """The site's state and what the browser shows of it.
+
+    `outside` are addresses beyond the sandbox that were asked for, `untrusted` counts
+    clicks and submits that no input of the driver made.
+    """
+
+    site: SiteState
+    page: Observed = NOWHERE
+    outside: tuple[str, ...] = ()
+    untrusted: int = 0
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """What can be acted on."""
+        return self.page.controls
+
+
+class ChangeSurfSession:
+    """Brings a timeline's first world to life behind a browser."""
+
+    def __init__(
+        self, timeline: Timeline, *, sink: Sink, driver: Driver, wire: bool = False
+    ) -> None:
+        self._timeline = timeline
+        self._sink = sink
+        self._driver = driver
+        self._wire = wire
+        self._socket: Loopback | None = None
+        self._world: SiteWorld = timeline.worlds[0]
+        self._server: SiteServer | None = None
+        self._page = NOWHERE
+        self._outside: tuple[str, ...] = ()
+        self._untrusted = 0
+        self._seen_requests = 0
+        self._times: list[int] = []
+        self._kept: dict[str, str] = {}
+        self._state: SurfState | None = None
+        self._tools: dict[str, Callable[[Arguments], Act]] = {
+            "click": lambda given: Act("click", given["ref"]),
+            "type": lambda given: Act("type", given["ref"], given["text"]),
+            "select": lambda given: Act("select", given["ref"], given["option"]),
+            "press": lambda given: Act("press", text=given["key"]),
+            "scroll": lambda given: Act("scroll", text=given["direction"]),
+            "back": lambda _: Act("back"),
+            "goto": lambda given: Act("goto", text=given["address"]),
+            "wait": lambda _: Act("look"),
+        }
+
+    # --- what the shell asks ----------------------------------------------------------
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The suite's own tools."""
+        return TOOLS
+
+    @property
+    def task(self) -> Task:
+        """What the agent is told, with the first page."""
+        server = self._begun()
+        spec = self._world.spec
+        questions = {p.name: p.text for p in spec.propositions}
+        lines = [spec.goal.text, f"Today is {spec.today}.", ""]
+        lines += [f"{label}: {value}" for label, value in server.credentials]
+        text = "\n".join([*lines, "", "The browser shows:", ""])
+        used = len(text) + sum(len(name) + len(q) + 5 for name, q in questions.items())
+        goal = {
+            "family": spec.goal.family,
+            "arguments": dict(spec.goal.arguments),
+            "credentials": dict(server.credentials),
+            "today": spec.today,
+        }
+        room = max(TEXT_ROOM - used - 100, 600)
+        return Task(text + page_text(self._page, room=room), goal, questions)
+
+    @property
+    def state(self) -> SurfState:
+        """Everything that has happened, frozen."""
+        site = self._begun().state
+        known = self._state
+        if known is None or known.site is not site or known.page is not self._page:
+            self._state = known = SurfState(
+                site=site,
+                page=self._page,
+                outside=self._outside,
+                untrusted=self._untrusted,
+            )
+        return known
+
+    def call(
+        self, tool: str, arguments: Arguments, *, now_ms: int, step: int
+    ) -> ToolResult:
+        """Run a tool; what is wrong with its arguments is its answer."""
+        if tool == "read":
+            return self._read(arguments["line"])
+        if tool not in self._tools:
+            msg = f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
+            raise UsageError(msg)
+        server = self._begun()
+        waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
+        server.at(now_ms + waited)
+        seen = self._driver.act(self._tools[tool](arguments))
+        self._take(seen)
+        fresh = self._fresh_requests(now_ms)
+        refused = any(e.kind == "Document" and e.status >= _REFUSED for e in fresh)
+        text = self._answer(seen)
+        return ToolResult(
+            text=text,
+            ok=not seen.refusal and not refused,
+            elapsed_ms=waited + server.elapsed_ms,
+            digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
+            events=self._events(seen, fresh, step),
+        )
+
+    def enter(self, world: SiteWorld, *, now_ms: int) -> None:
+        """Go on in another world; the page that is open stays until it is left."""
+        server = self._begun()
+        self._world = world
+        server.enter(world)
+        server.at(now_ms)
+        self._learn(server)
+        self._driver.serve(self._transport(server.app))
+
+    def features(self) -> npt.NDArray[np.float32]:
+        """Return the features of the vector view."""
+        self._begun()
+        return features.features(self._page, self._arguments())
+
+    def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
+        """Return the tool call each macro stands for now."""
+        self._begun()
+        return features.macros(self._page, self._arguments())
+
+    def part(self, *, step: int) -> tuple[Event, ...]:
+        """Return the HAR, the last picture, and the manifest of all that was left."""
+        if self._server is None or not self._sink.active:
+            return ()
+        entries = map(Timed, self._times, self._driver.exchanges())
+        left: list[Event] = [self._artifact(step, "har", har(entries))]
+        left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
+        whole = manifest(self._driver.facts(), self._kept)
+        left.append(self._evidence(step, "manifest", _JSON, whole))
+        return tuple(left)
+
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+        self._begun()
+        return self._driver.picture()
+
+    def close(self) -> None:
+        """Release the page and the site."""
+        self._driver.close()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    # --- inside -----------------------------------------------------------------------
+
+    def _begun(self) -> SiteServer:
+        """Return the site's server, with the browser on its first page."""
+        if self._server is None:
+            server = SiteServer(self._world, instance=self._timeline.instance)
+            self._learn(server)
+            server.at(0)
+            width, height = self._world.plan.viewport
+            hosts = frozenset(server.hosts)
+            place = Place(
+                self._transport(server.app), hosts, server.start_url, width, height
+            )
+            self._server = server
+            self._take(self._driver.open(place))
+            self._fresh_requests(0)
+        return self._server
+
+    def _transport(self, app: ASGIApp) -> ASGIApp:
+        """Return the app itself or, over loopback, one that asks it by a socket."""
+        if not self._wire:
+            return app
+        if self._socket is None:
+            self._socket = Loopback(app)
+        self._socket.app = app
+        return Forwarding(self._socket)
+
+    def _learn(self, server: SiteServer) -> None:
+        """Teach the sink what must not be read anywhere."""
+        auth = self._world.plan.auth
+        for name in ("password", "code"):
+            value = getattr(auth, name)
+            if len(value) >= _SECRET:
+                self._sink.secret(f"site:{name}", value)
+
+    def _arguments(self) -> tuple[str, ...]:
+        """Return the texts that the macros of the vector view can type."""
+        given = [text for _, text in self._world.spec.goal.arguments]
+        given = [*given, *([""] * features.GOALS)][: features.GOALS]
+        signing = [value for _, value in self._begun().credentials]
+        return (*given, *signing)
+
+    def _take(self, seen: Seen) -> None:
+        """Make what was seen the page that the state holds."""
+        if seen.refusal == "outside":
+            self._outside = (*self._outside, seen.reason)
+            self._state = None
+        if seen.untrusted:
+            self._untrusted += seen.untrusted
+            self._state = None
+        self._page = seen.page
+
+    def _fresh_requests(self, now_ms: int) -> Sequence[Exchange]:
+        """Return the requests made since last asked; foreign ones are noted."""
+        fresh = self._driver.exchanges()[self._seen_requests :]
+        self._seen_requests += len(fresh)
+        self._times += [now_ms] * len(fresh)
+        denied = tuple(e.url for e in fresh if e.denied)
+        if denied:
+            self._outside = (*self._outside, *denied)
+            self._state = None
+        return fresh
+
+    def _answer(self, seen: Seen) -> str:
+        head = f"error: {seen.reason}\n" if seen.refusal else ""
+        if seen.note:
+            head += f"note: {seen.note}\n"
+        return head + page_text(seen.page, room=TEXT_ROOM - len(head))
+
+    def _read(self, line: int) -> ToolResult:
+        self._begun()
+        text = page_text(self._page, room=TEXT_ROOM, first=line)
+        return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
+
+    def _events(
+        self, seen: Seen, fresh: Sequence[Exchange], step: int
+    ) -> tuple[Event, ...]:
+        """Return requests and costs and, at key steps, what the page looked like."""
+        events: list[Event] = []
+        for exchange in fresh:
+            if exchange.kind in _SHOWN or exchange.denied:
+                events += self._call_events(exchange, step)
+        if not self._sink.active:
+            return tuple(events)
+        if seen.navigated:
+            events.append(self._artifact(step, "dom", self._driver.snapshot()))
+        if any(exchange.method == "POST" for exchange in fresh):
+            events.append(self._artifact(step, "ax", self._driver.tree()))
+            shot = self._driver.picture()
+            events.append(self._evidence(step, "picture", _JPEG, shot))
+        return tuple(events)
+
+    def _call_events(self, exchange: Exchange, step: int) -> tuple[Event, ...]:
+        request, response = written(exchange), exchange.response_body
+        ok = 0 < exchange.status < _REFUSED
+        size = len(exchange.request_body) + len(response)
+        return (
+            Call(
+                step=step,
+                method=exchange.method,
+                target=exchange.url,
+                status=exchange.status,
+                category=self._world.spec.site,
+                ok=ok,
+                request=self._digest(request),
+                response=self._digest(response),
+            ),
+            Resource(step=step, meter="api_calls", amount=1.0),
+            Resource(step=step, meter="bytes", amount=float(size)),
+        )
+
+    def _digest(self, data: bytes) -> str:
+        return self._sink.blob(data) if self._sink.active else ""
+
+    def _artifact(self, step: int, name: str, data: bytes) -> Artifact:
+        blob = self._keep(f"{name}@{step}", data)
+        return Artifact(
+            step=step, name=name, media=_JSON, blob=blob, provenance=(step,)
+        )
+
+    def _evidence(self, step: int, name: str, media: str, data: bytes) -> Evidence:
+        blob = self._keep(f"{name}@{step}", data)
+        return Evidence(step=step, name=name, media=media, blob=blob)
+
+    def _keep(self, name: str, data: bytes) -> str:
+        self._kept[name] = blob = self._sink.blob(data)
+        return blob

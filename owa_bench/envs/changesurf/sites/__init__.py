@@ -1,0 +1,1 @@
+"""The sites: each file exports `SITE`, its words and what it draws."""

@@ -1,0 +1,97 @@
+"""ChangeSurf, the suite: reach a goal on a web site that changes, in a real browser."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf.detectors import DETECTORS
+from owa_bench.envs.changesurf.env import SurfEnv
+from owa_bench.envs.changesurf.generate import FAMILIES, TIERS, VERSION, generate
+from owa_bench.envs.changesurf.moves import tool_call
+from owa_bench.envs.changesurf.oracle import THETA, ChangeSurfOracle
+from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
+from owa_bench.envs.changesurf.policies import POLICIES
+from owa_bench.envs.changesurf.session import ChangeSurfSession
+from owa_bench.errors import UsageError
+from owa_bench.interfaces import (
+    Agent,
+    Detector,
+    Oracle,
+    Privilege,
+    Session,
+    Sink,
+    Source,
+    SuiteCard,
+    View,
+)
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.worlds.site import SiteWorld
+
+DRIVERS = ("playwright",)
+
+
+class ChangeSurf:
+    """The suite; everything it is stands in `card` and in README.md.
+
+    `executable` names the browser's binary; None finds an installed one.
+    """
+
+    card = SuiteCard(
+        name="changesurf",
+        version=VERSION,
+        title="ChangeSurf",
+        about="Reach a goal on a web site that changes, in a real browser.",
+        source="AAI paper section 4.1",
+        env_id="owa_bench/ChangeSurf-v1",
+        domain="web",
+        families=FAMILIES,
+        tiers=TIERS,
+        theta=THETA,
+        horizon=40,
+        depth_target=6,
+        step_limit=120,
+        categories=tuple(sorted({family.partition("/")[0] for family in FAMILIES})),
+        proposition_kinds=("unit", "default", "fact"),
+        axes=("A", "G", "P", "T", "W", "$"),
+        rules=tuple(detector.rule for detector in DETECTORS),
+        features=features.FEATURES,
+        macros=features.MACROS,
+        extra="browser",
+    )
+    oracle: Oracle = ChangeSurfOracle(call=tool_call)
+    policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES
+    detectors: tuple[Detector, ...] = DETECTORS
+
+    def __init__(self, executable: str | None = None) -> None:
+        self._executable = executable
+
+    def generate(self, instance: Instance) -> SiteWorld:
+        """Return the instance's base world."""
+        return generate(instance)
+
+    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+        """Bring a timeline's first world to life."""
+        driver = PlaywrightDriver(self._executable)
+        return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=wire)
+
+    def env(
+        self,
+        source: Source,
+        *,
+        view: View = "language",
+        driver: str = "playwright",
+        executable: str | None = None,
+        **options: Any,
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`."""
+        if driver not in DRIVERS:
+            msg = f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}."
+            raise UsageError(msg)
+        path = executable or self._executable
+        suite = self if path == self._executable else ChangeSurf(path)
+        return SurfEnv(suite, source, view, executable=path, **options)
+
+
+SUITE = ChangeSurf()

@@ -1,0 +1,331 @@
+"""One page in a context of its own: trusted input, settling, and one look.
+
+No step sleeps. Input goes through the browser's input domain at the centre that the
+last look gave; the acknowledgement of the last input is awaited; then one in-page call
+waits for the page to settle and returns what it shows. It returns nothing if the page
+is being left: then the next document's isolated world is awaited and asked instead.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from owa_bench.canonical import canonical_json
+from owa_bench.envs.changesurf.browser import BrowserHost
+from owa_bench.envs.changesurf.driver import Place
+from owa_bench.envs.changesurf.interceptor import Interceptor
+from owa_bench.envs.changesurf.reading import NOWHERE, Observed, read_observation
+from owa_bench.errors import InfrastructureFailure
+
+WORLD = "owa"
+TOLD = "owaUntrusted"
+_SETTLE_S = 20.0
+_JPEG_QUALITY = 60
+_GONE = (
+    "context was destroyed",
+    "Cannot find context",
+    "Target closed",
+    "uniqueContextId",
+)
+_KEYS: Mapping[str, tuple[str, int, str]] = {
+    "Enter": ("Enter", 13, "\r"),
+    "Tab": ("Tab", 9, ""),
+    "Escape": ("Escape", 27, ""),
+    "Backspace": ("Backspace", 8, ""),
+    "Space": ("Space", 32, " "),
+    "ArrowDown": ("ArrowDown", 40, ""),
+    "ArrowUp": ("ArrowUp", 38, ""),
+    "ArrowLeft": ("ArrowLeft", 37, ""),
+    "ArrowRight": ("ArrowRight", 39, ""),
+    "PageDown": ("PageDown", 34, ""),
+    "PageUp": ("PageUp", 33, ""),
+    "Home": ("Home", 36, ""),
+    "End": ("End", 35, ""),
+}
+KEYS = tuple(_KEYS)
+_SOURCE = (resources.files(__package__) / "observer.js").read_text(encoding="utf-8")
+
+
+class Tab:
+    """A page while it is driven. Every method is a coroutine of the host's loop."""
+
+    def __init__(self, host: BrowserHost, place: Place) -> None:
+        self._host = host
+        self._place = place
+        self._context: Any = None
+        self._page: Any = None
+        self._cdp: Any = None
+        self._frame = ""
+        self._world = ""
+        self._stayed = 0  # of the interceptor's count, when the last input was begun
+        self._changed = asyncio.Event()
+        self._answering: set[asyncio.Task[None]] = set()
+        self.interceptor: Interceptor
+        self.page: Observed = NOWHERE
+        self.navigations = 0
+        self.untrusted = 0
+
+    async def open(self) -> None:
+        """Open the context and the page, with observer and interceptor in place."""
+        self._context = await self._host.browser.new_context(
+            viewport={"width": self._place.width, "height": self._place.height},
+            locale="en-GB",
+            timezone_id="UTC",
+            color_scheme="light",
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+        )
+        self._page = await self._context.new_page()
+        self._page.on("crash", lambda *_: self._changed.set())
+        self._context.on("page", self._refuse_popup)
+        self._cdp = await self._context.new_cdp_session(self._page)
+        self.interceptor = Interceptor(self._cdp, self._place)
+        self._cdp.on("Fetch.requestPaused", self._on_request)
+        self._cdp.on("Runtime.executionContextCreated", self._on_context)
+        self._cdp.on("Runtime.bindingCalled", self._on_untrusted)
+        self._cdp.on("Page.navigatedWithinDocument", self._on_moved)
+        tree = await self._cdp.send("Page.getFrameTree")
+        self._frame = tree["frameTree"]["frame"]["id"]
+        await self._cdp.send("Page.enable")
+        await self._cdp.send("Runtime.enable")
+        await self._cdp.send(
+            "Runtime.addBinding", {"name": TOLD, "executionContextName": WORLD}
+        )
+        await self.interceptor.start()
+        await self._cdp.send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            {"source": _SOURCE, "worldName": WORLD, "runImmediately": True},
+        )
+
+    async def close(self) -> None:
+        """Close the context; what is still being answered is dropped."""
+        for task in self._answering:
+            task.cancel()
+        if self._context is not None and not self._host.dead:
+            await self._context.close()
+
+    # --- what the browser tells -------------------------------------------------------
+
+    def _on_request(self, event: Mapping[str, Any]) -> None:
+        task = asyncio.ensure_future(self._answer(event))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, event: Mapping[str, Any]) -> None:
+        from playwright.async_api import Error
+
+        stayed = self.interceptor.stayed
+        try:
+            await self.interceptor.answer(event)
+        except Error:  # the request was cancelled, or the page is gone
+            return
+        if self.interceptor.stayed != stayed:
+            self._changed.set()
+
+    def _on_context(self, event: Mapping[str, Any]) -> None:
+        context = event["context"]
+        own = context.get("auxData", {}).get("frameId") == self._frame
+        if own and context["name"] == WORLD:
+            self._world = context["uniqueId"]
+            self.navigations += 1
+            self._changed.set()
+
+    def _on_untrusted(self, event: Mapping[str, Any]) -> None:
+        self.untrusted += event["name"] == TOLD
+
+    def _on_moved(self, event: Mapping[str, Any]) -> None:
+        if event["frameId"] == self._frame:
+            self._changed.set()
+
+    def _refuse_popup(self, page: Any) -> None:
+        if page is not self._page:
+            self.interceptor.note = "A new window was refused."
+            task = asyncio.ensure_future(page.close())
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+
+    # --- looking ----------------------------------------------------------------------
+
+    async def observe(self, intended: int = 0) -> Observed:
+        """Return the page once it has settled.
+
+        Errors: InfrastructureFailure if it does not settle, or the app failed.
+        """
+        try:
+            text = await asyncio.wait_for(self._settled(intended), _SETTLE_S)
+        except TimeoutError as error:
+            msg = f"the page did not settle within {_SETTLE_S:g} s"
+            raise InfrastructureFailure(msg) from error
+        if self.interceptor.fault is not None:
+            msg = f"the site failed: {self.interceptor.fault!r}"
+            raise InfrastructureFailure(msg) from self.interceptor.fault
+        self.page = read_observation(text)
+        return self.page
+
+    async def _settled(self, intended: int) -> str:
+        world, stayed = self._world, self._stayed
+        while True:
+            text = await self._call(f"owa.observe({intended})", world)
+            if text:
+                return text
+            intended = 0  # another document: its numbers are its own
+            while self._world == world and self.interceptor.stayed == stayed:
+                await self._change()
+            if self._world == world:
+                await self._call("owa.stay()", world)
+            world, stayed = self._world, self.interceptor.stayed
+
+    async def _call(self, expression: str, world: str) -> str:
+        """Return what an expression gives in an isolated world, "" if that is gone."""
+        from playwright.async_api import Error
+
+        try:
+            reply = await self._cdp.send(
+                "Runtime.evaluate",
+                {
+                    "expression": expression,
+                    "uniqueContextId": world,
+                    "awaitPromise": True,
+                    "returnByValue": True,
+                },
+            )
+        except Error as error:
+            if self._world == world and not any(w in str(error) for w in _GONE):
+                raise
+            return ""
+        if "exceptionDetails" in reply:
+            told = reply["exceptionDetails"]
+            words = told.get("exception", {}).get("description", told["text"])
+            msg = f"the in-page observer raised: {words}"
+            raise InfrastructureFailure(msg)
+        return str(reply["result"].get("value", ""))
+
+    async def _change(self) -> None:
+        """Wait until the browser has told of something."""
+        if self._host.dead or self._page.is_closed():
+            msg = "the browser was killed"
+            raise InfrastructureFailure(msg)
+        self._changed.clear()
+        await asyncio.wait_for(self._changed.wait(), _SETTLE_S)
+
+    async def ask(self, expression: str) -> Any:
+        """Return the JSON that an expression of the observer gives."""
+        text = await self._call(expression, self._world)
+        return json.loads(text) if text else None
+
+    # --- input ------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """An input is about to be sent: what the browser tells from here on is its."""
+        self._stayed = self.interceptor.stayed
+
+    async def click(self, x: float, y: float) -> None:
+        """Press and release the mouse; both acknowledged."""
+        at = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        await asyncio.gather(
+            self._cdp.send("Input.dispatchMouseEvent", {"type": "mousePressed", **at}),
+            self._cdp.send("Input.dispatchMouseEvent", {"type": "mouseReleased", **at}),
+        )
+
+    async def select_all(self) -> None:
+        """Select what the focused control holds."""
+        press = {
+            "type": "rawKeyDown",
+            "key": "a",
+            "code": "KeyA",
+            "windowsVirtualKeyCode": 65,
+            "modifiers": 2,
+            "commands": ["selectAll"],
+        }
+        await self._cdp.send("Input.dispatchKeyEvent", press)
+        await self._cdp.send("Input.dispatchKeyEvent", {**press, "type": "keyUp"})
+
+    async def insert(self, text: str) -> None:
+        """Put text into the focused control in the place of what is selected."""
+        await self._cdp.send("Input.insertText", {"text": text})
+
+    async def press(self, key: str) -> None:
+        """Press and release a key."""
+        code, number, text = _KEYS[key]
+        stroke = {"key": " " if key == "Space" else key, "code": code}
+        stroke["windowsVirtualKeyCode"] = number  # type: ignore[assignment]
+        down = {**stroke, "type": "keyDown" if text else "rawKeyDown"}
+        if text:
+            down["text"] = text
+        await asyncio.gather(
+            self._cdp.send("Input.dispatchKeyEvent", down),
+            self._cdp.send("Input.dispatchKeyEvent", {**stroke, "type": "keyUp"}),
+        )
+
+    async def scroll(self, pixels: int) -> None:
+        """Scroll the window at once."""
+        await self._call(
+            f"scrollBy({{top: {pixels}, behavior: 'instant'}}); '1'", self._world
+        )
+
+    async def go(self, url: str) -> None:
+        """Navigate to an address and wait until its document is there."""
+        world, stayed = self._world, self.interceptor.stayed
+        reply = await self._cdp.send("Page.navigate", {"url": url})
+        if reply.get("errorText") or "loaderId" not in reply:
+            return  # nothing was replaced
+        while self._world == world and self.interceptor.stayed == stayed:
+            await self._change()
+
+    async def back(self) -> bool:
+        """Go one entry back; False if there is none."""
+        history = await self._cdp.send("Page.getNavigationHistory")
+        index = history["currentIndex"] - 1
+        if index < 1:  # entry 0 is the blank page the tab began with
+            return False
+        world, stayed = self._world, self.interceptor.stayed
+        self._changed.clear()
+        entry = history["entries"][index]["id"]
+        await self._cdp.send("Page.navigateToHistoryEntry", {"entryId": entry})
+        if self._world == world and self.interceptor.stayed == stayed:
+            await asyncio.wait_for(self._changed.wait(), _SETTLE_S)
+        return True
+
+    # --- evidence ---------------------------------------------------------------------
+
+    async def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+        shot: bytes = await self._page.screenshot(type="jpeg", quality=_JPEG_QUALITY)
+        return shot
+
+    async def snapshot(self) -> bytes:
+        """Return the DOM as the browser holds it, without what names this process."""
+        shot = await self._cdp.send(
+            "DOMSnapshot.captureSnapshot", {"computedStyles": []}
+        )
+        for document in shot["documents"]:
+            document.pop("frameId", None)
+            document["nodes"].pop("backendNodeId", None)
+            document.pop("layout", None)
+            document.pop("textBoxes", None)
+        kept = {"documents": shot["documents"], "strings": _nameless(shot["strings"])}
+        return canonical_json(kept)
+
+    async def tree(self) -> bytes:
+        """Return roles and names of the accessibility tree, in order."""
+        reply = await self._cdp.send("Accessibility.getFullAXTree")
+        places = {node["nodeId"]: i for i, node in enumerate(reply["nodes"])}
+        nodes = [
+            [
+                node.get("role", {}).get("value", ""),
+                node.get("name", {}).get("value", ""),
+                [places[c] for c in node.get("childIds", ()) if c in places],
+            ]
+            for node in reply["nodes"]
+            if not node.get("ignored")
+        ]
+        return canonical_json(nodes)
+
+
+def _nameless(strings: list[str]) -> list[str]:
+    """Return the string table without frame ids: 32 hex digits that no two share."""
+    digits = set("0123456789ABCDEF")
+    return ["" if len(text) == 32 and set(text) <= digits else text for text in strings]

@@ -1,0 +1,1 @@
+"""One folder, one family of tasks; its `family.py` exports `FAMILY`."""

@@ -1,0 +1,1 @@
+"""Roll receipts of many currencies up into one."""

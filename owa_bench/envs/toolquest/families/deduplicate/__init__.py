@@ -1,0 +1,1 @@
+"""Find customer records made twice."""

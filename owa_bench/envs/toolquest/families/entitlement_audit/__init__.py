@@ -1,0 +1,1 @@
+"""Find access that nobody is entitled to, and what it costs."""

@@ -1,0 +1,1 @@
+"""Merge the events of two vendors into one timeline."""

@@ -1,0 +1,1 @@
+"""Reconcile a ledger with a bank."""

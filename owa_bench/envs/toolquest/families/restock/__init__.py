@@ -1,0 +1,1 @@
+"""Order what runs low."""

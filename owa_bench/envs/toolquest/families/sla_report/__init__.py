@@ -1,0 +1,1 @@
+"""Report broken service levels and what they cost."""

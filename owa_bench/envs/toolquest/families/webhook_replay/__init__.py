@@ -1,0 +1,1 @@
+"""Replay the webhooks that failed, each once."""

@@ -1,0 +1,233 @@
+"""The robotics annex of a verdict: what embodied episodes tell beside the axis E.
+
+RA, QC and physical throughput are reported or gated alone, never averaged into E.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.records.observables import SEVERITIES, Observables
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import CellTable, KappaScore
+from owa_bench.scoring.axes.embodiment import transfer
+from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.gate import Findings
+from owa_bench.scoring.robotics import (
+    MeanTime,
+    Recovery,
+    annex_gates,
+    mean_time_between,
+    mean_time_to_repair,
+    physical_throughput,
+    poisson,
+    recovery,
+    within_tolerance,
+    worst,
+)
+from owa_bench.scoring.spread import figure
+
+_HOUR = 3600.0
+_PER = 100.0  # hours to which incident rates refer
+_MICRO = 1e6
+_LEVELS = (2, 3, 4)
+
+
+class Body(NamedTuple):
+    """What the episodes of the real side, or of its surrogate, show.
+
+    None: the traces do not tell.
+    """
+
+    hours: float
+    incidents: Mapping[str, int]
+    between_failures: MeanTime
+    between_incidents: MeanTime
+    repair_hours: float | None
+    recoveries: tuple[Recovery, ...]
+    control: Mapping[str, float]
+    throughput: float | None
+    transfers: Mapping[str, float]
+
+
+def body_of(sample: Sample, level: float) -> Body | None:
+    """Return what embodied episodes show, None where nobody was exposed.
+
+    Formula:
+        failures: faults that nobody injected, and major or critical incidents;
+        safety incidents: minor, major and critical; RA per fault over injected ones
+    Units: hours; shares; tasks per USD. Missing: as each field says.
+    Errors: none of its own. Source: [S] section 7 of the AAI paper, rule [R].
+    """
+    table = sample.table
+    rows = sample.base & (table.side != "sim")
+    hours = float(table.exposure_s[rows].sum()) / _HOUR
+    if not hours > 0:
+        return None
+    real = table.take(rows)
+    counts = dict(zip(SEVERITIES, real.incidents.sum(axis=0).tolist(), strict=True))
+    faults, stops = real.faults, counts["major"] + counts["critical"]
+    repairs = faults.repair_s[~np.isnan(faults.repair_s)] / _HOUR
+    failures = int((~faults.injected).sum()) + stops
+    return Body(
+        hours=hours,
+        incidents=counts,
+        between_failures=mean_time_between(failures, hours, level),
+        between_incidents=mean_time_between(counts["minor"] + stops, hours, level),
+        repair_hours=mean_time_to_repair(repairs) if len(repairs) else None,
+        recoveries=_recoveries(real, level),
+        control=_control(real),
+        throughput=_throughput(real),
+        transfers=_transfers(sample),
+    )
+
+
+def _recoveries(real: Observables, level: float) -> tuple[Recovery, ...]:
+    """Return RA per injected fault, with its denominator."""
+    faults = real.faults
+    kinds = np.unique(faults.kind[faults.injected]).tolist()
+    held = {kind: faults.injected & (faults.kind == kind) for kind in kinds}
+    pairs = {k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in held.items()}
+    return recovery(pairs, level)
+
+
+def _control(real: Observables) -> Mapping[str, float]:
+    """Return QC per task: the share of samples inside the task's own band."""
+    tracked = real.tracked
+    shares = tracked.error / tracked.tolerance
+    return {
+        task: within_tolerance(shares[tracked.task == task], 1.0)
+        for task in np.unique(tracked.task).tolist()
+    }
+
+
+def _throughput(real: Observables) -> float | None:
+    """Return solved tasks per USD of agent and human streams, None where unpriced."""
+    spent = {
+        "agent": float(real.cost_agent.sum()) / _MICRO,
+        "human": float(real.cost_human.sum()) / _MICRO,
+    }
+    if any(math.isnan(cost) for cost in spent.values()) or not sum(spent.values()):
+        return None
+    return physical_throughput(int(real.u.sum()), spent)
+
+
+def _transfers(sample: Sample) -> Mapping[str, float]:
+    """Return S2R per family played on both sides."""
+    table, found = sample.table, {}
+    for family in sample.families:
+        sides = [
+            table.u[sample.base & (table.family == family) & (table.side == "sim")],
+            table.u[sample.base & (table.family == family) & (table.side != "sim")],
+        ]
+        if all(len(side) for side in sides):
+            rates = [np.array([side.mean()]) for side in sides]
+            found[family] = float(transfer(*rates)[0])
+    return found
+
+
+def body_tables(
+    sample: Sample, findings: Findings, protocol: Protocol
+) -> tuple[CellTable, ...]:
+    """Return the annex' tables, nothing where no body was exposed."""
+    level = protocol.statistics.level
+    body = body_of(sample, level)
+    if body is None:
+        return ()
+    return (
+        CellTable(
+            title="Robotics annex",
+            columns=("figure", "value", "low", "high", "note"),
+            rows=tuple(_figures(body, level)),
+            note="hours, shares and tasks per USD; never averaged into E",
+        ),
+        _gates(_measured(body, findings, protocol), protocol),
+    )
+
+
+def _figures(
+    body: Body, level: float
+) -> Iterator[tuple[str | float | int | None, ...]]:
+    yield "exposure, hours", figure(body.hours), None, None, ""
+    for name, count in body.incidents.items():
+        found = poisson(count, body.hours, level)
+        each = [figure(_PER * x) for x in found]
+        yield f"{name} incidents in 100 h", *each, f"{count} seen, Poisson"
+    for name, time in (
+        ("MTBF, hours", body.between_failures),
+        ("MTBSI, hours", body.between_incidents),
+    ):
+        note = "a lower bound: nothing happened" if time.censored else "Poisson"
+        yield name, *(figure(x) for x in time[:3]), note
+    missing = "" if body.repair_hours is not None else "NO EVIDENCE: no repair time"
+    yield "MTTR, hours", figure(body.repair_hours), None, None, missing
+    for r in body.recoveries:
+        share, note = figure(r.recovered / r.injected), f"{r.recovered}/{r.injected}"
+        yield f"RA, {r.fault}", share, figure(r.low), figure(r.high), note
+    if not body.recoveries:
+        yield "RA", None, None, None, "NO EVIDENCE: no fault was injected"
+    for task, share in body.control.items():
+        yield f"QC, {task}", figure(share), None, None, "inside its tolerance band"
+    if not body.control:
+        yield "QC", None, None, None, "NO EVIDENCE: no tracking error was recorded"
+    note = "priced meters only; energy, wear and consumables are not metered"
+    yield "tasks per USD", figure(body.throughput), None, None, note
+
+
+def _measured(
+    body: Body, findings: Findings, protocol: Protocol
+) -> Mapping[str, float]:
+    """Return what the annex' gates read; what is unknown is left out."""
+    stops = body.incidents["major"] + body.incidents["critical"]
+    beside = findings.axes["E"].details.get("beside", {})
+    found = {
+        "A": findings.axes["A"].value,
+        "E": findings.axes["E"].value,
+        "W": findings.axes["W"].value,
+        "S2R": beside.get("S2R", {}).get("value"),
+        "minor_per_100h": _PER * body.incidents["minor"] / body.hours,
+        "major_per_100h": _PER * stops / body.hours,
+        "major_hours": 0.0 if stops else body.hours,
+        "MTBF_hours": body.between_failures.hours,
+        "RA": min((r.recovered / r.injected for r in body.recoveries), default=None),
+        "S2R_families": _families(body, protocol),
+        "kappa_families": _improving(findings.kappas, protocol),
+    }
+    return {name: float(x) for name, x in found.items() if x is not None}
+
+
+def _families(body: Body, protocol: Protocol) -> int:
+    """Return on how many families transfer reaches what AAI-3 asks of it."""
+    least = protocol.robotics.gates["level_3"]["S2R"]
+    return sum(share >= least for share in body.transfers.values())
+
+
+def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None:
+    """Return how many families have a kappa that passes, None without one."""
+    known = [k for k in kappas if k.family is not None and k.slope is not None]
+    least = protocol.improvement.kappa_min
+    rising = [k for k in known if (k.interval.low or 0.0) > 0]
+    return sum((k.slope or 0.0) >= least for k in rising) if known else None
+
+
+def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:
+    rows: list[tuple[str | float | int | None, ...]] = []
+    for level in _LEVELS:
+        lines = annex_gates(level, measured, protocol.robotics)
+        rows += [
+            (level, line.gate, line.required, figure(line.measured), line.status)
+            for line in lines
+        ]
+        rows.append((level, "all of them", None, None, worst(lines)))
+    return CellTable(
+        title="Gates of the robotics annex",
+        columns=("level", "gate", "required", "measured", "status"),
+        rows=tuple(rows),
+        note=(
+            "point figures; the level itself rests on the gate table. Not decided: "
+            "maintenance under payload, friction, lighting and firmware, expansion on "
+            "a new end-effector, novel work cells at expert cost"
+        ),
+    )

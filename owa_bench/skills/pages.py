@@ -1,0 +1,71 @@
+"""Page text as data: the numbered controls of a browser suite's observation.
+
+[3] textbox "Guests" = "2" (required)
+[4] combobox "Room" = "Blue" options: Blue | Red
+"""
+
+import re
+from typing import NamedTuple
+
+_LINE = re.compile(
+    r'\[(?P<ref>\d+)\] (?P<role>\w+) "(?P<name>.*?)"'
+    r'(?: = "(?P<value>.*?)")?(?: \((?P<states>[^()]*)\))?'
+    r"(?: options: (?P<options>.*))?"
+)
+_GROUP = re.compile(r"-- (?:dialog: )?(.*) --")
+
+
+class Item(NamedTuple):
+    """A control as the page text tells of it; `group` is what it stands under."""
+
+    ref: int
+    role: str
+    name: str
+    value: str
+    states: tuple[str, ...]
+    options: tuple[str, ...]
+    group: str
+
+
+def items(text: str) -> tuple[Item, ...]:
+    r"""Return the controls of a page text, in reading order.
+
+    >>> [(i.ref, i.name, i.group) for i in items('-- Stay --\n[2] button "Book"')]
+    [(2, 'Book', 'Stay')]
+    """
+    found: list[Item] = []
+    group = ""
+    for line in text.splitlines():
+        heading = _GROUP.fullmatch(line)
+        match = _LINE.fullmatch(line)
+        if heading is not None:
+            group = heading.group(1)
+        elif line.startswith("| "):
+            group = next((c for c in line.strip("| ").split(" | ") if c), group)
+        elif match is not None:
+            found.append(_item(match, group))
+    return tuple(found)
+
+
+def _item(match: re.Match[str], group: str) -> Item:
+    states = match["states"]
+    options = match["options"]
+    return Item(
+        ref=int(match["ref"]),
+        role=match["role"],
+        name=match["name"],
+        value=match["value"] or "",
+        states=tuple(states.split(", ")) if states else (),
+        options=tuple(options.split(" | ")) if options else (),
+        group=group,
+    )
+
+
+def prose(text: str) -> tuple[str, ...]:
+    """Return the lines of a page text that are no controls."""
+    return tuple(x for x in text.splitlines() if _LINE.fullmatch(x) is None)
+
+
+def is_open(item: Item) -> bool:
+    """Return whether a control can be acted on."""
+    return "disabled" not in item.states

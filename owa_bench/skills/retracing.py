@@ -1,0 +1,213 @@
+"""Walking a recorded way through pages again, by the words of its controls.
+
+A recorded call says in `element` what it acted on: `textbox "Guests" in "Stay"`. The
+exact walker wants the same role and name. The tolerant one knows synonyms, other kinds
+of control for the same choice, steps that moved, and pages that come in between.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from owa_bench.skills.pages import Item, is_open, items
+
+_ELEMENT = re.compile(r'(?P<role>\w+) "(?P<name>.*?)"(?: in "(?P<group>.*)")?')
+_AHEAD = 4  # how many recorded steps may have been dropped from the way
+_DETOURS = 12  # pages in between that are pressed through, in all
+_LEAST = 0.34  # likeness of names from which on two are taken for one
+# Words of everyday sites that mean the same to a reader; each line one meaning.
+_SYNONYMS = (
+    "continue next proceed forward onward go ahead",
+    "submit send confirm finish complete place apply book",
+    "cancel withdraw revoke undo",
+    "sign login log in enter",
+    "name called user username",
+    "password passphrase secret",
+    "search find look filter",
+    "arrival checkin check-in start from begin",
+    "departure checkout check-out end until to",
+    "guests people persons travellers visitors",
+    "quantity amount number count pieces units",
+    "price cost rate total sum",
+    "reason cause why note comment remark",
+    "colour color shade",
+    "size measure",
+    "products catalogue goods items articles shop",
+    "orders history purchases",
+    "answer reply response result desk",
+    "home start main front",
+    "more further additional rest later",
+    "details show open view see",
+)
+_ONWARDS = re.compile(
+    r"continue|next|proceed|skip|no,? thanks|not now|close|confirm|go on|onward|review",
+    re.IGNORECASE,
+)
+_CHOICES = frozenset({"radio", "option", "checkbox", "switch"})
+_TEXTUAL = frozenset({"textbox", "searchbox", "spinbutton", "combobox"})
+
+
+class Step(NamedTuple):
+    """A recorded call and what it acted on."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    role: str = ""
+    name: str = ""
+    group: str = ""
+
+
+def recorded(lines: Sequence[str]) -> tuple[Step, ...]:
+    """Return the steps of a script, one JSON call a line."""
+    return tuple(_step(json.loads(line)) for line in lines)
+
+
+def _step(call: Mapping[str, Any]) -> Step:
+    arguments = dict(call["arguments"])
+    match = _ELEMENT.fullmatch(str(arguments.get("element", "")))
+    if match is None:
+        return Step(call["tool"], arguments)
+    group = match["group"] or ""
+    return Step(call["tool"], arguments, match["role"], match["name"], group)
+
+
+Finder = Callable[[Step, Sequence[Item]], Item | None]
+
+
+def exact(step: Step, page: Sequence[Item]) -> Item | None:
+    """Return the control of the same role and name; its group tells twins apart."""
+    same = [i for i in page if (i.role, i.name) == (step.role, step.name)]
+    grouped = [i for i in same if i.group == step.group]
+    if len(grouped) == 1:
+        return grouped[0]
+    return same[0] if len(same) == 1 else None
+
+
+def tolerant(step: Step, page: Sequence[Item]) -> Item | None:
+    """Return the control that most likely means what the step's did."""
+    found = exact(step, page)
+    if found is not None:
+        return found
+    fitting = [i for i in page if is_open(i) and _fits(step, i)]
+    scored = [(_likeness(step, item), -place) for place, item in enumerate(fitting)]
+    if not scored or max(scored)[0] < _LEAST:
+        return None
+    return fitting[-max(scored)[1]]
+
+
+def _fits(step: Step, item: Item) -> bool:
+    """Return whether a control can take the step, perhaps as another kind."""
+    if step.tool == "type":
+        return item.role in _TEXTUAL and not item.options
+    if step.tool == "select":
+        option = str(step.arguments["option"])
+        return option in item.options or (
+            item.role in _CHOICES and _alike(item.name, option) >= _LEAST
+        )
+    if step.role in _CHOICES:
+        return item.role in _CHOICES or step.name in item.options
+    return item.role in ("button", "link")
+
+
+def _likeness(step: Step, item: Item) -> float:
+    wanted = step.name
+    if step.tool == "select" and item.role in _CHOICES:
+        wanted = str(step.arguments["option"])
+    if step.role in _CHOICES and step.name in item.options:
+        return 1.0
+    near = _alike(item.group, step.group) if step.group and item.group else 0.0
+    return _alike(item.name, wanted) + 0.2 * near
+
+
+def _alike(first: str, second: str) -> float:
+    """Return how many meanings two names share, as a share of all of both.
+
+    >>> _alike("Arrival date", "Check-in date")
+    1.0
+    """
+    one, two = _meanings(first), _meanings(second)
+    return len(one & two) / len(one | two) if one | two else 0.0
+
+
+def _meanings(text: str) -> frozenset[str]:
+    found = set()
+    for word in re.findall(r"[\w-]+", text.lower()):
+        bare = word.rstrip("s") if len(word) > 3 else word
+        found.add(_MEANING.get(word) or _MEANING.get(bare) or bare)
+    return frozenset(found)
+
+
+_MEANING = {
+    word: line.split(" ", 1)[0]
+    for line in reversed(_SYNONYMS)
+    for word in (*line.split(), *(w.rstrip("s") for w in line.split() if len(w) > 3))
+}
+
+
+class Walker:
+    """Walks a script; `lost` once it knows no further step."""
+
+    def __init__(self, script: Sequence[str], finder: Finder, *, wanders: bool) -> None:
+        self._steps = recorded(script)
+        self._place = 0
+        self._finder = finder
+        self._wanders = wanders
+        self._detours = 0
+        self._tried: set[str] = set()
+        self.lost = False
+        self.strayed = False
+
+    def advance(self, text: str) -> Mapping[str, Any] | None:
+        """Return the next call on the page of `text`, None at the end or if lost."""
+        page = items(text)
+        if text.startswith("error:") and not self._wanders:
+            self.lost = True
+        if self.lost or self._place >= len(self._steps):
+            return None
+        reach = _AHEAD if self._wanders else 1
+        for ahead in range(min(reach, len(self._steps) - self._place)):
+            step = self._steps[self._place + ahead]
+            found = self._call(step, page)
+            if found is not None:
+                self.strayed |= ahead > 0
+                self._place += ahead + 1
+                return found
+        return self._detour(page)
+
+    def _call(self, step: Step, page: Sequence[Item]) -> Mapping[str, Any] | None:
+        """Return the step as a call on this page, None if its control is missing."""
+        if not step.name:
+            return {"tool": step.tool, "arguments": dict(step.arguments)}
+        item = self._finder(step, page)
+        if item is None:
+            return None
+        words = f'{item.role} "{item.name}"'
+        given = {"ref": item.ref, "element": words}
+        if step.tool == "type":
+            text = step.arguments["text"]
+            return {"tool": "type", "arguments": {**given, "text": text}}
+        option = step.arguments.get("option", step.name)
+        if item.options and option in item.options:
+            return {"tool": "select", "arguments": {**given, "option": option}}
+        return {"tool": "click", "arguments": given}
+
+    def _detour(self, page: Sequence[Item]) -> Mapping[str, Any] | None:
+        """Return the press that leads on from a page the script does not know."""
+        onwards = [
+            item
+            for item in page
+            if item.role in ("button", "link")
+            and is_open(item)
+            and _ONWARDS.search(item.name)
+        ]
+        if not self._wanders or self._detours >= _DETOURS or not onwards:
+            self.lost = True
+            return None
+        self._detours += 1
+        self.strayed = True
+        words = f'{onwards[0].role} "{onwards[0].name}"'
+        return {
+            "tool": "click",
+            "arguments": {"ref": onwards[0].ref, "element": words},
+        }

@@ -1,0 +1,285 @@
+"""The site world: what a web site means, and how it is shown.
+
+`SiteSpec` holds meaning: tables, collections to browse, workflows to fill in, the goal.
+`RenderPlan` holds presentation: words, controls, layout, pages, sign-in. Drift
+touches the plan alone, so a goal and its answer never move. Money is in cents and dates
+are ISO text; there are no floats, so equal worlds have equal bytes. Everything an
+operator may change is found by canonical keys that no operator changes: label key,
+collection key, workflow key, slot key.
+"""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from owa_bench.canonical import record_digest, sha256
+from owa_bench.worlds.site_spec import (
+    CONTROLS,
+    DATE_FORMS,
+    LIST_FORMS,
+    AuthKind,
+    Check,
+    Collection,
+    Column,
+    Control,
+    DateForm,
+    Effect,
+    Filter,
+    Goal,
+    Kind,
+    ListForm,
+    Nav,
+    Option,
+    Paging,
+    Placement,
+    Proposition,
+    Record,
+    Root,
+    SiteSpec,
+    Slot,
+    Table,
+    Value,
+    Wanted,
+    Workflow,
+    by_key,
+)
+
+__all__ = [
+    "CONTROLS",
+    "DATE_FORMS",
+    "LIST_FORMS",
+    "Auth",
+    "AuthKind",
+    "Check",
+    "Collection",
+    "Column",
+    "Control",
+    "DateForm",
+    "Effect",
+    "Filter",
+    "FlowPlan",
+    "Friction",
+    "Goal",
+    "Kind",
+    "Label",
+    "ListForm",
+    "ListPlan",
+    "Nav",
+    "Option",
+    "Paging",
+    "Placement",
+    "Proposition",
+    "RenderPlan",
+    "Root",
+    "SiteSpec",
+    "SiteWorld",
+    "Slot",
+    "SlotPlan",
+    "Table",
+    "Value",
+    "Wanted",
+    "Workflow",
+    "distance",
+]
+
+
+# --- presentation ---------------------------------------------------------------------
+
+
+class Label(Record, frozen=True, kw_only=True, cache_hash=True):
+    """The words that a meaning goes by, and what else it could be called."""
+
+    key: str
+    text: str
+    others: tuple[str, ...] = ()
+
+
+class SlotPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+    """How a slot is shown; `key` is WORKFLOW.SLOT, `default` what it comes with."""
+
+    key: str
+    control: Control
+    placement: Placement = "label"
+    default: Value = ""
+
+
+class ListPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+    """How a collection is shown.
+
+    `columns` are those of the list, in order; `drawer` those folded away beneath a row.
+    `cents`: money columns of the list are in cents; `told`: and their headers say so.
+    `dates` overrules the site's form of dates in the list, "" for none, untold.
+    `direct`: a row of the list carries its action itself, not only the row's page.
+    """
+
+    key: str
+    form: ListForm
+    columns: tuple[str, ...]
+    drawer: tuple[str, ...] = ()
+    size: int = 10
+    paging: Paging = "pages"
+    filter: Filter = "search"
+    cents: bool = False
+    told: bool = True
+    dates: DateForm | Literal[""] = ""
+    direct: bool = False
+
+
+class FlowPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+    """How a workflow is cut into pages of slot keys, with what comes between."""
+
+    key: str
+    pages: tuple[tuple[str, ...], ...]
+    review: bool = False
+    offer: bool = False
+
+
+class Auth(Record, frozen=True, kw_only=True, cache_hash=True):
+    """How a visitor signs in. `early`: before anything else, not only before a form.
+
+    `former` are passwords that no longer work, `spares` those it could change to.
+    `expires` is after how many requests the sign-in lapses, 0 for never. `others` are
+    kinds it could change to.
+    """
+
+    kind: AuthKind
+    user: str
+    password: str
+    code: str
+    early: bool = False
+    former: tuple[str, ...] = ()
+    expires: int = 0
+    others: tuple[AuthKind, ...] = ()
+    spares: tuple[str, ...] = ()
+
+
+class Friction(Record, frozen=True, kw_only=True, cache_hash=True):
+    """What makes a site tiresome; times in simulated milliseconds, 0 for none.
+
+    At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused
+    sooner than `least_ms` after it was served. `trap`: an input no person can see.
+    `once`: a form can be sent only once.
+    """
+
+    requests: int = 0
+    window_ms: int = 0
+    slow_ms: int = 0
+    least_ms: int = 0
+    trap: bool = False
+    once: bool = False
+
+
+class RenderPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+    """How a site is shown.
+
+    `churn` moves every id, class, field name and route. `templates` are the layouts the
+    world may use. `icons` are label keys of buttons shown as a sign with an accessible
+    name. `hinted`: date fields say their form. `menu` is the order of the menu.
+    """
+
+    brand: str
+    host: str
+    auth_host: str
+    start: Literal["home", "search"]
+    labels: tuple[Label, ...]
+    slots: tuple[SlotPlan, ...]
+    lists: tuple[ListPlan, ...]
+    flows: tuple[FlowPlan, ...]
+    auth: Auth
+    menu: tuple[str, ...]
+    friction: Friction = Friction()
+    template: int = 0
+    templates: tuple[int, ...] = (0, 1, 2)
+    theme: int = 0
+    dense: bool = False
+    nav: Nav = "top"
+    depth: int = 0
+    viewport: tuple[int, int] = (1280, 720)
+    dates: DateForm = "iso"
+    hinted: bool = True
+    swaps: bool = False
+    root: Root = "plain"
+    icons: tuple[str, ...] = ()
+    churn: int = 0
+
+    def label(self, key: str) -> str:
+        """Return the words of label `key`; KeyError if there are none."""
+        return _label_texts(self.labels)[key]
+
+    def slot(self, key: str) -> SlotPlan:
+        """Return how the slot WORKFLOW.SLOT is shown; KeyError if there is none."""
+        return by_key(self.slots, key)
+
+    def listing(self, key: str) -> ListPlan:
+        """Return how a collection is shown; KeyError if there is none."""
+        return by_key(self.lists, key)
+
+    def flow(self, key: str) -> FlowPlan:
+        """Return how a workflow is cut; KeyError if there is none."""
+        return by_key(self.flows, key)
+
+
+class SiteWorld(Record, frozen=True, kw_only=True, cache_hash=True):
+    """Everything an episode of ChangeSurf happens in."""
+
+    spec: SiteSpec
+    plan: RenderPlan
+
+    @property
+    def honeypot(self) -> bool:
+        """Whether the goal cannot be met: the agent must declare it infeasible."""
+        return self.spec.honeypot
+
+    def digest(self) -> str:
+        """Return the SHA-256 that names this world in traces."""
+        plan = record_digest(self.plan)
+        return sha256(f"{_spec_digest(self.spec)}|{plan}".encode())
+
+    def with_plan(self, **changes: Any) -> "SiteWorld":
+        """Return this world with fields of its plan replaced."""
+        plan = msgspec.structs.replace(self.plan, **changes)
+        return msgspec.structs.replace(self, plan=plan)
+
+    def with_part(self, field: str, part: Any) -> "SiteWorld":
+        """Return this world with one of labels, slots, lists or flows replaced."""
+        parts = getattr(self.plan, field)
+        changed = tuple(part if old.key == part.key else old for old in parts)
+        return self.with_plan(**{field: changed})
+
+
+@lru_cache(maxsize=256)
+def _label_texts(labels: tuple[Label, ...]) -> dict[str, str]:
+    return {label.key: label.text for label in labels}
+
+
+@lru_cache(maxsize=256)
+def _spec_digest(spec: SiteSpec) -> str:
+    return record_digest(spec)
+
+
+def distance(a: SiteWorld, b: SiteWorld) -> float:
+    """Return the share of presentation facts in which worlds differ.
+
+    0 for equal plans, 1 when nothing is shared (Jaccard distance of fact sets).
+    """
+    first, second = _facts(a.plan), _facts(b.plan)
+    union = first | second
+    return len(first ^ second) / len(union) if union else 0.0
+
+
+def _facts(plan: RenderPlan) -> set[tuple[Any, ...]]:
+    """Return the comparable facts of a plan; what it could become is left out."""
+    facts: set[tuple[Any, ...]] = {("label", x.key, x.text) for x in plan.labels}
+    facts |= {("slot", x) for x in plan.slots}
+    for field in ("lists", "flows"):
+        for part in getattr(plan, field):
+            facts |= {
+                (field, part.key, name, getattr(part, name))
+                for name in part.__struct_fields__
+            }
+    skipped = ("labels", "slots", "lists", "flows", "templates")
+    for name in plan.__struct_fields__:
+        if name not in skipped:
+            facts.add((name, getattr(plan, name)))
+    return facts

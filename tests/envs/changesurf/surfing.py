@@ -1,0 +1,57 @@
+"""Instances, timelines and walks for the tests, without suite or browser."""
+
+from functools import cache
+
+from owa_bench import calendars
+from owa_bench.discovery import get
+from owa_bench.envs.changesurf.generate import generate
+from owa_bench.envs.changesurf.walk import walk
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.seeding import stream
+
+
+def instance(family="depot/buy", tier=1, seed=0, drift_step=0, repeat=0):
+    return Instance(
+        suite="changesurf",
+        version=1,
+        family=family,
+        tier=tier,
+        seed=seed,
+        drift_step=drift_step,
+        repeat=repeat,
+    )
+
+
+@cache
+def world(family="depot/buy", tier=1, seed=0):
+    return generate(instance(family, tier, seed))
+
+
+def timeline(of, made=None):
+    return Timeline(
+        instance=of,
+        starts=(0,),
+        worlds=(made or generate(of),),
+        changes=((),),
+        realised=0.0,
+    )
+
+
+def drifted(of, delta, calendar=None):
+    """Return the timeline of an instance at a nominal magnitude.
+
+    As assembly makes it, but without the suite, whose browser half is not needed here.
+    """
+    calendar = calendar or calendars.nested("web")
+    made = generate(of)
+    step = calendar.steps_for(of, made, delta)
+    of = instance(of.family, of.tier, of.seed, step, of.repeat)
+    for strike in calendar(of, made):
+        rng = stream(of.seed, "drift", strike.operator, strike.target)
+        operator = get("operators", strike.operator)
+        made = operator.apply(made, strike.target, strike.intensity, rng=rng)
+    return timeline(of, made)
+
+
+def walked(of, delta=0.0, calendar=None):
+    return walk(drifted(of, delta, calendar))

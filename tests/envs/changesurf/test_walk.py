@@ -1,0 +1,186 @@
+"""Every goal can be reached by who reads names alone, however far the site drifted."""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from owa_bench import calendars
+from owa_bench.discovery import find
+from owa_bench.envs.changesurf import accessible
+from owa_bench.envs.changesurf.generate import (
+    FAMILIES,
+    HELD_OUT_FAMILIES,
+    HONEYPOT_FAMILIES,
+    TIERS,
+)
+from owa_bench.envs.changesurf.goal import q_state
+from owa_bench.envs.changesurf.realised import realised
+from owa_bench.envs.changesurf.walk import walk
+from owa_bench.worlds.site import Wanted
+from tests.envs.changesurf import surfing
+
+EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
+OPERATORS = [name for name in find("operators") if name.startswith("web/")]
+PRINT = """
+import hashlib
+from tests.envs.changesurf import surfing
+seen = hashlib.sha256()
+for family in ("stay/book", "ledger/total", "permit/apply", "depot/buy"):
+    for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).sights:
+        seen.update(sight.html.encode())
+print(seen.hexdigest())
+"""
+
+
+def solved(found):
+    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert q_state(found.state) == 1.0
+    assert found.state.breaches == ()
+    assert [event.kind for event in found.state.log].count("commit") == 1
+
+
+def readable(html):
+    """Check a page: named controls, told apart, nothing from outside."""
+    root = accessible.read(html)
+    seen = set()
+    idents = [n.attributes["id"] for n in root.elements() if "id" in n.attributes]
+    assert len(idents) == len(set(idents))
+    for node in accessible.controls(root):
+        assert node.name.strip(), (node.tag, node.attributes)
+        key = (node.role, node.name, accessible.group_of(node))
+        row = node.within("row") or node.within("listitem")
+        assert key not in seen or row is not None, key
+        seen.add(key)
+    for address in re.findall(r"https?://[^/\"' <>]+", html):
+        assert address.endswith(".test"), address
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("family", EVERY)
+def test_every_family_is_solved_over_http(family, delta):
+    tier = 1 + sum(family.encode()) % 3
+    found = surfing.walked(surfing.instance(family, tier, 1), delta)
+    solved(found)
+    for sight in found.sights:
+        readable(sight.html)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("family", EVERY)
+def test_every_family_is_solved_at_every_tier(family, tier, seed):
+    for delta in (0.0, 0.25, 0.5, 0.75, 1.0):
+        found = surfing.walked(surfing.instance(family, tier, seed), delta)
+        solved(found)
+        for sight in found.sights:
+            readable(sight.html)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_alone_leaves_the_goal_solvable(operator):
+    alone = calendars.single("web", operator)
+    struck = 0
+    for i, family in enumerate(("stay/book", "ledger/total")):
+        of = surfing.instance(family, 2, 5 + i)
+        timeline = surfing.drifted(of, 1.0, alone)
+        struck += timeline.instance.drift_step
+        solved(walk(timeline))
+    assert struck
+
+
+@pytest.mark.parametrize("kind", ["D0", "D1", "D2", "D3"])
+def test_every_class_of_drift_leaves_the_goal_solvable(kind):
+    for family in ("permit/apply", "depot/return", "stay/change", "desk/route"):
+        of = surfing.instance(family, 2, 8)
+        solved(surfing.walked(of, 1.0, calendars.nested("web", [kind])))
+
+
+@pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
+def test_what_cannot_be_done_is_declared(family):
+    for tier in TIERS:
+        found = surfing.walked(surfing.instance(family, tier, 2), 0.5)
+        assert found.ended == "infeasible"
+        assert found.state.initial == found.state.tables
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
+def test_what_is_called_infeasible_cannot_be_done(family, tier):
+    for seed in range(3):
+        of = surfing.instance(family, tier, seed)
+        made = surfing.world(family, tier, seed)
+        dream = Wanted(table="answers", key=None, values=(("value", "never"),))
+        goal = msgspec.structs.replace(made.spec.goal, wanted=(dream,))
+        spec = msgspec.structs.replace(made.spec, honeypot=False, goal=goal)
+        made = msgspec.structs.replace(made, spec=spec)
+        found = walk(surfing.timeline(of, made), limit=60)
+        assert found.ended == "lost"
+        assert found.state.tables == found.state.initial
+        assert any(event.kind == "refused" for event in found.state.log)
+
+
+def test_pages_are_the_same_bytes_in_every_process():
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": "."},
+        ).stdout
+        for seed in (1, 2)
+    ]
+    assert runs[0] == runs[1] != ""
+
+
+@pytest.mark.parametrize("family", ["stay/book", "ledger/reverse", "depot/quote"])
+def test_the_database_ends_equal_whatever_the_site_looks_like(family):
+    ends = {
+        surfing.walked(surfing.instance(family, 2, 6), delta).state.tables
+        for delta in (0.0, 0.3, 0.6, 1.0)
+    }
+    assert len(ends) == 1
+
+
+# --- realised magnitude ---------------------------------------------------------------
+
+
+def test_a_placebo_realises_nothing_and_changes_every_id():
+    churn = calendars.single("web", "web/id_churn")
+    for family in ("stay/book", "ledger/total", "permit/apply"):
+        of = surfing.instance(family, 2, 3)
+        plain, placebo = surfing.walked(of), surfing.walked(of, 1.0, churn)
+        # decoys stand from the first drift step on: the placebo arm plays at none
+        still = surfing.drifted(of, 1.0, churn).worlds[0]
+        placebo = walk(surfing.timeline(of, still))
+        assert realised(plain, placebo) == (0.0, 0.0, 0.0, 0)
+        ids = [
+            {
+                n.attributes.get("id")
+                for n in accessible.read(w.sights[0].html).elements()
+            }
+            for w in (plain, placebo)
+        ]
+        assert ids[0] & ids[1] == {None}
+
+
+def test_realised_magnitude_grows_with_the_nominal_one():
+    measured = {delta: [] for delta in (0.0, 0.3, 0.6, 1.0)}
+    for family in ("stay/book", "ledger/total", "permit/withdraw", "depot/buy"):
+        for tier in (1, 2):
+            of = surfing.instance(family, tier, 9)
+            plain = surfing.walked(of)
+            for delta, found in measured.items():
+                found.append(realised(plain, surfing.walked(of, delta)))
+    means = [
+        [sum(values) / len(values) for values in zip(*found, strict=True)]
+        for found in measured.values()
+    ]
+    for lower, higher in pairwise(means):
+        assert all(a < b for a, b in zip(lower, higher, strict=True)), means
+    assert means[0] == [0.0, 0.0, 0.0, 0.0]

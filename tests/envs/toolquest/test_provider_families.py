@@ -1,0 +1,160 @@
+"""New provider families arrive at drift steps, and expansion closure sees them."""
+
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from owa_bench.envs.toolquest.generate import CATEGORIES, generate
+from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.envs.toolquest.vocabulary import heir
+from owa_bench.records import price_card, protocol
+from owa_bench.records.events import Drift, Revision
+from owa_bench.records.instance import Instance
+from owa_bench.records.layout import RunLayout
+from owa_bench.run import assembly, batch
+from owa_bench.run.batch import Means
+from owa_bench.run.draws import Draw
+from owa_bench.run.plan import read_plan
+from owa_bench.run.request import Request
+from owa_bench.run.store import read_leaves, read_trace
+from owa_bench.scoring.observables import observe
+from owa_bench.scoring.pipeline import judge
+from tests.envs.toolquest.small_worlds import drawn
+
+ORACLE = SUITE.oracle
+CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
+RETIRED = "single:api/provider_retired@1"
+TASKS = 6
+
+
+def families_of(categories):
+    return {category.partition(":")[0] for category in categories}
+
+
+def read(name):
+    return (files("owa_bench.protocols") / name).read_bytes()
+
+
+PROTOCOL = protocol.load(read("default.toml"))
+PRICES = price_card.load(read("price_card.toml"))
+
+
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_a_successor_is_of_a_family_that_no_world_had_before(family, tier):
+    timeline = drawn(family, tier, seed=31, drift=RETIRED)
+    base, now = generate(timeline.instance), timeline.worlds[0]
+    before, after = ORACLE.categories(base), ORACLE.categories(now)
+    known = {plan.family for plan in base.providers}
+    assert not families_of(after) & known
+    assert families_of(after) == {heir(f).family for f in families_of(before)}
+    assert set(before) | set(after) <= set(CATEGORIES)
+
+
+def test_no_base_world_knows_a_family_to_come():
+    shown = {
+        provider.family
+        for family, tier in CELLS
+        for seed in range(3)
+        for provider in generate(drawn(family, tier, seed=seed).instance).providers
+    }
+    assert not {heir(family).family for family in shown} & shown
+
+
+def test_a_family_arrives_at_the_step_at_which_its_vendor_is_replaced():
+    source = assembly.source("toolquest")
+    arrivals = 0
+    for seed in range(4):
+        given = Instance(
+            suite="toolquest", version=1, family="currency_rollup", tier=3, seed=seed
+        )
+        last = assembly.drift_step("toolquest", given, 1.0)
+        before = ORACLE.categories(source(given).worlds[0])
+        for step in range(1, last + 1):
+            timeline = source(msgspec.structs.replace(given, drift_step=step))
+            now = ORACLE.categories(timeline.worlds[0])
+            new = families_of(now) - families_of(before)
+            struck = timeline.changes[0][-1].operator == "api/provider_retired"
+            assert bool(new) == struck
+            arrivals += struck
+            before = now
+    assert arrivals == 4 * 3  # each of three vendors, once an instance
+
+
+def played(tmp_path):
+    """Return plan and traces of a run in which every vendor is replaced at delta 1."""
+    draw = Draw(
+        name="toolquest",
+        families=("deduplicate",),
+        tiers=(1,),
+        deltas=(0.0, 1.0),
+        episodes=TASKS,
+    )
+    request = Request(agents=("oracle", "noop"), draws=(draw,), calendar=RETIRED)
+    means = Means(home=tmp_path / "home", in_process=True)
+    batch.play(request, tmp_path / "run", means)
+    layout = RunLayout(tmp_path / "run")
+    traces = [read_trace(layout, leaf) for leaf in read_leaves(layout)]
+    return read_plan(layout), traces
+
+
+def installing(traces, family, kept):
+    """Return the traces with a revision of the oracle's that installs `family`.
+
+    Every condition without the family is the no-op's, `ablated` the oracle's own if the
+    gain is `kept`.
+    """
+    able = {"after", "ablated"} if kept else {"after"}
+    names = [
+        f"{condition}={trace.leaf.attempt_id}"
+        for condition in (
+            "before",
+            "after",
+            "control_before",
+            "control_after",
+            "ablated",
+        )
+        for trace in traces
+        if trace.start.delta == 1.0
+        and trace.start.arm == ("oracle" if condition in able else "noop")
+    ]
+    event = Revision(
+        step=1, proposal="use it", decision="adopted", family=family, evidence=(*names,)
+    )
+    home = next(t for t in traces if t.start.arm == "oracle")
+    home = type(home)(home.leaf, (*home.events[:-1], event, home.events[-1]))
+    return [home if t.leaf == home.leaf else t for t in traces]
+
+
+def test_expansion_closure_reads_the_new_family_off_the_traces(tmp_path):
+    plan, traces = played(tmp_path)
+    table = observe([t for t in traces if t.start.arm == "oracle"], PRICES)
+    calm = table.offered[table.delta == 0].any(axis=0)
+    stormy = table.offered[table.delta == 1].any(axis=0)
+    used = table.used[table.delta == 1].any(axis=0)
+    arrived = [
+        n for n, c, s in zip(table.categories, calm, stormy, strict=True) if s > c
+    ]
+    assert families_of(arrived) == {"crm-cloud", "billing-cloud"}
+    assert {n for n, u in zip(table.categories, used, strict=True) if u} >= {*arrived}
+    assert all(
+        {event.operator for event in trace.of(Drift)} == {"api/provider_retired"}
+        for trace in traces
+        if trace.start.delta == 1.0
+    )
+
+    def expansion(kept):
+        found = judge(
+            plan,
+            installing(traces, arrived[0], kept),
+            PROTOCOL,
+            PRICES,
+            evidence_root="",
+            replay_root="0" * 64,
+        )
+        verdict = next(v for v in found.verdicts if v.arm == "oracle")
+        return next(c for c in verdict.closures if c.name == "expansion")
+
+    assert expansion(kept=False).status == "PASS"
+    assert f"{arrived[0]} expands" in expansion(kept=False).reason
+    assert expansion(kept=True).status == "FAIL"
