@@ -1,5 +1,6 @@
 """The Gymnasium env: contract, seeds, instances, states, trials, what it releases."""
 
+import sys
 import warnings
 
 import gymnasium
@@ -277,6 +278,13 @@ def test_a_picture_has_its_size_and_shows_something(make):
     assert (image.shape, image.dtype) == ((240, 240, 3), np.uint8)
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20
     assert make().render() is None
+
+
+def test_without_the_engine_the_way_to_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pybullet", None)
+    env = get("suites", "cartpole3d").env(source("cartpole3d"))
+    with pytest.raises(MissingPartError, match=r"pip install 'owa_bench\[physics\]'"):
+        env.reset(seed=0)
 
 
 def test_a_window_needs_a_screen(make, monkeypatch):
