@@ -165,19 +165,19 @@ def _performances(rows: Sequence[Row], domains: Sequence[str]) -> dict[str, Floa
 
 
 def _print_agents(suite: Suite, rows: Sequence[Row]) -> None:
-    """Print performances by level and both ways of ranking agents."""
+    """Print performances, a row a level, and both ways of ranking agents."""
     good = _performances(rows, suite.domains)
+    lengths = (measured.number(suite.agents[name].length) for name in good)
     table(
         "performance by level",
-        ("agent", *suite.domains, "mean", "AIQ^(1/r)"),
+        ("level", *good),
         [
-            (
-                name,
-                *(f"{x:.2f}" for x in values),
-                f"{values.mean():.3f}",
-                measured.number(suite.agents[name].length),
-            )
-            for name, values in good.items()
+            *(
+                (level, *(f"{values[i]:.2f}" for values in good.values()))
+                for i, level in enumerate(suite.domains)
+            ),
+            ("mean", *(f"{values.mean():.3f}" for values in good.values())),
+            ("AIQ^(1/r)", *lengths),
         ],
     )
 

@@ -24,6 +24,7 @@ from owa_bench.skills.trained import (
     write_notes,
 )
 
+BATCHED = "batched"
 Value = str | int | float | bool | None
 Options = Mapping[str, Value]
 POLICY = "policy.zip"
@@ -172,18 +173,22 @@ def make_envs(
 ) -> tuple[Any, Any]:
     """Return vectorised envs seeded from `seed`, and their scaling or None.
 
-    `backend`: "here" steps them in this process, "processes" each in its own.
+    `backend`: "here" steps them in this process, "processes" each in its own,
+    "batched" all at once in torch (CartPole3D).
     """
+    if backend == BATCHED:
+        envs = _batched(env_id, options, count=count, seed=seed)
+        return _scaled(envs, scaled=scaled)
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import (
         DummyVecEnv,
         SubprocVecEnv,
-        VecNormalize,
     )
 
     kinds: dict[str, Any] = {"here": DummyVecEnv, "processes": SubprocVecEnv}
     if backend not in kinds:
-        raise FieldError("--backend", backend, f"must be one of {', '.join(kinds)}")
+        names = ", ".join((*kinds, BATCHED))
+        raise FieldError("--backend", backend, f"must be one of {names}")
     kwargs = env_kwargs(env_id, options)
     probe = _probe(env_id, kwargs)
     if not isinstance(probe, gymnasium.spaces.Box):
@@ -196,10 +201,35 @@ def make_envs(
         env_kwargs=kwargs,
         vec_env_cls=kinds[backend],
     )
+    return _scaled(envs, scaled=scaled)
+
+
+def _scaled(envs: Any, *, scaled: bool) -> tuple[Any, Any]:
+    """Return envs behind a running scale, and the scale; envs and None if raw."""
+    from stable_baselines3.common.vec_env import VecNormalize
+
     if not scaled:
         return envs, None
     scaling = VecNormalize(envs, norm_obs=True, norm_reward=True)
     return scaling, scaling
+
+
+def _batched(env_id: str, options: Options, *, count: int, seed: int) -> Any:
+    """Return CartPole3D's batched envs; UsageError for any other env."""
+    if suite_of(env_id) != "cartpole3d":
+        msg = f"--backend {BATCHED} is CartPole3D's, and the env is {env_id}."
+        raise UsageError(msg)
+    from owa_bench.envs.cartpole3d.batched.sb3 import vec_env
+    from owa_bench.envs.cartpole3d.levels import magnitude_of
+
+    given: dict[str, Any] = dict(options)
+    if "difficulty" in given:
+        given["magnitude"] = magnitude_of(given.pop("difficulty"))
+    try:
+        return vec_env(count, seed=seed, **given)
+    except TypeError as error:
+        msg = f"The batched backend cannot be made with {given}: {error}."
+        raise UsageError(msg) from error
 
 
 def _probe(env_id: str, kwargs: dict[str, Any]) -> gymnasium.Space[Any]:

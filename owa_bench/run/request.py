@@ -94,7 +94,7 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
     with Nursery() as nursery:
         for text in request.agents:
             agent = agent_spec.load(text, folder=folder)
-            if agent.origin.kind in ("object", "file"):
+            if agent.origin.kind in ("object", "file", "model"):
                 try:
                     nursery.start(agent.origin).kill()
                 except AgentFailure as failure:

@@ -147,9 +147,10 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True):
 
     "reset": placed as at reset with velocity components of `speeds`. "ahead": at rest
     at height 1 along the cart's mean recent travel, `distances` from `around`.
-    `clearance` is kept from the cart and from other balls (for "reset" the start's own
-    holds, from the cart alone). `around` "start" is the cart's first place, "cart" its present one,
-    "origin" measures distances from the world's origin, clearance from the start.
+    `clearance` is kept from the cart and other balls (for "reset" the start's own
+    holds, from the cart alone). `around` "start" is the cart's first place, "cart" its
+    present one; "origin" measures distances from the world's origin and clearance from
+    the cart's first place.
     """
 
     every: float

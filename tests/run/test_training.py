@@ -219,6 +219,30 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
     assert agent.act(full, {}) in range(5)
 
 
+@pytest.mark.rl
+@pytest.mark.physics
+def test_the_batched_backend_trains_what_the_engine_then_plays(
+    tmp_path, means, libraries
+):
+    pytest.importorskip("pybullet")
+    asked = Training(
+        env_id="owa_bench/CartPole3D-v1",
+        steps=256,
+        envs=4,
+        options={"level": 9, "difficulty": "easy", "obs": "core"},
+        settings={"n_steps": 32, "batch_size": 64, "n_epochs": 1},
+        layers=(8,),
+        episodes=1,
+        backend="batched",
+    )
+    one = training.train(asked, tmp_path / "one", means)
+    same = training.train(asked, tmp_path / "same", means)
+    assert np.array_equal(weights(one.policy), weights(same.policy))
+    assert one.evaluation.run is not None
+    with pytest.raises(UsageError, match="is CartPole3D's"):
+        training.train(changed(backend="batched"), tmp_path / "other", means)
+
+
 @pytest.mark.parametrize(
     ("options", "family", "tier"),
     [

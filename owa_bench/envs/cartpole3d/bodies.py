@@ -35,8 +35,9 @@ _COLOURS = {
 
 def engine() -> Any:
     """Return the module pybullet. Errors: MissingPartError if it is not installed."""
-    if "pybullet" in sys.modules:
-        return sys.modules["pybullet"]
+    known = sys.modules.get("pybullet")
+    if known is not None:
+        return known
     try:
         with _hushed():
             return importlib.import_module("pybullet")

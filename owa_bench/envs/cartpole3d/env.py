@@ -20,7 +20,7 @@ from owa_bench.envs.cartpole3d.start import Starts, State, Triple
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.interfaces import Source
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
-from owa_bench.seeding import stream
+from owa_bench.seeding import reseat, stream
 from owa_bench.worlds.physics import SPECS, PhysicsWorld, Spec
 
 Observed = Literal["full", "core"]
@@ -125,6 +125,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
         self._scene: Scene | None = None
         self._starts = Starts()
+        self._noise = stream(0, "noise")
         self._episode = -1
         self._steps = self._age = 0
         self._root = self._repeat = 0
@@ -306,7 +307,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._effects: tuple[Effect, ...] = ()
         if world.pulls or world.spawns or world.wind:
             if self._rng is None:
-                self._rng = stream(self._root, "noise", self._repeat)
+                self._rng = reseat(self._noise, self._root, "noise", self._repeat)
             self._effects = effects(
                 world, scene, first=self._first, heading=self._wind, rng=self._rng
             )
@@ -330,22 +331,28 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         cart, velocity = scene.cart, scene.velocity
         numbers = [cart[0], cart[1], velocity[0], velocity[1], *scene.pole, *scene.spin]
         if self._slots:
-            numbers += self._balls(scene)
+            lows, before = scene.lows, scene.before
+            if self._blind or len(lows) > self._slots:
+                lows, before = self._shown(scene)
+            r, k = scene.radius, scene.rate
+            for (x, y, z), (a, b, c) in zip(lows, before, strict=True):
+                u, v, w = (x - a) * k, (y - b) * k, (z - c) * k
+                numbers += (1.0, x + r, y + r, z + r, u, v, w)
+            numbers += self._empty[len(lows)]
         return np.frombuffer(bytearray(self._pack.pack(*numbers)), np.float32)
 
-    def _balls(self, scene: Scene) -> list[float]:
-        """Return the numbers of the slots."""
-        found: list[float] = []
+    def _shown(self, scene: Scene) -> tuple[list[Triple], list[Triple]]:
+        """Return low corners, now and before, of the balls that the slots show."""
         lows, before = scene.lows, scene.before
         if self._blind:
             before = _unmoved_rails(scene)
         if len(lows) > self._slots:
-            lows, before = _nearest(scene.centre, lows, before, self._slots)
-        r, k = scene.radius, scene.rate
-        for (x, y, z), (a, b, c) in zip(lows, before, strict=True):
-            found += (1.0, x + r, y + r, z + r, (x - a) * k, (y - b) * k, (z - c) * k)
-        found += self._empty[len(lows)]
-        return found
+            centre, places = scene.centre, scene.places
+            order = sorted(
+                range(len(places)), key=lambda i: math.dist(places[i], centre)
+            )[: self._slots]
+            return [lows[i] for i in order], [before[i] for i in order]
+        return lows, before
 
 
 def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -359,14 +366,6 @@ def _unmoved_rails(scene: Scene) -> list[Triple]:
     """Return earlier places such that balls on rails seem to rest, as released."""
     moving = zip(scene.live, scene.lows, scene.before, strict=True)
     return [now if ball.kind == RAIL else old for ball, now, old in moving]
-
-
-def _nearest(
-    centre: Triple, lows: list[Triple], before: list[Triple], slots: int
-) -> tuple[list[Triple], list[Triple]]:
-    """Return the balls that are nearest to the pole's centre of mass."""
-    order = sorted(range(len(lows)), key=lambda i: math.dist(lows[i], centre))[:slots]
-    return [lows[i] for i in order], [before[i] for i in order]
 
 
 def _size(difficulty: str | None, magnitude: float | None) -> float:

@@ -116,6 +116,7 @@ class Scene:
         bullet.setGravity(0.0, 0.0, -world.gravity if weighs else 0.0, client)
         weight = 0.0 if weighs else -world.pole.mass * world.gravity
         self._weight = (0.0, 0.0, weight)
+        self._weighed = weight != 0.0
         self._fresh = 0 if world.lag else 1
         self.rate = 1.0 / world.tick
         return fresh
@@ -180,7 +181,10 @@ class Scene:
 
     def look(self) -> None:
         """Read cart and pole as they are now, their pose without any lag."""
-        self._read(0)  # what `begin` sets the engine has worked out already
+        # the engine has worked out already what `begin` has set
+        cart, pole = self._links(self._body, _LINKS, 1, 0, self.client)
+        self.cart, self.velocity = cart[0], cart[6]
+        self.centre, self.pole, self.spin = pole[0], pole[1], pole[7]
 
     def add(self, ball: Ball) -> None:
         """Let a ball take part, from a pool that grows if need be."""
@@ -207,23 +211,16 @@ class Scene:
 
     def tick(self, push: Sequence[float]) -> None:
         """Let one tick pass with a force on the cart."""
-        client, body = self.client, self._body
-        if self._weight[2]:
-            self._apply(body, POLE, self._weight, self.centre, 2, client)
-        self._apply(body, CART, push, _NOWHERE, 1, client)
+        client, body, apply, box = self.client, self._body, self._apply, self._box
+        if self._weighed:
+            apply(body, POLE, self._weight, self.centre, 2, client)
+        apply(body, CART, push, _NOWHERE, 1, client)
         self._run(client)
-        self._read(self._fresh)
-        box = self._box
+        cart, pole = self._links(body, _LINKS, 1, self._fresh, client)
+        self.cart, self.velocity = cart[0], cart[6]
+        self.centre, self.pole, self.spin = pole[0], pole[1], pole[7]
         self.before = self.lows
         self.lows = [box(ball[0], ball[1], client)[0] for ball in self.live]
-
-    def _read(self, fresh: int) -> None:
-        cart, pole = self._links(self._body, _LINKS, 1, fresh, self.client)
-        self.cart = cart[0]
-        self.velocity = cart[6]
-        self.centre = pole[0]
-        self.pole = pole[1]
-        self.spin = pole[7]
 
     # --- forces ---------------------------------------------------------------------
 

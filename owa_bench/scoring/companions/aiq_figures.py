@@ -127,6 +127,8 @@ def mean_and_quotient(
     right.set(ylabel="AIQ^(1/r) (parameters)", ylim=(0.0, None))
     for axes in (left, right):
         axes.tick_params(axis="x", labelrotation=40, labelsize=_SMALL)
+        if len(groups) > 1:
+            axes.set_xlabel("units a layer")
     if len(groups) > 1:
         left.legend(fontsize=_SMALL)
     return figure

@@ -165,17 +165,24 @@ def _points(figure: Figure, domains: Sequence[str], suite: Space) -> None:
     axes.set(title="intelligence space, first three dimensions")
 
 
+_FEW = 3
+
+
 def novelty_curves(curves: Sequence[Curves]) -> Figure:
-    """Return mean quality around the introduction of a novelty, a line an agent."""
+    """Return mean quality around the introduction of a novelty, a line an agent.
+
+    Bands are drawn for few agents only; of many they would hide the lines.
+    """
     if not curves:
         msg = "`curves` is empty: there is no whole trial to draw."
         raise ScoringError(msg)
     figure, axes = _sheet("episodes since the novelty came in", "mean quality")
     for one in curves:
         (line,) = axes.plot(one.offsets, one.mean, ".-", label=one.arm, linewidth=1)
-        axes.fill_between(
-            one.offsets, one.low, one.high, color=line.get_color(), alpha=0.12, lw=0
-        )
+        if len(curves) <= _FEW:
+            axes.fill_between(
+                one.offsets, one.low, one.high, color=line.get_color(), alpha=0.12, lw=0
+            )
     axes.axvline(-0.5, color="black", linestyle=":", linewidth=1)
     axes.set_ylim(0.0, 1.05)
     axes.legend(fontsize=8)

@@ -197,7 +197,7 @@ def curves(found: Sequence[Lane]) -> tuple[Curves, ...]:
     """Return each arm's mean quality around the introduction, over its trials.
 
     Formula: mean over trials at each episode - introduction, with +- 1.96 standard
-        errors (0 where one trial reaches)
+        errors within [0, 1] (0 where one trial reaches)
     Shapes: lanes; a curve per arm. Units: quality in [0, 1], episodes.
     Missing: an offset is averaged over the trials that reach it.
     Errors: none. Source: AIQ seed, section 3.4.1, curves before and after novelty.
@@ -223,8 +223,8 @@ def curves(found: Sequence[Lane]) -> tuple[Curves, ...]:
                 arm,
                 tuple(offsets),
                 tuple(means),
-                tuple(m - w for m, w in zip(means, wide, strict=True)),
-                tuple(m + w for m, w in zip(means, wide, strict=True)),
+                tuple(max(m - w, 0.0) for m, w in zip(means, wide, strict=True)),
+                tuple(min(m + w, 1.0) for m, w in zip(means, wide, strict=True)),
             )
         )
     return tuple(made)

@@ -104,15 +104,7 @@ def accelerate(
     rate = m * slow(tip, body.damping)
     f = (pole.x - rate * tip[0], pole.y - rate * tip[1], pole.z - rate * tip[2])
     turn = slow(w, body.damping)
-    t = _torque(body, d, w, wd, spin, turn)
-    if pole.side is not None:
-        # The force acts `offset` above the centre of mass: r' x f, across the pole.
-        extra = cross(d, (pole.side[0], pole.side[1], torch.zeros_like(tip[0])))
-        t = (
-            t[0] + pole.offset * extra[0],
-            t[1] + pole.offset * extra[1],
-            t[2] + pole.offset * extra[2],
-        )
+    t = _aside(pole, d, _torque(body, d, w, wd, spin, turn))
     lift = cross(t, d)
     along_f = dot(f, d)
     still = slow(v, body.damping) * body.cart
@@ -141,6 +133,15 @@ def _torque(
     x, y, z = (
         -turn * body.across * (w[i] - spin * d[i]) - gyro * wd[i] for i in range(3)
     )
+    return x, y, z
+
+
+def _aside(pole: Load, d: Vector, torque: Vector) -> Vector:
+    """Return torques with that of the force beside the centre of mass, r' x f."""
+    if pole.side is None:
+        return torque
+    more = cross(d, (pole.side[0], pole.side[1], torch.zeros_like(d[0])))
+    x, y, z = (torque[i] + pole.offset * more[i] for i in range(3))
     return x, y, z
 
 

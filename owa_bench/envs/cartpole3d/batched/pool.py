@@ -95,12 +95,12 @@ def lanes_of(
         table = torch.as_tensor(np.asarray(rows), dtype=dtype, device=device)
         return table.permute(2, 0, 1).contiguous()
 
-    cart = column([state.cart for state in states])
-    pole = column([state.pole for state in states])
-    rates = column([state.rates for state in states])
+    cart, pole, rates = (
+        column([getattr(state, name) for state in states])
+        for name in ("cart", "pole", "rates")
+    )
     flags = balls("flags")
-    count = len(states)
-    whole = torch.zeros(count, dtype=torch.int64, device=device)
+    whole = torch.zeros(len(states), dtype=torch.int64, device=device)
     return Lanes(
         cart=cart,
         cart_velocity=column([state.velocity for state in states]),

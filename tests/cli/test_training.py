@@ -1,0 +1,82 @@
+"""`train`, trials, `measure novelty` and `export` at the command line."""
+
+import json
+
+import pytest
+
+
+def test_help_teaches_with_commands_that_can_be_copied(owa):
+    said = owa("train --help")
+    assert said.code == 0
+    for words in ("--algorithm", "--resume", "maskable_ppo", "sb3:DIR/model.zip"):
+        assert words in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("train --algorithm ppoo --out t", "Did you mean `ppo`"),
+        ("train --steps 0 --out t", "`--steps` must be at least 1"),
+        ("train -o level --out t", "must read KEY=VALUE"),
+        ("train --layers 64,x --out t", "must be sizes above 0"),
+        ("run --suite cartpole3d --agent pd --trials 1 --out t", "`before` must be"),
+        ("run --suite toolquest --agent noop --before 1,2 --out t", "--trials"),
+        ("run --suite cartpole3d --agent sb3:no.zip --out t", "no such file"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(owa, place, arguments, words):
+    said = owa(arguments)
+    assert said.code == 2
+    assert words in said.err
+    assert not (place / "t").exists()
+
+
+@pytest.mark.rl
+def test_a_training_from_the_shell(owa, place):
+    pytest.importorskip("stable_baselines3")
+    said = owa(
+        "train --env CartPole-v1 --steps 128 --envs 2 -s n_steps=32 -s batch_size=32 "
+        "-s n_epochs=1 --layers 8 --episodes 1 --out t --json"
+    )
+    assert said.code == 0, said
+    assert json.loads(said.out)["steps"] == 128
+    again = owa("train --env CartPole-v1 --steps 128 --out t")
+    assert (again.code, "must be new or empty" in again.err) == (2, True)
+
+
+@pytest.mark.physics
+def test_trials_are_played_measured_and_exported(owa, place):
+    pytest.importorskip("pybullet")
+    said = owa(
+        "run --suite cartpole3d --family table1/9 --tier 3 --trials 1 --episodes 4 "
+        "--before 2,2 --agent nothing --agent random --in-process --out trials"
+    )
+    assert said.code == 0, said
+    found = owa("measure novelty trials --last 2 --figure novelty.svg --json")
+    rows = json.loads(found.out)["table"]
+    assert [(row["agent"], row["count"]) for row in rows] == [
+        ("nothing", 1),
+        ("random", 1),
+    ]
+    assert rows[0]["APTI"] == 0.5
+    assert rows[1]["APTI"] < 0.5
+    assert (place / "novelty.svg").stat().st_size > 1000
+    assert owa("measure novelty trials --baseline nobody").code == 2
+    assert owa("measure novelty trials --last 3").code == 2
+    shown = owa("measure novelty trials --last 2")
+    assert "mean quality around the introduction" in shown.out
+    assert owa("report trials").code == 0
+    assert owa("verify trials").code == 0
+
+
+@pytest.mark.physics
+def test_export_says_what_it_wrote(owa, place):
+    pytest.importorskip("pybullet")
+    pytest.importorskip("minari")
+    owa(
+        "run --suite cartpole3d --family table1/0 --tier 1 --agent nothing "
+        "--in-process --out one"
+    )
+    said = owa("export one --minari sets")
+    assert said.code == 0, said
+    assert "cartpole3d/one-nothing-v0: 1 episodes" in said.out
