@@ -74,9 +74,5 @@ def tool_call(deed: Deed, state: Shown) -> Move:
 
 
 def _found(deed: Deed, controls: tuple[Control, ...]) -> Control | None:
-    """Return the control by its id, else the only one of its name."""
-    for control in controls:
-        if deed.ident and control.ident == deed.ident:
-            return control
-    named = [control for control in controls if control.name == deed.name]
-    return named[0] if len(named) == 1 else None
+    """Return the control of the deed's id, None if the page shows it to nobody."""
+    return next((c for c in controls if deed.ident and c.ident == deed.ident), None)

@@ -232,7 +232,8 @@
   const describe = (el, role, at, group, modal, proxied) => {
     const box = boxOf(el, at);
     if (box === null || box.w <= 0 || box.h <= 0) return null;
-    if (box.x + scrollX + box.w <= 0 || box.y + scrollY + box.h <= 0) return null;
+    // Moved off the page for good; a box that scrolled out of its container is nearer.
+    if (Math.min(box.x + scrollX + box.w, box.y + scrollY + box.h) < -4000) return null;
     const of = proxied || el;
     const seen = inView(box);
     const cover = seen ? coverOf(el, box, at) : "";

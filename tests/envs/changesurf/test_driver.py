@@ -323,3 +323,23 @@ def test_ten_thousand_steps_lose_no_click_and_see_nothing_stale(browser):
     contexts = len(browser.browser.contexts)
     visit.driver.close()
     assert len(browser.browser.contexts) == contexts - 1
+
+
+def test_what_scrolled_out_of_its_container_stays_on_the_page(browser):
+    buttons = "".join(f"<button>B{i}</button>" for i in range(80))
+    page = (
+        "<title>S</title><div style='width:300px;overflow:auto;white-space:nowrap'>"
+        f"{buttons}</div><button style='position:absolute;left:-9999px'>Away</button>"
+    )
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": page.encode()})
+
+    driver = PlaywrightDriver()
+    driver.open(Place(app, frozenset({HOST}), f"https://{HOST}/"))
+    seen = driver.act(Act("click", 80))
+    assert seen.page.reached
+    assert [c.name for c in seen.page.controls] == [f"B{i}" for i in range(80)]
+    assert driver.act(Act("click", 1)).page.reached
+    driver.close()
