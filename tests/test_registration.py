@@ -141,6 +141,8 @@ def test_random_macros_end_and_masked_ones_are_not_offered(env_id):
 
 def test_macros_alone_can_solve_tier_one(env_id):
     """The first macro offered, again and again, then finish: an upper bound exists."""
+    if get("suites", ENV_IDS[env_id][1]).card.extra:
+        pytest.skip("its macros are places on a page, not steps of the task")
     env = make(env_id, view="vector", tier=1)
     names = env.unwrapped._view.names
     last = names.index("finish_0.95")
