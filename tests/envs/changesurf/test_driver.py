@@ -307,6 +307,7 @@ def test_no_browser_is_one_sentence(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # ten thousand steps in a real browser
 def test_ten_thousand_steps_lose_no_click_and_see_nothing_stale(browser):
     visit = Visit()
     fresh, swapped = 0, 0
