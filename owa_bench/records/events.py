@@ -350,31 +350,14 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
     wall_s: float
 
 
+# fmt: off
 AnyEvent = (
-    EpisodeStart
-    | Action
-    | Call
-    | Observation
-    | ModelCall
-    | Execution
-    | Message
-    | Conflict
-    | Incident
-    | Fault
-    | Tracking
-    | Intervention
-    | Resource
-    | Drift
-    | Subgoal
-    | Belief
-    | Resolution
-    | Probe
-    | Revision
-    | Artifact
-    | Evidence
-    | Violation
-    | EpisodeEnd
+    EpisodeStart | Action | Call | Observation | ModelCall | Execution | Message
+    | Conflict | Incident | Fault | Tracking | Intervention | Resource | Drift
+    | Subgoal | Belief | Resolution | Probe | Revision | Artifact | Evidence
+    | Violation | EpisodeEnd
 )
+# fmt: on
 
 ENCODER = msgspec.json.Encoder()
 DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
