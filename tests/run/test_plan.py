@@ -6,6 +6,7 @@ import json
 import msgspec
 import pytest
 
+from owa_bench import discovery
 from owa_bench.canonical import canonical_json, document_digest, unseal
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
 from owa_bench.records.layout import RunLayout
@@ -14,6 +15,7 @@ from owa_bench.run import agent_spec, keys, plan
 from owa_bench.run.draws import Draw
 from owa_bench.run.plan import Terms
 
+FAMILIES = len(discovery.get("suites", "toolquest").card.families)
 TERMS = Terms(name="t", protocol_digest="p" * 64, price_digest="c" * 64)
 
 
@@ -27,7 +29,7 @@ def made(*agents, **draw):
 def test_every_arm_plays_the_same_pairs_side_by_side():
     entries = made(deltas=(0.0, 0.5), episodes=2, repeats=2).entries
     assert [entry.index for entry in entries] == list(range(len(entries)))
-    assert len(entries) == 3 * 2 * 2 * 2 * 2
+    assert len(entries) == FAMILIES * 2 * 2 * 2 * 2
     for first, second in zip(entries[::2], entries[1::2], strict=True):
         assert (first.arm, second.arm) == ("fixed", "noop")
         assert msgspec.structs.replace(first, index=0, arm="") == (
@@ -61,7 +63,7 @@ def test_equal_episodes_of_two_draws_are_played_once():
         for deltas in ((0.0, 0.25), (0.25,))
     ]
     agents = [agent_spec.load("noop")]
-    assert len(plan.make_plan(drawn, agents, TERMS).entries) == 6
+    assert len(plan.make_plan(drawn, agents, TERMS).entries) == 2 * FAMILIES
 
 
 def test_an_agent_given_twice_is_two_arms():

@@ -77,7 +77,7 @@ def test_the_page_reads_in_order(visit):
 
 
 def test_a_long_page_is_cut_and_read_on(visit):
-    short = page_text(visit.seen.page, room=235)
+    short = page_text(visit.seen.page, room=210)
     assert short.endswith("more lines below: read from line 4]")
     rest = page_text(visit.seen.page, room=4000, first=4)
     assert '[2] textbox "Your name"' in rest
