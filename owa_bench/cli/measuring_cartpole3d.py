@@ -48,17 +48,17 @@ def measure_cartpole3d(
     ] = False,
     pool: Annotated[
         int, typer.Option("--pool", min=2, help="Random networks a level.")
-    ] = 12,
+    ] = 16,
     updates: Annotated[
         int, typer.Option("--updates", min=1, help="Rounds of training a network.")
-    ] = 32,
+    ] = 60,
     agent: Annotated[
         list[str] | None,
         typer.Option("--agent", help="Registered agents; all of the suite if none."),
     ] = None,
     episodes: Annotated[
         int, typer.Option("--episodes", min=1, help="Episodes of an agent a level.")
-    ] = 5,
+    ] = 10,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 2,
     resamples: measured.Resamples = 200,
     seed: measured.Seed = 0,

@@ -34,7 +34,7 @@ from owa_bench.worlds.physics import PhysicsWorld, Spec
 INPUTS, OUTPUTS = 10, 5
 SHARES = tuple(i / 10 for i in range(11))  # of the first level in a mixture [S]
 HANDICAPPED = tuple((n,) * layers for layers in (1, 2, 3) for n in (2, 4, 8, 16, 32))
-CALIBRATION: Architecture = (8, 8)
+CALIBRATION: Architecture = (16,)  # the smallest that learns nearly always [D]
 CONTROLS = {
     "nothing": policies.nothing,
     "random": policies.random,
@@ -67,14 +67,14 @@ class Plan(NamedTuple):
     levels: tuple[int, ...] = levels.LEVELS
     references: tuple[int, ...] = (0, 9)
     full: bool = False
-    pool: int = 12
+    pool: int = 16
     retrained: int = 5
-    lanes: int = 20
-    scored: int = 40
-    updates: int = 32
+    lanes: int = 32
+    scored: int = 64
+    updates: int = 60
     agents: tuple[str, ...] = AGENTS
-    episodes: int = 5
-    classic: int = 12
+    episodes: int = 10
+    classic: int = 15
     seed: int = 0
 
 
@@ -286,7 +286,7 @@ def _controls(level: int, plan: Plan) -> list[Row]:
     """Return the performances of the control rules on a level."""
     world = _world(plan, level, learning=False)
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = Simulator(world, 6 * plan.scored, seed=seed, starts=_STARTS)
+    simulator = Simulator(world, 4 * plan.scored, seed=seed, starts=_STARTS)
     return [
         {
             "table": "performances",

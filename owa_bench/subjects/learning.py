@@ -37,7 +37,7 @@ class Recipe(NamedTuple):
 
     updates: int = 60
     horizon: int = 16
-    epochs: int = 3
+    epochs: int = 4
     rate: float = 0.01
     discount: float = 0.98
     trace: float = 0.95
