@@ -2,7 +2,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 
-.PHONY: demo test check slow bench golden sweep format
+.PHONY: demo test check slow battery bench golden sweep format
 
 demo:
 	./owa demo
@@ -18,6 +18,9 @@ check:
 
 slow:
 	$(PY) -m pytest -n auto -m slow
+
+battery:
+	$(PY) -m pytest -n auto -m battery
 
 format:
 	$(PY) -m ruff check --fix .

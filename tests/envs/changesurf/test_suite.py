@@ -44,14 +44,16 @@ def test_the_control_battery_holds_under_full_drift(env, site):
     check(env, instance_of(family, 4, tier=1, delta=1.0))
 
 
-@pytest.mark.slow
+# Not every cell of the next two holds yet: the driven oracle gets stuck on some drifted
+# pages and the over-doer finds nothing to overdo on some; the suite's README says so.
+@pytest.mark.battery
 @pytest.mark.parametrize(("tier", "delta"), [(1, 0.0), (2, 0.5), (3, 1.0)])
 @pytest.mark.parametrize("family", ALL)
 def test_the_control_battery_holds(env, family, tier, delta):
     check(env, instance_of(family, 3, tier=tier, delta=delta))
 
 
-@pytest.mark.slow
+@pytest.mark.battery
 @pytest.mark.parametrize("calendar", CLASSES)
 @pytest.mark.parametrize("family", ALL)
 def test_the_oracle_scores_one_in_every_class(browser, family, calendar):
