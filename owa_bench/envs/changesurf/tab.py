@@ -25,6 +25,7 @@ _SETTLE_S = 20.0
 _JPEG_QUALITY = 60
 _GONE = (
     "context was destroyed",
+    "Inspected target navigated",
     "Cannot find context",
     "Target closed",
     "uniqueContextId",
