@@ -3,7 +3,7 @@
 Everything of Stable-Baselines3 and torch is imported here, inside functions.
 """
 
-import importlib
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Mapping
