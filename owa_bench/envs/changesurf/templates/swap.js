@@ -1,6 +1,6 @@
 (() => {
 const root = document.documentElement;
-async function go(url, init, leave) {
+async function go(url, init) {
 root.setAttribute("aria-busy", "true");
 try {
 const reply = await fetch(url, init);
@@ -11,8 +11,6 @@ document.title = next.title;
 document.body.replaceWith(next.body);
 history.pushState(null, "", to);
 scrollTo(0, 0);
-} catch {
-leave();
 } finally { root.removeAttribute("aria-busy"); }
 }
 const local = (url) => new URL(url, location.href).origin === location.origin;
@@ -20,23 +18,15 @@ document.addEventListener("click", (event) => {
 const link = event.target.closest("a[href]");
 if (!link || !local(link.href)) return;
 event.preventDefault();
-go(link.href, undefined, () => { location.href = link.href; });
+go(link.href);
 });
 document.addEventListener("submit", (event) => {
 const form = event.target;
 if (!local(form.action)) return;
 event.preventDefault();
 const data = new URLSearchParams(new FormData(form, event.submitter));
-const leave = () => {
-for (const [name, value] of data) if (!form.elements.namedItem(name)) {
-const pressed = document.createElement("input");
-Object.assign(pressed, { type: "hidden", name, value });
-form.append(pressed);
-}
-form.submit();
-};
-if (form.method === "get") go(form.action + "?" + data, undefined, leave);
-else go(form.action, { method: "POST", body: data }, leave);
+if (form.method === "get") go(form.action + "?" + data);
+else go(form.action, { method: "POST", body: data });
 });
 addEventListener("popstate", () => location.reload());
 })();
