@@ -44,8 +44,8 @@ def test_the_control_battery_holds_under_full_drift(env, site):
     check(env, instance_of(family, 4, tier=1, delta=1.0))
 
 
-# Not every cell of the next two holds yet: the driven oracle gets stuck on some drifted
-# pages and the over-doer finds nothing to overdo on some; the suite's README says so.
+# Not every cell of the next two holds yet: the over-doer finds nothing to overdo on
+# some drifted pages; the suite's README says so.
 @pytest.mark.battery
 @pytest.mark.parametrize(("tier", "delta"), [(1, 0.0), (2, 0.5), (3, 1.0)])
 @pytest.mark.parametrize("family", ALL)
