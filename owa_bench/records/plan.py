@@ -4,6 +4,8 @@ import msgspec
 
 from owa_bench.records.events import Phase
 
+SOURCE_RULE = 2  # of plans made now; see SuiteEntry
+
 
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One episode to be played, without its seed: HMAC(master, pair) gives that.
@@ -54,7 +56,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was when the plan was made; `native` as on its card."""
+    """A suite as it was when the plan was made; `native` as on its card.
+
+    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those
+    that the suite, its operators and the calendars import.
+    """
 
     name: str
     version: int
@@ -64,6 +70,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
+    source_rule: int = 1
 
 
 class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
