@@ -279,6 +279,14 @@ class Suite(Protocol):
         """Return the Gymnasium env over `source`."""
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A suite that can say what the oracle takes without playing an episode."""
+
+    def horizon(self, timeline: Timeline) -> int | None:
+        """Return H_t, None where only a played episode can tell."""
+
+
 # --- drift --------------------------------------------------------------------------
 
 
