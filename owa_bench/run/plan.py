@@ -131,7 +131,11 @@ def _check_terms(plan: Plan) -> None:
     budget.check(plan.budget)
     for entry in plan.suites:
         suite: Suite = discovery.get("suites", entry.name)
-        calendars.parse(plan.calendar, suite.card.domain)
+        calendar = calendars.parse(plan.calendar, suite.card.domain)
+        deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
+        if (most := max(deltas, default=0.0)) > calendar.reach:
+            rule = f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
+            raise PlanError("delta", most, rule)
     nonce = plan.verifier_nonce
     if nonce is not None and len(nonce) < _NONCE_MIN:
         rule = f"must have at least {_NONCE_MIN} characters"
