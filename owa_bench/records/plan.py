@@ -11,6 +11,8 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     `delta` is the nominal drift magnitude; in a campaign's practice it is None and
     `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
     the same every day. `interventions` None means the supervisor is not limited.
+    `calendar` is the entry's own, empty the plan's: an entry with one shows a response
+    to some drift alone and enters no axis.
     """
 
     index: int
@@ -29,6 +31,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = "holdout"
     role_cap: int | None = None
     muted: bool = False
+    calendar: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +57,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was when the plan was made; `native` as on its card."""
+    """A suite as it was when the plan was made; `native` as on its card.
+
+    `groups` are the groups of its domain's operators, with the operators in each.
+    """
 
     name: str
     version: int
@@ -64,6 +70,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
