@@ -25,6 +25,7 @@ from owa_bench.scoring.spread import Spread
 BY_GROUP = "Quality by operator class"
 BY_CLASS = "Quality by announcement class"
 ALL, OTHERS = "all operators", "among others"
+_SINGLE = "single:"
 
 
 class Struck(NamedTuple):
@@ -113,7 +114,10 @@ def _mixes(plan: Plan, sample: Sample, struck: tuple[Struck, ...]) -> Iterator[M
         yield _mix(name, BY_CLASS, table.calendar, drifted, plain & met)
         own.discard(f"nested:{name}")
     for calendar in sorted(own):
-        yield Mix(calendar, BY_GROUP, drifted & (table.calendar == calendar))
+        label = calendar
+        if calendar.startswith(_SINGLE):
+            label = f"{calendar.rpartition('/')[2].partition('@')[0]} alone"
+        yield Mix(label, BY_GROUP, drifted & (table.calendar == calendar))
 
 
 def _mix(name: str, panel: str, calendar: Names, drifted: Flags, met: Flags) -> Mix:

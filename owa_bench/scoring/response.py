@@ -51,8 +51,17 @@ def _doses(found: Doses) -> CellTable:
         rows=tuple(rows),
         note="Q over tasks like these, 95 percent; beside it the realised magnitude: "
         "the weight share of the calendar that struck"
-        + (", and as the suite measures it: " + ", ".join(names) if names else ""),
+        + (", and as the suite measures it: " + ", ".join(names) if names else "")
+        + _why_none(found),
     )
+
+
+def _why_none(found: Doses) -> str:
+    """Return why no cell has an interval, "" where one has."""
+    level = found.sample.protocol.statistics.level
+    bands = [found.spread[cell.key].interval(level) for cell in found.cells]
+    known = any(band.low is not None for band in bands)
+    return "" if known else f". No interval: {bands[0].reason}"
 
 
 def _gaps(found: Doses) -> CellTable:
@@ -78,6 +87,7 @@ def _gaps(found: Doses) -> CellTable:
         rows=tuple(rows),
         note="a pair is one task and noise seed at magnitude 0 and drifted; the "
         "difference weighs families as the battery does, the means do not"
+        + _why_none(found)
         if rows
         else "No drifted episode has an undrifted partner: draw magnitude 0 too.",
     )
@@ -137,7 +147,7 @@ def _quality(found: Doses, cells: list[Cell], level: float) -> Curve:
         note=f"band: {bands[0].method}",
         panel=cells[0].mix.panel,
         beside=tuple(realised(found, cell)[beside] for cell in cells),
-        beside_label=f"realised: {beside}",
+        beside_label=f"realised ({beside})",
     )
 
 
