@@ -72,7 +72,7 @@ class Task(NamedTuple):
 
 
 def source_digest(ground: Ground) -> str:
-    """Return the digest of the generator's, the operators' and the oracle's sources."""
+    """Return the digest of the sources and of the worlds that they make."""
     digest = hashlib.sha256()
     for path in sorted(p for pattern in ground.sources for p in ROOT.glob(pattern)):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0")

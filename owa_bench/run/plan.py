@@ -257,6 +257,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
+        groups=tuple(calendars.groups(card.domain).items()),
     )
 
 

@@ -114,11 +114,13 @@ def replay_run(
     chosen = _choose(complete, episodes)
     entries = {entry.index: entry for entry in plan.entries}
     attempts: list[Replayed] = []
-    by_suite = sorted(chosen, key=lambda leaf: (entries[leaf.index].suite, leaf.index))
-    for name, group in itertools.groupby(
-        by_suite, key=lambda leaf: entries[leaf.index].suite
-    ):
-        with closing(stepping.env_for(plan, name)) as env:
+
+    def scene(leaf: Leaf) -> tuple[str, str]:
+        return entries[leaf.index].suite, entries[leaf.index].calendar
+
+    by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
+    for (name, calendar), group in itertools.groupby(by_scene, key=scene):
+        with closing(stepping.env_for(plan, name, calendar=calendar)) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
                 attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))
