@@ -35,6 +35,7 @@ from owa_bench.run.plan import (
     differences,
     environment,
     read_plan,
+    refuse_unready,
     source_digest,
     write_plan,
 )
@@ -110,6 +111,8 @@ def play(
     layout = RunLayout(out)
     _refuse_other_content(layout, resume=resume)
     draft = planned(request, means.folder)
+    if not plan_only:
+        refuse_unready(draft.plan)
     if not layout.plan.exists():
         _refuse_unplayable(request, means)
     _make_folder(out)
@@ -289,6 +292,7 @@ def _play(layout: RunLayout, means: Means, lock: int) -> RunSummary:
     tally = RunTally(plan.budget, _spent(layout, plan, leaves))
     watch = _Watch(layout, plan, leaves, means, tally)
     if waiting:
+        refuse_unready(plan)
         _refuse_revealed(layout)
         bench = _bench(layout, root, means)
         if means.workers == 1:
