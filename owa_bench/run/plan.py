@@ -182,6 +182,18 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
                 raise PlanError("agent", agent.spec, rule)
 
 
+def refuse_unready(plan: Plan) -> None:
+    """Refuse a machine that lacks what a suite of the plan needs.
+
+    A suite that rests on more than Python's packages says so in `ready()`.
+    Errors: MissingPartError with the line that installs what is lacking.
+    """
+    for entry in plan.suites:
+        ready = getattr(discovery.get("suites", entry.name), "ready", None)
+        if ready is not None:
+            ready()
+
+
 def write_plan(
     layout: RunLayout,
     plan: Plan,
