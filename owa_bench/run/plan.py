@@ -18,6 +18,7 @@ from owa_bench.records.plan import (
     Plan,
     PlanEntry,
     SuiteEntry,
+    fault,
 )
 from owa_bench.run import budget, draws
 from owa_bench.run.agent_spec import AgentHandle
@@ -227,10 +228,14 @@ def read_plan(layout: RunLayout) -> Plan:
         )
         raise RunDirectoryError(msg)
     try:
-        return msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
-    except (OSError, msgspec.MsgspecError) as error:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}."
-        raise RunDirectoryError(msg) from error
+        plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
+        wrong = fault(plan)
+    except (OSError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
+        raise RunDirectoryError(msg)
+    return plan
 
 
 def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
