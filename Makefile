@@ -35,6 +35,7 @@ bench:
 # Re-make the golden digests of worlds; a change is a change of scores.
 golden:
 	$(PY) benchmarks/golden.py
+	$(PY) benchmarks/golden_physics.py
 
 # The control battery, whole; commits its table to docs/tables/.
 sweep:
