@@ -119,7 +119,6 @@ def _last(trace: Trace) -> Evidence | None:
 
 def _picture(trace: Trace, last: Evidence) -> Picture:
     start, end = trace.start, trace.end
-    struck = dict.fromkeys(event.operator for event in trace.of(Drift))
     return Picture(
         attempt=trace.leaf.attempt_id,
         arm=start.arm,
@@ -130,11 +129,16 @@ def _picture(trace: Trace, last: Evidence) -> Picture:
         quality=end.q_state,
         outcome=end.outcome,
         reason=" ".join(end.reason.split())[:_WORDS],
-        operators=tuple(struck),
+        operators=struck(trace.of(Drift)),
         step=last.step,
         media=last.media,
         blob=last.blob,
     )
+
+
+def struck(changes: Iterable[Drift]) -> tuple[str, ...]:
+    """Return the operators that struck, each once, in order."""
+    return tuple(dict.fromkeys(change.operator for change in changes))
 
 
 def _in_turn(rows: list[list[Picture]]) -> list[Picture]:

@@ -29,7 +29,7 @@ from owa_bench.run import stepping
 from owa_bench.run.escrow import revealed_root
 from owa_bench.run.keys import public_hex, short_name
 from owa_bench.run.loop import EvaluationSink
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan import read_plan, refuse_unready
 from owa_bench.run.provenance import other_code
 from owa_bench.run.redaction import Redactor
 from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
@@ -106,6 +106,7 @@ def replay_run(
     """
     plan = read_plan(layout)
     root = revealed_root(layout, plan)
+    refuse_unready(plan)
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted(plan, leaves) if leaf]
     if not complete:
