@@ -2,8 +2,8 @@
 
 A cell is a family at a tier under a drift. ToolQuest's cells are every family, tier and
 announcement class at full magnitude. ChangeSurf plays in a real browser, so its cells
-are every site, tier, group of operators and magnitude (0, .5, 1), in which the site's
-goals take turns.
+are every site, tier, group of operators and magnitude (0, .5, 1), and every
+announcement class at full magnitude; the site's goals take turns in them.
 """
 
 import itertools
@@ -83,9 +83,10 @@ def _toolquest(families: tuple[str, ...]) -> list[Cell]:
 
 
 def _changesurf(chosen: tuple[str, ...]) -> list[Cell]:
-    """Return sites by tier by group and magnitude of drift; goals take turns."""
+    """Return sites by tier by kind and magnitude of drift; goals take turns."""
     kinds = (*groups("web"), "all")
     drifts = [NONE, *(f"{kind} at {m}" for kind in kinds for m in ("0.5", "1"))]
+    drifts += [kind for kind in CLASSES if kind != "all"]
     made: list[Cell] = []
     for key in chosen:
         goals = sites()[key].goals
