@@ -19,8 +19,9 @@ check:
 slow:
 	$(PY) -m pytest -n auto -m slow
 
+# The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:
-	$(PY) -m pytest -n auto -m battery
+	$(PY) benchmarks/sweep.py --suite changesurf
 
 format:
 	$(PY) -m ruff check --fix .
