@@ -38,16 +38,19 @@ DAILY: dict[str, Course] = {
 class Calendar:
     """A schedule over the operators of one domain.
 
-    `classes` empty: all four announcement classes. `operator` empty: every operator;
-    otherwise that one alone, at intensity `magnitude`. `pace` "entry": drift step d is
-    d entries; "day": it is day d, and `share` of the whole weight strikes per day.
-    `course` of the days: "rising" for ever; "recurring", all is undone every `turn`
-    days and comes again; "reversing", from day `turn` on it is undone day by day.
-    `onset_ms` is the simulated time at which the drift strikes, 0 before the episode.
+    `classes` empty: all four announcement classes. `groups` empty: operators of every
+    group (what they change: a domain may sort its operators so). `operator` empty:
+    every operator; otherwise that one alone, at intensity `magnitude`. `pace` "entry":
+    drift step d is d entries; "day": it is day d, and `share` of the whole weight
+    strikes per day. `course` of the days: "rising" for ever; "recurring", all is undone
+    every `turn` days and comes again; "reversing", from day `turn` on it is undone day
+    by day. `onset_ms` is the simulated time at which the drift strikes, 0 before the
+    episode.
     """
 
     domain: str
     classes: tuple[Announcement, ...] = ()
+    groups: tuple[str, ...] = ()
     operator: str = ""
     magnitude: float | None = None
     pace: Literal["entry", "day"] = "entry"
@@ -67,10 +70,8 @@ class Calendar:
         least = _LEAST_TURN[self.course]
         if self.turn < least:
             raise FieldError("turn", self.turn, f"must be at least {least} days")
-        for name in self.classes:
-            if name not in ANNOUNCEMENTS:
-                rule = f"must be one of {', '.join(ANNOUNCEMENTS)}"
-                raise FieldError("classes", name, rule)
+        if self.classes or self.groups:
+            self._check_names()
 
     def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
         """Return the strikes of the instance's drift step, in order."""
@@ -131,10 +132,18 @@ class Calendar:
             return max(0, min(day, 2 * self.turn - day))
         return day
 
+    def _check_names(self) -> None:
+        known = (*ANNOUNCEMENTS, *groups(self.domain))
+        for name in (*self.classes, *self.groups):
+            if name not in known:
+                raise FieldError("classes", name, f"must be one of {', '.join(known)}")
+
     def _keeps(self, strike: Strike) -> bool:
         if self.operator and strike.operator != self.operator:
             return False
         operator: Operator = get("operators", strike.operator)
+        if self.groups and group_of(operator) not in self.groups:
+            return False
         return not self.classes or operator.announcement in self.classes
 
 
@@ -177,16 +186,21 @@ def daily(
 def parse(text: str, domain: str) -> Calendar:
     """Return the calendar that a plan names.
 
-    "nested", "nested:D3" (classes joined by "+"), "single:OPERATOR@MAGNITUDE",
-    "daily:SHARE", "recurring:SHARE@DAYS", "reversing:SHARE@DAYS"; "^MS" after it sets
-    the onset.
+    "nested", "nested:D3", "nested:Label" (classes and groups joined by "+"),
+    "single:OPERATOR@MAGNITUDE", "daily:SHARE", "recurring:SHARE@DAYS",
+    "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
     """
     body, _, onset = text.partition("^")
     kind, _, rest = body.partition(":")
     onset_ms = int(_number("calendar", text, onset or "0"))
     if kind == "nested":
-        classes = [name for name in rest.split("+") if name]
-        return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)  # type: ignore[arg-type]
+        names = [name for name in rest.split("+") if name]
+        return Calendar(
+            domain=domain,
+            classes=tuple(name for name in ANNOUNCEMENTS if name in names),
+            groups=tuple(name for name in names if name not in ANNOUNCEMENTS),
+            onset_ms=onset_ms,
+        )
     if kind == "single":
         operator, _, magnitude = rest.partition("@")
         size = _number("calendar", text, magnitude or "1")
@@ -194,7 +208,7 @@ def parse(text: str, domain: str) -> Calendar:
     if kind in DAILY:
         return _of_days(kind, text, rest, domain, onset_ms)
     rule = (
-        "must be nested[:CLASS+..], single:OPERATOR[@MAGNITUDE], daily:SHARE, "
+        "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], daily:SHARE, "
         "recurring:SHARE@DAYS or reversing:SHARE@DAYS"
     )
     raise FieldError("calendar", text, rule)
@@ -214,6 +228,21 @@ def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Cal
         turn=int(_number("calendar", text, turn or "0")),
         onset_ms=onset_ms,
     )
+
+
+def groups(domain: str) -> dict[str, tuple[str, ...]]:
+    """Return the groups of a domain's operators with the names of those in each."""
+    found: dict[str, list[str]] = {}
+    for name, entry in find("operators").items():
+        group = group_of(entry.plugin)
+        if group and name.startswith(f"{domain}/"):
+            found.setdefault(group, []).append(name)
+    return {group: tuple(names) for group, names in sorted(found.items())}
+
+
+def group_of(operator: Operator) -> str:
+    """Return the group that an operator says it belongs to, "" for none."""
+    return str(getattr(operator, "group", ""))
 
 
 def drift_order(instance: Instance, world: World, domain: str) -> tuple[Strike, ...]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from owa_bench import calendars
-from owa_bench.discovery import find
+from owa_bench.discovery import find, get
 from owa_bench.envs.toolquest.generate import FAMILIES, TIERS, generate
 from owa_bench.errors import FieldError, UnknownNameError
 from owa_bench.records.instance import Instance
@@ -275,3 +275,36 @@ def test_a_magnitude_outside_its_range_is_refused(delta):
 
 def test_calendars_are_plain_values():
     assert replace(calendars.nested("api"), onset_ms=3).onset_ms == 3
+
+
+def test_a_group_of_operators_can_drift_alone():
+    calendar = calendars.parse("nested:Label+D1", "web")
+    assert (calendar.groups, calendar.classes) == (("Label",), ("D1",))
+    kept = {strike.operator for strike in strikes_of(calendar)}
+    named = set(calendars.groups("web")["Label"])
+    assert kept
+    assert kept <= named
+    assert {get("operators", name).announcement for name in kept} == {"D1"}
+
+
+def test_every_web_operator_is_in_one_group():
+    found = calendars.groups("web")
+    assert set(found) == {"DOM", "Label", "Layout", "Flow", "Auth", "Friction"}
+    names = [name for group in found.values() for name in group]
+    assert sorted(names) == [n for n in find("operators") if n.startswith("web/")]
+    assert calendars.groups("api") == {}
+
+
+def test_an_unknown_group_is_refused_with_those_there_are():
+    with pytest.raises(FieldError, match=r"one of D0, D1, D2, D3, Auth.*got 'Labels'"):
+        calendars.parse("nested:Labels", "web")
+
+
+def strikes_of(calendar):
+    """Return what a web calendar would ever do to one instance."""
+    from owa_bench.envs.changesurf.generate import generate
+
+    instance = Instance(
+        suite="changesurf", version=1, family="stay/book", tier=2, seed=3
+    )
+    return calendar.whole(instance, generate(instance))

@@ -18,6 +18,7 @@ from owa_bench.records.plan import (
     Plan,
     PlanEntry,
     SuiteEntry,
+    fault,
 )
 from owa_bench.run import budget, draws
 from owa_bench.run.agent_spec import AgentHandle
@@ -182,6 +183,18 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
                 raise PlanError("agent", agent.spec, rule)
 
 
+def refuse_unready(plan: Plan) -> None:
+    """Refuse a machine that lacks what a suite of the plan needs.
+
+    A suite that rests on more than Python's packages says so in `ready()`.
+    Errors: MissingPartError with the line that installs what is lacking.
+    """
+    for entry in plan.suites:
+        ready = getattr(discovery.get("suites", entry.name), "ready", None)
+        if ready is not None:
+            ready()
+
+
 def write_plan(
     layout: RunLayout,
     plan: Plan,
@@ -215,10 +228,14 @@ def read_plan(layout: RunLayout) -> Plan:
         )
         raise RunDirectoryError(msg)
     try:
-        return msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
-    except (OSError, msgspec.MsgspecError) as error:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}."
-        raise RunDirectoryError(msg) from error
+        plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
+        wrong = fault(plan)
+    except (OSError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
+        raise RunDirectoryError(msg)
+    return plan
 
 
 def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
@@ -257,6 +274,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
+        groups=tuple(calendars.groups(card.domain).items()),
     )
 
 

@@ -8,7 +8,7 @@ from owa_bench.canonical import tree_root, unseal
 from owa_bench.errors import PlanError, UsageError
 from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.events import Action, Resource
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
 from owa_bench.run import agent_spec, assembly, batch, campaign, keys, store
 from owa_bench.run.batch import Means
@@ -185,7 +185,9 @@ def test_every_day_is_signed(three_days, means):
     counts = []
     for day in range(3):
         envelope = day_path(three_days, day).read_bytes()
-        signed = msgspec.json.decode(unseal(envelope, public), type=DayCheckpoint)
+        signed = msgspec.json.decode(
+            unseal(envelope, public, CHECKPOINT_TYPE), type=DayCheckpoint
+        )
         chosen = [leaf_bytes(leaves[name]) for name in signed.attempts]
         assert tree_root(chosen) == signed.evidence_root
         assert {plan.entries[leaves[n].index].day for n in signed.attempts} == set(

@@ -9,7 +9,7 @@ import pytest
 from owa_bench import discovery
 from owa_bench.canonical import canonical_json, document_digest, unseal
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.run import agent_spec, keys, plan
 from owa_bench.run.draws import Draw
@@ -155,7 +155,7 @@ def test_written_signed_and_read_back(tmp_path):
     assert plan.read_plan(layout) == good
     assert digest == document_digest(good)
     public = bytes.fromhex(keys.public_hex(key))
-    signed = unseal(layout.plan_envelope.read_bytes(), public)
+    signed = unseal(layout.plan_envelope.read_bytes(), public, PLAN_TYPE)
     assert signed == canonical_json(good) == layout.plan.read_bytes()
     assert (layout.protocol.read_bytes(), layout.price_card.read_bytes()) == (
         b"p",

@@ -21,7 +21,7 @@ from owa_bench.records.events import (
     ModelCall,
     Resource,
 )
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.trace import Trace
 from owa_bench.records.witness import Receipt
 from owa_bench.run import batch, escrow, keys, provenance, replay, stepping, store
@@ -284,7 +284,7 @@ def test_receipt_is_signed_by_whoever_replayed(copy, tmp_path) -> None:
     files = sorted(path.name for path in copy.receipts.glob("replay-*"))
     assert files == [f"{name}-2.dsse.json", f"{name}.dsse.json"]
     envelope = (copy.receipts / f"{name}.dsse.json").read_bytes()
-    payload = unseal(envelope, bytes.fromhex(receipt.public_key))
+    payload = unseal(envelope, bytes.fromhex(receipt.public_key), RECEIPT_TYPE)
     assert msgspec.json.decode(payload, type=Receipt) == receipt
     assert receipt.passed
     assert len(receipt.episodes) == 2
