@@ -29,7 +29,7 @@ format:
 
 # Ratios in one run; machines differ, ratios less so.
 bench:
-	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py; do \
+	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py benchmarks/changesurf.py; do \
 	    $(PY) $$file || exit 1; \
 	done
 
