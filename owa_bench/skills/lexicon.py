@@ -70,7 +70,9 @@ _MEANINGS = (
     "machines devices computers",
     "no not skip decline without",
 )
-_FILLERS = frozenset("a an the of your my our it is this that be with".split())
+_FILLERS = frozenset(
+    ["a", "an", "the", "of", "your", "my", "our", "it", "is", "this", "that", "with"]
+)
 _WORD = re.compile(r"[\w-]+")
 
 

@@ -9,9 +9,9 @@ from owa_bench.skills.clerk.case import DECLARE, LOST
 from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Runner
-from owa_bench.skills.surfing.errand import Errand
+from owa_bench.skills.surfing.errand import PAGES, Errand
 
-APIS, PAGES = "http", "click"  # the tools by which it knows its trade
+APIS = "http"  # the tool of the clerk's trade
 
 
 class Agentic:

@@ -18,6 +18,7 @@ from owa_bench.skills.surfing.finding import Finder
 from owa_bench.skills.surfing.lists import Lists
 from owa_bench.skills.surfing.matching import matched
 
+PAGES = "click"  # the tool of whoever works on pages
 PRIOR = 0.97  # a goal that was reached without a doubt
 GUESSED = 0.6  # odds left by each value whose field was told by its place alone
 UNSURE = 0.3  # odds left by an amount whose label is not the question's
@@ -68,9 +69,15 @@ class Errand:
         ended = yield from self.attempt()
         return (yield from self.conclude(ended))
 
-    def attempt(self) -> Plan[Ended]:
-        """Go to the place, fill in the forms there; say how it ended."""
-        yield from self.browser.enter()
+    def attempt(self, *, again: bool = False) -> Plan[Ended]:
+        """Go to the place, fill in the forms there; say how it ended.
+
+        `again`: the window stands wherever an attempt before has left it.
+        """
+        if again:
+            yield from self.browser.do(Call("goto", {"address": "/"}))
+        if not self.browser.menu:
+            yield from self.browser.enter()
         asks = "?" in self._words
         there = yield from (self._find_out() if asks else self._go())
         if not there:
@@ -178,6 +185,8 @@ class Errand:
         form = fields(self.browser.body)
         self._learn_pattern()
         places = matched(form, left, self._habits)
+        if any(f.required and i not in places for i, f in enumerate(form)):
+            self.browser.signs.add("renamed")
         for place, name in places.items():
             yield from self.browser.fill(form[place], left[name], self._pattern)
         return list(places.values())
