@@ -77,6 +77,10 @@ def until(done, patience_s: float = PATIENCE_S) -> bool:
     return False
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def started(
     folder: Path, workers: str
@@ -89,6 +93,7 @@ def started(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=_heed_ctrl_c,  # tests in the background are started deaf to it
     )
     try:
         layout = RunLayout(folder / "run")
