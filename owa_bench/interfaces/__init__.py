@@ -43,6 +43,7 @@ from owa_bench.interfaces.episodes import (
 )
 from owa_bench.interfaces.suites import (
     Detector,
+    Foreseeing,
     Rule,
     Suite,
     SuiteCard,
@@ -57,6 +58,7 @@ __all__ = [
     "Brief",
     "Detector",
     "Ending",
+    "Foreseeing",
     "Move",
     "Operator",
     "Oracle",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from owa_bench.interfaces.agents import Agent
 from owa_bench.interfaces.drift import Source, World
@@ -89,3 +89,11 @@ class Suite(Protocol):
         self, source: Source, *, view: View = "language", **options: Any
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over `source`."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A suite that can say what the oracle takes without playing an episode."""
+
+    def horizon(self, timeline: Timeline) -> int | None:
+        """Return H_t, None where only a played episode can tell."""

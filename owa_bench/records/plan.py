@@ -16,6 +16,8 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     `delta` is the nominal drift magnitude; in a campaign's practice it is None and
     `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
     the same every day. `interventions` None means the supervisor is not limited.
+    `calendar` is the entry's own, empty the plan's: an entry with one shows a response
+    to some drift alone and enters no axis.
     """
 
     index: int
@@ -34,6 +36,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = "holdout"
     role_cap: int | None = None
     muted: bool = False
+    calendar: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `source_rule` says which files `source_digest` is over: 1 all world types, 2 those
     that the suite, its operators and the calendars import.
+    `groups` are the groups of its domain's operators, with the operators in each.
     """
 
     name: str
@@ -74,6 +78,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
     source_rule: int = 1
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):

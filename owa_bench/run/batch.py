@@ -29,7 +29,7 @@ from owa_bench.run.budget import RunTally, totals
 from owa_bench.run.days import DayKeeper
 from owa_bench.run.hosting import Line
 from owa_bench.run.jobs import Done
-from owa_bench.run.plan import differences, read_plan, write_plan
+from owa_bench.run.plan import differences, read_plan, refuse_unready, write_plan
 from owa_bench.run.provenance import environment, other_code
 from owa_bench.run.request import Planned, Request, check_agents, planned
 from owa_bench.run.workbench import Bench, bench_for
@@ -104,6 +104,8 @@ def play(
     _refuse_unwritable_name(out)
     _refuse_other_content(layout, resume=resume)
     draft = planned(request, means.folder)
+    if not plan_only:
+        refuse_unready(draft.plan)
     if not layout.plan.exists():
         _refuse_unplayable(request, means)
     _make_folder(out)
@@ -306,6 +308,7 @@ def _play(layout: RunLayout, means: Means, lock: int) -> RunSummary:
     tally = RunTally(plan.budget, _spent(layout, plan, leaves))
     watch = _Watch(layout, plan, leaves, means, tally)
     if waiting:
+        refuse_unready(plan)
         _refuse_revealed(layout)
         bench = _bench(layout, root, means)
         if means.workers == 1:

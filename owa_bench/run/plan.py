@@ -132,7 +132,11 @@ def _check_terms(plan: Plan) -> None:
     budget.check(plan.budget)
     for entry in plan.suites:
         suite: Suite = discovery.get("suites", entry.name)
-        calendars.parse(plan.calendar, suite.card.domain)
+        calendar = calendars.parse(plan.calendar, suite.card.domain)
+        deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
+        if (most := max(deltas, default=0.0)) > calendar.reach:
+            rule = f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
+            raise PlanError("delta", most, rule)
     nonce = plan.verifier_nonce
     if nonce is not None and len(nonce) < _NONCE_MIN:
         rule = f"must have at least {_NONCE_MIN} characters"
@@ -177,6 +181,18 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
             if policy and agent.origin.target not in suite.policies:
                 rule = f"must be a control policy of `{name}`"
                 raise PlanError("agent", agent.spec, rule)
+
+
+def refuse_unready(plan: Plan) -> None:
+    """Refuse a machine that lacks what a suite of the plan needs.
+
+    A suite that rests on more than Python's packages says so in `ready()`.
+    Errors: MissingPartError with the line that installs what is lacking.
+    """
+    for entry in plan.suites:
+        ready = getattr(discovery.get("suites", entry.name), "ready", None)
+        if ready is not None:
+            ready()
 
 
 def write_plan(
@@ -258,6 +274,7 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
+        groups=tuple(calendars.groups(card.domain).items()),
     )
 
 

@@ -29,7 +29,7 @@ from owa_bench.run import stepping
 from owa_bench.run.escrow import revealed_root
 from owa_bench.run.keys import public_hex, short_name
 from owa_bench.run.loop import EvaluationSink
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan import read_plan, refuse_unready
 from owa_bench.run.provenance import other_code
 from owa_bench.run.redaction import Redactor
 from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
@@ -106,6 +106,7 @@ def replay_run(
     """
     plan = read_plan(layout)
     root = revealed_root(layout, plan)
+    refuse_unready(plan)
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted(plan, leaves) if leaf]
     if not complete:
@@ -114,11 +115,13 @@ def replay_run(
     chosen = _choose(complete, episodes)
     entries = {entry.index: entry for entry in plan.entries}
     attempts: list[Replayed] = []
-    by_suite = sorted(chosen, key=lambda leaf: (entries[leaf.index].suite, leaf.index))
-    for name, group in itertools.groupby(
-        by_suite, key=lambda leaf: entries[leaf.index].suite
-    ):
-        with closing(stepping.env_for(plan, name)) as env:
+
+    def scene(leaf: Leaf) -> tuple[str, str]:
+        return entries[leaf.index].suite, entries[leaf.index].calendar
+
+    by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
+    for (name, calendar), group in itertools.groupby(by_scene, key=scene):
+        with closing(stepping.env_for(plan, name, calendar=calendar)) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
                 attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))

@@ -19,16 +19,24 @@ from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
 from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
 from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
 from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
+from owa_bench.envs.changesurf.realised import measured
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.envs.changesurf.tools import TOOLS
+from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import Artifact, Call, Event, Evidence, Resource
+from owa_bench.records.events import (
+    Artifact,
+    Call,
+    Event,
+    Evidence,
+    Realised,
+    Resource,
+)
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
-ACT_MS = 400  # simulated time of one input
 _LOOK_MS = 50
 _SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
 _REFUSED = 400
@@ -175,11 +183,21 @@ class ChangeSurfSession:
         if self._server is None or not self._sink.active:
             return ()
         entries = map(Timed, self._times, self._driver.exchanges())
-        left: list[Event] = [self._artifact(step, "har", har(entries))]
+        left: list[Event] = [*self._came_to(step)]
+        left.append(self._artifact(step, "har", har(entries)))
         left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
         whole = manifest(self._driver.facts(), self._kept)
         left.append(self._evidence(step, "manifest", _JSON, whole))
         return tuple(left)
+
+    def _came_to(self, step: int) -> tuple[Event, ...]:
+        """Return how far the drifted site is from the one before, as it renders."""
+        drifted = self._timeline.instance.drift_step > 0
+        found = measured(self._timeline) if drifted else None
+        if found is None:
+            return ()
+        measures = tuple((name, float(x)) for name, x in found._asdict().items())
+        return (Realised(step=step, measures=measures),)
 
     def picture(self) -> bytes:
         """Return a JPEG of the window."""
