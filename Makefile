@@ -19,8 +19,9 @@ check:
 slow:
 	$(PY) -m pytest -n auto -m slow
 
+# The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:
-	$(PY) -m pytest -n auto -m battery
+	$(PY) benchmarks/sweep.py --suite changesurf
 
 format:
 	$(PY) -m ruff check --fix .
@@ -28,7 +29,7 @@ format:
 
 # Ratios in one run; machines differ, ratios less so.
 bench:
-	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py; do \
+	for file in benchmarks/toolquest.py benchmarks/recorder.py benchmarks/scoring.py benchmarks/concurrency.py benchmarks/changesurf.py; do \
 	    $(PY) $$file || exit 1; \
 	done
 

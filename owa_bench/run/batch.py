@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench import discovery
-from owa_bench.canonical import document_digest
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.layout import RunLayout
@@ -31,13 +29,8 @@ from owa_bench.run.budget import RunTally, totals
 from owa_bench.run.days import DayKeeper
 from owa_bench.run.hosting import Line
 from owa_bench.run.jobs import Done
-from owa_bench.run.plan import (
-    differences,
-    environment,
-    read_plan,
-    source_digest,
-    write_plan,
-)
+from owa_bench.run.plan import differences, read_plan, refuse_unready, write_plan
+from owa_bench.run.provenance import environment, other_code
 from owa_bench.run.request import Planned, Request, check_agents, planned
 from owa_bench.run.workbench import Bench, bench_for
 from owa_bench.seeding import mixed_master
@@ -108,15 +101,20 @@ def play(
     holds something else. Whatever stops the run leaves a directory to resume.
     """
     layout = RunLayout(out)
+    _refuse_unwritable_name(out)
     _refuse_other_content(layout, resume=resume)
     draft = planned(request, means.folder)
+    if not plan_only:
+        refuse_unready(draft.plan)
     if not layout.plan.exists():
         _refuse_unplayable(request, means)
     _make_folder(out)
     with _locked(out) as lock:
         if layout.plan.exists():
-            found = differences(draft.plan, read_plan(layout))
-            _refuse_differences(found, layout)
+            written = read_plan(layout)
+            fields = differences(draft.plan, written)
+            suites = _explained(written) if "suites" in fields else []
+            _refuse_differences((*fields, *suites), layout)
         else:
             _write(draft, layout, means)
         if plan_only:
@@ -144,7 +142,7 @@ def summary(layout: RunLayout) -> RunSummary:
     complete = sum(leaf is not None for leaf in counted(plan, leaves))
     return RunSummary(
         root=layout.root,
-        plan_digest=document_digest(plan),
+        plan_digest=store.plan_digest(layout),
         entries=len(plan.entries),
         complete=complete,
         missing=len(plan.entries) - complete,
@@ -175,6 +173,15 @@ def _write(draft: Planned, layout: RunLayout, means: Means) -> None:
 # --- guarding the directory ---------------------------------------------------------
 
 
+def _refuse_unwritable_name(out: Path) -> None:
+    """Refuse a name whose bytes are no text: records could not name the run."""
+    try:
+        str(out.absolute()).encode()
+    except UnicodeEncodeError as error:
+        msg = f"A run directory must have a name in UTF-8, got {os.fsencode(out)!r}."
+        raise RunDirectoryError(msg) from error
+
+
 def _refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     """Refuse a directory that holds something else, or a run unless resumed."""
     if layout.plan.exists():
@@ -188,12 +195,22 @@ def _refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     if layout.root.exists() and not layout.root.is_dir():
         msg = f"{layout.root} must be a folder, and it is a file; choose another name."
         raise RunDirectoryError(msg)
-    if layout.root.exists() and any(layout.root.iterdir()):
+    if layout.root.exists() and not _is_free(layout):
         msg = (
             f"{layout.root} must be empty or a run, and it is neither (no plan.json); "
             "choose another directory."
         )
         raise RunDirectoryError(msg)
+
+
+def _is_free(layout: RunLayout) -> bool:
+    """Return whether a folder holds nothing but what a killed plan writer left.
+
+    The plan itself is written last, so without it nothing was begun.
+    """
+    left = {layout.protocol, layout.price_card, layout.plan_envelope}
+    parts = {store.part_of(path) for path in (*left, layout.plan)}
+    return set(layout.root.iterdir()) <= left | parts
 
 
 def _make_folder(out: Path) -> None:
@@ -248,13 +265,15 @@ def _drifted(plan: Plan, means: Means) -> tuple[str, ...]:
         agent = agent_spec.load(arm.agent, folder=means.folder)
         if agent.fingerprint != arm.fingerprint:
             found.append(f"agent {arm.agent}")
-    for suite in plan.suites:
-        plugin = discovery.get("suites", suite.name)
-        if source_digest(plugin) != suite.source_digest:
-            found.append(f"suite {suite.name}")
+    found += _explained(plan)
     if environment() != plan.environment:
         found.append("environment")
     return tuple(found)
+
+
+def _explained(plan: Plan) -> list[str]:
+    """Return a line per suite whose code is not known to be the plan's."""
+    return [f"suite {name} ({why})" for name, why in other_code(plan.suites).items()]
 
 
 def _refuse_lone_client(plan: Plan, means: Means) -> None:
@@ -289,6 +308,7 @@ def _play(layout: RunLayout, means: Means, lock: int) -> RunSummary:
     tally = RunTally(plan.budget, _spent(layout, plan, leaves))
     watch = _Watch(layout, plan, leaves, means, tally)
     if waiting:
+        refuse_unready(plan)
         _refuse_revealed(layout)
         bench = _bench(layout, root, means)
         if means.workers == 1:

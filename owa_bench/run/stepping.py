@@ -105,21 +105,26 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     )
     step = entry.day or 0
     if entry.delta is not None:
-        calendar = calendar_of(plan, entry.suite)
+        calendar = calendar_of(plan, entry.suite, entry.calendar)
         step = assembly.drift_step(entry.suite, plain, entry.delta, calendar)
     return msgspec.structs.replace(plain, drift_step=step)
 
 
 def env_for(
-    plan: Plan, suite_name: str, *, view: View = "language", wire: bool = False
+    plan: Plan,
+    suite_name: str,
+    *,
+    view: View = "language",
+    wire: bool = False,
+    calendar: str = "",
 ) -> PlayedEnv:
-    """Return an env that plays any entry of the plan that is of this suite.
+    """Return an env that plays any entry of this suite and calendar of the plan.
 
     A native suite has one view. In the others `view` is what the agent sees; the
     actions on record are the same calls in each.
     """
     suite: Suite = discovery.get("suites", suite_name)
-    source = assembly.source(suite_name, calendar_of(plan, suite_name))
+    source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
@@ -130,19 +135,20 @@ def env_for(
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str) -> Almanac:
-    """Return the drift calendar of a plan for one of its suites.
+def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> Almanac:
+    """Return the drift calendar of a plan for one of its suites, or an entry's own.
 
     "nested" is the suite's own schedule where it has one, its onset as the plan says.
     """
     suite: Suite = discovery.get("suites", suite_name)
-    calendar = calendars.parse(plan.calendar, suite.card.domain)
+    text = calendar or plan.calendar
+    parsed = calendars.parse(text, suite.card.domain)
     own: Any = assembly.own_schedule(suite)
-    if plan.calendar.partition("^")[0] != "nested" or isinstance(own, Calendar):
-        return calendar
-    if not calendar.onset_ms:
+    if text.partition("^")[0] != "nested" or isinstance(own, Calendar):
+        return parsed
+    if not parsed.onset_ms:
         return own  # type: ignore[no-any-return]
-    chosen: Almanac = dataclasses.replace(own, onset_ms=calendar.onset_ms)
+    chosen: Almanac = dataclasses.replace(own, onset_ms=parsed.onset_ms)
     return chosen
 
 
@@ -171,6 +177,7 @@ def episode_start(
         interventions=entry.interventions,
         role_cap=entry.role_cap,
         muted=entry.muted,
+        calendar=entry.calendar,
         phase=entry.phase,
         horizon=opening.horizon,
         depth=opening.depth,

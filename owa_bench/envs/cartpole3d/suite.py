@@ -71,6 +71,15 @@ class CartPole3D:
         msg = "CartPole3D has no oracle: an episode's rewards sum to its quality."
         raise UsageError(msg)
 
+    def ready(self) -> None:
+        """Refuse a machine without the engine, before anything is played.
+
+        Errors: MissingPartError with the line that installs it.
+        """
+        from owa_bench.envs.cartpole3d.bodies import engine
+
+        engine()
+
     def generate(self, instance: Instance) -> PhysicsWorld:
         """Return the instance's world before its novelty."""
         return generate(instance)
