@@ -351,6 +351,9 @@ def test_the_suite_is_native_and_says_so():
     suite = get("suites", "cartpole3d")
     assert suite.card.native
     assert suite.card.axes == ()
+    assert suite.policies == {}
+    for name in ("nothing", "random", "pd"):  # its references need no privilege
+        assert get("agents", name) is not None
     with pytest.raises(UsageError, match="no oracle"):
         _ = suite.oracle
     one = suite.generate(instance())
