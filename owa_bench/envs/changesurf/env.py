@@ -53,11 +53,15 @@ class SurfEnv(ToolEnv):
             raise TypeError(msg)
         return session
 
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+        return self.session.picture()
+
     def render(self) -> npt.NDArray[np.uint8]:
         """Return the window's pixels."""
         from PIL import Image
 
-        picture = Image.open(io.BytesIO(self.session.picture()))
+        picture = Image.open(io.BytesIO(self.picture()))
         return np.asarray(picture.convert("RGB"))
 
     def close(self) -> None:
