@@ -226,9 +226,9 @@ def _print_replays(replays: Replays) -> None:
                 detail=attempt.detail,
                 skipped=attempt.outcome == "exempt",
             )
-    for suite in replays.other_code:
+    for suite, why in replays.other_code.items():
         OUT.print(
-            f"[yellow]note:[/yellow] the code of {suite} is not the plan's",
+            f"[yellow]note:[/yellow] suite {suite}: {why}",
             soft_wrap=True,
         )
     same = sum(attempt.outcome == "same" for attempt in replays.attempts)

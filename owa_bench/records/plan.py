@@ -1,8 +1,13 @@
 """The plan: everything decided before episode 0, then signed."""
 
+import re
+
 import msgspec
 
 from owa_bench.records.events import Phase
+
+SOURCE_RULE = 2  # of plans made now; see SuiteEntry
+_KEY = re.compile(r"([0-9a-f]{64})?")
 
 
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +64,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A suite as it was when the plan was made; `native` as on its card.
 
+    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those
+    that the suite, its operators and the calendars import.
     `groups` are the groups of its domain's operators, with the operators in each.
     """
 
@@ -70,6 +77,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
+    source_rule: int = 1
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
@@ -105,3 +113,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     transcripts: bool = True
     simulated_days: bool = True
     created: str = ""
+
+
+def fault(plan: Plan) -> str:
+    """Return why a plan cannot be read as one, "" if it can.
+
+    An entry that stands twice would count one attempt for two.
+    """
+    for place, entry in enumerate(plan.entries):
+        if entry.index != place:
+            return f"entry {entry.index} must stand at its place, got place {place}"
+    if not _KEY.fullmatch(plan.public_key):
+        return f"`public_key` must be 64 hex digits, got {plan.public_key!r}"
+    return ""

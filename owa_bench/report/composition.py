@@ -28,6 +28,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
             bundle.prices,
             evidence_root=bundle.evidence_root,
             replay_root=bundle.replay_root,
+            plan_digest=bundle.plan_digest,
             assurance=assurance.level,
         ),
         assurance=assurance,

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench import discovery
-from owa_bench.canonical import document_digest
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.layout import RunLayout
@@ -31,14 +29,8 @@ from owa_bench.run.budget import RunTally, totals
 from owa_bench.run.days import DayKeeper
 from owa_bench.run.hosting import Line
 from owa_bench.run.jobs import Done
-from owa_bench.run.plan import (
-    differences,
-    environment,
-    read_plan,
-    refuse_unready,
-    source_digest,
-    write_plan,
-)
+from owa_bench.run.plan import differences, read_plan, refuse_unready, write_plan
+from owa_bench.run.provenance import environment, other_code
 from owa_bench.run.request import Planned, Request, check_agents, planned
 from owa_bench.run.workbench import Bench, bench_for
 from owa_bench.seeding import mixed_master
@@ -118,8 +110,10 @@ def play(
     _make_folder(out)
     with _locked(out) as lock:
         if layout.plan.exists():
-            found = differences(draft.plan, read_plan(layout))
-            _refuse_differences(found, layout)
+            written = read_plan(layout)
+            fields = differences(draft.plan, written)
+            suites = _explained(written) if "suites" in fields else []
+            _refuse_differences((*fields, *suites), layout)
         else:
             _write(draft, layout, means)
         if plan_only:
@@ -147,7 +141,7 @@ def summary(layout: RunLayout) -> RunSummary:
     complete = sum(leaf is not None for leaf in counted(plan, leaves))
     return RunSummary(
         root=layout.root,
-        plan_digest=document_digest(plan),
+        plan_digest=store.plan_digest(layout),
         entries=len(plan.entries),
         complete=complete,
         missing=len(plan.entries) - complete,
@@ -251,13 +245,15 @@ def _drifted(plan: Plan, means: Means) -> tuple[str, ...]:
         agent = agent_spec.load(arm.agent, folder=means.folder)
         if agent.fingerprint != arm.fingerprint:
             found.append(f"agent {arm.agent}")
-    for suite in plan.suites:
-        plugin = discovery.get("suites", suite.name)
-        if source_digest(plugin) != suite.source_digest:
-            found.append(f"suite {suite.name}")
+    found += _explained(plan)
     if environment() != plan.environment:
         found.append("environment")
     return tuple(found)
+
+
+def _explained(plan: Plan) -> list[str]:
+    """Return a line per suite whose code is not known to be the plan's."""
+    return [f"suite {name} ({why})" for name, why in other_code(plan.suites).items()]
 
 
 def _refuse_lone_client(plan: Plan, means: Means) -> None:

@@ -60,12 +60,15 @@ def judge(
     *,
     evidence_root: str,
     replay_root: str,
+    plan_digest: str = "",
     assurance: int | None = None,
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; the same in, the same out.
 
     `traces` are the counted attempts, one a plan entry at most. `assurance` is the
     rung of the ladder the evidence stands on (3: plan witnessed before episode 0).
+    `plan_digest` is that of the plan's file, which a later version's record of it may
+    not have: fields that came since are in the record by their default.
 
     Errors: ScoringError where a trace holds a number out of its range.
     """
@@ -90,7 +93,7 @@ def judge(
     return Judgement(
         evidence_root=evidence_root,
         replay_root=replay_root,
-        plan_digest=document_digest(plan),
+        plan_digest=plan_digest or document_digest(plan),
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,

@@ -22,6 +22,7 @@ from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_t
 from owa_bench.envs.changesurf.realised import measured
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.envs.changesurf.tools import TOOLS
+from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import (
@@ -36,7 +37,6 @@ from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
-ACT_MS = 400  # simulated time of one input
 _LOOK_MS = 50
 _SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
 _REFUSED = 400

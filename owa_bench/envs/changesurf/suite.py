@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium
 
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import features, foresight
 from owa_bench.envs.changesurf.browser import require
 from owa_bench.envs.changesurf.detectors import DETECTORS
 from owa_bench.envs.changesurf.env import SurfEnv
@@ -78,6 +78,10 @@ class ChangeSurf:
     def generate(self, instance: Instance) -> SiteWorld:
         """Return the instance's base world."""
         return generate(instance)
+
+    def horizon(self, timeline: Timeline) -> int | None:
+        """Return H_t without a browser, None where only playing it can tell."""
+        return foresight.horizon(timeline, self.oracle, limit=self.card.step_limit)
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
         """Bring a timeline's first world to life."""

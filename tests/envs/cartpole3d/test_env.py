@@ -229,9 +229,10 @@ def test_balls_that_take_no_part_wait_far_away(make):
             env.step(0)
         scene = env.scene
         playing = {ball.body for ball in scene.live}
+        pool = [ball.body for ball in scene._pools["free"]]
         heights = {
             body: pybullet.getBasePositionAndOrientation(body, scene.client)[0][2]
-            for body in scene._pools["free"]
+            for body in pool
         }
         assert {body for body, z in heights.items() if z > -900} == playing
 

@@ -8,6 +8,7 @@ from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.walk import walk
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.seeding import stream
+from owa_bench.shells.calls import call_text
 
 
 def instance(family="depot/buy", tier=1, seed=0, drift_step=0, repeat=0):
@@ -55,3 +56,8 @@ def drifted(of, delta, calendar=None):
 
 def walked(of, delta=0.0, calendar=None):
     return walk(drifted(of, delta, calendar))
+
+
+def said(hint):
+    """Return a hint as the action's text."""
+    return call_text(hint["tool"], hint["arguments"])

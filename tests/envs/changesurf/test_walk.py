@@ -1,5 +1,7 @@
 """Every goal can be reached by who reads names alone, however far the site drifted."""
 
+import itertools
+import math
 import re
 import subprocess
 import sys
@@ -17,8 +19,10 @@ from owa_bench.envs.changesurf.generate import (
     HONEYPOT_FAMILIES,
     TIERS,
 )
-from owa_bench.envs.changesurf.goal import q_state
+from owa_bench.envs.changesurf.goal import FRAME_RATE, q_state
+from owa_bench.envs.changesurf.overdoing import OneTooMany, one_too_many
 from owa_bench.envs.changesurf.realised import realised
+from owa_bench.envs.changesurf.state import commits
 from owa_bench.envs.changesurf.walk import walk
 from owa_bench.worlds.site import Wanted
 from tests.envs.changesurf import surfing
@@ -122,6 +126,47 @@ def test_what_is_called_infeasible_cannot_be_done(family, tier):
         assert found.ended == "lost"
         assert found.state.tables == found.state.initial
         assert any(event.kind == "refused" for event in found.state.log)
+
+
+def overdone(found):
+    """Check a visit that went on after the goal: it did something, and it cost."""
+    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert commits(found.state) == 2
+    assert found.state.breaches == ()
+    assert q_state(found.state) <= math.exp(-FRAME_RATE) + 1e-6
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_there_is_always_something_to_overdo_and_it_costs(family):
+    for tier, delta in ((1, 0.0), (3, 1.0)):
+        timeline = surfing.drifted(surfing.instance(family, tier, 3), delta)
+        overdone(walk(timeline, reading=OneTooMany()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", EVERY)
+def test_there_is_something_to_overdo_on_every_seed(family):
+    for seed in range(20, 24):
+        for tier, delta in itertools.product(TIERS, (0.0, 0.5, 1.0)):
+            timeline = surfing.drifted(surfing.instance(family, tier, seed), delta)
+            overdone(walk(timeline, reading=OneTooMany()))
+
+
+def test_where_the_site_takes_no_second_one_the_answer_desk_does():
+    # Every booking but the goal's own begins after the day that it is to end on.
+    of = surfing.instance("stay/change", 1, 3)
+    timeline = surfing.drifted(of, 0.0)
+    done = walk(timeline).state
+    goal = done.world.spec.goal
+    rows = [row for row in done.rows("bookings") if row[0] == goal.record]
+    tables = tuple(
+        msgspec.structs.replace(t, rows=tuple(rows)) if t.key == "bookings" else t
+        for t in done.tables
+    )
+    alone = msgspec.structs.replace(done, tables=tables)
+    assert one_too_many(done).workflow == "change"
+    assert one_too_many(done).record != goal.record
+    assert one_too_many(alone).workflow == "answer"
 
 
 def test_pages_are_the_same_bytes_in_every_process():
