@@ -25,11 +25,12 @@ from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.levels import LEVELS, OPERATORS
 from owa_bench.seeding import stream
-from owa_bench.worlds.physics import base
+from owa_bench.worlds.physics import PhysicsWorld, base
 
 SEGMENT = 20  # ticks after a reset
 RESETS = 10
 STEPS = 600  # of a round with resets
+TILTED = (0.005, 0.0, 0.0, 1.0)  # the pole of the third table
 ACTIONS = stream(0, "benchmark", "actions").integers(5, size=4096).tolist()
 
 
@@ -99,6 +100,40 @@ def cost(env: CartPole3DEnv, rounds: int) -> Cost:
     return Cost(float(step), float(bare), float(reset), 1e6 / float(whole))
 
 
+FLYING = (
+    ((2.5, 3.0, 3.0), (3.0, 2.0, 1.0)),
+    ((-2.5, 3.0, 5.0), (3.0, 2.0, 1.0)),
+    ((2.5, -3.0, 7.0), (3.0, 2.0, 1.0)),
+)
+
+
+def connected(world: PhysicsWorld, settings: Mapping[str, int]) -> int:
+    """Return a client of the engine with our settings, some of them replaced."""
+    import pybullet
+
+    client = bodies.connect(pybullet, window=False)
+    ours = {"numSolverIterations": 50, "deterministicOverlappingPairs": 1}
+    pybullet.setPhysicsEngineParameter(
+        fixedTimeStep=world.tick,
+        numSubSteps=0,
+        **ours | dict(settings),
+        physicsClientId=client,
+    )
+    return client
+
+
+def cart_pole(world: PhysicsWorld, client: int, *, motors: bool) -> int:
+    """Return the cart with its pole, motors as the engine has them or off."""
+    import pybullet
+
+    stop = bodies._stop_motors  # noqa: SLF001  what a scene costs that forgets it
+    if motors:
+        bodies._stop_motors = lambda *_: None  # noqa: SLF001
+    body = bodies.build_cart_pole(pybullet, client, world.cart, world.pole)
+    bodies._stop_motors = stop  # noqa: SLF001
+    return body
+
+
 def bare_scene(
     *,
     balls: int = 3,
@@ -112,37 +147,20 @@ def bare_scene(
     import pybullet
 
     world = base("table1")
-    client = bodies.connect(pybullet, window=False)
-    ours = {"numSolverIterations": 50, "deterministicOverlappingPairs": 1}
-    pybullet.setPhysicsEngineParameter(
-        fixedTimeStep=world.tick,
-        numSubSteps=0,
-        **ours | dict(settings or {}),
-        physicsClientId=client,
-    )
+    client = connected(world, settings or {})
     if walls:
         bodies.build_arena(pybullet, client, world.arena)
-    stopper = bodies._stop_motors  # noqa: SLF001  what a scene costs that forgets it
-    if cart:
-        bodies._stop_motors = stopper if not motors else lambda *_: None  # noqa: SLF001
-        body = bodies.build_cart_pole(pybullet, client, world.cart, world.pole)
-        bodies._stop_motors = stopper  # noqa: SLF001
-    starts = [((2.5, 3.0, 3.0), (3.0, 2.0, 1.0)), ((-2.5, 3.0, 5.0), (3.0, 2.0, 1.0))]
-    starts = [*starts, ((2.5, -3.0, 7.0), (3.0, 2.0, 1.0))][:balls]
-    flying = [
-        bodies.build_ball(pybullet, client, world.ball, bodies.FREE, at)
-        for at, _ in starts
+    body = cart_pole(world, client, motors=motors) if cart else -1
+    homes = [at for at, _ in FLYING[:balls]] + [*map(bodies.waiting, range(waiting))]
+    made = [
+        bodies.build_ball(pybullet, client, world.ball, bodies.FREE, at) for at in homes
     ]
-    for number in range(waiting):
-        home = bodies.waiting(number)
-        bodies.build_ball(pybullet, client, world.ball, bodies.FREE, home)
 
     def once() -> float:
         if cart:
-            tilted = (0.005, 0.0, 0.0, 1.0)
-            where, rates = [(0.0,), (0.0,), tilted], [(0.0,), (0.0,), (0.0, 0.0, 0.0)]
+            where, rates = [(0.0,), (0.0,), TILTED], [(0.0,), (0.0,), (0.0, 0.0, 0.0)]
             pybullet.resetJointStatesMultiDof(body, (0, 1, 2), where, rates, client)
-        for ball, (at, speed) in zip(flying, starts, strict=True):
+        for ball, (at, speed) in zip(made[:balls], FLYING, strict=False):
             pybullet.resetBasePositionAndOrientation(ball, at, (0, 0, 0, 1), client)
             pybullet.resetBaseVelocity(ball, speed, (0, 0, 0), client)
         return microseconds(lambda: pybullet.stepSimulation(client), SEGMENT)
