@@ -1,75 +1,55 @@
-"""The control battery of ToolQuest: what must hold for the scores to mean anything.
+"""The control battery: what must hold for the scores of a suite to mean anything.
 
-    python benchmarks/sweep.py          200 seeds a cell; writes docs/tables/sweep.md
-    python benchmarks/sweep.py --slice  a few seeds chosen by the commit; checks that
-                                        the committed table is of these sources
+    python benchmarks/sweep.py          ToolQuest, 200 seeds a cell
+    python benchmarks/sweep.py --suite changesurf    in a real browser, one seed a cell
+    python benchmarks/sweep.py --slice  seeds and cells chosen by the commit; checks
+                                        that the committed table is of these sources
     python benchmarks/sweep.py --seeds 6 --families reconcile   some; writes nothing
 
-A cell is a family at a tier under the drift of one announcement class at full magnitude
-(`all`: every class; `none`: no drift). In every cell: the oracle scores 1, the no-op at
-most .05, the plausible-wrong policy at most .5, the over-doer less than the oracle,
-the leak probe what the no-op scores, and three reruns of the oracle leave one replay
-digest. On a honeypot nobody succeeds and the oracle declares it infeasible.
+Cells are those of sweep_grounds.py; the whole writes a table in docs/tables/. In every
+cell: the oracle scores 1, the no-op at most .05, the plausible-wrong policy at most .5,
+the over-doer less than the oracle, the leak probe what the no-op scores, and three
+reruns of the oracle leave one replay digest. On a honeypot nobody succeeds and the
+oracle declares it infeasible.
 """
 
 import argparse
+import functools
 import hashlib
 import itertools
 import multiprocessing
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from rich.progress import Progress
+from sweep_grounds import (
+    GROUNDS,
+    NONE,
+    POLICIES,
+    Cell,
+    Ground,
+    calendar_of,
+    magnitude_of,
+)
 
 from owa_bench import calendars
 from owa_bench.canonical import sha256
-from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
-from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.interfaces import Brief
+from owa_bench.discovery import get
+from owa_bench.interfaces import Brief, Sink
 from owa_bench.records.events import replay_line
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
-from owa_bench.seeding import derive
-from owa_bench.shells.sink import ListSink
+from owa_bench.seeding import derive, stream
+from owa_bench.shells.sink import ListSink, NullSink
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "docs" / "tables" / "sweep.md"
-SOURCES = (
-    "owa_bench/envs/toolquest/**/*.py",
-    "owa_bench/drift/api/*.py",
-    "owa_bench/worlds/api*.py",
-    "owa_bench/calendars.py",
-)
-CLASSES = {
-    "none": "nested",
-    "D0": "nested:D0",
-    "D1": "nested:D1",
-    "D2": "nested:D2",
-    "D3": "nested:D3",
-    "all": "nested",
-}
-POLICIES = (
-    "noop",
-    "random",
-    "plausible_wrong",
-    "over_doer",
-    "leak_probe",
-    "oracle",
-)
+TABLES = ROOT / "docs" / "tables"
 RERUNS = 3
-SLICE_SEEDS = 3
-
-
-class Cell(NamedTuple):
-    """One row of the table before it is played."""
-
-    family: str
-    tier: int
-    drift: str
 
 
 class Played(NamedTuple):
@@ -83,58 +63,71 @@ class Played(NamedTuple):
     realised: float
 
 
-def source_digest() -> str:
-    """Return the digest of the generator's, the operators' and the oracle's sources."""
+class Task(NamedTuple):
+    """One instance that a worker plays."""
+
+    suite: str
+    cell: Cell
+    seed: int
+
+
+def source_digest(ground: Ground) -> str:
+    """Return the digest of the sources and of the worlds that they make."""
     digest = hashlib.sha256()
-    for path in sorted(p for pattern in SOURCES for p in ROOT.glob(pattern)):
+    for path in sorted(p for pattern in ground.sources for p in ROOT.glob(pattern)):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def cells(families: Sequence[str]) -> list[Cell]:
-    """Return every cell: families by tier by drift class, and undrifted honeypots."""
-    plain = itertools.product(families, SUITE.card.tiers, CLASSES)
-    robbed = [name for name in HONEYPOT_FAMILIES if name.partition("-")[0] in families]
-    pots = itertools.product(robbed, SUITE.card.tiers, ("none",))
-    return [Cell(*row) for row in (*plain, *pots)]
+@functools.cache
+def held(suite: str) -> Any:
+    """Return what this worker keeps for all its episodes."""
+    return GROUNDS[suite].hold()
 
 
-def play_instance(task: tuple[Cell, int]) -> Played:
+def play_instance(task: Task) -> Played:
     """Return what every policy makes of one instance."""
-    cell, seed = task
-    calendar = calendars.parse(CLASSES[cell.drift], SUITE.card.domain)
+    held(task.suite)
+    suite, cell = get("suites", task.suite), task.cell
+    calendar = calendars.parse(calendar_of(cell.drift), suite.card.domain)
     instance = Instance(
-        suite=SUITE.card.name,
-        version=SUITE.card.version,
+        suite=suite.card.name,
+        version=suite.card.version,
         family=cell.family,
         tier=cell.tier,
-        seed=seed,
+        seed=task.seed,
     )
-    if cell.drift != "none":
-        step = assembly.drift_step("toolquest", instance, 1.0, calendar)
+    if cell.drift != NONE:
+        magnitude = magnitude_of(cell.drift)
+        step = assembly.drift_step(task.suite, instance, magnitude, calendar)
         instance = msgspec.structs.replace(instance, drift_step=step)
-    env: Any = SUITE.env(assembly.source("toolquest", calendar)).unwrapped
-    runs = {name: _play(env, name, instance) for name in POLICIES}
-    again = [_play(env, "oracle", instance)[2] for _ in range(RERUNS - 1)]
+    env: Any = suite.env(assembly.source(task.suite, calendar)).unwrapped
+    # Nothing of the others is compared but the score: no need to record them.
+    others = {
+        name: play(env, name, instance, NullSink())
+        for name in POLICIES
+        if name != "oracle"
+    }
+    runs = [ListSink() for _ in range(RERUNS)]
+    found = [play(env, "oracle", instance, sink) for sink in runs]
     realised = env.timeline.realised
     env.close()
     return Played(
         cell=cell,
-        seed=seed,
-        scores={name: run[0] for name, run in runs.items()},
-        outcome=runs["oracle"][1],
-        digests=len({runs["oracle"][2], *again}),
+        seed=task.seed,
+        scores={**{n: q for n, (q, _) in others.items()}, "oracle": found[0][0]},
+        outcome=found[0][1],
+        digests=len({replay_digest(sink) for sink in runs}),
         realised=realised,
     )
 
 
-def _play(env: Any, policy: str, instance: Instance) -> tuple[float, str, str]:
-    """Return q_state, outcome and replay digest of one episode."""
-    sink = ListSink()
+def play(env: Any, policy: str, instance: Instance, sink: Sink) -> tuple[float, str]:
+    """Return q_state and outcome of one episode."""
     env.attach(sink)
     observation, info = env.reset(options={"instance": instance})
-    agent = SUITE.policies[policy](env.privilege())
+    agent = get("suites", instance.suite).policies[policy](env.privilege())
     task = env.task
     brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
     agent.reset(brief, env.tools, Path())
@@ -144,15 +137,20 @@ def _play(env: Any, policy: str, instance: Instance) -> tuple[float, str, str]:
         observation, _, ended, cut, info = env.step(action)
         over = ended or cut
     agent.close()
+    return info["q_state"], info["outcome"]
+
+
+def replay_digest(sink: ListSink) -> str:
+    """Return the digest of what an episode left and a replay must leave again."""
     lines = [line for event in sink.events if (line := replay_line(event)) is not None]
-    return info["q_state"], info["outcome"], sha256(b"\n".join(lines))
+    return sha256(b"\n".join(lines))
 
 
-def faults(played: Played) -> list[str]:
+def faults(ground: Ground, played: Played) -> list[str]:
     """Return what does not hold for one instance."""
-    scores, theta = played.scores, SUITE.card.theta
+    scores, theta = played.scores, get("suites", ground.suite).card.theta
     reruns = played.digests == 1
-    if played.cell.family in HONEYPOT_FAMILIES:
+    if played.cell.family in ground.honeypots:
         rules = {
             "the oracle declares a honeypot infeasible": played.outcome == "infeasible",
             "nobody passes a honeypot": max(scores.values()) < theta,
@@ -171,14 +169,16 @@ def faults(played: Played) -> list[str]:
 
 
 def sweep(
-    families: Sequence[str], seeds: Sequence[int], workers: int
+    ground: Ground, cells: Sequence[Cell], seeds: Sequence[int], workers: int
 ) -> Iterator[Played]:
     """Yield every instance played, in order, with a progress bar on the terminal."""
-    tasks = [(cell, seed) for cell in cells(families) for seed in seeds]
+    tasks = [Task(ground.suite, cell, seed) for cell in cells for seed in seeds]
+    chunk = max(1, min(8, len(tasks) // (4 * workers)))
     context = multiprocessing.get_context("spawn")
-    with Progress() as bar, context.Pool(workers) as pool:
+    pool = ProcessPoolExecutor(workers, mp_context=context)
+    with Progress() as bar, pool:
         job = bar.add_task("control battery", total=len(tasks))
-        for played in pool.imap(play_instance, tasks, chunksize=8):
+        for played in pool.map(play_instance, tasks, chunksize=chunk):
             bar.advance(job)
             yield played
 
@@ -208,21 +208,26 @@ def table(results: list[Played]) -> str:
     return "\n".join(rows)
 
 
-def write(results: list[Played], broken: list[str]) -> None:
+def write(ground: Ground, results: list[Played], broken: list[str]) -> None:
     """Write the committed table."""
-    verdict = "Every rule holds." if not broken else f"{len(broken)} rules are broken."
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    TABLE.write_text(
-        "# Control battery of ToolQuest\n\n"
-        "Made by `make sweep` (`python benchmarks/sweep.py`), which says what each"
-        " column must be.\nDrift at full magnitude of the class; q_state of each"
-        " control policy.\n\n"
-        f"Sources: `{source_digest()}`\n\n{verdict}\n\n{table(results)}\n"
+    verdict = (
+        f"Every rule holds on {len(results)} instances."
+        if not broken
+        else f"{len(broken)} rules are broken."
+    )
+    title = get("suites", ground.suite).card.title
+    TABLES.mkdir(parents=True, exist_ok=True)
+    (TABLES / ground.table).write_text(
+        f"# Control battery of {title}\n\n"
+        f"Made by `python benchmarks/sweep.py --suite {ground.suite}`, which says what"
+        " each column must be.\nDrift at full magnitude of the class where no other is"
+        " named; q_state of each control policy.\n\n"
+        f"Sources: `{source_digest(ground)}`\n\n{verdict}\n\n{table(results)}\n"
     )
 
 
-def commit_seeds(count: int) -> list[int]:
-    """Return seeds that follow from the commit, so that CI roams over the instances."""
+def of_commit() -> int:
+    """Return a number that follows from the commit, so that CI roams over instances."""
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"],
         cwd=ROOT,
@@ -230,35 +235,54 @@ def commit_seeds(count: int) -> list[int]:
         text=True,
         check=False,
     ).stdout.strip()
-    return [derive(int(head[:12] or "0", 16), "sweep", i) for i in range(count)]
+    return int(head[:12] or "0", 16)
+
+
+def sliced(ground: Ground, cells: list[Cell]) -> list[Cell]:
+    """Return the cells of a slice, drawn by the commit."""
+    if not ground.slice_cells:
+        return cells
+    order = stream(of_commit(), "sweep", "cells").permutation(len(cells)).tolist()
+    return [cells[i] for i in sorted(order[: ground.slice_cells])]
+
+
+def arguments() -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", choices=GROUNDS, default="toolquest")
+    parser.add_argument("--seeds", type=int, help="seeds a cell; writes no table")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--slice", action="store_true", help="what CI runs")
+    parser.add_argument(
+        "--families", nargs="+", help="only these families or sites; writes no table"
+    )
+    found = parser.parse_args()
+    known = GROUNDS[found.suite].choices
+    if unknown := set(found.families or ()) - set(known):
+        parser.error(f"--families must be of {', '.join(known)}, got {unknown}")
+    return found
 
 
 def main() -> int:
     """Play the battery; 0 if every rule holds and the table is of these sources."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=200, help="seeds a cell")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--slice", action="store_true", help="what CI runs")
-    parser.add_argument(
-        "--families",
-        nargs="+",
-        choices=SUITE.card.families,
-        help="only these; writes no table",
-    )
-    arguments = parser.parse_args()
-    if arguments.slice:
-        seeds = commit_seeds(SLICE_SEEDS)
+    asked = arguments()
+    ground = GROUNDS[asked.suite]
+    cells = ground.cells(tuple(asked.families or ground.choices))
+    if asked.slice:
+        count, root = ground.slice_seeds, of_commit()
+        cells = sliced(ground, cells)
     else:
-        seeds = [derive(0, "sweep", i) for i in range(arguments.seeds)]
-    families = arguments.families or SUITE.card.families
-    results = list(sweep(families, seeds, arguments.workers))
-    broken = [fault for played in results for fault in faults(played)]
-    if not (arguments.slice or arguments.families):
-        write(results, broken)
-    elif arguments.slice and (
-        not TABLE.exists() or source_digest() not in TABLE.read_text()
-    ):
-        broken.append(f"{TABLE.relative_to(ROOT)} is stale: run `make sweep`")
+        count, root = asked.seeds or ground.seeds, 0
+    seeds = [derive(root, "sweep", i) % ground.seed_limit for i in range(count)]
+    results = list(sweep(ground, cells, seeds, asked.workers))
+    broken = [fault for played in results for fault in faults(ground, played)]
+    page = TABLES / ground.table
+    if asked.slice:
+        if page.exists() and source_digest(ground) not in page.read_text():
+            again = f"python benchmarks/sweep.py --suite {ground.suite}"
+            broken.append(f"{page.relative_to(ROOT)} is stale: run `{again}`")
+    elif not (asked.families or asked.seeds):
+        write(ground, results, broken)
     print(table(results))
     print("\n".join(broken[:50]) or f"every rule holds on {len(results)} instances")
     return 1 if broken else 0

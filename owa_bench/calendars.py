@@ -4,7 +4,8 @@ Every instance has one drift order: all (operator, target) pairs of its base wor
 shuffled with its drift stream, each with an intensity drawn once. A calendar keeps some
 of them; drift step d is its first d entries, and magnitude delta the longest prefix
 whose weight share is at most delta. So step and magnitude are one object, drift at 0.3
-is part of drift at 0.7, and comparisons across delta are paired.
+is part of drift at 0.7, and comparisons across delta are paired. Calendars of days run
+along the same order, forth and, where they recur or reverse, back again.
 
 Source: `suites.md` section 0, "Drift is nested".
 """
@@ -23,24 +24,39 @@ from owa_bench.seeding import is_practice, stream
 
 _TOLERANCE = 1e-9
 _LEAST_INTENSITY = 0.25
+Course = Literal["rising", "recurring", "reversing"]
+_LEAST_TURN: dict[Course, int] = {"rising": 0, "recurring": 2, "reversing": 1}
+# What a plan calls a calendar of days, and its course.
+DAILY: dict[str, Course] = {
+    "daily": "rising",
+    "recurring": "recurring",
+    "reversing": "reversing",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
     """A schedule over the operators of one domain.
 
-    `classes` empty: all four announcement classes. `operator` empty: every operator;
-    otherwise that one alone, at intensity `magnitude`. `pace` "entry": drift step d is
-    d entries; "day": it is day d, and `share` of the whole weight strikes per day.
-    `onset_ms` is the simulated time at which the drift strikes, 0 before the episode.
+    `classes` empty: all four announcement classes. `groups` empty: operators of every
+    group (what they change: a domain may sort its operators so). `operator` empty:
+    every operator; otherwise that one alone, at intensity `magnitude`. `pace` "entry":
+    drift step d is d entries; "day": it is day d, and `share` of the whole weight
+    strikes per day. `course` of the days: "rising" for ever; "recurring", all is undone
+    every `turn` days and comes again; "reversing", from day `turn` on it is undone day
+    by day. `onset_ms` is the simulated time at which the drift strikes, 0 before the
+    episode.
     """
 
     domain: str
     classes: tuple[Announcement, ...] = ()
+    groups: tuple[str, ...] = ()
     operator: str = ""
     magnitude: float | None = None
     pace: Literal["entry", "day"] = "entry"
     share: float = 0.0
+    course: Course = "rising"
+    turn: int = 0
     onset_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -51,10 +67,11 @@ class Calendar:
             raise FieldError("magnitude", self.magnitude, "must be in (0, 1]")
         if self.pace == "day" and not 0 < self.share <= 1:
             raise FieldError("share", self.share, "must be in (0, 1]")
-        for name in self.classes:
-            if name not in ANNOUNCEMENTS:
-                rule = f"must be one of {', '.join(ANNOUNCEMENTS)}"
-                raise FieldError("classes", name, rule)
+        least = _LEAST_TURN[self.course]
+        if self.turn < least:
+            raise FieldError("turn", self.turn, f"must be at least {least} days")
+        if self.classes or self.groups:
+            self._check_names()
 
     def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
         """Return the strikes of the instance's drift step, in order."""
@@ -63,11 +80,17 @@ class Calendar:
         strikes = self.whole(instance, world)
         if self.pace == "entry":
             return strikes[: instance.drift_step]
-        day = min(1.0, instance.drift_step * self.share)
+        day = min(1.0, self._risen(instance.drift_step) * self.share)
         return strikes[: longest_prefix(strikes, day)]
 
+    @property
+    def reach(self) -> float:
+        """The greatest magnitude that it ever comes to."""
+        last = self._last
+        return 1.0 if last is None else min(1.0, fixed(last * self.share))
+
     def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
-        """Return every strike the calendar could ever make, in order."""
+        """Return every strike of the calendar's operators, in order."""
         return tuple(
             strike._replace(
                 at_ms=self.onset_ms,
@@ -82,18 +105,45 @@ class Calendar:
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:
         """Return the drift step of nominal magnitude `delta`.
 
-        For a calendar of days that is the last day within `delta`.
+        For a calendar of days that is the last day of the first rise within `delta`.
         """
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
+        if delta > self.reach + _TOLERANCE:
+            rule = f"must be at most {self.reach:g}, all that this calendar reaches"
+            raise FieldError("delta", delta, rule)
         if self.pace == "day":
-            return math.floor(delta / self.share + _TOLERANCE)
+            day = math.floor(delta / self.share + _TOLERANCE)
+            return day if self._last is None else min(day, self._last)
         return longest_prefix(self.whole(instance, world), delta)
+
+    @property
+    def _last(self) -> int | None:
+        """The last day of the first rise, None where it never ends."""
+        return {"rising": None, "recurring": self.turn - 1, "reversing": self.turn}[
+            self.course
+        ]
+
+    def _risen(self, day: int) -> int:
+        """Return how many days' worth of drift is in force on a day."""
+        if self.course == "recurring":
+            return day % self.turn
+        if self.course == "reversing":
+            return max(0, min(day, 2 * self.turn - day))
+        return day
+
+    def _check_names(self) -> None:
+        known = (*ANNOUNCEMENTS, *groups(self.domain))
+        for name in (*self.classes, *self.groups):
+            if name not in known:
+                raise FieldError("classes", name, f"must be one of {', '.join(known)}")
 
     def _keeps(self, strike: Strike) -> bool:
         if self.operator and strike.operator != self.operator:
             return False
         operator: Operator = get("operators", strike.operator)
+        if self.groups and group_of(operator) not in self.groups:
+            return False
         return not self.classes or operator.announcement in self.classes
 
 
@@ -114,31 +164,85 @@ def single(
     )
 
 
-def daily(domain: str, share: float, *, onset_ms: int = 0) -> Calendar:
+def daily(
+    domain: str,
+    share: float,
+    *,
+    course: Course = "rising",
+    turn: int = 0,
+    onset_ms: int = 0,
+) -> Calendar:
     """Return the calendar of days: `share` of the whole weight strikes every day."""
-    return Calendar(domain=domain, pace="day", share=share, onset_ms=onset_ms)
+    return Calendar(
+        domain=domain,
+        pace="day",
+        share=share,
+        course=course,
+        turn=turn,
+        onset_ms=onset_ms,
+    )
 
 
 def parse(text: str, domain: str) -> Calendar:
     """Return the calendar that a plan names.
 
-    "nested", "nested:D3" (classes joined by "+"), "single:OPERATOR@MAGNITUDE",
-    "daily:SHARE"; "^MS" after it sets the onset.
+    "nested", "nested:D3", "nested:Label" (classes and groups joined by "+"),
+    "single:OPERATOR@MAGNITUDE", "daily:SHARE", "recurring:SHARE@DAYS",
+    "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
     """
     body, _, onset = text.partition("^")
     kind, _, rest = body.partition(":")
     onset_ms = int(_number("calendar", text, onset or "0"))
     if kind == "nested":
-        classes = [name for name in rest.split("+") if name]
-        return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)  # type: ignore[arg-type]
+        names = [name for name in rest.split("+") if name]
+        return Calendar(
+            domain=domain,
+            classes=tuple(name for name in ANNOUNCEMENTS if name in names),
+            groups=tuple(name for name in names if name not in ANNOUNCEMENTS),
+            onset_ms=onset_ms,
+        )
     if kind == "single":
         operator, _, magnitude = rest.partition("@")
         size = _number("calendar", text, magnitude or "1")
         return single(domain, operator, size, onset_ms=onset_ms)
-    if kind == "daily":
-        return daily(domain, _number("calendar", text, rest), onset_ms=onset_ms)
-    rule = "must be nested[:CLASS+..], single:OPERATOR[@MAGNITUDE] or daily:SHARE"
+    if kind in DAILY:
+        return _of_days(kind, text, rest, domain, onset_ms)
+    rule = (
+        "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], daily:SHARE, "
+        "recurring:SHARE@DAYS or reversing:SHARE@DAYS"
+    )
     raise FieldError("calendar", text, rule)
+
+
+def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Calendar:
+    """Return the calendar of days that `kind:rest` says."""
+    share, at, turn = rest.partition("@")
+    course = DAILY[kind]
+    if bool(at) != bool(_LEAST_TURN[course]):
+        rule = f"must be {kind}:SHARE{'@DAYS' if _LEAST_TURN[course] else ''}"
+        raise FieldError("calendar", text, rule)
+    return daily(
+        domain,
+        _number("calendar", text, share),
+        course=course,
+        turn=int(_number("calendar", text, turn or "0")),
+        onset_ms=onset_ms,
+    )
+
+
+def groups(domain: str) -> dict[str, tuple[str, ...]]:
+    """Return the groups of a domain's operators with the names of those in each."""
+    found: dict[str, list[str]] = {}
+    for name, entry in find("operators").items():
+        group = group_of(entry.plugin)
+        if group and name.startswith(f"{domain}/"):
+            found.setdefault(group, []).append(name)
+    return {group: tuple(names) for group, names in sorted(found.items())}
+
+
+def group_of(operator: Operator) -> str:
+    """Return the group that an operator says it belongs to, "" for none."""
+    return str(getattr(operator, "group", ""))
 
 
 def drift_order(instance: Instance, world: World, domain: str) -> tuple[Strike, ...]:

@@ -29,6 +29,8 @@ _CHAIN_START = b"owa/ep/v1"
 _CHAIN_STEP = b"\x02"
 _LEAF = b"\x00"
 _NODE = b"\x01"
+# What a hostile document makes of being taken apart; RecursionError where it is deep.
+_MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
 
 
 def sha256(data: bytes) -> str:
@@ -133,31 +135,46 @@ def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> by
     return json.dumps(envelope, indent=1).encode() + b"\n"
 
 
-def unseal(envelope: bytes, public: bytes) -> bytes:
+def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
     """Return the payload of a DSSE envelope signed by the key of raw bytes `public`.
 
-    Errors: CheckFailure if the envelope is malformed, unsigned or signed otherwise.
+    What was signed as something else than `payload_type` proves nothing here.
+
+    Errors: CheckFailure if the envelope is malformed, unsigned, signed otherwise or of
+    another type.
     """
     try:
         document = json.loads(envelope)
         payload = base64.b64decode(document["payload"], validate=True)
-        signed = pre_authentication(document["payloadType"], payload)
+        signed = pre_authentication(str(document["payloadType"]), payload)
         marks = [base64.b64decode(s["sig"]) for s in document["signatures"]]
-    except (ValueError, KeyError, TypeError) as error:
-        msg = f"The envelope is not DSSE JSON: {error}."
+        verifier = Ed25519PublicKey.from_public_bytes(public)
+    except _MALFORMED as error:
+        msg = f"The envelope is not DSSE JSON: {error!r}."
         raise CheckFailure(msg) from error
-    verifier = Ed25519PublicKey.from_public_bytes(public)
     for mark in marks:
         try:
             verifier.verify(mark, signed)
         except InvalidSignature:
             continue
+        if document["payloadType"] != payload_type:
+            msg = (
+                f"The envelope must be of {payload_type}, and what was signed is of "
+                f"{document['payloadType']}."
+            )
+            raise CheckFailure(msg)
         return payload
     msg = f"No signature of the envelope is by key {key_id(public)}."
     raise CheckFailure(msg)
 
 
 def peek(envelope: bytes) -> bytes:
-    """Return an envelope's payload without any check of who signed it."""
-    document = json.loads(envelope)
-    return base64.b64decode(document["payload"])
+    """Return an envelope's payload without any check of who signed it.
+
+    Errors: CheckFailure if it is no envelope.
+    """
+    try:
+        return base64.b64decode(json.loads(envelope)["payload"], validate=True)
+    except _MALFORMED as error:
+        msg = f"The envelope is not DSSE JSON: {error!r}."
+        raise CheckFailure(msg) from error

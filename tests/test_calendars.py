@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from owa_bench import calendars
-from owa_bench.discovery import find
+from owa_bench.discovery import find, get
 from owa_bench.envs.toolquest.generate import FAMILIES, TIERS, generate
 from owa_bench.errors import FieldError, UnknownNameError
 from owa_bench.records.instance import Instance
@@ -19,6 +19,27 @@ def draw(family="reconcile", tier=1, seed=0, **more):
         suite="toolquest", version=1, family=family, tier=tier, seed=seed, **more
     )
     return instance, generate(instance)
+
+
+class Domain:
+    """Worlds of one suite, for what must hold of the calendars of every domain."""
+
+    def __init__(self, suite):
+        self.suite = suite
+
+    def __repr__(self):
+        return self.suite.card.name
+
+    def world(self, seed):
+        card = self.suite.card
+        family, tier = card.families[seed % len(card.families)], card.tiers[-1]
+        instance = Instance(
+            suite=card.name, version=card.version, family=family, tier=tier, seed=seed
+        )
+        return card.domain, instance, self.suite.generate(instance)
+
+
+DRAWN = [Domain(found.plugin) for found in find("suites").values()]
 
 
 def at(instance, step):
@@ -125,6 +146,68 @@ def test_days_strike_a_share_of_the_weight_each():
     assert calendar.steps_for(instance, world, 1.0) == 10
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    of=st.sampled_from(DRAWN),
+    seed=st.integers(0, 2**63 - 1),
+    share=st.floats(0.02, 1.0),
+    turn=st.integers(2, 12),
+)
+def test_what_recurs_comes_back_the_same_in_every_domain(of, seed, share, turn):
+    domain, instance, world = of.world(seed)
+    days = calendars.daily(domain, share)
+    back = calendars.daily(domain, share, course="recurring", turn=turn)
+    assert back.whole(instance, world) == days.whole(instance, world)
+    for day in range(3 * turn + 1):
+        now = back(at(instance, day), world)
+        assert now == days(at(instance, day % turn), world)
+        assert now == back(at(instance, day + turn), world)
+    assert back(at(instance, 4 * turn), world) == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    of=st.sampled_from(DRAWN),
+    seed=st.integers(0, 2**63 - 1),
+    share=st.floats(0.02, 1.0),
+    turn=st.integers(1, 12),
+)
+def test_what_reverses_is_undone_in_the_order_in_which_it_came(of, seed, share, turn):
+    domain, instance, world = of.world(seed)
+    days = calendars.daily(domain, share)
+    there = calendars.daily(domain, share, course="reversing", turn=turn)
+    played = [there(at(instance, day), world) for day in range(2 * turn + 3)]
+    assert played[: turn + 1] == [
+        days(at(instance, day), world) for day in range(turn + 1)
+    ]
+    assert played[turn : 2 * turn + 1] == played[turn::-1]
+    assert played[2 * turn :] == [(), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("nested", 1.0),
+        ("daily:0.3", 1.0),
+        ("recurring:0.25@3", 0.5),
+        ("recurring:0.5@4", 1.0),
+        ("reversing:0.1@7", 0.7),
+    ],
+)
+def test_a_calendar_says_how_far_it_goes(text, reach):
+    instance, world = draw()
+    calendar = calendars.parse(text, "api")
+    assert calendar.reach == reach
+    step = calendar.steps_for(instance, world, reach)
+    made = calendar(at(instance, step), world)
+    assert calendars.share(made, calendar.whole(instance, world)) <= reach + 1e-6
+    assert calendar.steps_for(instance, world, 0.0) == 0
+    if reach < 1:
+        assert step == calendar.turn - (calendar.course == "recurring")
+        with pytest.raises(FieldError, match=f"`delta` must be at most {reach:g}"):
+            calendar.steps_for(instance, world, reach + 0.1)
+
+
 def test_a_domain_without_operators_has_no_drift():
     instance, world = draw()
     calendar = calendars.nested("nowhere")
@@ -142,6 +225,14 @@ def test_a_domain_without_operators_has_no_drift():
         ("single:api/rate_cut@0.5", calendars.single("api", "api/rate_cut", 0.5)),
         ("single:api/rate_cut", calendars.single("api", "api/rate_cut")),
         ("daily:0.05", calendars.daily("api", 0.05)),
+        (
+            "recurring:0.2@3",
+            calendars.daily("api", 0.2, course="recurring", turn=3),
+        ),
+        (
+            "reversing:0.1@5^40",
+            calendars.daily("api", 0.1, course="reversing", turn=5, onset_ms=40),
+        ),
     ],
 )
 def test_a_plan_names_its_calendar_in_words(text, made):
@@ -159,6 +250,11 @@ def test_a_plan_names_its_calendar_in_words(text, made):
         ("single:api/rate_cut@much", "calendar"),
         ("daily:0", "share"),
         ("daily:", "calendar"),
+        ("daily:0.1@4", "calendar"),
+        ("recurring:0.1", "calendar"),
+        ("recurring:0.1@1", "turn"),
+        ("reversing:0.1@0", "turn"),
+        ("reversing:0.1@soon", "calendar"),
     ],
 )
 def test_a_calendar_with_a_bad_field_names_it(text, field):
@@ -179,3 +275,36 @@ def test_a_magnitude_outside_its_range_is_refused(delta):
 
 def test_calendars_are_plain_values():
     assert replace(calendars.nested("api"), onset_ms=3).onset_ms == 3
+
+
+def test_a_group_of_operators_can_drift_alone():
+    calendar = calendars.parse("nested:Label+D1", "web")
+    assert (calendar.groups, calendar.classes) == (("Label",), ("D1",))
+    kept = {strike.operator for strike in strikes_of(calendar)}
+    named = set(calendars.groups("web")["Label"])
+    assert kept
+    assert kept <= named
+    assert {get("operators", name).announcement for name in kept} == {"D1"}
+
+
+def test_every_web_operator_is_in_one_group():
+    found = calendars.groups("web")
+    assert set(found) == {"DOM", "Label", "Layout", "Flow", "Auth", "Friction"}
+    names = [name for group in found.values() for name in group]
+    assert sorted(names) == [n for n in find("operators") if n.startswith("web/")]
+    assert calendars.groups("api") == {}
+
+
+def test_an_unknown_group_is_refused_with_those_there_are():
+    with pytest.raises(FieldError, match=r"one of D0, D1, D2, D3, Auth.*got 'Labels'"):
+        calendars.parse("nested:Labels", "web")
+
+
+def strikes_of(calendar):
+    """Return what a web calendar would ever do to one instance."""
+    from owa_bench.envs.changesurf.generate import generate
+
+    instance = Instance(
+        suite="changesurf", version=1, family="stay/book", tier=2, seed=3
+    )
+    return calendar.whole(instance, generate(instance))

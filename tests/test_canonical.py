@@ -202,14 +202,14 @@ def test_public_key_and_its_name() -> None:
 @given(st.binary(max_size=100))
 def test_envelope_gives_back_what_was_signed(payload: bytes) -> None:
     envelope = seal("application/test", payload, KEY)
-    assert unseal(envelope, PUBLIC) == payload == peek(envelope)
+    assert unseal(envelope, PUBLIC, "application/test") == payload == peek(envelope)
 
 
 def test_envelope_without_a_key_is_unsigned() -> None:
     envelope = seal("application/test", b"draft", None)
     assert peek(envelope) == b"draft"
     with pytest.raises(CheckFailure, match="No signature"):
-        unseal(envelope, PUBLIC)
+        unseal(envelope, PUBLIC, "application/test")
 
 
 @pytest.mark.parametrize("field", ["payload", "payloadType", "signatures"])
@@ -218,13 +218,13 @@ def test_every_changed_field_is_found_out(field: str) -> None:
     other = json.loads(seal("application/other", b"works", KEY))
     document[field] = other[field]
     with pytest.raises(CheckFailure, match="No signature"):
-        unseal(json.dumps(document).encode(), PUBLIC)
+        unseal(json.dumps(document).encode(), PUBLIC, "application/test")
 
 
 def test_other_key_is_found_out() -> None:
     other = public_bytes(Ed25519PrivateKey.generate().public_key())
     with pytest.raises(CheckFailure, match=f"by key {key_id(other)}"):
-        unseal(seal("application/test", b"words", KEY), other)
+        unseal(seal("application/test", b"words", KEY), other, "application/test")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_other_key_is_found_out() -> None:
 )
 def test_what_is_no_envelope_is_said_to_be_none(envelope: bytes) -> None:
     with pytest.raises(CheckFailure, match="not DSSE JSON"):
-        unseal(envelope, PUBLIC)
+        unseal(envelope, PUBLIC, "application/test")
 
 
 def test_second_signature_counts_too() -> None:
@@ -242,7 +242,7 @@ def test_second_signature_counts_too() -> None:
         seal("application/test", b"words", Ed25519PrivateKey.generate())
     )
     document["signatures"] = stranger["signatures"] + document["signatures"]
-    assert unseal(json.dumps(document).encode(), PUBLIC) == b"words"
+    assert unseal(json.dumps(document).encode(), PUBLIC, "application/test") == b"words"
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")

@@ -55,8 +55,8 @@ def keygen(
     if json:
         as_json(made._asdict())
         return
-    OUT.print(f"private key  {made.private}", soft_wrap=True)
-    OUT.print(f"public key   {made.public}", soft_wrap=True)
+    OUT.print(f"private key  {made.private}", soft_wrap=True, markup=False)
+    OUT.print(f"public key   {made.public}", soft_wrap=True, markup=False)
     OUT.print(f"             {made.public_hex}", soft_wrap=True)
 
 
@@ -107,7 +107,7 @@ def reveal(
     if json:
         as_json(revealed._asdict())
         return
-    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True)
+    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True, markup=False)
 
 
 def witness_plan(
@@ -226,9 +226,9 @@ def _print_replays(replays: Replays) -> None:
                 detail=attempt.detail,
                 skipped=attempt.outcome == "exempt",
             )
-    for suite in replays.other_code:
+    for suite, why in replays.other_code.items():
         OUT.print(
-            f"[yellow]note:[/yellow] the code of {suite} is not the plan's",
+            f"[yellow]note:[/yellow] suite {suite}: {why}",
             soft_wrap=True,
         )
     same = sum(attempt.outcome == "same" for attempt in replays.attempts)

@@ -11,13 +11,10 @@ import typer
 
 from owa_bench import __version__
 from owa_bench.cli.console import OUT, as_json, check_line, data_folder
+from owa_bench.errors import FieldError
 
 _PROGRAMS = {
     "git": ("witness --git", "sudo apt-get install git"),
-    "chromium-headless-shell": (
-        "ChangeSurf (any Chromium will do)",
-        "sudo apt-get install chromium-headless-shell",
-    ),
     "bwrap": ("sandboxes for untrusted agents", "sudo apt-get install bubblewrap"),
     "openssl": ("checking a signature without us", "sudo apt-get install openssl"),
 }
@@ -101,7 +98,19 @@ def _programs() -> tuple[Part, ...]:
         path = shutil.which(name)
         detail = path or f"for {use}; install with: {install}"
         found.append(Part(name, path is not None, False, detail))
-    return tuple(found)
+    return (*found, _browser())
+
+
+def _browser() -> Part:
+    """Return the browser that ChangeSurf would drive."""
+    from owa_bench.envs.changesurf.browser import INSTALL, find_browser
+
+    try:
+        path = find_browser()
+    except FieldError as error:
+        return Part("a Chromium", False, False, f"for ChangeSurf; {error}")
+    detail = path or f"for ChangeSurf, if Playwright has none; install with: {INSTALL}"
+    return Part("a Chromium", path is not None, False, detail)
 
 
 def _extras() -> tuple[Part, ...]:

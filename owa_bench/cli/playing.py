@@ -139,7 +139,7 @@ def run(
         str,
         typer.Option(
             "--calendar",
-            help="nested, nested:D3, single:api/silent_units@1, ..",
+            help="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
             **TERMS,
         ),
     ] = "nested",
@@ -222,7 +222,8 @@ def run(
         in_process=in_process,
         wire=wire,
     )
-    _refuse_contradictions(flags.given(context))
+    given = flags.given(context)
+    _refuse_contradictions(given)
     if resume and not agent:
         _shown(lambda told: batch.resume(out, told), means, json=json)
         return
@@ -239,7 +240,9 @@ def run(
         agents=_agents(agent),
         battery=battery,
         draws=() if days is not None or trials is not None else drawn,
-        campaign=_campaign(days, practice, drawn),
+        campaign=_campaign(
+            days, practice, drawn, calendar if "calendar" in given else ""
+        ),
         trials=_trials(trials, before, drawn),
         name=out.name,
         protocol=protocol,
@@ -317,10 +320,7 @@ def _refuse_contradictions(found: frozenset[str]) -> None:
             "which protocol. Copy its TOML file and change it there."
         )
         flags.refuse_together(found, (*_DRAWN, "suite", "days", "protocol"), why)
-    if "days" in found:
-        why = "does not go with --days: a campaign drifts day by day."
-        flags.refuse_together(found, ("calendar",), why)
-    else:
+    if "days" not in found:
         flags.refuse_together(found, ("practice",), "goes with --days.")
     if "trials" in found:
         why = "does not go with --trials: a trial draws its own episodes."
@@ -343,14 +343,16 @@ def _agents(agents: list[str] | None) -> tuple[str, ...]:
 
 
 def _campaign(
-    days: int | None, practice: int, draws: tuple[Draw, ...]
+    days: int | None, practice: int, draws: tuple[Draw, ...], calendar: str
 ) -> Campaign | None:
     if days is None:
         return None
     if len(draws) != 1:
         msg = "A campaign (--days) needs exactly one --suite."
         raise UsageError(msg)
-    return Campaign(checkpoint=draws[0], days=days, practice=practice)
+    return Campaign(
+        checkpoint=draws[0], days=days, practice=practice, calendar=calendar
+    )
 
 
 def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:

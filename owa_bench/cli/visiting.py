@@ -39,7 +39,7 @@ def visit(
     )
     step = assembly.drift_step(card.name, plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
-    world = assembly.source(card.name)(instance).worlds[0]
-    site = serve_people(world, instance, port)
-    ERR.print(site.told, soft_wrap=True, markup=False, highlight=False)
+    site = serve_people(assembly.source(card.name)(instance), port)
+    told = f"{site.told}\n\n{site.address}"
+    ERR.print(told, soft_wrap=True, markup=False, highlight=False)
     site.server.join()

@@ -76,6 +76,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     interventions: int | None
     role_cap: int | None = None
     muted: bool = False
+    calendar: str = ""
     side: Side = "sim"
     phase: Phase = "holdout"
     horizon: int
@@ -237,6 +238,16 @@ class Drift(Event, frozen=True, kw_only=True, tag="drift"):
     after: str
 
 
+class Realised(Event, frozen=True, kw_only=True, tag="realised"):
+    """What the episode's drift came to in what an agent sees, as the suite measures it.
+
+    `measures` are (name, amount) pairs; the env that emits them says what they are.
+    """
+
+    step: int
+    measures: tuple[tuple[str, float], ...]
+
+
 class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
     """The oracle accepted a node of the task's DAG; `depth` counts from 1."""
 
@@ -354,7 +365,7 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 AnyEvent = (
     EpisodeStart | Action | Call | Observation | ModelCall | Execution | Message
     | Conflict | Incident | Fault | Tracking | Intervention | Resource | Drift
-    | Subgoal | Belief | Resolution | Probe | Revision | Artifact | Evidence
+    | Realised | Subgoal | Belief | Resolution | Probe | Revision | Artifact | Evidence
     | Violation | EpisodeEnd
 )
 # fmt: on

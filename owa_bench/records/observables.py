@@ -146,7 +146,8 @@ def _taken(listed: Listed, mask: Flags) -> Listed:
 class Observables:
     """Episodes as columns.
 
-    `family` is "suite/family". `q` is the proper score Q, `q_state` the state's own
+    `family` is "suite/family". `calendar` is an entry's own drift calendar, "" for the
+    run's. `q` is the proper score Q, `q_state` the state's own
     quality, `u` success, `n` verified actions in the longest run without help, `d` the
     longest solved path, `horizon` H_t (not capped), `depth` D_t. Costs are micro-USD.
     `interventions` is the budget (UNLIMITED is -1), `helped` the uses. `classes` holds
@@ -171,6 +172,7 @@ class Observables:
     realised: Floats
     day: Integers
     phase: Names
+    calendar: Names
     interventions: Integers
     helped: Integers
     patched: Integers

@@ -1,8 +1,13 @@
 """The plan: everything decided before episode 0, then signed."""
 
+import re
+
 import msgspec
 
 from owa_bench.records.events import Phase
+
+SOURCE_RULE = 2  # of plans made now; see SuiteEntry
+_KEY = re.compile(r"([0-9a-f]{64})?")
 
 
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,6 +16,8 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     `delta` is the nominal drift magnitude; in a campaign's practice it is None and
     `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
     the same every day. `interventions` None means the supervisor is not limited.
+    `calendar` is the entry's own, empty the plan's: an entry with one shows a response
+    to some drift alone and enters no axis.
     """
 
     index: int
@@ -29,6 +36,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = "holdout"
     role_cap: int | None = None
     muted: bool = False
+    calendar: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +62,12 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite as it was when the plan was made; `native` as on its card."""
+    """A suite as it was when the plan was made; `native` as on its card.
+
+    `source_rule` says which files `source_digest` is over: 1 all world types, 2 those
+    that the suite, its operators and the calendars import.
+    `groups` are the groups of its domain's operators, with the operators in each.
+    """
 
     name: str
     version: int
@@ -64,6 +77,8 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
+    source_rule: int = 1
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,3 +113,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     transcripts: bool = True
     simulated_days: bool = True
     created: str = ""
+
+
+def fault(plan: Plan) -> str:
+    """Return why a plan cannot be read as one, "" if it can.
+
+    An entry that stands twice would count one attempt for two.
+    """
+    for place, entry in enumerate(plan.entries):
+        if entry.index != place:
+            return f"entry {entry.index} must stand at its place, got place {place}"
+    if not _KEY.fullmatch(plan.public_key):
+        return f"`public_key` must be 64 hex digits, got {plan.public_key!r}"
+    return ""

@@ -123,7 +123,9 @@ class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """A statistic over drift magnitude with its band; None where nothing was played.
 
-    `diagonal`: x and y are alike, and y = x is where the line ought to be.
+    `diagonal`: x and y are alike, and y = x is where the line ought to be. `panel`
+    names the figure that this curve is one panel of. `beside` is a second quantity at
+    each x, `beside_label` says which.
     """
 
     name: str
@@ -136,6 +138,9 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     used: tuple[int, ...]
     note: str = ""
     diagonal: bool = False
+    panel: str = ""
+    beside: tuple[float | None, ...] = ()
+    beside_label: str = ""
 
 
 class CellTable(msgspec.Struct, frozen=True, kw_only=True):

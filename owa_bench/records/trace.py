@@ -6,6 +6,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from owa_bench.errors import TraceError
 from owa_bench.records.events import AnyEvent, EpisodeEnd, EpisodeStart
 
 Status = Literal["complete", "unfinished", "infrastructure"]
@@ -67,20 +68,20 @@ class Trace:
 
     @property
     def start(self) -> EpisodeStart:
-        """The terms of the episode."""
-        first = self.events[0]
+        """The terms of the episode; TraceError without any."""
+        first = self.events[0] if self.events else None
         if not isinstance(first, EpisodeStart):
-            msg = f"attempt {self.leaf.attempt_id} does not begin with episode_start"
-            raise TypeError(msg)
+            msg = f"Attempt {self.leaf.attempt_id} does not begin with episode_start."
+            raise TraceError(msg)
         return first
 
     @property
     def end(self) -> EpisodeEnd:
-        """What came of the episode."""
-        last = self.events[-1]
+        """What came of the episode; TraceError if that is not said."""
+        last = self.events[-1] if self.events else None
         if not isinstance(last, EpisodeEnd):
-            msg = f"attempt {self.leaf.attempt_id} does not close with episode_end"
-            raise TypeError(msg)
+            msg = f"Attempt {self.leaf.attempt_id} does not close with episode_end."
+            raise TraceError(msg)
         return last
 
     def of(self, kind: type[EventT]) -> Iterator[EventT]:

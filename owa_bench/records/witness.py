@@ -13,6 +13,7 @@ import msgspec
 from owa_bench.canonical import canonical_json, unseal
 from owa_bench.errors import CheckFailure
 from owa_bench.records import timestamp
+from owa_bench.records.layout import RECEIPT_TYPE
 
 WitnessKind = Literal["git", "rfc3161", "nonce"]
 
@@ -91,7 +92,8 @@ def _stamp_fault(witness: Witness) -> str:
 
 
 def _nonce_fault(witness: Witness) -> str:
-    signed = unseal(witness.evidence.encode(), bytes.fromhex(witness.place))
+    key = bytes.fromhex(witness.place)
+    signed = unseal(witness.evidence.encode(), key, RECEIPT_TYPE)
     if signed != nonce_document(witness.plan_digest, witness.nonce):
         return "what was signed is not this nonce with this plan"
     return ""

@@ -19,6 +19,7 @@ import msgspec
 from owa_bench.canonical import key_id, peek, unseal
 from owa_bench.errors import CheckFailure, TraceError
 from owa_bench.records import witness
+from owa_bench.records.layout import RECEIPT_TYPE
 from owa_bench.records.witness import Receipt, Witness
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.check import Check
@@ -112,8 +113,8 @@ def _receipt(bundle: Bundle, path: Path) -> Testimony:
     try:
         said = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
         key = bytes.fromhex(said.public_key)
-        unseal(path.read_bytes(), key)
-    except (CheckFailure, ValueError, KeyError, TypeError) as error:
+        unseal(path.read_bytes(), key, RECEIPT_TYPE)
+    except (CheckFailure, ValueError, msgspec.DecodeError) as error:
         return Testimony(path.name, "", f"is no signed receipt: {error}")
     text = f"{len(said.episodes)} episodes replayed by key {key_id(key)}"
     try:

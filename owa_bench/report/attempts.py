@@ -11,10 +11,11 @@ import zstandard
 from owa_bench.canonical import chain_start, chain_step
 from owa_bench.errors import TraceError
 from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd, replay_line
-from owa_bench.records.trace import Closing, Leaf
+from owa_bench.records.trace import Closing, Leaf, attempt_id
 from owa_bench.report.frames import Frame, lines
 
 _CLOSING = b'{"closing":'
+_LONGEST_NAME = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,18 @@ class Attempt:
         return isinstance(last, EpisodeEnd) and last.timed
 
 
-def well_named(attempt_id: str) -> bool:
-    """Return whether an attempt's name is "<plan index>.<attempt>"."""
-    index, dot, attempt = attempt_id.partition(".")
-    return bool(dot) and index.isdecimal() and attempt.isdecimal()
+def well_named(name: str) -> bool:
+    """Return whether an attempt's name is the recorder's "<plan index>.<attempt>".
+
+    There is one way to write it: `3.0` beside `000003.0` would be a second attempt of
+    the same number.
+    """
+    index, dot, attempt = name.partition(".")
+    if not (dot and index.isdecimal() and attempt.isdecimal()):
+        return False
+    if len(name) > _LONGEST_NAME:
+        return False
+    return attempt_id(int(index), int(attempt)) == name
 
 
 def replay_digest(events: Iterable[AnyEvent]) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records.layout import Reveal, RunLayout
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
@@ -141,14 +141,20 @@ def read(run_dir: Path) -> Bundle:
 def document_of(path: Path) -> dict[str, Any]:
     """Return a JSON object file of the run; RunDirectoryError if it is not one."""
     try:
-        document = json.loads(_bytes(path))
-    except ValueError as error:
+        document = json.loads(_bytes(path), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
         msg = f"{path} must be a whole JSON document, got: {error}. {_FIX}"
         raise RunDirectoryError(msg) from error
     if not isinstance(document, dict):
         msg = f"{path} must hold a JSON object, got {type(document).__name__}."
         raise RunDirectoryError(msg)
     return document
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    msg = f"{name} is no JSON number"
+    raise ValueError(msg)
 
 
 def _plan_document(layout: RunLayout) -> dict[str, Any]:
@@ -165,10 +171,14 @@ def _plan_document(layout: RunLayout) -> dict[str, Any]:
 def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
     """Return the plan as a record."""
     try:
-        return msgspec.convert(document, Plan)
+        found = msgspec.convert(document, Plan)
+        wrong = fault(found)
     except (msgspec.ValidationError, OwaError) as error:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}. {_FIX}"
-        raise RunDirectoryError(msg) from error
+        wrong = str(error)
+    if wrong:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}. {_FIX}"
+        raise RunDirectoryError(msg)
+    return found
 
 
 def _bytes(path: Path) -> bytes:

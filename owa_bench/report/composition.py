@@ -5,9 +5,10 @@ from importlib import metadata
 
 from owa_bench.canonical import key_id
 from owa_bench.records.score import CellTable
-from owa_bench.report import figures, tallies
+from owa_bench.report import figures, pictures, tallies
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.contents import LIMITS, Assurance, Report, RunFacts
+from owa_bench.report.pictures import Gallery
 from owa_bench.report.render_html import render
 from owa_bench.scoring.pipeline import judge
 
@@ -27,6 +28,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
             bundle.prices,
             evidence_root=bundle.evidence_root,
             replay_root=bundle.replay_root,
+            plan_digest=bundle.plan_digest,
             assurance=assurance.level,
         ),
         assurance=assurance,
@@ -34,8 +36,14 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         environment=bundle.plan.environment,
         drift=tallies.drift(bundle.traces()),
         breaches=tallies.breaches(bundle.traces()),
+        failures=_failures(bundle),
         limits=LIMITS,
     )
+
+
+def _failures(bundle: Bundle) -> Gallery:
+    """Return the pictures of failures; those of episodes in which drift was drawn."""
+    return pictures.gallery(bundle.traces(), transcripts=bundle.plan.transcripts)
 
 
 def page(bundle: Bundle, report: Report) -> bytes:
@@ -44,6 +52,7 @@ def page(bundle: Bundle, report: Report) -> bytes:
         report,
         protocol_text=bundle.protocol_bytes.decode(),
         price_text=bundle.price_bytes.decode(),
+        shown=pictures.shown(bundle.layout, report.failures),
     ).encode()
 
 

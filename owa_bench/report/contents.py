@@ -3,6 +3,7 @@
 import msgspec
 
 from owa_bench.records.score import CellTable, Judgement
+from owa_bench.report.pictures import Gallery
 
 
 class Rung(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +69,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[tuple[str, str], ...]
     drift: CellTable
     breaches: CellTable
+    failures: Gallery = Gallery()
     limits: tuple[str, ...]
     page: str | None = None
 

@@ -8,6 +8,7 @@ import msgspec
 from owa_bench.canonical import unseal
 from owa_bench.errors import CheckFailure
 from owa_bench.records.checkpoint import DayCheckpoint
+from owa_bench.records.layout import CHECKPOINT_TYPE
 from owa_bench.records.roots import evidence_root
 from owa_bench.records.trace import Leaf
 from owa_bench.report.bundle import Bundle
@@ -68,4 +69,5 @@ def _faults(
 
 def _opened(path: Path, key: bytes) -> DayCheckpoint:
     """Return a checkpoint signed by `key`."""
-    return msgspec.json.decode(unseal(path.read_bytes(), key), type=DayCheckpoint)
+    payload = unseal(path.read_bytes(), key, CHECKPOINT_TYPE)
+    return msgspec.json.decode(payload, type=DayCheckpoint)

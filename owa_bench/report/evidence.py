@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from owa_bench.canonical import document_digest, key_id, sha256, unseal
 from owa_bench.errors import CheckFailure
+from owa_bench.records.layout import PLAN_TYPE
 from owa_bench.report import days
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.check import Check, settled, skipped
@@ -63,7 +64,7 @@ def _plan(bundle: Bundle, public: bytes | None) -> Iterator[Check]:
         return
     origin = " (named by the plan itself)" if public is None else ""
     try:
-        payload = unseal(bundle.layout.plan_envelope.read_bytes(), key)
+        payload = unseal(bundle.layout.plan_envelope.read_bytes(), key, PLAN_TYPE)
     except (CheckFailure, OSError) as error:
         yield Check("plan signature", False, str(error))
         return

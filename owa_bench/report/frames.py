@@ -14,8 +14,8 @@ import zstandard
 from owa_bench.errors import TraceError
 from owa_bench.records.trace import Segment
 
-# Compressed bytes fed at a time: the rest behind a frame's end is copied once a frame.
-_FEED = 1 << 14
+# Compressed bytes fed at a time: zstd makes up to 32,768 of one.
+_FEED = 1 << 12
 # A frame closes at 256 KiB of events; one giant event may exceed that, this never.
 _FRAME_LIMIT = 1 << 27
 _MAGIC = b"\x28\xb5\x2f\xfd"

@@ -21,8 +21,10 @@ from owa_bench.records.score import (
     IndexScore,
     Interval,
 )
-from owa_bench.report import figures
+from owa_bench.report import dose_figures, figures
 from owa_bench.report.contents import Report, RunFacts
+from owa_bench.report.pictures import Shown, caption
+from owa_bench.scoring.response import GAPS
 
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")
@@ -36,8 +38,17 @@ class FigureBlock(NamedTuple):
     caption: str
 
 
-def render(report: Report, *, protocol_text: str, price_text: str) -> str:
-    """Return the page; the two files are printed as the run used them."""
+def render(
+    report: Report,
+    *,
+    protocol_text: str,
+    price_text: str,
+    shown: Sequence[Shown] = (),
+) -> str:
+    """Return the page; the two files are printed as the run used them.
+
+    `shown` are the report's pictures of failures with their pixels.
+    """
     verdicts = report.judgement.verdicts
     return _template().render(
         report=report,
@@ -46,7 +57,9 @@ def render(report: Report, *, protocol_text: str, price_text: str) -> str:
         verdicts=verdicts,
         assurance=report.assurance,
         figures=_figures(verdicts),
+        doses=_doses(verdicts),
         terms=_terms(report.run),
+        shown=shown,
         openssl=openssl_lines(report.run.public_key),
         protocol_text=protocol_text,
         price_text=price_text,
@@ -96,6 +109,7 @@ def _template() -> Template:
         headline,
         why_missing,
         column_is_number,
+        caption,
     )
     environment.globals.update({one.__name__: one for one in shown})
     environment.globals["css"] = Markup(folder.joinpath("page.css").read_text("utf-8"))  # noqa: S704 - our own file
@@ -109,14 +123,9 @@ def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
     if any(v.axes for v in verdicts):
         rows = [figures.Series(arm, place, v.axes) for arm, place, v in arms]
         blocks.append(_block(figures.axes(rows), _AXES_CAPTION))
-    names = dict.fromkeys(c.name for v in verdicts for c in v.curves)
+    names = dict.fromkeys(c.name for v in verdicts for c in v.curves if not c.panel)
     for name in names:
-        lines = [
-            figures.Series(arm, place, curve)
-            for arm, place, v in arms
-            for curve in v.curves
-            if curve.name == name
-        ]
+        lines = _series(verdicts, "", name)
         note = lines[0].data.note or "Band: tasks like these."
         caption = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
         blocks.append(_block(figures.curve(lines), caption))
@@ -133,6 +142,47 @@ def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
     return blocks
 
 
+def _series(
+    verdicts: Sequence[AgentVerdict], panel: str, name: str
+) -> list[figures.Series]:
+    """Return every agent's curve of a name in a panel."""
+    return [
+        figures.Series(v.arm, place, curve)
+        for place, v in enumerate(verdicts)
+        for curve in v.curves
+        if (curve.panel, curve.name) == (panel, name)
+    ]
+
+
+def _doses(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
+    """Return the figures of what drifted: curves in panels, then paired gaps."""
+    curves = [curve for v in verdicts for curve in v.curves if curve.panel]
+    blocks: list[FigureBlock] = []
+    for panel in dict.fromkeys(curve.panel for curve in curves):
+        if panel == GAPS:
+            kept = [
+                figures.Series(v.arm, i, tuple(c for c in v.curves if c.panel == GAPS))
+                for i, v in enumerate(verdicts)
+            ]
+            blocks.append(
+                _block(dose_figures.gaps(panel, kept), f"{panel}. {_GAPS_CAPTION}")
+            )
+            continue
+        own = [curve for curve in curves if curve.panel == panel]
+        names = dict.fromkeys(curve.name for curve in own)
+        rows = [_series(verdicts, panel, name) for name in names]
+        caption = f"{panel}. Dotted: {own[0].beside_label}. {_DOSE_CAPTION}"
+        blocks.append(_block(dose_figures.panels(panel, rows), caption))
+    return blocks
+
+
+_DOSE_CAPTION = (
+    "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
+    " episodes of the run's own calendar in which it struck, so the rest drifted too."
+)
+_GAPS_CAPTION = (
+    "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
+)
 _AXES_CAPTION = (
     "Axes, normalised. Thick line: same tasks, new seeds. Thin line: tasks like these"
     " (gates read this one). Both 95 percent."

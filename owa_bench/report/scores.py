@@ -30,5 +30,6 @@ def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
         held.prices,
         evidence_root=held.evidence_root,
         replay_root=held.replay_root,
+        plan_digest=held.plan_digest,
     )
     return {verdict.arm: verdict for verdict in found.verdicts}

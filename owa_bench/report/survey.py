@@ -37,6 +37,7 @@ _TERMS = (
     "interventions",
     "role_cap",
     "muted",
+    "calendar",
     "phase",
 )
 # Meters of the harness that stand in the trace a second time, as events.

@@ -13,6 +13,7 @@ import msgspec
 
 from owa_bench.canonical import canonical_json, key_id, peek, sha256, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
+from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.records.price_card import episode_cost
 from owa_bench.report import assurance, composition, evidence
 from owa_bench.report.bundle import Bundle, read
@@ -83,7 +84,7 @@ def opened(bundle: Bundle) -> Signed | None:
         subjects = {s["name"]: s["digest"]["sha256"] for s in statement["subject"]}
         predicate = statement["predicate"]
         report = msgspec.convert(predicate, Report)
-    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, CheckFailure) as error:
         msg = f"{path} must be a signed report (owa-report-1), got: {error}."
         raise RunDirectoryError(msg) from error
     return Signed(subjects, predicate, report)
@@ -152,7 +153,7 @@ def _signature(bundle: Bundle, signed: Signed, public: bytes | None) -> Check:
     if signed.report.assurance.level <= 1 and not _marked(bundle):
         return skipped("signature", f"an unsigned draft ({claimed})")
     try:
-        unseal(bundle.layout.report_envelope.read_bytes(), key)
+        unseal(bundle.layout.report_envelope.read_bytes(), key, STATEMENT_TYPE)
     except (CheckFailure, ValueError) as error:
         return Check("signature", False, str(error))
     faults = []
@@ -168,7 +169,8 @@ def _signature(bundle: Bundle, signed: Signed, public: bytes | None) -> Check:
 
 def _marked(bundle: Bundle) -> bool:
     """Return whether the envelope carries any signature."""
-    return bool(json.loads(bundle.layout.report_envelope.read_bytes())["signatures"])
+    document = json.loads(bundle.layout.report_envelope.read_bytes())
+    return bool(document.get("signatures"))
 
 
 def _root(bundle: Bundle, signed: Signed, name: str, field: str) -> Check:

@@ -73,6 +73,8 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
     for draw in battery.suite:
         card = draws.check(draw, BatteryError).card
         for cell in draws.cells(draw, card):
+            if cell.calendar:
+                continue  # enters no axis
             family = f"{cell.suite}/{cell.family}"
             instances.setdefault(family, set()).add(cell.pair)
             magnitudes.setdefault(family, set()).add(cell.delta)

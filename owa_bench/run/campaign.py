@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from owa_bench.calendars import DAILY
 from owa_bench.errors import PlanError
 from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.run import draws
@@ -24,13 +25,15 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a campaign over simulated days consists of.
 
     Per day, family and tier `practice` new tasks are played; `checkpoint` draws the
-    frozen snapshot. `drift_per_day` is the share of all drift that strikes each day.
+    frozen snapshot. `drift_per_day` is the share of all drift that strikes each day;
+    `calendar`, where given, is another calendar of days in its place.
     """
 
     checkpoint: Draw
     days: int = 7
     practice: int = 1
     drift_per_day: float = 0.05
+    calendar: str = ""
     control: bool = True
 
 
@@ -56,7 +59,7 @@ def make_plan(campaign: Campaign, agents: Sequence[AgentHandle], terms: Terms) -
         msgspec.structs.replace(entry, index=index) for index, entry in enumerate(made)
     )
     refuse_misfits(agents, entries)
-    calendar = f"daily:{campaign.drift_per_day:g}"
+    calendar = campaign.calendar or f"daily:{campaign.drift_per_day:g}"
     return assemble(
         (campaign.checkpoint,),
         (*learners, *controls),
@@ -113,3 +116,6 @@ def _check(campaign: Campaign) -> None:
     if not 0.0 < campaign.drift_per_day <= 1.0:
         rule = "must lie in (0, 1]"
         raise PlanError("drift_per_day", campaign.drift_per_day, rule)
+    if campaign.calendar and campaign.calendar.partition(":")[0] not in DAILY:
+        rule = f"must be one of days: {', '.join(DAILY)}"
+        raise PlanError("calendar", campaign.calendar, rule)

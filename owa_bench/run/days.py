@@ -6,14 +6,14 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench.canonical import canonical_json, document_digest, seal
+from owa_bench.canonical import canonical_json, seal
 from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.records.roots import evidence_root, plan_order
 from owa_bench.records.trace import Leaf
 from owa_bench.run.jobs import MOST_FAILURES
-from owa_bench.run.store import write_whole
+from owa_bench.run.store import plan_digest, write_whole
 
 
 class DayKeeper:
@@ -67,7 +67,7 @@ class DayKeeper:
             self._plan, (leaf for leaf in self._leaves if days[leaf.index] <= day)
         )
         checkpoint = DayCheckpoint(
-            plan_digest=document_digest(self._plan),
+            plan_digest=plan_digest(self._layout),
             day=day,
             evidence_root=evidence_root(self._plan, ordered),
             attempts=tuple(leaf.attempt_id for leaf in ordered),

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from owa_bench import discovery
+from owa_bench import calendars, discovery
 from owa_bench.errors import FieldError, one_of
 from owa_bench.interfaces import Suite, SuiteCard
 
@@ -24,7 +24,9 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tier, each played `repeats` times at every delta, intervention budget and crew. A
     suite may stand in several draws; equal episodes are played once. A crew is "open"
     (as many roles as the agent likes), a ceiling on its roles such as "4", or that
-    ceiling with no messages between roles, "4:muted".
+    ceiling with no messages between roles, "4:muted". `calendar` is the draw's own
+    drift calendar, such as "nested:Label", which gives dose-response curves and enters
+    no axis; empty: the run's.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     interventions: tuple[Budgeted, ...] = ("unlimited",)
     crews: tuple[str, ...] = (OPEN,)
     weight: float = 1.0
+    calendar: str = ""
 
 
 class Cell(NamedTuple):
@@ -51,6 +54,7 @@ class Cell(NamedTuple):
     interventions: int | None
     role_cap: int | None = None
     muted: bool = False
+    calendar: str = ""
 
 
 def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
@@ -68,6 +72,7 @@ def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
         if tier not in card.tiers:
             raise error(f"{place}.tiers", tier, one_of(tier, card.tiers))
     _check_numbers(draw, error, place)
+    _check_calendar(draw, card, error, place)
     return suite
 
 
@@ -111,6 +116,8 @@ def _of_pair(
                     interventions=None if budget == "unlimited" else budget,
                     role_cap=_ceiling(crew),
                     muted=crew.endswith(_MUTED),
+                    # Without drift all calendars are one, and it is played once.
+                    calendar=draw.calendar if delta else "",
                 )
 
 
@@ -134,6 +141,15 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
             raise error(f"{place}.{name}", values, rule)
     if not draw.weight > 0:
         raise error(f"{place}.weight", draw.weight, "must be above 0")
+
+
+def _check_calendar(
+    draw: Draw, card: SuiteCard, error: type[FieldError], place: str
+) -> None:
+    try:
+        calendars.parse(draw.calendar or "nested", card.domain)
+    except FieldError as wrong:
+        raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
 
 
 def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:

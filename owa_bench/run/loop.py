@@ -46,6 +46,9 @@ class Played(NamedTuple):
     spent: Mapping[str, float]
 
 
+_SCENES = 4  # of suite, view and calendar, whose idle envs are kept
+
+
 class EnvPool:
     """Envs of a plan's suites, lent to one episode at a time."""
 
@@ -53,22 +56,39 @@ class EnvPool:
         self._plan = plan
         self._wire = wire
         self._lock = threading.Lock()
-        self._idle: dict[tuple[str, View], list[PlayedEnv]] = {}
+        self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
 
     @contextmanager
-    def lend(self, suite: str, view: View) -> Iterator[PlayedEnv]:
-        """Yield an env; one that something was raised with is thrown away."""
+    def lend(self, entry: PlanEntry, view: View) -> Iterator[PlayedEnv]:
+        """Yield an env for an entry; one that something was raised with is thrown away.
+
+        Calendars have envs of their own, for an env knows one.
+        """
+        scene = (entry.suite, view, entry.calendar)
         with self._lock:
-            idle = self._idle.setdefault((suite, view), [])
+            idle = self._idle.get(scene)
             env = idle.pop() if idle else None
-        env = env or stepping.env_for(self._plan, suite, view=view, wire=self._wire)
+        env = env or stepping.env_for(
+            self._plan,
+            entry.suite,
+            view=view,
+            wire=self._wire,
+            calendar=entry.calendar,
+        )
         try:
             yield env
         except BaseException:
             env.close()
             raise
         with self._lock:
-            self._idle[suite, view].append(env)
+            self._idle[scene] = [*self._idle.pop(scene, ()), env]
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Close idle envs of scenes that were not played of late; they hold pages."""
+        for scene in [*self._idle][:-_SCENES]:
+            for env in self._idle.pop(scene):
+                env.close()
 
     def close(self) -> None:
         """Close every idle env."""
@@ -181,7 +201,7 @@ class _Play:
             self._instance = stepping.instance_of(
                 self._stage.plan, self._entry, self._stage.root
             )
-            with self._stage.envs.lend(self._entry.suite, self._agent.view) as env:
+            with self._stage.envs.lend(self._entry, self._agent.view) as env:
                 end = self._in_env(env)
         except Exception as error:
             if self._stage.stopping.is_set():
@@ -230,6 +250,8 @@ class _Play:
             if exhausted is not None:
                 env.conclude("truncated", exhausted.reason)
                 return exhausted.timed
+            if self._agent.screenshots:
+                info = stepping.with_picture(env, info)
             move = self._host.act(
                 observation, info, self._deadline_s(), numbers=numbers
             )

@@ -9,6 +9,7 @@ from the snapshot whose digest the last complete leaf names.
 
 import hashlib
 import io
+import os
 import re
 import shutil
 import tarfile
@@ -21,7 +22,7 @@ import zstandard
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from owa_bench.canonical import keyed_digest
+from owa_bench.canonical import keyed_digest, sha256
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.store import write_whole
@@ -29,6 +30,7 @@ from owa_bench.seeding import fresh_bytes
 
 _NONCE_BYTES = 12  # AES-GCM's own
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_NAME = 100  # file systems take 255 bytes
 
 
 class Memory(Protocol):
@@ -84,7 +86,7 @@ class Lane:
     def __init__(
         self, layout: RunLayout, name: str, master: bytes, digest: str | None
     ) -> None:
-        self._folder = layout.lanes / _UNSAFE.sub("_", name)
+        self._folder = layout.lanes / _folder_name(name)
         self._key = keyed_digest(master, "memory", name)
         self._work = FreshMemory()
         self.path = self._work.path / "memory"
@@ -156,13 +158,22 @@ class Lane:
         return self._folder / f"{digest}.sealed"
 
 
+def _folder_name(lane: str) -> str:
+    """Return a lane's folder: its name, marked where letters had to be replaced.
+
+    Without the mark two lanes could share a folder, and each sweeps what is not its.
+    """
+    plain = _UNSAFE.sub("_", lane)[:_LONGEST_NAME]
+    return plain if plain == lane else f"{plain}-{sha256(lane.encode())[:16]}"
+
+
 def folder_digest(folder: Path) -> str:
     """Return the digest of a folder: names, kinds and contents, no times or owners."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix().encode()
+        name = os.fsencode(path.relative_to(folder))
         if path.is_symlink():
-            kind, content = b"l", str(path.readlink()).encode()
+            kind, content = b"l", os.fsencode(path.readlink())
         elif path.is_file():
             kind, content = b"f", path.read_bytes()
         else:

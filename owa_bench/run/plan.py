@@ -1,38 +1,31 @@
 """The plan of a run: every episode and the terms, fixed before episode 0."""
 
-import hashlib
-import platform
-import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
-from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-import owa_bench
 from owa_bench import calendars, discovery
 from owa_bench.canonical import canonical_json, document_digest, seal
 from owa_bench.errors import PlanError, RunDirectoryError
 from owa_bench.interfaces import Suite
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
+    SOURCE_RULE,
     Arm,
     BootstrapSpec,
     Budget,
     Plan,
     PlanEntry,
     SuiteEntry,
+    fault,
 )
 from owa_bench.run import budget, draws
 from owa_bench.run.agent_spec import AgentHandle
 from owa_bench.run.draws import Cell, Draw
+from owa_bench.run.provenance import environment, source_digest
 from owa_bench.run.store import write_whole
 
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)")
-_PACKAGE = Path(owa_bench.__file__).parent
 _NONCE_MIN = 8
 
 
@@ -139,7 +132,11 @@ def _check_terms(plan: Plan) -> None:
     budget.check(plan.budget)
     for entry in plan.suites:
         suite: Suite = discovery.get("suites", entry.name)
-        calendars.parse(plan.calendar, suite.card.domain)
+        calendar = calendars.parse(plan.calendar, suite.card.domain)
+        deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
+        if (most := max(deltas, default=0.0)) > calendar.reach:
+            rule = f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
+            raise PlanError("delta", most, rule)
     nonce = plan.verifier_nonce
     if nonce is not None and len(nonce) < _NONCE_MIN:
         rule = f"must have at least {_NONCE_MIN} characters"
@@ -186,6 +183,18 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
                 raise PlanError("agent", agent.spec, rule)
 
 
+def refuse_unready(plan: Plan) -> None:
+    """Refuse a machine that lacks what a suite of the plan needs.
+
+    A suite that rests on more than Python's packages says so in `ready()`.
+    Errors: MissingPartError with the line that installs what is lacking.
+    """
+    for entry in plan.suites:
+        ready = getattr(discovery.get("suites", entry.name), "ready", None)
+        if ready is not None:
+            ready()
+
+
 def write_plan(
     layout: RunLayout,
     plan: Plan,
@@ -219,10 +228,14 @@ def read_plan(layout: RunLayout) -> Plan:
         )
         raise RunDirectoryError(msg)
     try:
-        return msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
-    except (OSError, msgspec.MsgspecError) as error:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {error}."
-        raise RunDirectoryError(msg) from error
+        plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
+        wrong = fault(plan)
+    except (OSError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
+        raise RunDirectoryError(msg)
+    return plan
 
 
 def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
@@ -233,56 +246,6 @@ def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
         for field in mine.__struct_fields__
         if field not in drawn and getattr(mine, field) != getattr(written, field)
     )
-
-
-def source_digest(suite: Suite) -> str:
-    """Return the digest of the code that draws a suite's worlds and drifts them.
-
-    The suite's own folder (or file), its domain's operators, the calendars and the
-    worlds; equal code has equal digests wherever it is installed.
-    """
-    places = (
-        _home_of(suite),
-        _PACKAGE / "drift" / suite.card.domain,
-        _PACKAGE / "calendars.py",
-        _PACKAGE / "worlds",
-    )
-    digest = hashlib.sha256()
-    for place in filter(Path.exists, places):
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            name = str(path.relative_to(place.parent))
-            digest.update(f"{name}|".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def environment() -> tuple[tuple[str, str], ...]:
-    """Return python, platform and the version of every package this one rests on."""
-    versions = dict(_closure("owa_bench"))
-    return (
-        ("python", platform.python_version()),
-        ("platform", f"{sys.platform}-{platform.machine()}"),
-        *sorted(versions.items()),
-    )
-
-
-def _closure(name: str) -> Iterator[tuple[str, str]]:
-    """Yield (package, version) of a package and of all it requires, extras left out."""
-    waiting, seen = [name], set()
-    while waiting:
-        known = waiting.pop().lower().replace("_", "-")
-        if known in seen:
-            continue
-        seen.add(known)
-        try:
-            found = distribution(known)
-        except PackageNotFoundError:
-            continue
-        yield known, found.version
-        for line in found.requires or ():
-            match = _REQUIREMENT.match(line)
-            if match and "extra ==" not in line:
-                waiting.append(match[1])
 
 
 def _suite_entries(drawn: Sequence[Draw]) -> tuple[SuiteEntry, ...]:
@@ -306,19 +269,14 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         name=card.name,
         version=card.version,
         source_digest=source_digest(suite),
+        source_rule=SOURCE_RULE,
         families=tuple(family for family in card.families if family in names),
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
+        groups=tuple(calendars.groups(card.domain).items()),
     )
 
 
 def _distinct(cells: Iterable[Cell]) -> Iterator[Cell]:
     return iter(dict.fromkeys(cells))
-
-
-def _home_of(suite: Suite) -> Path:
-    """Return the folder of a suite, or its file where it shares a folder."""
-    module: Any = sys.modules[type(suite).__module__]
-    path = Path(module.__file__)
-    return path.parent if path.name == "suite.py" else path

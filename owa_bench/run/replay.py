@@ -8,7 +8,7 @@ that a clock ended are exempt: they differ from machine to machine.
 
 import hashlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Literal, NamedTuple
 
@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench import discovery
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
 from owa_bench.interfaces import Sink
@@ -30,7 +29,8 @@ from owa_bench.run import stepping
 from owa_bench.run.escrow import revealed_root
 from owa_bench.run.keys import public_hex, short_name
 from owa_bench.run.loop import EvaluationSink
-from owa_bench.run.plan import read_plan, source_digest
+from owa_bench.run.plan import read_plan, refuse_unready
+from owa_bench.run.provenance import other_code
 from owa_bench.run.redaction import Redactor
 from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
 from owa_bench.run.witness import free_path
@@ -49,13 +49,13 @@ class Replayed(NamedTuple):
 
 
 class Replays(NamedTuple):
-    """What came of a run: its attempts, and suites whose code is not the planned."""
+    """What came of a run: its attempts, and suites that may not be as planned, why."""
 
     plan_digest: str
     evidence_root: str
     replay_root: str
     attempts: tuple[Replayed, ...]
-    other_code: tuple[str, ...]
+    other_code: Mapping[str, str]
 
     @property
     def passed(self) -> bool:
@@ -106,6 +106,7 @@ def replay_run(
     """
     plan = read_plan(layout)
     root = revealed_root(layout, plan)
+    refuse_unready(plan)
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted(plan, leaves) if leaf]
     if not complete:
@@ -114,11 +115,13 @@ def replay_run(
     chosen = _choose(complete, episodes)
     entries = {entry.index: entry for entry in plan.entries}
     attempts: list[Replayed] = []
-    by_suite = sorted(chosen, key=lambda leaf: (entries[leaf.index].suite, leaf.index))
-    for name, group in itertools.groupby(
-        by_suite, key=lambda leaf: entries[leaf.index].suite
-    ):
-        with closing(stepping.env_for(plan, name)) as env:
+
+    def scene(leaf: Leaf) -> tuple[str, str]:
+        return entries[leaf.index].suite, entries[leaf.index].calendar
+
+    by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
+    for (name, calendar), group in itertools.groupby(by_scene, key=scene):
+        with closing(stepping.env_for(plan, name, calendar=calendar)) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
                 attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))
@@ -128,7 +131,7 @@ def replay_run(
         evidence_root=evidence_root(plan, leaves),
         replay_root=replay_root(plan, leaves),
         attempts=tuple(sorted(attempts)),
-        other_code=_other_code(plan),
+        other_code=other_code(plan.suites),
     )
 
 
@@ -238,12 +241,3 @@ def _cut(line: bytes | None, other: bytes | None) -> str:
     pairs = itertools.zip_longest(line, other or b"")
     place = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
     return line[max(0, place - _SHOWN // 2) :][:_SHOWN].decode(errors="replace")
-
-
-def _other_code(plan: Plan) -> tuple[str, ...]:
-    """Return the suites whose code here is not what the plan was made with."""
-    return tuple(
-        suite.name
-        for suite in plan.suites
-        if source_digest(discovery.get("suites", suite.name)) != suite.source_digest
-    )

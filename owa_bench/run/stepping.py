@@ -5,9 +5,10 @@ env emits, an attempt holds EpisodeStart, what the agent declares with a Move (b
 the step of that move), and EpisodeEnd.
 """
 
+import base64
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -93,6 +94,22 @@ class PlayedEnv(Protocol):
         """Simulated milliseconds since reset."""
 
 
+@runtime_checkable
+class Pictured(Protocol):
+    """An env whose window can be looked at."""
+
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+
+
+def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info with the env's window as a data address, where it has one."""
+    if not isinstance(env, Pictured) or env.ending is not None:
+        return info
+    data = base64.b64encode(env.picture()).decode()
+    return {**info, "picture": f"data:image/jpeg;base64,{data}"}
+
+
 def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     """Return the instance of an entry; `root` is the master, any nonce mixed in."""
     plain = Instance(
@@ -105,21 +122,26 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     )
     step = entry.day or 0
     if entry.delta is not None:
-        calendar = calendar_of(plan, entry.suite)
+        calendar = calendar_of(plan, entry.suite, entry.calendar)
         step = assembly.drift_step(entry.suite, plain, entry.delta, calendar)
     return msgspec.structs.replace(plain, drift_step=step)
 
 
 def env_for(
-    plan: Plan, suite_name: str, *, view: View = "language", wire: bool = False
+    plan: Plan,
+    suite_name: str,
+    *,
+    view: View = "language",
+    wire: bool = False,
+    calendar: str = "",
 ) -> PlayedEnv:
-    """Return an env that plays any entry of the plan that is of this suite.
+    """Return an env that plays any entry of this suite and calendar of the plan.
 
     A native suite has one view. In the others `view` is what the agent sees; the
     actions on record are the same calls in each.
     """
     suite: Suite = discovery.get("suites", suite_name)
-    source = assembly.source(suite_name, calendar_of(plan, suite_name))
+    source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
     env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
@@ -130,19 +152,20 @@ def env_for(
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str) -> Almanac:
-    """Return the drift calendar of a plan for one of its suites.
+def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> Almanac:
+    """Return the drift calendar of a plan for one of its suites, or an entry's own.
 
     "nested" is the suite's own schedule where it has one, its onset as the plan says.
     """
     suite: Suite = discovery.get("suites", suite_name)
-    calendar = calendars.parse(plan.calendar, suite.card.domain)
+    text = calendar or plan.calendar
+    parsed = calendars.parse(text, suite.card.domain)
     own: Any = assembly.own_schedule(suite)
-    if plan.calendar.partition("^")[0] != "nested" or isinstance(own, Calendar):
-        return calendar
-    if not calendar.onset_ms:
+    if text.partition("^")[0] != "nested" or isinstance(own, Calendar):
+        return parsed
+    if not parsed.onset_ms:
         return own  # type: ignore[no-any-return]
-    chosen: Almanac = dataclasses.replace(own, onset_ms=calendar.onset_ms)
+    chosen: Almanac = dataclasses.replace(own, onset_ms=parsed.onset_ms)
     return chosen
 
 
@@ -171,6 +194,7 @@ def episode_start(
         interventions=entry.interventions,
         role_cap=entry.role_cap,
         muted=entry.muted,
+        calendar=entry.calendar,
         phase=entry.phase,
         horizon=opening.horizon,
         depth=opening.depth,

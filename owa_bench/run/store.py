@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,13 +20,16 @@ from owa_bench.canonical import chain_start, chain_step, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent, replay_line
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.trace import Closing, Leaf, Segment, Trace
+from owa_bench.records.trace import Closing, Leaf, Segment, Trace, attempt_id
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
-_CHUNK = 1 << 16
+# Compressed bytes fed at a time: zstd makes up to 32,768 of one.
+_CHUNK = 1 << 12
 # A frame closes at 256 KiB; one event may be longer, a bomb is longer still.
 _LONGEST_FRAME = 1 << 28
 _CLOSING_START = b'{"closing":'
+_SHARD = re.compile(r"[0-9]{5,9}\.jsonl\.zst")
+_ATTEMPT = re.compile(r"([0-9]{6,9})\.([0-9]{1,9})")
 _LEAF_DECODER = msgspec.json.Decoder(Leaf)
 
 
@@ -115,12 +119,13 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
 
 def shard_paths(layout: RunLayout) -> tuple[Path, ...]:
     """Return the shards in order of number."""
-    return tuple(sorted(layout.shards.glob("[0-9]*.jsonl.zst")))
+    found = layout.shards.glob("*.jsonl.zst")
+    return tuple(sorted(path for path in found if _SHARD.fullmatch(path.name)))
 
 
 def next_shard(layout: RunLayout) -> int:
     """Return the lowest number above every shard there is."""
-    numbers = [int(path.name.split(".")[0]) for path in shard_paths(layout)]
+    numbers = [int(path.name.partition(".")[0]) for path in shard_paths(layout)]
     return 1 + max(numbers, default=-1)
 
 
@@ -178,7 +183,7 @@ def plan_digest(layout: RunLayout) -> str:
     """
     try:
         return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"{layout.root} is not a run directory: no readable plan.json ({error})."
         raise RunDirectoryError(msg) from error
 
@@ -199,9 +204,14 @@ def read_blob(layout: RunLayout, name: str) -> bytes:
     return data
 
 
+def part_of(path: Path) -> Path:
+    """Return the file that `path` is written as before it is whole."""
+    return path.with_name(f".{path.name}.part")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is whole or not there, and synced."""
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     with part.open("wb") as file:
         file.write(data)
         file.flush()
@@ -226,17 +236,19 @@ def _ends_whole(descriptor: int) -> bool:
 def _frame_at(data: bytes, offset: int) -> tuple[int, bytes] | None:
     """Return (length, text) of the whole frame at `offset`, None if there is none."""
     reader = zstandard.ZstdDecompressor().decompressobj()
-    text, place = b"", offset
+    pieces: list[bytes] = []
+    size, place = 0, offset
     try:
         while not reader.eof:
             chunk = data[place : place + _CHUNK]
-            if not chunk or len(text) > _LONGEST_FRAME:
+            if not chunk or size > _LONGEST_FRAME:
                 return None
-            text += reader.decompress(chunk)
+            pieces.append(reader.decompress(chunk))
+            size += len(pieces[-1])
             place += len(chunk)
     except zstandard.ZstdError:
         return None
-    return place - len(reader.unused_data) - offset, text
+    return place - len(reader.unused_data) - offset, b"".join(pieces)
 
 
 def _refuse_if_more(path: Path, data: bytes, offset: int) -> None:
@@ -279,6 +291,7 @@ def _leaves_of(path: Path, digest: str) -> list[Leaf]:
 
 def _leaf(path: Path, name: str, frames: list[Frame], digest: str) -> Leaf:
     """Return an attempt's leaf, hashed anew from its lines."""
+    index, attempt = _numbers(path, name)
     head = chain_start(digest, name)
     replay = hashlib.sha256()
     lines = [line for frame in frames for line in frame.lines]
@@ -294,11 +307,10 @@ def _leaf(path: Path, name: str, frames: list[Frame], digest: str) -> Leaf:
         head=head.hex(),
         replay=replay.hexdigest(),
     )
-    index, attempt = name.split(".")
     leaf = Leaf(
         attempt_id=name,
-        index=int(index),
-        attempt=int(attempt),
+        index=index,
+        attempt=attempt,
         status=closing.status,
         count=len(lines),
         head=head.hex(),
@@ -316,6 +328,17 @@ def _leaf(path: Path, name: str, frames: list[Frame], digest: str) -> Leaf:
         msg = f"Attempt {name} in {path} does not hash to its closing line."
         raise TraceError(msg)
     return leaf
+
+
+def _numbers(path: Path, name: str) -> tuple[int, int]:
+    """Return plan index and attempt number; only the recorder's way to write them."""
+    found = _ATTEMPT.fullmatch(name)
+    if found is not None:
+        index, attempt = map(int, found.groups())
+        if attempt_id(index, attempt) == name:
+            return index, attempt
+    msg = f"{path} holds `{name}`, which names no attempt."
+    raise TraceError(msg)
 
 
 def _event(line: bytes) -> AnyEvent:

@@ -10,7 +10,6 @@ from typing import Self
 
 import msgspec
 
-from owa_bench.canonical import document_digest
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import PlanEntry
 from owa_bench.run import agent_spec
@@ -21,6 +20,7 @@ from owa_bench.run.loop import EnvPool, Played, Stage, play_episode
 from owa_bench.run.memory import CopiedMemory, FreshMemory, Lane
 from owa_bench.run.plan import read_plan
 from owa_bench.run.recorder import Recorder
+from owa_bench.run.store import plan_digest
 from owa_bench.seeding import redact_key
 
 Report = Callable[[Done], None]
@@ -56,7 +56,7 @@ class Workbench:
             Recorder(
                 self._layout,
                 bench.shard,
-                document_digest(plan),
+                plan_digest(self._layout),
                 redact_key(self._root),
                 plan.transcripts,
             )

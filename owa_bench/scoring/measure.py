@@ -104,6 +104,22 @@ def measure(
     )
 
 
+def task_spreads(
+    sample: Sample,
+    units: Units,
+    ledger: Ledger,
+    read: Callable[[Totals], Statistics],
+    spec: BootstrapSpec,
+    root: str,
+) -> Callable[[str], Spread]:
+    """Return what gives a statistic's spread over *tasks like these*, by its name."""
+    columns = ledger.columns()
+    how, _ = _samplings(units, sample)
+    point = {name: float(x[0]) for name, x in _point(read, columns, units, sample)}
+    drawn = _draw(read, columns, units, sample, spec, root, how)
+    return lambda name: Spread(point.get(name, np.nan), drawn.get(name), how)
+
+
 def _samplings(units: Units, sample: Sample) -> tuple[Sampling, Sampling]:
     """Return how tasks inside families and seeds inside tasks are resampled."""
     small = sample.protocol.statistics.small_family

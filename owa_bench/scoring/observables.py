@@ -176,6 +176,7 @@ def _terms(trace: Trace) -> dict[str, Any]:
         "realised": start.realised,
         "day": NO_DAY if start.day is None else start.day,
         "phase": start.phase,
+        "calendar": start.calendar,
         "interventions": UNLIMITED if budget is None else budget,
         "horizon": start.horizon,
         "depth": start.depth,
@@ -293,7 +294,10 @@ def _money(cost: int | None) -> float:
     return math.nan if cost is None else float(cost)
 
 
-_TEXT = ("attempt", "arm", "pair", "family", "suite", "phase", "outcome")
+_TEXT = (
+    *("attempt", "arm", "pair", "family", "suite", "phase", "calendar"),
+    "outcome",
+)
 _WHOLE = (
     "index",
     "tier",

@@ -1,6 +1,6 @@
 """The judging half in one pure function: plan, traces and published numbers in."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +20,7 @@ from owa_bench.records.score import (
     Judgement,
 )
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import drawn, native, tables
+from owa_bench.scoring import dose, drawn, native, response, tables
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import Sample
 from owa_bench.scoring.body import body_tables
@@ -34,7 +34,7 @@ from owa_bench.scoring.levels import Placement, judge_gates, place, unlevelled
 from owa_bench.scoring.measure import Measured, measure
 from owa_bench.scoring.notes import notes
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.selection import sample_of
+from owa_bench.scoring.selection import grouped_of, sample_of
 from owa_bench.scoring.sensitivity import anchor_table, price_table
 from owa_bench.scoring.superhuman import (
     Evidence,
@@ -60,17 +60,21 @@ def judge(
     *,
     evidence_root: str,
     replay_root: str,
+    plan_digest: str = "",
     assurance: int | None = None,
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; the same in, the same out.
 
     `traces` are the counted attempts, one a plan entry at most. `assurance` is the
     rung of the ladder the evidence stands on (3: plan witnessed before episode 0).
+    `plan_digest` is that of the plan's file, which a later version's record of it may
+    not have: fields that came since are in the record by their default.
 
     Errors: ScoringError where a trace holds a number out of its range.
     """
     notes_kept: list[trials.Note | None] = []
-    whole = observe(_noted(traces, notes_kept), prices)
+    struck: dict[int, dose.Struck] = {}
+    whole = observe(_noted(traces, notes_kept, struck), prices)
     stand = native.Stand(plan, whole, trials.lanes(plan, notes_kept))
     terms = Terms(
         plan=plan,
@@ -83,13 +87,13 @@ def judge(
     )
     inside = whole.take(~stand.rows)
     judged = [
-        _judged(terms, Played(arm, inside.take(inside.arm == arm.name), inside))
+        _judged(terms, Played(arm, inside.take(inside.arm == arm.name), inside), struck)
         for arm in plan.arms
     ]
     return Judgement(
         evidence_root=evidence_root,
         replay_root=replay_root,
-        plan_digest=document_digest(plan),
+        plan_digest=plan_digest or document_digest(plan),
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
@@ -100,10 +104,15 @@ def judge(
     )
 
 
-def _noted(traces: Iterable[Trace], kept: list[trials.Note | None]) -> Iterator[Trace]:
-    """Yield traces, and note of each what a trial needs of it."""
+def _noted(
+    traces: Iterable[Trace],
+    kept: list[trials.Note | None],
+    struck: dict[int, dose.Struck],
+) -> Iterator[Trace]:
+    """Yield traces, and note of each what a trial and the doses need of it."""
     for trace in traces:
         kept.append(trials.note(trace))
+        struck[trace.start.index] = dose.note(trace)
         yield trace
 
 
@@ -114,7 +123,7 @@ class _Judged(NamedTuple):
     score: float | None
 
 
-def _judged(terms: Terms, played: Played) -> _Judged:
+def _judged(terms: Terms, played: Played, struck: Mapping[int, dose.Struck]) -> _Judged:
     """Return everything judged about one arm."""
     plan, table, arm = terms.plan, played.table, played.arm
     sample = sample_of(plan, table, terms.protocol, terms.prices)
@@ -125,6 +134,7 @@ def _judged(terms: Terms, played: Played) -> _Judged:
     gates = _gates(sample, findings, moving)
     placement = _placed(terms, gates)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
+    doses = _doses(terms, table, struck)
     verdict = AgentVerdict(
         arm=arm.name,
         agent=arm.agent,
@@ -138,8 +148,16 @@ def _judged(terms: Terms, played: Played) -> _Judged:
         closures=tuple(findings.closures.values()),
         gates=gates,
         frontier=frontier_score(sample, found),
-        tables=_shown(terms, sample, found, findings, moving, table),
-        curves=(*curves(sample, found), *_drawn(sample), *moving.curves),
+        tables=(
+            *_shown(terms, sample, found, findings, moving, table),
+            *(response.tables(doses) if doses else ()),
+        ),
+        curves=(
+            *curves(sample, found),
+            *_drawn(sample),
+            *moving.curves,
+            *(response.curves(doses) if doses else ()),
+        ),
         cost_micro_usd=_costs(table),
         violations=_violations(table),
         episodes=planned,
@@ -148,6 +166,17 @@ def _judged(terms: Terms, played: Played) -> _Judged:
         warnings=notes(plan, sample, found, table),
     )
     return _Judged(verdict, moving.score)
+
+
+def _doses(
+    terms: Terms, table: Observables, struck: Mapping[int, dose.Struck]
+) -> dose.Doses | None:
+    """Return dose and response of an arm, None where no suite has groups of drift."""
+    plan = terms.plan
+    sample = grouped_of(plan, table, terms.protocol, terms.prices)
+    if not len(sample.table):
+        return None
+    return dose.doses(plan, sample, struck, plan.bootstrap, terms.root)
 
 
 def _gates(

@@ -1,5 +1,7 @@
 """Which episodes of an arm the axes rest on."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from owa_bench.records.observables import NO_CAP, UNLIMITED, Flags, Floats, Observables
@@ -15,9 +17,31 @@ def sample_of(
     """Return what the axes of one agent read.
 
     Holdout episodes where there are any, else the checkpoint of the last day; practice
-    is never scored, honeypots count nowhere. Axes rest on the smallest intervention
-    budget played.
+    is never scored, honeypots count nowhere, nor do episodes with a drift calendar of
+    their own. Axes rest on the smallest intervention budget played.
     """
+    kept = table.take(table.calendar == "")
+    return _sample(plan, kept, protocol, prices)
+
+
+def grouped_of(
+    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
+) -> Sample:
+    """Return what dose and response of one agent read.
+
+    Episodes of suites whose operators have groups, whatever their calendar; the same
+    phases and budgets as for the axes.
+    """
+    suites = [suite.name for suite in plan.suites if suite.groups and not suite.native]
+    whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
+    held = whole.table.take(whole.base)
+    every = np.ones(len(held), dtype=np.bool_)
+    return replace(whole, table=held, base=every, crews=every)
+
+
+def _sample(
+    plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
+) -> Sample:
     families, weights = _families(plan)
     scored = table.take(_scored(table) & ~table.honeypot)
     crews = _smallest_budget(scored)

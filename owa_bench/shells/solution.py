@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from owa_bench.interfaces import Suite
+from owa_bench.interfaces import Foreseeing, Suite
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.calls import CallParser, call_text
 from owa_bench.shells.episode import Episode, Terms
@@ -18,6 +18,14 @@ class Solution(NamedTuple):
     actions: tuple[str, ...]
     accepted: int
     q_state: float
+
+
+def horizon(
+    suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
+) -> int:
+    """Return H_t: what the suite foresees or, where it cannot, what playing gives."""
+    known = suite.horizon(timeline) if isinstance(suite, Foreseeing) else None
+    return solve(suite, timeline, parser=parser).accepted if known is None else known
 
 
 def solve(

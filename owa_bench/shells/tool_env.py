@@ -26,7 +26,7 @@ from owa_bench.seeding import derive
 from owa_bench.shells.calls import CallParser, function_schemas
 from owa_bench.shells.episode import Episode, Opening, Start, Terms
 from owa_bench.shells.sink import NullSink
-from owa_bench.shells.solution import solve
+from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.views import VectorView, make_view
 
@@ -269,7 +269,7 @@ class ToolEnv(gym.Env[Any, Any]):
         """Return H_t, remembered: arms and budgets play the same instance."""
         known = self._horizons.get(timeline.instance)
         if known is None:
-            known = solve(self._suite, timeline, parser=self._parser).accepted
+            known = horizon(self._suite, timeline, parser=self._parser)
             if len(self._horizons) >= _HORIZONS_KEPT:
                 self._horizons.clear()
             self._horizons[timeline.instance] = known

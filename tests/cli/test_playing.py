@@ -137,7 +137,11 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --key a/b", "`key name` must be letters"),
         ("--suite toolquest,toolquest --days 2", "needs exactly one --suite"),
         ("--suite toolquest --days 0", "`days` must be at least 1, got 0"),
-        ("--suite toolquest --days 2 --calendar nested", "does not go with --days"),
+        (
+            "--suite toolquest --days 2 --calendar nested",
+            "`calendar` must be one of days",
+        ),
+        ("--suite toolquest --days 9 --calendar recurring:.2@2", "must be at most 0.2"),
         ("--suite toolquest --practice 2", "--practice goes with --days"),
         ("--battery demo --suite toolquest", "--suite goes with"),
         ("--battery demo --tier 1", "--tier goes with --suite"),

@@ -1,5 +1,6 @@
 import pytest
 
+from owa_bench.errors import TraceError
 from owa_bench.records.events import Resource, Subgoal
 from owa_bench.records.trace import Leaf, Trace, attempt_id, leaf_bytes
 
@@ -27,9 +28,9 @@ def test_tree_hashes_identity_status_count_head_and_memory() -> None:
 def test_trace_that_is_cut_says_so() -> None:
     event = Subgoal(step=1, node="rows", depth=1)
     trace = Trace(LEAF, (event,))
-    with pytest.raises(TypeError, match=r"000012\.3 does not begin"):
+    with pytest.raises(TraceError, match=r"Attempt 000012\.3 does not begin"):
         _ = trace.start
-    with pytest.raises(TypeError, match=r"000012\.3 does not close"):
+    with pytest.raises(TraceError, match=r"Attempt 000012\.3 does not close"):
         _ = trace.end
     assert list(trace.of(Subgoal)) == [event]
     assert list(trace.of(Resource)) == []

@@ -6,6 +6,7 @@ import pytest
 
 from owa_bench.canonical import canonical_json, peek, public_bytes, unseal
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
+from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import statement
 from owa_bench.report.render_html import openssl_lines
 from tests.report.small_run import KEY, OTHER_KEY, make_plan, make_run
@@ -21,7 +22,9 @@ def written(tmp_path_factory):
 
 def test_statement_is_in_toto_over_roots_plan_and_shards(written):
     layout, judgement = written
-    payload = json.loads(unseal(layout.report_envelope.read_bytes(), PUBLIC))
+    payload = json.loads(
+        unseal(layout.report_envelope.read_bytes(), PUBLIC, STATEMENT_TYPE)
+    )
     assert payload["_type"] == "https://in-toto.io/Statement/v1"
     digests = {s["name"]: s["digest"]["sha256"] for s in payload["subject"]}
     assert digests["evidence root"] == judgement.evidence_root

@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
+from owa_bench import calendars
 from owa_bench.canonical import tree_root, unseal
 from owa_bench.errors import PlanError, UsageError
 from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.events import Action, Resource
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
-from owa_bench.run import agent_spec, batch, campaign, keys, store
+from owa_bench.run import agent_spec, assembly, batch, campaign, keys, store
 from owa_bench.run.batch import Means
 from owa_bench.run.campaign import Campaign
 from owa_bench.run.days import day_path
@@ -17,6 +18,7 @@ from owa_bench.run.draws import Draw
 from owa_bench.run.memory import folder_digest
 from owa_bench.run.plan import Terms, read_plan
 from owa_bench.run.request import Request
+from owa_bench.run.stepping import calendar_of, instance_of
 
 SNAPSHOT = Draw(
     name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5)
@@ -86,6 +88,8 @@ def test_a_control_has_no_lane():
         ({"days": 0}, "`days` must be at least 1, got 0"),
         ({"practice": -1}, "`practice` must be at least 0"),
         ({"drift_per_day": 0.0}, r"`drift_per_day` must lie in \(0, 1\]"),
+        ({"calendar": "nested:D3"}, "`calendar` must be one of days: daily, recurring"),
+        ({"calendar": "recurring:0.2@2"}, "`delta` must be at most 0.2, as far as"),
         (
             {"checkpoint": msgspec.structs.replace(SNAPSHOT, tiers=(9,))},
             "`checkpoint.tiers` must be one of",
@@ -95,6 +99,22 @@ def test_a_control_has_no_lane():
 def test_refusals(changes, words):
     with pytest.raises(PlanError, match=words):
         made(**changes)
+
+
+def test_a_campaign_may_turn_back():
+    plan = made(days=5, calendar="reversing:0.25@2")
+    assert plan.calendar == "reversing:0.25@2"
+    calendar = calendar_of(plan, "toolquest")
+    shares = {}
+    for entry in plan.entries:
+        if entry.phase == "practice":
+            of = instance_of(plan, entry, b"m" * 32)
+            struck = calendar(of, assembly.base_world(of))
+            whole = calendar.whole(of, assembly.base_world(of))
+            shares[entry.day] = calendars.share(struck, whole)
+    assert shares[0] == shares[4] == 0.0
+    assert 0 < shares[1] < shares[2] <= 0.5
+    assert 0 < shares[3] < shares[2]
 
 
 # --- the run ------------------------------------------------------------------------
@@ -165,7 +185,9 @@ def test_every_day_is_signed(three_days, means):
     counts = []
     for day in range(3):
         envelope = day_path(three_days, day).read_bytes()
-        signed = msgspec.json.decode(unseal(envelope, public), type=DayCheckpoint)
+        signed = msgspec.json.decode(
+            unseal(envelope, public, CHECKPOINT_TYPE), type=DayCheckpoint
+        )
         chosen = [leaf_bytes(leaves[name]) for name in signed.attempts]
         assert tree_root(chosen) == signed.evidence_root
         assert {plan.entries[leaves[n].index].day for n in signed.attempts} == set(

@@ -22,8 +22,10 @@ def test_key_is_made_and_loaded_again(tmp_path) -> None:
     assert len(bytes.fromhex(made.public_hex)) == 32
     assert keys.known(tmp_path / "home") == ("default",)
     assert keys.short_name(key) == key_id(bytes.fromhex(made.public_hex))
-    envelope = seal("text/plain", b"words", key)
-    assert unseal(envelope, bytes.fromhex(made.public_hex)) == b"words"
+    envelope = seal("application/test", b"words", key)
+    assert (
+        unseal(envelope, bytes.fromhex(made.public_hex), "application/test") == b"words"
+    )
 
 
 def test_only_the_owner_may_read_it(tmp_path) -> None:

@@ -21,10 +21,10 @@ from owa_bench.records.events import (
     ModelCall,
     Resource,
 )
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.trace import Trace
 from owa_bench.records.witness import Receipt
-from owa_bench.run import batch, escrow, keys, replay, stepping, store
+from owa_bench.run import batch, escrow, keys, provenance, replay, stepping, store
 from owa_bench.run.draws import Draw
 from owa_bench.run.plan import read_plan
 from owa_bench.run.recorder import Recorder
@@ -132,7 +132,7 @@ def test_every_attempt_replays(played, traces) -> None:
     assert [a for a in replays.attempts if a.outcome != "same"] == []
     assert len(replays.attempts) == len(traces) == len(told)
     assert replays.passed
-    assert replays.other_code == ()
+    assert replays.other_code == {}
 
 
 def test_what_replays_includes_oauth_keys_writes_hints_and_words(traces) -> None:
@@ -271,8 +271,8 @@ def test_some_episodes_are_drawn_afresh(played) -> None:
 
 
 def test_other_code_is_named(played, monkeypatch) -> None:
-    monkeypatch.setattr(replay, "source_digest", lambda suite: "0" * 64)
-    assert replay.replay_run(played, 1).other_code == ("toolquest",)
+    monkeypatch.setattr(provenance, "source_digest", lambda suite: "0" * 64)
+    assert "has changed" in replay.replay_run(played, 1).other_code["toolquest"]
 
 
 def test_receipt_is_signed_by_whoever_replayed(copy, tmp_path) -> None:
@@ -284,7 +284,7 @@ def test_receipt_is_signed_by_whoever_replayed(copy, tmp_path) -> None:
     files = sorted(path.name for path in copy.receipts.glob("replay-*"))
     assert files == [f"{name}-2.dsse.json", f"{name}.dsse.json"]
     envelope = (copy.receipts / f"{name}.dsse.json").read_bytes()
-    payload = unseal(envelope, bytes.fromhex(receipt.public_key))
+    payload = unseal(envelope, bytes.fromhex(receipt.public_key), RECEIPT_TYPE)
     assert msgspec.json.decode(payload, type=Receipt) == receipt
     assert receipt.passed
     assert len(receipt.episodes) == 2

@@ -1,6 +1,7 @@
 """Traces made by hand, small enough to check on paper."""
 
 from importlib.resources import files
+from itertools import zip_longest
 
 from owa_bench.canonical import sha256
 from owa_bench.interfaces import stated_quality
@@ -73,6 +74,8 @@ def episode(
     side: str = "sim",
     realised: float | None = None,
     days: float | None = None,
+    calendar: str = "",
+    operators: tuple[str, ...] = (),
     extra: tuple[AnyEvent, ...] = (),
 ) -> Trace:
     """Return one complete attempt; by default a perfect, unaided one."""
@@ -93,6 +96,7 @@ def episode(
             realised=(delta or 0.0) if realised is None else realised,
             role_cap=role_cap,
             muted=muted,
+            calendar=calendar,
             side=side,
             world="w",
             agent=arm,
@@ -110,7 +114,7 @@ def episode(
     events += [
         Drift(
             at_ms=0,
-            operator="api/field_rename",
+            operator=operator,
             version=1,
             target="t",
             intensity=1.0,
@@ -119,7 +123,9 @@ def episode(
             before="a",
             after="b",
         )
-        for name in classes
+        for name, operator in zip_longest(
+            classes, operators[: len(classes)], fillvalue="api/field_rename"
+        )
     ]
     for step in range(1, verified + 1):
         events.append(
@@ -201,7 +207,11 @@ def episode(
 
 
 def plan_of(
-    traces: list[Trace], *, battery: str | None = "toolquest", resamples: int = 400
+    traces: list[Trace],
+    *,
+    battery: str | None = "toolquest",
+    resamples: int = 400,
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = (),
 ) -> Plan:
     """Return the plan under which these attempts were played."""
     starts = [trace.start for trace in traces]
@@ -220,6 +230,7 @@ def plan_of(
                 source_digest="d",
                 families=tuple(sorted(families)),
                 tiers=(1,),
+                groups=groups,
             )
             for suite, families in sorted(suites.items())
         ),
@@ -243,6 +254,7 @@ def plan_of(
                 phase=start.phase,
                 role_cap=start.role_cap,
                 muted=start.muted,
+                calendar=start.calendar,
             )
             for start in starts
         ),

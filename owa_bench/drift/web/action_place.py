@@ -22,6 +22,7 @@ class ActionPlace:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.5
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the list that the goal's workflow begins at."""

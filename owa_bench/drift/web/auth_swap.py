@@ -22,6 +22,7 @@ class AuthSwap:
     version = 1
     announcement: Announcement = "D1"
     weight = 1.0
+    group = "Auth"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, where it has a sign-in."""

@@ -21,6 +21,7 @@ class ClientSwaps:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.6
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

@@ -22,6 +22,7 @@ class ColumnOrder:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.4
+    group = "DOM"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through that has two columns."""

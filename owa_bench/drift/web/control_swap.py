@@ -30,6 +30,7 @@ class ControlSwap:
     version = 1
     announcement: Announcement = "D1"
     weight = 1.0
+    group = "DOM"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every slot of the goal that has another control."""

@@ -23,6 +23,7 @@ class CredentialRotation:
     version = 1
     announcement: Announcement = "D2"
     weight = 0.5
+    group = "Auth"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, where it has a sign-in and a password to spare."""

@@ -21,6 +21,7 @@ class DateForm:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.7
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, where the goal asks for a date."""

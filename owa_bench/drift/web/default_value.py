@@ -23,6 +23,7 @@ class DefaultValue:
     version = 1
     announcement: Announcement = "D3"
     weight = 0.7
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every box and choice of the goal."""

@@ -21,6 +21,7 @@ class Density:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.2
+    group = "Layout"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

@@ -22,6 +22,7 @@ class EarlySignIn:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.4
+    group = "Auth"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, where it has a sign-in."""

@@ -22,6 +22,7 @@ class HoneypotInput:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.3
+    group = "Friction"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

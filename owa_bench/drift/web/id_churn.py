@@ -23,6 +23,7 @@ class IdChurn:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.2
+    group = "DOM"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

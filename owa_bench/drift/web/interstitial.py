@@ -22,6 +22,7 @@ class Interstitial:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.5
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the goal's workflow."""

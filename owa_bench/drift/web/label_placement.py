@@ -24,6 +24,7 @@ class LabelPlacement:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.5
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every slot of the goal that is typed or picked from a list."""

@@ -23,6 +23,7 @@ class LabelSynonym:
     version = 1
     announcement: Announcement = "D1"
     weight = 1.0
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every label on the goal's way that has another word."""

@@ -24,6 +24,7 @@ class LeastTime:
     version = 1
     announcement: Announcement = "D2"
     weight = 0.4
+    group = "Friction"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

@@ -22,6 +22,7 @@ class ListForm:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.8
+    group = "DOM"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through."""

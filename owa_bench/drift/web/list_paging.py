@@ -25,6 +25,7 @@ class ListPaging:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.7
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through."""

@@ -21,6 +21,7 @@ class MenuOrder:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.3
+    group = "DOM"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

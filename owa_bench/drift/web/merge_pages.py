@@ -23,6 +23,7 @@ class MergePages:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.6
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the goal's workflow, where it has two pages."""

@@ -23,6 +23,7 @@ class NavPlace:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.4
+    group = "Layout"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

@@ -38,6 +38,7 @@ class PageOrder:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.5
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the goal's workflow, where another order is allowed."""

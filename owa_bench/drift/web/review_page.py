@@ -22,6 +22,7 @@ class ReviewPage:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.4
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the goal's workflow."""

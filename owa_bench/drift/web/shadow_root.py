@@ -21,6 +21,7 @@ class ShadowRoot:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.5
+    group = "DOM"
     held_out = True
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:

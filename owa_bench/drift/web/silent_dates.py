@@ -24,6 +24,7 @@ class SilentDates:
     version = 1
     announcement: Announcement = "D3"
     weight = 0.5
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through that has dates."""

@@ -22,6 +22,7 @@ class SilentUnits:
     version = 1
     announcement: Announcement = "D3"
     weight = 0.7
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through that has amounts."""

@@ -24,6 +24,7 @@ class SlowReplies:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.3
+    group = "Friction"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

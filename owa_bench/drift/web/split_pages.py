@@ -23,6 +23,7 @@ class SplitPages:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.8
+    group = "Flow"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the goal's workflow, where a page can be cut."""

@@ -21,6 +21,7 @@ class Template:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.5
+    group = "Layout"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

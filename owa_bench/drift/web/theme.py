@@ -23,6 +23,7 @@ class Theme:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.2
+    group = "Layout"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

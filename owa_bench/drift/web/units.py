@@ -22,6 +22,7 @@ class Units:
     version = 1
     announcement: Announcement = "D1"
     weight = 0.7
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return every list the goal leads through that has amounts."""

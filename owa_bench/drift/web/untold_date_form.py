@@ -21,6 +21,7 @@ class UntoldDateForm:
     version = 1
     announcement: Announcement = "D2"
     weight = 0.5
+    group = "Label"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site, where the goal asks for a date."""

@@ -23,6 +23,7 @@ class Viewport:
     version = 1
     announcement: Announcement = "D0"
     weight = 0.3
+    group = "Layout"
 
     def targets(self, world: SiteWorld) -> tuple[str, ...]:
         """Return the site as a whole."""

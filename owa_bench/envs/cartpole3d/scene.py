@@ -3,11 +3,13 @@
 Gravity of the engine is off and the pole's weight is one force, unless balls weigh too;
 so no ball needs a force against gravity. Positions of balls are read from their
 bounding boxes, velocities are differences of positions (exact: the engine moves a body
-by its new velocity). Client ids go by position: keywords cost as much as the call.
+by its new velocity). The box of a link is one tick late, so a ball on a rail is read
+from its joint where nothing is to lag. Client ids go by position: keywords cost as much
+as the call.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -25,6 +27,7 @@ from owa_bench.envs.cartpole3d.bodies import (
     build_ball,
     build_cart_pole,
     connect,
+    draw,
     engine,
     waiting,
 )
@@ -36,15 +39,17 @@ _ITERATIONS = 50  # of the contact solver
 _NOWHERE: Triple = (0.0, 0.0, 0.0)
 _LEVEL: Quaternion = (0.0, 0.0, 0.0, 1.0)
 _LINKS = (CART, POLE)
+_JOINTS = (SLIDE_X, CART, POLE)
 
 
 class Live(NamedTuple):
-    """A ball that takes part: body, link, kind, and its axis if it has one."""
+    """A ball: body, link, kind; one on a rail has an axis and where it began."""
 
     body: int
     link: int
     kind: str
     rail: Pair | None = None
+    origin: Triple = _NOWHERE
 
 
 def kinds_of(world: PhysicsWorld) -> set[Literal["fixed", "rail"]]:
@@ -86,6 +91,7 @@ class Scene:
 
     def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
         self._bullet = bullet = engine()
+        self._window = window
         self.client: int = connect(bullet, window=window)
         self._apply = bullet.applyExternalForce
         self._run = bullet.stepSimulation
@@ -96,6 +102,7 @@ class Scene:
         self._shape: PhysicsWorld | None = None
         self.cart = self.velocity = self.centre = self.spin = _NOWHERE
         self.pole = _LEVEL
+        self._gust: Triple | None = None  # on the cart, till the next tick
         self.enter(world)
 
     # --- worlds ---------------------------------------------------------------------
@@ -107,7 +114,9 @@ class Scene:
         self.world = world
         if fresh:
             self._shape = shape
+            self._draw(on=False)
             self._build(world)
+            self._draw(on=True)
         bullet, client = self._bullet, self.client
         bullet.changeDynamics(
             self._body, CART, mass=world.cart.mass, physicsClientId=client
@@ -118,7 +127,7 @@ class Scene:
         self._weight = (0.0, 0.0, weight)
         self._weighed = weight != 0.0
         self._fresh = 0 if world.lag else 1
-        self.rate = 1.0 / world.tick
+        self._span, self.rate = world.tick, 1.0 / world.tick
         return fresh
 
     def _build(self, world: PhysicsWorld) -> None:
@@ -135,24 +144,34 @@ class Scene:
         self._body = build_cart_pole(bullet, client, world.cart, world.pole)
         self.radius = world.ball.radius
         self._restitution = 1.0
-        self._pools: dict[str, list[int]] = {}
-        self._used: dict[str, int] = {}
+        self._pools: dict[str, list[Live]] = {}
+        self._idle: dict[str, list[Live]] = {}
         self._homes: dict[int, Triple] = {}
         self.live: list[Live] = []
+        self._railed = False
         self.lows: list[Triple] = []
         self.before: list[Triple] = []
         for kind in (FREE, *sorted(kinds_of(world))):
             self._grow(kind)
 
+    def _draw(self, *, on: bool) -> None:
+        if self._window:
+            draw(self._bullet, self.client, on=on)
+
     def _grow(self, kind: str) -> None:
         """Build some more balls of a kind, each of which waits."""
         pool = self._pools.setdefault(kind, [])
+        idle = self._idle.setdefault(kind, [])
+        grown = []
         for _ in range(POOL):
             home = waiting(len(self._homes))
             ball = build_ball(self._bullet, self.client, self.world.ball, kind, home)
+            link = 0 if kind == RAIL else BASE
             self._homes[ball] = home
-            self._bounce(ball, 0 if kind == RAIL else BASE)
-            pool.append(ball)
+            self._bounce(ball, link)
+            grown.append(Live(ball, link, kind))
+        pool += grown
+        idle[:0] = reversed(grown)
 
     # --- an episode -----------------------------------------------------------------
 
@@ -160,9 +179,10 @@ class Scene:
         """Put every body where `state` has it; `spin` is not known before a tick."""
         bullet, client, body = self._bullet, self.client, self._body
         (x, y), (u, v) = state.cart, state.velocity
-        bullet.resetJointState(body, SLIDE_X, x, u, client)
-        bullet.resetJointState(body, CART, y, v, client)
-        bullet.resetJointStateMultiDof(body, POLE, state.pole, state.rates, client)
+        # lists on the outside: the engine reads freed memory for tuples of tuples
+        bullet.resetJointStatesMultiDof(
+            body, _JOINTS, [(x,), (y,), state.pole], [(u,), (v,), state.rates], client
+        )
         self.cart, self.velocity, self.pole = (x, y, 0.0), (u, v, 0.0), state.pole
         world = self.world
         self.centre = along(state.pole, state.cart, world.cart.joint, world.pole.centre)
@@ -170,7 +190,9 @@ class Scene:
             self._set_restitution(state.restitution)
         gone, self.live = self.live, []
         self.lows, self.before = [], []
-        self._used = dict.fromkeys(self._pools, 0)
+        for kind, pool in self._pools.items():
+            self._idle[kind] = pool[::-1]
+        self._railed, self._gust = False, None
         for ball in state.balls:
             self.add(ball)
         if len(gone) > len(self.live) or len(self._pools) > 1:
@@ -189,51 +211,55 @@ class Scene:
     def add(self, ball: Ball) -> None:
         """Let a ball take part, from a pool that grows if need be."""
         at, velocity, fixed, rail = ball
-        kind = FIXED if fixed else FREE if rail is None else RAIL
-        used = self._used.get(kind, 0)
-        if used == len(self._pools.get(kind, ())):
-            self._grow(kind)
-        self._used[kind] = used + 1
-        body = self._pools[kind][used]
-        if rail is None:
-            self._move(body, at, _LEVEL, self.client)
-            if not fixed:
-                self._throw(body, velocity, _NOWHERE, self.client)
-            self.live.append(Live(body, BASE, kind))
+        one = self._next(FIXED if fixed else FREE if rail is None else RAIL)
+        if rail is not None:
+            one = Live(one.body, one.link, RAIL, rail, at)
+            self._set_on_rail(one, rail, velocity)
+            self._railed = True
         else:
-            self._set_on_rail(body, ball, rail)
-            self.live.append(Live(body, 0, kind, rail))
-        r, t = self.radius, self.world.tick
-        x, y, z = at[0] - r, at[1] - r, at[2] - r
-        u, v, w = velocity
+            self._move(one.body, at, _LEVEL, self.client)
+            if not fixed:
+                self._throw(one.body, velocity, _NOWHERE, self.client)
+        self.live.append(one)
+        r, t, (x, y, z), (u, v, w) = self.radius, self._span, at, velocity
+        x, y, z = x - r, y - r, z - r
         self.lows.append((x, y, z))
         self.before.append((x - u * t, y - v * t, z - w * t))
 
-    def tick(self, push: Sequence[float]) -> None:
-        """Let one tick pass with a force on the cart."""
+    def tick(self, push: Triple | None) -> None:
+        """Let one tick pass with a force on the cart, or with none."""
         client, body, apply, box = self.client, self._body, self._apply, self._box
         if self._weighed:
             apply(body, POLE, self._weight, self.centre, 2, client)
-        apply(body, CART, push, _NOWHERE, 1, client)
+        if self._gust is not None:
+            (x, y, z), (u, v, w) = self._gust, push or _NOWHERE
+            push, self._gust = (x + u, y + v, z + w), None
+        if push is not None:
+            apply(body, CART, push, _NOWHERE, 1, client)
         self._run(client)
         cart, pole = self._links(body, _LINKS, 1, self._fresh, client)
         self.cart, self.velocity = cart[0], cart[6]
         self.centre, self.pole, self.spin = pole[0], pole[1], pole[7]
         self.before = self.lows
         self.lows = [box(ball[0], ball[1], client)[0] for ball in self.live]
+        if self._railed and self._fresh:
+            self._read_rails(self.lows)
 
     # --- forces ---------------------------------------------------------------------
 
-    def push_ball(self, ball: Live, at: Triple, force: Triple) -> None:
-        """Push a ball's centre during the next tick; one that is fixed stays."""
-        if ball.kind == FREE:  # it never turns, so its own frame is the world's
-            self._apply(ball.body, BASE, force, _NOWHERE, 1, self.client)
-        elif ball.kind == RAIL:
-            self._apply(ball.body, 0, force, at, 2, self.client)
+    def push_balls(self, forces: Iterable[Triple]) -> None:
+        """Push each ball's centre during the next tick; one that is fixed stays."""
+        apply, client = self._apply, self.client
+        pairs = zip(self.live, forces)  # noqa: B905 (each check costs 0.1 us)
+        for (body, link, kind, _, at), force in pairs:
+            if kind == FREE:  # it never turns, so its own frame is the world's
+                apply(body, BASE, force, _NOWHERE, 1, client)
+            elif kind == RAIL:  # its joint takes what is along it, wherever it acts
+                apply(body, link, force, at, 2, client)
 
     def push_cart(self, force: Triple) -> None:
-        """Push the cart during the next tick."""
-        self._apply(self._body, CART, force, _NOWHERE, 1, self.client)
+        """Push the cart during the next tick, beside what `tick` is given."""
+        self._gust = force
 
     def push_pole(self, force: Triple, at: Triple) -> None:
         """Push the pole at a place in the world during the next tick."""
@@ -259,12 +285,16 @@ class Scene:
     def state(self) -> State:
         """Return the whole state as it is now, without any lag."""
         bullet, client, body = self._bullet, self.client, self._body
-        x, y = (bullet.getJointState(body, j, client) for j in (SLIDE_X, CART))
+        along, across = bullet.getJointStates(body, (SLIDE_X, CART), client)
         pole = bullet.getJointStateMultiDof(body, POLE, client)
-        balls = zip(self.live, self.places, self._velocities(), strict=True)
+        lows = self.lows.copy()
+        self._read_rails(lows)
+        r = self.radius
+        places = [(x + r, y + r, z + r) for x, y, z in lows]
+        balls = zip(self.live, places, self._velocities(), strict=True)
         return State(
-            cart=(x[0], y[0]),
-            velocity=(x[1], y[1]),
+            cart=(along[0], across[0]),
+            velocity=(along[1], across[1]),
             pole=pole[0],
             rates=pole[1],
             balls=tuple(
@@ -295,13 +325,28 @@ class Scene:
                 found.append(_NOWHERE)
         return found
 
-    def _set_on_rail(self, body: int, ball: Ball, rail: Pair) -> None:
+    def _next(self, kind: str) -> Live:
+        """Return a ball of a kind that takes no part yet."""
+        idle = self._idle.setdefault(kind, [])
+        if not idle:
+            self._grow(kind)
+        return idle.pop()
+
+    def _set_on_rail(self, ball: Live, rail: Pair, velocity: Triple) -> None:
         bullet, client = self._bullet, self.client
         bullet.resetBasePositionAndOrientation(
-            body, ball.position, turned(rail), client
+            ball.body, ball.origin, turned(rail), client
         )
-        speed = ball.velocity[0] * rail[0] + ball.velocity[1] * rail[1]
-        bullet.resetJointState(body, 0, 0.0, speed, client)
+        speed = velocity[0] * rail[0] + velocity[1] * rail[1]
+        bullet.resetJointState(ball.body, 0, 0.0, speed, client)
+
+    def _read_rails(self, lows: list[Triple]) -> None:
+        """Put in the low corners of balls on rails as their joints have them."""
+        r, client = self.radius, self.client
+        for number, (body, link, _, rail, (x, y, z)) in enumerate(self.live):
+            if rail is not None:
+                gone = self._bullet.getJointState(body, link, client)[0]
+                lows[number] = (x + gone * rail[0] - r, y + gone * rail[1] - r, z - r)
 
     def _send_away(self, ball: Live) -> None:
         bullet, client = self._bullet, self.client
@@ -315,9 +360,9 @@ class Scene:
     def _set_restitution(self, restitution: float) -> None:
         self._restitution = restitution
         self._bounce(self._arena, BASE)
-        for kind, pool in self._pools.items():
-            for body in pool:
-                self._bounce(body, 0 if kind == RAIL else BASE)
+        for pool in self._pools.values():
+            for ball in pool:
+                self._bounce(ball.body, ball.link)
 
     def _bounce(self, body: int, link: int) -> None:
         self._bullet.changeDynamics(

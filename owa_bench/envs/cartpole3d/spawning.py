@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from owa_bench.envs.cartpole3d.start import Ball, Pair, place, velocity
+from owa_bench.envs.cartpole3d.start import Ball, Pair, free_ball
 from owa_bench.worlds.physics import PhysicsWorld, Spawn
 
 _TRIES = 100
@@ -46,7 +46,7 @@ def spawn_ball(
         )
     draws = rng.random(9).tolist()
     off = first if spawn.around == "start" else cart
-    return Ball(place(world, off, draws, rng), velocity(draws[3:9], spawn.speeds))
+    return free_ball(world.start, off, spawn.speeds, draws, rng)
 
 
 def _ahead(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.seeding import reseat, stream
-from owa_bench.worlds.physics import DECIMALS, BallLaw, PhysicsWorld
+from owa_bench.worlds.physics import DECIMALS, BallLaw, PhysicsWorld, Start
 
 Pair = tuple[float, float]
 Triple = tuple[float, float, float]
@@ -68,27 +68,30 @@ def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> State:
     head = rng.random(_HEAD + _EACH * ball.most).tolist()
     cart = (law.cart * (2.0 * head[0] - 1.0), law.cart * (2.0 * head[1] - 1.0))
     tilt, rate, push = law.tilt, law.rate, law.push
-    a, b, c = [tilt * (2.0 * u - 1.0) for u in head[4:7]]
+    a = tilt * (2.0 * head[4] - 1.0)
+    b = tilt * (2.0 * head[5] - 1.0)
+    c = tilt * (2.0 * head[6] - 1.0)
     norm = math.sqrt(a * a + b * b + c * c + 1.0)
     count = ball.fewest + int(head[9] * (ball.most - ball.fewest + 1))
     low, high = ball.restitution
-    blocks = [head[_HEAD + i * _EACH : _HEAD + (i + 1) * _EACH] for i in range(count)]
-    if world.laws:
-        aim = _aim(world, head)
-        balls = tuple(_ruled(world, cart, aim, draws, rng) for draws in blocks)
-    else:
-        speeds = law.speeds
-        balls = tuple(
-            [Ball(place(world, cart, d, rng), velocity(d[3:9], speeds)) for d in blocks]
-        )
+    aim = _aim(world, head) if world.laws else _STILL
+    balls = []
+    for first in range(_HEAD, _HEAD + count * _EACH, _EACH):
+        draws = head[first : first + _EACH]
+        if world.laws:
+            draws.append(head[_HEAD + 10])  # what balls of one speed share
+            balls.append(_ruled(world, cart, aim, draws, rng))
+        else:
+            balls.append(free_ball(law, cart, law.speeds, draws, rng))
     return State(
-        cart=cart,
-        pole=(a / norm, b / norm, c / norm, 1.0 / norm),
-        rates=(rate * (2.0 * head[7] - 1.0), rate * (2.0 * head[8] - 1.0), 0.0),
-        balls=balls,
-        push=(push * (2.0 * head[2] - 1.0), push * (2.0 * head[3] - 1.0)),
-        restitution=low + (high - low) * head[10],
-        wind=_heading(head[11], head[12], rng) if world.wind else (0.0, 0.0),
+        cart,
+        (0.0, 0.0),
+        (a / norm, b / norm, c / norm, 1.0 / norm),
+        (rate * (2.0 * head[7] - 1.0), rate * (2.0 * head[8] - 1.0), 0.0),
+        tuple(balls),
+        (push * (2.0 * head[2] - 1.0), push * (2.0 * head[3] - 1.0)),
+        low + (high - low) * head[10],
+        _heading(head[11], head[12], rng) if world.wind else (0.0, 0.0),
     )
 
 
@@ -106,28 +109,40 @@ class Starts:
         return draw_start(world, reseat(self._rng, seed, "base", "start"))
 
 
+def free_ball(
+    law: Start,
+    off: Pair,
+    speeds: Pair,
+    draws: Sequence[float],
+    rng: np.random.Generator,
+) -> Ball:
+    """Return a ball that flies: place by three draws, velocity by six.
+
+    It is clear of the axis through `off`; the components of its velocity have a size in
+    `speeds`, three coins give their signs.
+    """
+    least, span = speeds[0], speeds[1] - speeds[0]
+    x, y, z = least + span * draws[3], least + span * draws[4], least + span * draws[5]
+    return Ball(
+        place(law, off, draws, rng),
+        (
+            x if draws[6] < 0.5 else -x,
+            y if draws[7] < 0.5 else -y,
+            z if draws[8] < 0.5 else -z,
+        ),
+    )
+
+
 def place(
-    world: PhysicsWorld, off: Pair, draws: Sequence[float], rng: np.random.Generator
+    law: Start, off: Pair, draws: Sequence[float], rng: np.random.Generator
 ) -> Triple:
     """Return where a ball starts: in the box, clear of the axis through `off`."""
-    law = world.start
     reach, clearance = law.ball, law.clearance
     x, y = reach * (2.0 * draws[0] - 1.0), reach * (2.0 * draws[1] - 1.0)
     while (x - off[0]) ** 2 + (y - off[1]) ** 2 < clearance * clearance:
         x, y = (reach * (2.0 * u - 1.0) for u in rng.random(2).tolist())
     low, high = law.heights
     return x, y, low + (high - low) * draws[2]
-
-
-def velocity(draws: Sequence[float], speeds: Pair) -> Triple:
-    """Return a velocity: components of a size in `speeds`, signs by three coins."""
-    low, span = speeds[0], speeds[1] - speeds[0]
-    x, y, z = low + span * draws[0], low + span * draws[1], low + span * draws[2]
-    return (
-        x if draws[3] < 0.5 else -x,
-        y if draws[4] < 0.5 else -y,
-        z if draws[5] < 0.5 else -z,
-    )
 
 
 def _ruled(
@@ -139,16 +154,16 @@ def _ruled(
 ) -> Ball:
     """Return a ball under the laws.
 
-    Draws: place 3, velocity 6, share 1, speed 1, rail 3.
+    Draws: place 3, velocity 6, share 1, speed 1, rail 3, and a speed for all balls.
     """
-    at = place(world, cart, draws, rng)
     holding = None
     for law in world.laws:
         if draws[9] < law.share:
             holding = law
     if holding is None:
-        return Ball(at, velocity(draws[3:9], world.start.speeds))
-    speed = _between(draws[10], holding.speeds)
+        return free_ball(world.start, cart, world.start.speeds, draws, rng)
+    at = place(world.start, cart, draws, rng)
+    speed = _between(draws[_EACH if holding.alike else 10], holding.speeds)
     if holding.kind == "fixed":
         return Ball((at[0], at[1], _between(draws[2], holding.heights)), fixed=True)
     if holding.kind == "rail":

@@ -62,6 +62,8 @@ class CartPole3D:
         native=True,
     )
     schedule: Almanac = LevelSchedule()
+    # A control policy is an agent that is handed the oracle, and here there is none.
+    # The references need no privilege: the agents `nothing`, `random` and `pd`.
     policies: Mapping[str, Callable[[Privilege], Agent]] = {}
     detectors: tuple[Detector, ...] = ()
 
@@ -70,6 +72,15 @@ class CartPole3D:
         """Refuse: the world's own rewards are the quality. Errors: UsageError."""
         msg = "CartPole3D has no oracle: an episode's rewards sum to its quality."
         raise UsageError(msg)
+
+    def ready(self) -> None:
+        """Refuse a machine without the engine, before anything is played.
+
+        Errors: MissingPartError with the line that installs it.
+        """
+        from owa_bench.envs.cartpole3d.bodies import engine
+
+        engine()
 
     def generate(self, instance: Instance) -> PhysicsWorld:
         """Return the instance's world before its novelty."""

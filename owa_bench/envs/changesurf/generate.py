@@ -13,7 +13,7 @@ import msgspec
 from owa_bench.envs.changesurf import presentation
 from owa_bench.envs.changesurf import sites as folder
 from owa_bench.envs.changesurf.draws import Draws
-from owa_bench.envs.changesurf.plots import Plot, Site
+from owa_bench.envs.changesurf.plots import Plot, Site, finished
 from owa_bench.envs.changesurf.plots import goal as goal_of
 from owa_bench.envs.changesurf.questions import questions
 from owa_bench.errors import InstanceError
@@ -65,7 +65,7 @@ def generate(instance: Instance) -> SiteWorld:
     site = sites()[site_key]
     rng = stream(instance.seed, "base", VERSION, family, tier)
     draws = Draws(rng, practice=practice)
-    plot = site.draw(draws, tier, "infeasible" if honeypot else goal)
+    plot = finished(site.draw(draws, tier, "infeasible" if honeypot else goal))
     spec = _spec(site, family, tier, plot, honeypot=honeypot)
     plan = presentation.plan(draws, site, spec)
     world = SiteWorld(spec=spec, plan=plan)

@@ -20,7 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.records.instance import Instance
+from owa_bench.records.instance import Timeline
+from owa_bench.shells.clock import SimulatedClock
 from owa_bench.worlds.site import SiteWorld
 
 _START_S = 10.0
@@ -174,25 +175,43 @@ def _plain_cookie(name: bytes, value: bytes) -> bytes:
 
 
 class Served(NamedTuple):
-    """A site that a person may visit, and what they are told."""
+    """A site that a browser may visit, and what its visitor is told."""
 
     server: Loopback
+    site: SiteServer
     address: str
     told: str
 
+    def close(self) -> None:
+        """Stop serving and release the site."""
+        self.server.close()
+        self.site.close()
 
-def serve_people(world: SiteWorld, instance: Instance, port: int = 0) -> Served:
+
+class _Days:
+    """Lets a site's simulated clock go with the real one, through its timeline."""
+
+    def __init__(self, site: SiteServer, timeline: Timeline) -> None:
+        self._site = site
+        self._timeline = timeline
+        self._clock = SimulatedClock(timeline.starts)
+        self._began = time.monotonic()
+
+    def __call__(self) -> None:
+        """Bring the site to now."""
+        now_ms = round((time.monotonic() - self._began) * 1000)
+        for index in self._clock.advance(max(0, now_ms - self._clock.now_ms)):
+            self._site.enter(self._timeline.worlds[index])
+        self._site.at(now_ms)
+
+
+def serve_people(timeline: Timeline, port: int = 0) -> Served:
     """Serve a site on loopback; its clock is the real one, from now on."""
-    site = SiteServer(world, instance=instance)
-    began = time.monotonic()
+    world: SiteWorld = timeline.worlds[0]
+    site = SiteServer(world, instance=timeline.instance)
     server = Loopback(site.app, port)
-    people = ForPeople(
-        site.app,
-        server.port,
-        lambda: site.at(round((time.monotonic() - began) * 1000)),
-    )
+    people = ForPeople(site.app, server.port, _Days(site, timeline))
     server.app = people
-    address = people.address(site.start_url)
     lines = [world.spec.goal.text, f"Today is {world.spec.today}."]
     lines += [f"{label}: {value}" for label, value in site.credentials]
-    return Served(server, address, "\n".join([*lines, "", address]))
+    return Served(server, site, people.address(site.start_url), "\n".join(lines))

@@ -180,12 +180,8 @@ class PlaywrightDriver:
         if isinstance(point, Halt):
             return point
         await tab.click(*point)
-        if act.op == "type":
-            await tab.select_all()
-            if act.text:
-                await tab.insert(act.text)
-            elif control.value:
-                await tab.press("Backspace")
+        if act.op == "type" and (act.text or control.value):
+            await tab.write(act.text)
         return None
 
     async def _point(self, tab: Tab, control: Control) -> tuple[float, float] | Halt:

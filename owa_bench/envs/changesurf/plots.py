@@ -28,6 +28,8 @@ from owa_bench.worlds.site import (
 EXTRAS = Table(key="extras", columns=("id", "workflow"))
 ANSWERS = Table(key="answers", columns=("id", "value"))
 _ROWS_MAX = 10_000_000
+_HAND_IN = "Hand the amount in through the answer desk."
+Rows = list[tuple[Value, ...]]
 Evidence = tuple[tuple[str, Value, str], ...]
 
 
@@ -42,7 +44,7 @@ class Task(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """A site as drawn: everything but its presentation.
+    """A site as drawn: everything but its presentation and what every site has.
 
     `fact` is a cell (collection, key, column, other value) that a proposition may ask
     about: what stands there and what does not.
@@ -90,6 +92,25 @@ def options(*texts: str) -> tuple[Option, ...]:
     return tuple(Option(value=t.lower().replace(" ", "-"), text=t) for t in texts)
 
 
+def box(key: str) -> Slot:
+    """Return a slot that may be ticked."""
+    both = options("Yes", "No")
+    return Slot(key=key, kind="check", options=both, required=False)
+
+
+def cells(slots: Sequence[Slot]) -> tuple[tuple[str, str], ...]:
+    """Return what an effect writes of slots: each into the column of its key."""
+    return tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+
+
+def finished(plot: Plot) -> Plot:
+    """Return a plot with what every site has: the answer desk and the extras."""
+    return plot._replace(
+        tables=(*plot.tables, ANSWERS, EXTRAS),
+        workflows=(*plot.workflows, answer("money")),
+    )
+
+
 def answer(kind: Kind) -> Workflow:
     """Return the workflow by which a finding is handed in on the site itself."""
     slot = Slot(key="answer", kind=kind, least=0, most=_ROWS_MAX)
@@ -101,7 +122,7 @@ def finding(
     text: str, value: Value, evidence: Sequence[tuple[str, Value, str]]
 ) -> Task:
     """Return the task to find a value and hand it in."""
-    return Task(text, "answer", {"answer": value}, "", tuple(evidence))
+    return Task(f"{text} {_HAND_IN}", "answer", {"answer": value}, "", tuple(evidence))
 
 
 def goal(site: Site, family: str, plot: Plot) -> Goal:

@@ -13,17 +13,16 @@ from typing import Any
 import msgspec
 
 from owa_bench.envs.changesurf.features import shown
-from owa_bench.envs.changesurf.moves import Move, call, described
+from owa_bench.envs.changesurf.moves import Move, call
+from owa_bench.envs.changesurf.overdoing import OneTooMany
 from owa_bench.envs.changesurf.reading import DISABLED, Control, Observed
 from owa_bench.envs.changesurf.session import SurfState
-from owa_bench.envs.changesurf.state import SiteState, commits
+from owa_bench.envs.changesurf.state import commits
 from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import derive
-from owa_bench.worlds.site import Check, Goal
 
 _PATIENCE = 25  # acts of the random policy before it finishes
-_A_ROUND = 25  # acts that the over-doer spends on one record
 _STUBBORN = 60  # acts after which a wrong-doer gives up
 _ENDINGS = ("finish", "declare_infeasible")
 _PROBES = (
@@ -90,83 +89,27 @@ class Oracle(_Control):
         return call(step["tool"], **step["arguments"], beliefs=beliefs)
 
 
-class OverDoer(Oracle):
-    """Does what the oracle does, then commits once more: rows nobody asked for.
-
-    On the second round the hints read a goal at the same record or, where the site
-    refuses that, at another one; each is tried for a while.
-    """
+class OverDoer(_Control):
+    """Does what the oracle does, then commits once more: rows nobody asked for."""
 
     def __init__(self, privilege: Privilege) -> None:
         super().__init__(privilege)
-        self._first = 0
+        self._read = OneTooMany()
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode."""
         super().reset(brief, tools, memory_dir)
-        self._first = 0
+        self._read = OneTooMany()
 
     def _next(self) -> Move:
         timeline, state = self._observed()
-        step = super()._next()
-        made = commits(state.site)
-        if step["tool"] == "declare_infeasible" or not made:
-            return step
-        if made > 1:
+        site = self._read(state.site)
+        if site is None:
             return call("finish", answer="done", p=0.9)
-        records = _other_records(state.site)
-        since = self._steps - self._done_at()
-        turn = since // _A_ROUND
-        if turn >= len(records) or self._steps > _STUBBORN + 2 * _A_ROUND:
-            return step
-        goal = msgspec.structs.replace(
-            state.site.world.spec.goal, record=records[turn], evidence=()
-        )
-        spec = msgspec.structs.replace(state.site.world.spec, goal=goal)
-        world = msgspec.structs.replace(state.site.world, spec=spec)
-        site = msgspec.structs.replace(
-            state.site, world=world, initial=state.site.tables
-        )
-        again = msgspec.structs.replace(state, site=site)
-        return self._privilege.oracle.hint(timeline, again)
-
-    def _done_at(self) -> int:
-        """Return the step at which the first commit was noticed."""
-        self._first = self._first or self._steps
-        return self._first
-
-
-def _other_records(site: SiteState) -> tuple[Any, ...]:
-    """Return where the goal's workflow could be begun once more, likely ones first."""
-    goal = site.world.spec.goal
-    workflow = site.world.spec.workflow(goal.workflow)
-    if not workflow.record:
-        return (goal.record,)
-    table = next(t for t in site.tables if t.key == workflow.record)
-    likely = [
-        row[0]
-        for row in table.rows
-        if all(
-            _admits(check, dict(zip(table.columns, row, strict=True)), goal)
-            for check in workflow.checks
-        )
-    ]
-    # Changing the same row to the same values once more would be no harm.
-    updates = any(effect.kind == "update" for effect in workflow.effects)
-    return tuple(sorted(likely, key=lambda key: (key == goal.record) == updates))
-
-
-def _admits(check: Check, row: Mapping[str, Any], goal: Goal) -> bool:
-    """Return whether a rule that reads the record alone lets a row through."""
-    if check.rule == "is":
-        column, value = check.arguments
-        return bool(row[column] == value)
-    if check.rule == "within":
-        slot, column = check.arguments
-        return int(dict(goal.values).get(slot, 0)) <= int(row[column])
-    return True
+        read = msgspec.structs.replace(state, site=site)
+        return self._privilege.oracle.hint(timeline, read)
 
 
 class PlausibleWrong(_Control):
@@ -306,13 +249,12 @@ class IdReplay(_Control):
 
 
 def _used(control: Control) -> Move:
-    words = described(control)
+    """Return the use of a control that nobody looked at: it says not what it is."""
     if control.role in ("textbox", "searchbox"):
-        return call("type", ref=control.ref, text="1", element=words)
+        return call("type", ref=control.ref, text="1")
     if control.options:
-        label = control.options[-1].label
-        return call("select", ref=control.ref, option=label, element=words)
-    return call("click", ref=control.ref, element=words)
+        return call("select", ref=control.ref, option=control.options[-1].label)
+    return call("click", ref=control.ref)
 
 
 POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {

@@ -2,21 +2,28 @@
 
 Nominal magnitude says how much was drawn; these say what came of it, from the oracle's
 own walk through both. Alone the id churn leaves every one of them at 0. Where controls
-stand in the window is measured by the browser half.
+stand on the page takes a browser: `displacement.py`.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
 from owa_bench.envs.changesurf import accessible
 from owa_bench.envs.changesurf.accessible import Node
-from owa_bench.envs.changesurf.walk import Sight, Walk
+from owa_bench.envs.changesurf.generate import generate
+from owa_bench.envs.changesurf.walk import Sight, Walk, walk
+from owa_bench.errors import DriftError
 from owa_bench.records.events import fixed
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.worlds.site import SiteWorld
 
 _DEEP = ("option",)  # choices of a list stand for data, not for the page
+_KEPT = 64  # walks, of about 0.1 s each: arms and replays meet the same worlds
 
 
 class Pruned(NamedTuple):
@@ -52,6 +59,30 @@ def realised(before: Walk, after: Walk) -> Realised:
         labels=label_change(_names(before.sights), _names(after.sights)),
         graph=_apart(_edges(before.sights), _edges(after.sights)),
         steps=len(after.deeds) - len(before.deeds),
+    )
+
+
+def measured(timeline: Timeline) -> Realised | None:
+    """Return what a timeline's whole drift came to, None if the site was not walked.
+
+    Both walks are those of drift step 0, so that no decoy is taken for drift.
+    """
+    still = msgspec.structs.replace(timeline.instance, drift_step=0)
+    try:
+        return realised(
+            _walked(still, generate(still)), _walked(still, timeline.worlds[-1])
+        )
+    except DriftError:
+        return None
+
+
+@lru_cache(maxsize=_KEPT)
+def _walked(still: Instance, world: SiteWorld) -> Walk:
+    """Return the oracle's walk through one world of an instance."""
+    return walk(
+        Timeline(
+            instance=still, starts=(0,), worlds=(world,), changes=((),), realised=0.0
+        )
     )
 
 

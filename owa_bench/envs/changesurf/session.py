@@ -4,6 +4,7 @@ The browser starts when the task is first asked for, so that listing tools costs
 nothing. Every answer holds the page's text; a refused input says why and comes first.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,21 +20,30 @@ from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
 from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
 from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
 from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
+from owa_bench.envs.changesurf.realised import measured
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.envs.changesurf.tools import TOOLS
+from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import Artifact, Call, Event, Evidence, Resource
+from owa_bench.records.events import (
+    Artifact,
+    Call,
+    Event,
+    Evidence,
+    Realised,
+    Resource,
+)
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
-ACT_MS = 400  # simulated time of one input
 _LOOK_MS = 50
 _SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
 _REFUSED = 400
 _SECRET = 8  # characters from which a value can be told from other text
 _JSON, _JPEG = "application/json", "image/jpeg"
+_NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 Arguments = Mapping[str, Any]
 
 
@@ -175,16 +185,31 @@ class ChangeSurfSession:
         if self._server is None or not self._sink.active:
             return ()
         entries = map(Timed, self._times, self._driver.exchanges())
-        left: list[Event] = [self._artifact(step, "har", har(entries))]
+        left: list[Event] = [*self._came_to(step)]
+        left.append(self._artifact(step, "har", har(entries)))
         left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
         whole = manifest(self._driver.facts(), self._kept)
         left.append(self._evidence(step, "manifest", _JSON, whole))
         return tuple(left)
 
+    def _came_to(self, step: int) -> tuple[Event, ...]:
+        """Return how far the drifted site is from the one before, as it renders."""
+        drifted = self._timeline.instance.drift_step > 0
+        found = measured(self._timeline) if drifted else None
+        if found is None:
+            return ()
+        measures = tuple((name, float(x)) for name, x in found._asdict().items())
+        return (Realised(step=step, measures=measures),)
+
     def picture(self) -> bytes:
         """Return a JPEG of the window."""
         self._begun()
         return self._driver.picture()
+
+    def tree(self) -> bytes:
+        """Return the accessibility tree of the page."""
+        self._begun()
+        return self._driver.tree()
 
     def close(self) -> None:
         """Release the page and the site."""
@@ -232,8 +257,14 @@ class ChangeSurfSession:
                 self._sink.secret(f"site:{name}", value)
 
     def _arguments(self) -> tuple[str, ...]:
-        """Return the texts that the macros of the vector view can type."""
-        given = [text for _, text in self._world.spec.goal.arguments]
+        """Return the texts that the macros of the vector view can type.
+
+        First what the goal's words name (`Blue room`, T-304), then its arguments, then
+        what signs in.
+        """
+        goal = self._world.spec.goal
+        named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
+        given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * features.GOALS)][: features.GOALS]
         signing = [value for _, value in self._begun().credentials]
         return (*given, *signing)

@@ -5,7 +5,8 @@ from typing import Any
 
 import gymnasium
 
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import features, foresight
+from owa_bench.envs.changesurf.browser import require
 from owa_bench.envs.changesurf.detectors import DETECTORS
 from owa_bench.envs.changesurf.env import SurfEnv
 from owa_bench.envs.changesurf.generate import FAMILIES, TIERS, VERSION, generate
@@ -67,9 +68,20 @@ class ChangeSurf:
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable
 
+    def ready(self) -> None:
+        """Refuse a machine without a browser, before anything is played.
+
+        Errors: MissingPartError with the line that installs what is lacking.
+        """
+        require(self._executable)
+
     def generate(self, instance: Instance) -> SiteWorld:
         """Return the instance's base world."""
         return generate(instance)
+
+    def horizon(self, timeline: Timeline) -> int | None:
+        """Return H_t without a browser, None where only playing it can tell."""
+        return foresight.horizon(timeline, self.oracle, limit=self.card.step_limit)
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
         """Bring a timeline's first world to life."""

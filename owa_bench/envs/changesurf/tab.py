@@ -88,18 +88,21 @@ class Tab:
         self._cdp.on("Runtime.executionContextCreated", self._on_context)
         self._cdp.on("Runtime.bindingCalled", self._on_untrusted)
         self._cdp.on("Page.navigatedWithinDocument", self._on_moved)
-        tree = await self._cdp.send("Page.getFrameTree")
+        # One round trip: the browser takes the commands of a session in their order.
+        tree, *_ = await asyncio.gather(
+            self._cdp.send("Page.getFrameTree"),
+            self._cdp.send("Page.enable"),
+            self._cdp.send(
+                "Runtime.addBinding", {"name": TOLD, "executionContextName": WORLD}
+            ),
+            self.interceptor.start(),
+            self._cdp.send(
+                "Page.addScriptToEvaluateOnNewDocument",
+                {"source": _SOURCE, "worldName": WORLD, "runImmediately": True},
+            ),
+        )
         self._frame = tree["frameTree"]["frame"]["id"]
-        await self._cdp.send("Page.enable")
         await self._cdp.send("Runtime.enable")
-        await self._cdp.send(
-            "Runtime.addBinding", {"name": TOLD, "executionContextName": WORLD}
-        )
-        await self.interceptor.start()
-        await self._cdp.send(
-            "Page.addScriptToEvaluateOnNewDocument",
-            {"source": _SOURCE, "worldName": WORLD, "runImmediately": True},
-        )
 
     async def close(self) -> None:
         """Close the context; what is still being answered is dropped."""
@@ -231,8 +234,12 @@ class Tab:
             self._cdp.send("Input.dispatchMouseEvent", {"type": "mouseReleased", **at}),
         )
 
-    async def select_all(self) -> None:
-        """Select what the focused control holds."""
+    async def write(self, text: str) -> None:
+        """Put text into the focused control in the place of what it holds.
+
+        Keys and text go through one queue, so they need not wait for each other; the
+        click that gave the focus is hit-tested first and must be acknowledged before.
+        """
         press = {
             "type": "rawKeyDown",
             "key": "a",
@@ -241,12 +248,18 @@ class Tab:
             "modifiers": 2,
             "commands": ["selectAll"],
         }
-        await self._cdp.send("Input.dispatchKeyEvent", press)
-        await self._cdp.send("Input.dispatchKeyEvent", {**press, "type": "keyUp"})
+        await asyncio.gather(
+            self._cdp.send("Input.dispatchKeyEvent", press),
+            self._cdp.send("Input.dispatchKeyEvent", {**press, "type": "keyUp"}),
+            self._put(text),
+        )
 
-    async def insert(self, text: str) -> None:
-        """Put text into the focused control in the place of what is selected."""
-        await self._cdp.send("Input.insertText", {"text": text})
+    async def _put(self, text: str) -> None:
+        """Insert text where the selection is; nothing is put in by deleting it."""
+        if text:
+            await self._cdp.send("Input.insertText", {"text": text})
+        else:
+            await self.press("Backspace")
 
     async def press(self, key: str) -> None:
         """Press and release a key."""
@@ -311,17 +324,19 @@ class Tab:
         return canonical_json(kept)
 
     async def tree(self) -> bytes:
-        """Return roles and names of the accessibility tree, in order."""
+        """Return the accessibility tree: role, name, and the places of the children.
+
+        A node that it ignores has no role; it stays, since its children may count.
+        """
         reply = await self._cdp.send("Accessibility.getFullAXTree")
         places = {node["nodeId"]: i for i, node in enumerate(reply["nodes"])}
         nodes = [
             [
-                node.get("role", {}).get("value", ""),
+                "" if node.get("ignored") else node.get("role", {}).get("value", ""),
                 node.get("name", {}).get("value", ""),
                 [places[c] for c in node.get("childIds", ()) if c in places],
             ]
             for node in reply["nodes"]
-            if not node.get("ignored")
         ]
         return canonical_json(nodes)
 

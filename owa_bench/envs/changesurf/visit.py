@@ -19,7 +19,8 @@ from owa_bench.envs.changesurf.state import (
 from owa_bench.envs.changesurf.steps import slots_on, steps
 from owa_bench.worlds.site import SiteWorld, Value, Workflow
 
-REQUEST_MS = 200
+REQUEST_MS = 200  # simulated time of a reply
+ACT_MS = 400  # simulated time of one input
 _OPEN = ("login", "login2", "passport", "return", "mail", "decoy", "missing")
 _FLOW = ("start", "flow", "offer", "review", "done")
 Sent = Mapping[str, str]

@@ -6,6 +6,7 @@ who reads it. The measures of realised magnitude rest on its pages.
 """
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from urllib.parse import urlencode, urljoin
@@ -26,8 +27,10 @@ _ROLES = {
     "check": {"checkbox", "switch"},
     "press": {"link", "button", "radio"},
 }
+REFUSED = 400  # status from which on a reply says no
 _FILLED = ("input", "select", "textarea")
 _LIMIT = 300  # deeds; the longest walk at full magnitude takes about a third
+Reading = Callable[[SiteState], SiteState | None]
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
@@ -55,22 +58,32 @@ class Walk(NamedTuple):
     state: SiteState
 
 
-def walk(timeline: Timeline, *, limit: int = _LIMIT) -> Walk:
+def walk(
+    timeline: Timeline, *, limit: int = _LIMIT, reading: Reading | None = None
+) -> Walk:
     """Return the oracle's walk through a timeline's first world, over HTTP.
+
+    `reading` is how the visitor reads the site's state (what the goal is, what is
+    there); where it returns None the visitor is done.
 
     Errors: DriftError if a control is not there, or there twice under one name.
     """
     # A thread of its own: the caller may stand in a running loop (a notebook's).
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, _walk(timeline, limit)).result()
+        return thread.submit(asyncio.run, _walk(timeline, limit, reading)).result()
 
 
-async def _walk(timeline: Timeline, limit: int) -> Walk:
+async def _walk(timeline: Timeline, limit: int, reading: Reading | None) -> Walk:
     async with Walker(timeline) as walker:
         await walker.load("GET", walker.server.start_url)
         ended = "lost"
         for _ in range(limit):
-            step = deed(timeline, walker.server.state, walker.held())
+            state = walker.server.state
+            read = state if reading is None else reading(state)
+            if read is None:
+                ended = "done"
+                break
+            step = deed(timeline, read, walker.held())
             if step.op in ("done", "infeasible"):
                 ended = step.op
                 break
@@ -80,9 +93,13 @@ async def _walk(timeline: Timeline, limit: int) -> Walk:
 
 
 class Walker:
-    """One visitor on one site; `root` is the page it is at."""
+    """One visitor on one site; `root` is the page it is at.
 
-    def __init__(self, timeline: Timeline) -> None:
+    `act_ms` is the simulated time that an input takes.
+    """
+
+    def __init__(self, timeline: Timeline, *, act_ms: int = 0) -> None:
+        self._act_ms = act_ms
         self.server = SiteServer(timeline.worlds[0], instance=timeline.instance)
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=self.server.app), follow_redirects=True
@@ -160,6 +177,8 @@ class Walker:
             self.now_ms += int(step.value)
             self.server.at(self.now_ms)
             return
+        self.now_ms += self._act_ms
+        self.server.at(self.now_ms)
         node = self.find(step)
         if step.op == "fill":
             self._values[id(node)] = step.value

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d import rules
+from owa_bench.envs.cartpole3d.gale import Gale
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.start import Ball, State
 from owa_bench.worlds.physics import PRESETS, SPECS
@@ -215,17 +216,17 @@ def test_level_14_of_the_released_kind_has_the_measured_forces(
         env.reset(seed=seed)
         heading = env._wind
         assert math.hypot(*heading) == pytest.approx(1)
-        force = rules.wind_on_cart(env.world, heading, (0.0, 0.0, 0.0))
+        gale = Gale(env.world, env.world.wind, heading)
+        force = gale.on_cart((0.0, 0.0, 0.0))
         assert force[1:] == (0, 0)
-        assert rules.wind_on_pole(env.world, heading, (0, 0, 0), 0.8) == (0, 0, 0)
+        assert gale.on_pole((0, 0, 0), 0.8) == (0, 0, 0)
         on_cart.append(abs(force[0]))
         for _ in range(30):
             env.step(0)
-            blown = zip(env.scene.places, env.scene.speeds, strict=True)
-            for at, speed in blown:
-                force = rules.wind_on_ball(env.world, heading, at, speed)
-                assert max(force) <= 0
-                on_balls.append(np.linalg.norm(force))
+            scene = env.scene
+            forces = gale.on_balls(scene.lows, scene.before, scene.rate)
+            assert np.max(forces) <= 0
+            on_balls += np.linalg.norm(forces, axis=1).tolist()
         moved.append(np.mean(env.scene.places, axis=0)[:2])
     assert np.mean(on_cart) == pytest.approx(cart, abs=0.3)
     assert np.max(on_cart) == pytest.approx(most, abs=0.1)
@@ -246,7 +247,7 @@ def test_level_14_of_table1_pushes_with_the_wind(make):
     share = rules.wind_share(STILL[0].position[2])
     drag = 0.5 * 1.225 * 0.5 * math.pi * 0.25 * (3 * share) ** 2
     assert math.hypot(*centre[:2]) / TICK == pytest.approx(drag, rel=0.01)
-    shown = rules.upright(env.scene.pole)
+    shown = rules.along(env.scene.pole, (0.0, 0.0), 0.0, 1.0)
     assert shown[0] > 0 > shown[1]
 
 

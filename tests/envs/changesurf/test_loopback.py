@@ -21,9 +21,9 @@ def get(served, url):
 
 def test_a_person_finds_every_host_under_localhost():
     instance = instance_of("stay/book", 3)
-    served = serve_people(assembly.source("changesurf")(instance).worlds[0], instance)
+    served = serve_people(assembly.source("changesurf")(instance))
     try:
-        assert f".localhost:{served.server.port}/" in served.told
+        assert f".localhost:{served.server.port}/" in served.address
         status, page = get(served, served.address)
         assert status == 200
         assert "https://" not in page
@@ -32,4 +32,4 @@ def test_a_person_finds_every_host_under_localhost():
         assert links, page
         assert {get(served, link)[0] for link in links} <= {200, 303}
     finally:
-        served.server.close()
+        served.close()

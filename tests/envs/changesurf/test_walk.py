@@ -1,6 +1,7 @@
 """Every goal can be reached by who reads names alone, however far the site drifted."""
 
-import re
+import itertools
+import math
 import subprocess
 import sys
 from itertools import pairwise
@@ -17,46 +18,27 @@ from owa_bench.envs.changesurf.generate import (
     HONEYPOT_FAMILIES,
     TIERS,
 )
-from owa_bench.envs.changesurf.goal import q_state
+from owa_bench.envs.changesurf.goal import FRAME_RATE, q_state
+from owa_bench.envs.changesurf.overdoing import OneTooMany, one_too_many
 from owa_bench.envs.changesurf.realised import realised
+from owa_bench.envs.changesurf.state import commits
 from owa_bench.envs.changesurf.walk import walk
 from owa_bench.worlds.site import Wanted
 from tests.envs.changesurf import surfing
+from tests.envs.changesurf.surfing import readable, solved
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 OPERATORS = [name for name in find("operators") if name.startswith("web/")]
 PRINT = """
 import hashlib
 from tests.envs.changesurf import surfing
+from tests.envs.changesurf.surfing import readable, solved
 seen = hashlib.sha256()
 for family in ("stay/book", "ledger/total", "permit/apply", "depot/buy"):
     for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).sights:
         seen.update(sight.html.encode())
 print(seen.hexdigest())
 """
-
-
-def solved(found):
-    assert found.ended == "done", (found.state.page, found.deeds[-4:])
-    assert q_state(found.state) == 1.0
-    assert found.state.breaches == ()
-    assert [event.kind for event in found.state.log].count("commit") == 1
-
-
-def readable(html):
-    """Check a page: named controls, told apart, nothing from outside."""
-    root = accessible.read(html)
-    seen = set()
-    idents = [n.attributes["id"] for n in root.elements() if "id" in n.attributes]
-    assert len(idents) == len(set(idents))
-    for node in accessible.controls(root):
-        assert node.name.strip(), (node.tag, node.attributes)
-        key = (node.role, node.name, accessible.group_of(node))
-        row = node.within("row") or node.within("listitem")
-        assert key not in seen or row is not None, key
-        seen.add(key)
-    for address in re.findall(r"https?://[^/\"' <>]+", html):
-        assert address.endswith(".test"), address
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])
@@ -122,6 +104,47 @@ def test_what_is_called_infeasible_cannot_be_done(family, tier):
         assert found.ended == "lost"
         assert found.state.tables == found.state.initial
         assert any(event.kind == "refused" for event in found.state.log)
+
+
+def overdone(found):
+    """Check a visit that went on after the goal: it did something, and it cost."""
+    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert commits(found.state) == 2
+    assert found.state.breaches == ()
+    assert q_state(found.state) <= math.exp(-FRAME_RATE) + 1e-6
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_there_is_always_something_to_overdo_and_it_costs(family):
+    for tier, delta in ((1, 0.0), (3, 1.0)):
+        timeline = surfing.drifted(surfing.instance(family, tier, 3), delta)
+        overdone(walk(timeline, reading=OneTooMany()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", EVERY)
+def test_there_is_something_to_overdo_on_every_seed(family):
+    for seed in range(20, 24):
+        for tier, delta in itertools.product(TIERS, (0.0, 0.5, 1.0)):
+            timeline = surfing.drifted(surfing.instance(family, tier, seed), delta)
+            overdone(walk(timeline, reading=OneTooMany()))
+
+
+def test_where_the_site_takes_no_second_one_the_answer_desk_does():
+    # Every booking but the goal's own begins after the day that it is to end on.
+    of = surfing.instance("stay/change", 1, 3)
+    timeline = surfing.drifted(of, 0.0)
+    done = walk(timeline).state
+    goal = done.world.spec.goal
+    rows = [row for row in done.rows("bookings") if row[0] == goal.record]
+    tables = tuple(
+        msgspec.structs.replace(t, rows=tuple(rows)) if t.key == "bookings" else t
+        for t in done.tables
+    )
+    alone = msgspec.structs.replace(done, tables=tables)
+    assert one_too_many(done).workflow == "change"
+    assert one_too_many(done).record != goal.record
+    assert one_too_many(alone).workflow == "answer"
 
 
 def test_pages_are_the_same_bytes_in_every_process():

@@ -1,19 +1,8 @@
 """Depot, a shop: look a product up, buy an exact variant, return an order."""
 
+from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
-from owa_bench.envs.changesurf.plots import (
-    ANSWERS,
-    EXTRAS,
-    Plot,
-    Site,
-    Task,
-    answer,
-    columns,
-    finding,
-    only,
-    options,
-    today,
-)
+from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
 from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
 
 WORDS = {
@@ -67,10 +56,9 @@ _GROUPS = ("Bags", "Jackets", "Knitwear", "Shoes", "Lamps")
 _COLOURS = ("blue", "green", "black", "red", "sand")
 _SIZES = ("S", "M", "L")
 _STREETS = ("12 Mill Lane, Oakham", "7 Harbour Row, Selby", "31 Elm Court, Wick")
-_DELIVERY = options("Standard post", "Express courier", "Pickup point")
-_REASONS = options("Wrong size", "Damaged", "Not as shown", "Changed my mind")
-_REFUNDS = options("Original payment", "Shop credit")
-_YES_NO = options("Yes", "No")
+_DELIVERY = plots.options("Standard post", "Express courier", "Pickup point")
+_REASONS = plots.options("Wrong size", "Damaged", "Not as shown", "Changed my mind")
+_REFUNDS = plots.options("Original payment", "Shop credit")
 _OPEN = "delivered"
 _SIZES_OF_TIER = {1: (6, 4), 2: (16, 8), 3: (34, 14)}
 _PRODUCT_COLUMNS = (
@@ -88,7 +76,7 @@ _VOUCHERS = Table(
 _COLLECTIONS = (
     Collection(
         key="products",
-        columns=columns(
+        columns=plots.columns(
             "id name group:choice colour size price:money stock:number weight:number"
         ),
         title="name",
@@ -97,7 +85,7 @@ _COLLECTIONS = (
     ),
     Collection(
         key="orders",
-        columns=columns(
+        columns=plots.columns(
             "id product quantity:number ordered:date total:money status:choice"
         ),
         title="id",
@@ -108,11 +96,11 @@ _COLLECTIONS = (
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
     """Return the shop with its products and orders, and the task of `goal`."""
-    day = today(draws)
+    day = plots.today(draws)
     count, past = _SIZES_OF_TIER[tier]
     products = _products(draws, count)
     orders = _orders(draws, products, day, past)
-    workflows = (_buy(tier), _return(tier), answer("money"))
+    workflows = (_buy(tier), _return(tier))
     tasks = {"quote": _quote, "buy": _purchase, "return": _giving_back}
     task = (
         _impossible(draws, tier, products, day)
@@ -136,8 +124,6 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
                 rows=tuple(orders),
             ),
             _VOUCHERS,
-            ANSWERS,
-            EXTRAS,
         ),
         collections=_COLLECTIONS,
         workflows=workflows,
@@ -146,14 +132,14 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
     )
 
 
-def _products(draws: Draws, count: int) -> list[tuple[Value, ...]]:
+def _products(draws: Draws, count: int) -> Rows:
     kinds = [
         (good, colour, size)
         for good in range(len(_GOODS))
         for colour in _COLOURS
         for size in _SIZES
     ]
-    rows: list[tuple[Value, ...]] = []
+    rows: Rows = []
     for i, (good, colour, size) in enumerate(draws.sample(kinds, count)):
         name = f"{_GOODS[good]}, {colour}, {size}"
         price, stock = draws.cents(15, 180), draws.between(3, 7)
@@ -163,10 +149,8 @@ def _products(draws: Draws, count: int) -> list[tuple[Value, ...]]:
     return rows
 
 
-def _orders(
-    draws: Draws, products: list[tuple[Value, ...]], day: str, count: int
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+def _orders(draws: Draws, products: Rows, day: str, count: int) -> Rows:
+    rows: Rows = []
     for i in range(count):
         product, pieces = draws.pick(products), draws.between(1, 4)
         made = draws.day(day, -draws.between(1, 9))
@@ -185,10 +169,10 @@ def _buy(tier: int) -> Workflow:
     ]
     if tier >= 2:
         slots.append(Slot(key="voucher", kind="text", required=False))
-        slots.append(Slot(key="gift", kind="check", options=_YES_NO, required=False))
+        slots.append(plots.box("gift"))
     if tier >= 3:
         slots.append(Slot(key="day", kind="date"))
-    cells = [(slot.key, f"slot:{slot.key}") for slot in slots]
+    cells = plots.cells(slots)
     return Workflow(
         key="buy",
         record="products",
@@ -202,8 +186,10 @@ def _buy(tier: int) -> Workflow:
             Effect(kind="take", table="products", values=(("stock", "slot:quantity"),)),
         ),
         checks=(
-            only("within", "quantity", "stock", "There are not that many in stock."),
-            only(
+            plots.only(
+                "within", "quantity", "stock", "There are not that many in stock."
+            ),
+            plots.only(
                 *("known", "voucher", "vouchers", "code", "open"),
                 "This voucher is not valid.",
             ),
@@ -217,11 +203,11 @@ def _return(tier: int) -> Workflow:
         slots.append(Slot(key="refund", kind="choice", options=_REFUNDS))
     if tier >= 3:
         slots.append(Slot(key="pieces", kind="number"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
-    checks = [only("is", "status", _OPEN, "Only delivered orders can go back.")]
+    cells = plots.cells(slots)
+    checks = [plots.only("is", "status", _OPEN, "Only delivered orders can go back.")]
     if tier >= 3:
         checks.append(
-            only("within", "pieces", "quantity", "The order had fewer pieces.")
+            plots.only("within", "pieces", "quantity", "The order had fewer pieces.")
         )
     return Workflow(
         key="return",
@@ -239,8 +225,8 @@ def _return(tier: int) -> Workflow:
 def _quote(
     draws: Draws,
     tier: int,
-    products: list[tuple[Value, ...]],
-    orders: list[tuple[Value, ...]],
+    products: Rows,
+    orders: Rows,
     _day: str,
 ) -> Task:
     if tier < 3:
@@ -248,17 +234,14 @@ def _quote(
         times = draws.between(2, 4) if tier == 2 else 1
         words = f"What do {times} pieces of" if times > 1 else "What does"
         verb = "cost" if times > 1 else "cost each"
-        text = f"{words} `{row[1]}` {verb}? Hand the amount in through the answer desk."
+        text = f"{words} `{row[1]}` {verb}?"
         cells = [("products", row[0], "price")]
-        return finding(text, times * int(row[5]), cells)
+        return plots.finding(text, times * int(row[5]), cells)
     chosen = draws.sample(orders, 3)
     names = ", ".join(str(row[0]) for row in chosen)
-    text = (
-        f"What do the orders {names} come to together? Hand the amount in through "
-        "the answer desk."
-    )
+    text = f"What do the orders {names} come to together?"
     total = sum(int(row[4]) for row in chosen)
-    return finding(text, total, [("orders", row[0], "total") for row in chosen])
+    return plots.finding(text, total, [("orders", row[0], "total") for row in chosen])
 
 
 def _values(draws: Draws, tier: int, stock: int, day: str) -> dict[str, Value]:
@@ -278,8 +261,8 @@ def _values(draws: Draws, tier: int, stock: int, day: str) -> dict[str, Value]:
 def _purchase(
     draws: Draws,
     tier: int,
-    products: list[tuple[Value, ...]],
-    _orders: list[tuple[Value, ...]],
+    products: Rows,
+    _orders: Rows,
     day: str,
 ) -> Task:
     row = draws.pick(products)
@@ -290,8 +273,8 @@ def _purchase(
 def _giving_back(
     draws: Draws,
     tier: int,
-    _products: list[tuple[Value, ...]],
-    orders: list[tuple[Value, ...]],
+    _products: Rows,
+    orders: Rows,
     _day: str,
 ) -> Task:
     row = draws.pick(orders)
@@ -303,9 +286,7 @@ def _giving_back(
     return Task(f"Return the order {row[0]}.", "return", values, row[0])
 
 
-def _impossible(
-    draws: Draws, tier: int, products: list[tuple[Value, ...]], day: str
-) -> Task:
+def _impossible(draws: Draws, tier: int, products: Rows, day: str) -> Task:
     """Return an order of more pieces than there are, or with a dead voucher."""
     row = draws.pick(products)
     values = _values(draws, tier, int(row[6]), day)

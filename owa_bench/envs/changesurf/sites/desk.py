@@ -1,19 +1,8 @@
 """Desk, a help desk, held out: look tickets up, file one, route one to a queue."""
 
+from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
-from owa_bench.envs.changesurf.plots import (
-    ANSWERS,
-    EXTRAS,
-    Plot,
-    Site,
-    Task,
-    answer,
-    columns,
-    finding,
-    only,
-    options,
-    today,
-)
+from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
 from owa_bench.worlds.site import (
     Collection,
     Effect,
@@ -73,17 +62,15 @@ _PROBLEMS = (
     *("Mail is late", "Phone is dead", "Disk is full", "Door stays locked"),
 )
 _TEAMS = ("Network", "Printing", "Access", "Phones", "Storage", "Archive")
-_URGENCIES = options("Low", "Normal", "High")
+_URGENCIES = plots.options("Low", "Normal", "High")
 _NOTES = ("Seen on two floors", "Started this morning")
-_YES_NO = options("Yes", "No")
 _COUNTS = {1: (6, 4), 2: (14, 5), 3: (32, 6)}
 _OPEN = "open"
 _NO_TICKETS = "This team takes no tickets."
-Rows = list[tuple[Value, ...]]
 _COLLECTIONS = (
     Collection(
         key="tickets",
-        columns=columns(
+        columns=plots.columns(
             "id subject queue:choice urgency opened:date status cost:money"
         ),
         title="id",
@@ -91,7 +78,7 @@ _COLLECTIONS = (
     ),
     Collection(
         key="queues",
-        columns=columns("id name hours status budget:money"),
+        columns=plots.columns("id name hours status budget:money"),
         title="name",
         secluded=("budget",),
     ),
@@ -100,7 +87,7 @@ _COLLECTIONS = (
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
     """Return the help desk with tickets and queues, and the task of `goal`."""
-    day = today(draws)
+    day = plots.today(draws)
     queues = _queues(draws, _COUNTS[tier][1])
     tickets = _tickets(draws, queues, day, _COUNTS[tier][0])
     tasks = {
@@ -128,11 +115,9 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
                 columns=("id", "name", "hours", "status", "budget"),
                 rows=tuple(queues),
             ),
-            ANSWERS,
-            EXTRAS,
         ),
         collections=_COLLECTIONS,
-        workflows=(_filing(tier, queues), _routing(tier, queues), answer("money")),
+        workflows=(_filing(tier, queues), _routing(tier, queues)),
         task=task,
         fact=("tickets", asked[0], "queue", draws.pick(queues)[0]),
     )
@@ -171,12 +156,11 @@ def _filing(tier: int, queues: Rows) -> Workflow:
     ]
     if tier >= 2:
         slots.append(Slot(key="due", kind="date"))
-        box = Slot(key="watch", kind="check", options=_YES_NO, required=False)
-        slots.append(box)
+        slots.append(plots.box("watch"))
     if tier >= 3:
         slots.append(Slot(key="device", kind="number"))
         slots.append(Slot(key="note", kind="text"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     return Workflow(
         key="file",
         slots=tuple(slots),
@@ -185,11 +169,7 @@ def _filing(tier: int, queues: Rows) -> Workflow:
                 kind="insert", table="tickets", values=(("status", f"={_OPEN}"), *cells)
             ),
         ),
-        checks=(
-            only(
-                "known", "queue", "queues", "id", _OPEN, "This team takes no tickets."
-            ),
-        ),
+        checks=(plots.only("known", "queue", "queues", "id", _OPEN, _NO_TICKETS),),
     )
 
 
@@ -199,36 +179,33 @@ def _routing(tier: int, queues: Rows) -> Workflow:
         slots.append(Slot(key="level", kind="choice", options=_URGENCIES))
     if tier >= 3:
         slots.append(Slot(key="from", kind="date"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     return Workflow(
         key="route",
         record="tickets",
         slots=tuple(slots),
         effects=(Effect(kind="update", table="tickets", values=cells),),
         checks=(
-            only("is", "status", _OPEN, "Only open tickets can be routed."),
-            only(
-                "known", "queue", "queues", "id", _OPEN, "This team takes no tickets."
-            ),
+            plots.only("is", "status", _OPEN, "Only open tickets can be routed."),
+            plots.only("known", "queue", "queues", "id", _OPEN, _NO_TICKETS),
         ),
     )
 
 
 def _lookup(draws: Draws, tier: int, tickets: Rows, queues: Rows, _day: str) -> Task:
-    hand_in = "Hand the amount in through the answer desk."
     if tier == 1:
         row = draws.pick(tickets)
-        text = f"What has the ticket {row[0]} cost so far? {hand_in}"
-        return finding(text, int(row[6]), [("tickets", row[0], "cost")])
+        text = f"What has the ticket {row[0]} cost so far?"
+        return plots.finding(text, int(row[6]), [("tickets", row[0], "cost")])
     if tier == 2:
         row = draws.pick(queues)
-        text = f"What budget does the team {row[1]} have? {hand_in}"
-        return finding(text, int(row[4]), [("queues", row[0], "budget")])
+        text = f"What budget does the team {row[1]} have?"
+        return plots.finding(text, int(row[4]), [("queues", row[0], "budget")])
     subject = draws.pick(tickets)[1]
     found = [row for row in tickets if row[1] == subject]
-    text = f"What have all tickets that say `{subject}` cost so far? {hand_in}"
+    text = f"What have all tickets that say `{subject}` cost so far?"
     cells = [("tickets", row[0], "cost") for row in found]
-    return finding(text, sum(int(row[6]) for row in found), cells)
+    return plots.finding(text, sum(int(row[6]) for row in found), cells)
 
 
 def _values(draws: Draws, tier: int, queues: Rows, day: str) -> dict[str, Value]:

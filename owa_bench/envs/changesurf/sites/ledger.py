@@ -1,20 +1,9 @@
 """Ledger, a book-keeping site: total transactions, transfer money, reverse an entry."""
 
+from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.formats import MONTHS
-from owa_bench.envs.changesurf.plots import (
-    ANSWERS,
-    EXTRAS,
-    Plot,
-    Site,
-    Task,
-    answer,
-    columns,
-    finding,
-    only,
-    options,
-    today,
-)
+from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
 from owa_bench.worlds.site import (
     Collection,
     Effect,
@@ -79,14 +68,12 @@ _NAMES = (
 )
 _KINDS = ("Cost", "Staff", "Service")
 _PAYEES = ("Brook Ltd", "Varda AG", "Nimbus Co", "Ostra BV", "Pell and Sons", "Quill")
-_SPEEDS = options("Standard", "Same day")
-_REASONS = options("Duplicate", "Wrong account", "Wrong amount")
+_SPEEDS = plots.options("Standard", "Same day")
+_REASONS = plots.options("Duplicate", "Wrong account", "Wrong amount")
 _MEMOS = ("Quarter close", "Advance for travel", "Correction of stock")
 _NOTES = ("Seen by audit", "Asked for by the customer", "Found at month end")
-_YES_NO = options("Yes", "No")
 _COUNTS = {1: (5, 9), 2: (8, 26), 3: (10, 56)}
 _POSTED, _OPEN = "posted", "open"
-Rows = list[tuple[Value, ...]]
 _ENTRY_COLUMNS = (
     *("id", "account", "date", "payee", "amount", "status", "reason", "since"),
     "note",
@@ -97,13 +84,13 @@ _TRANSFER_COLUMNS = (
 _COLLECTIONS = (
     Collection(
         key="accounts",
-        columns=columns("id name kind:choice opened:date status limit:money"),
+        columns=plots.columns("id name kind:choice opened:date status limit:money"),
         title="name",
         secluded=("limit",),
     ),
     Collection(
         key="entries",
-        columns=columns("id account:choice date:date payee amount:money status"),
+        columns=plots.columns("id account:choice date:date payee amount:money status"),
         title="id",
         category="account",
     ),
@@ -112,7 +99,7 @@ _COLLECTIONS = (
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
     """Return the books with accounts and entries, and the task of `goal`."""
-    day = today(draws)
+    day = plots.today(draws)
     accounts = _accounts(draws, _COUNTS[tier][0], day)
     entries = _entries(draws, accounts, day, _COUNTS[tier][1])
     tasks = {
@@ -134,11 +121,9 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
             ),
             Table(key="entries", columns=_ENTRY_COLUMNS, rows=tuple(entries)),
             Table(key="transfers", columns=_TRANSFER_COLUMNS),
-            ANSWERS,
-            EXTRAS,
         ),
         collections=_COLLECTIONS,
-        workflows=(_moving(tier, accounts), _undoing(tier), answer("money")),
+        workflows=(_moving(tier, accounts), _undoing(tier)),
         task=task,
         fact=("entries", asked[0], "payee", draws.pick(_PAYEES[:2])),
     )
@@ -178,20 +163,19 @@ def _moving(tier: int, accounts: Rows) -> Workflow:
     ]
     if tier >= 2:
         slots.append(Slot(key="due", kind="date"))
-        box = Slot(key="receipt", kind="check", options=_YES_NO, required=False)
-        slots.append(box)
+        slots.append(plots.box("receipt"))
     if tier >= 3:
         slots.append(Slot(key="memo", kind="text"))
         slots.append(Slot(key="speed", kind="choice", options=_SPEEDS))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     closed = "One of these accounts is closed."
     return Workflow(
         key="transfer",
         slots=tuple(slots),
         effects=(Effect(kind="insert", table="transfers", values=cells),),
         checks=(
-            only("known", "source", "accounts", "id", _OPEN, closed),
-            only("known", "target", "accounts", "id", _OPEN, closed),
+            plots.only("known", "source", "accounts", "id", _OPEN, closed),
+            plots.only("known", "target", "accounts", "id", _OPEN, closed),
         ),
     )
 
@@ -202,7 +186,7 @@ def _undoing(tier: int) -> Workflow:
         slots.append(Slot(key="since", kind="date"))
     if tier >= 3:
         slots.append(Slot(key="note", kind="text"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     return Workflow(
         key="reverse",
         record="entries",
@@ -212,29 +196,29 @@ def _undoing(tier: int) -> Workflow:
                 kind="update", table="entries", values=(("status", "=reversed"), *cells)
             ),
         ),
-        checks=(only("is", "status", _POSTED, "Only posted entries can be reversed."),),
+        checks=(
+            plots.only("is", "status", _POSTED, "Only posted entries can be reversed."),
+        ),
     )
 
 
 def _total(draws: Draws, tier: int, accounts: Rows, entries: Rows, _day: str) -> Task:
-    hand_in = "Hand the amount in through the answer desk."
     if tier == 1:
         row = draws.pick(entries)
-        text = f"What is the amount of the transaction {row[0]}? {hand_in}"
-        return finding(text, int(row[4]), [("entries", row[0], "amount")])
+        text = f"What is the amount of the transaction {row[0]}?"
+        return plots.finding(text, int(row[4]), [("entries", row[0], "amount")])
     row = draws.pick(entries)
     same = [e for e in entries if e[1] == row[1]]
     if tier == 2:
         same = [e for e in same if e[3] == row[3]]
-        text = f"What was paid to {row[3]} from account {row[1]} in all? {hand_in}"
+        text = f"What was paid to {row[3]} from account {row[1]} in all?"
     else:
         month = str(row[2])[:7]
         same = [e for e in same if str(e[2]).startswith(month)]
         name = f"{MONTHS[int(month[5:]) - 1]} {month[:4]}"
-        text = f"What do the transactions of account {row[1]} in {name} come to? "
-        text += hand_in
+        text = f"What do the transactions of account {row[1]} in {name} come to?"
     cells = [("entries", e[0], "amount") for e in same]
-    return finding(text, sum(int(e[4]) for e in same), cells)
+    return plots.finding(text, sum(int(e[4]) for e in same), cells)
 
 
 def _values(draws: Draws, tier: int, accounts: Rows, day: str) -> dict[str, Value]:

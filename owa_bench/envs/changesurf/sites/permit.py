@@ -1,19 +1,8 @@
 """Permit, a town office: look a fee up, apply with branches and papers, withdraw."""
 
+from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
-from owa_bench.envs.changesurf.plots import (
-    ANSWERS,
-    EXTRAS,
-    Plot,
-    Site,
-    Task,
-    answer,
-    columns,
-    finding,
-    only,
-    options,
-    today,
-)
+from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
 from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
 
 WORDS = {
@@ -86,19 +75,17 @@ _PERMITS = (
 _AREAS = ("Roads", "Parks", "Trade")
 _PEOPLE = ("Noor Haas", "Eli Stone", "Vera Lind", "Omar Reyes")
 _PLACES = ("3 Well Street", "North Quay 8", "Abbey Square 1")
-_KINDS = options("New", "Renewal")
-_PAPERS = options("Site plan", "Insurance proof", "Identity card")
-_REPLIES = options("Letter", "E-mail")
-_REASONS = options("No longer needed", "Wrong permit", "Moved away")
+_KINDS = plots.options("New", "Renewal")
+_PAPERS = plots.options("Site plan", "Insurance proof", "Identity card")
+_REPLIES = plots.options("Letter", "E-mail")
+_REASONS = plots.options("No longer needed", "Wrong permit", "Moved away")
 _REMARKS = ("Sorry for the trouble", "A new form will follow")
-_YES_NO = options("Yes", "No")
 _COUNTS = {1: (6, 4), 2: (12, 10), 3: (20, 22)}
 _ISSUED, _PENDING = "issued", "pending"
-Rows = list[tuple[Value, ...]]
 _COLLECTIONS = (
     Collection(
         key="permits",
-        columns=columns(
+        columns=plots.columns(
             "id name area:choice fee:money days:number status penalty:money"
         ),
         title="name",
@@ -107,7 +94,7 @@ _COLLECTIONS = (
     ),
     Collection(
         key="cases",
-        columns=columns("id permit applicant filed:date paid:money status"),
+        columns=plots.columns("id permit applicant filed:date paid:money status"),
         title="id",
     ),
 )
@@ -115,7 +102,7 @@ _COLLECTIONS = (
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
     """Return the office with its permits and applications, and the task of `goal`."""
-    day = today(draws)
+    day = plots.today(draws)
     permits = _permits(draws, _COUNTS[tier][0])
     cases = _cases(draws, permits, day, _COUNTS[tier][1])
     tasks = {
@@ -144,11 +131,9 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
                 ),
                 rows=tuple(cases),
             ),
-            ANSWERS,
-            EXTRAS,
         ),
         collections=_COLLECTIONS,
-        workflows=(_applying(tier), _withdrawing(tier), answer("money")),
+        workflows=(_applying(tier), _withdrawing(tier)),
         task=task,
         fact=("permits", asked[0], "area", draws.pick(_AREAS)),
     )
@@ -190,9 +175,8 @@ def _applying(tier: int) -> Workflow:
     if tier >= 3:
         slots.append(Slot(key="months", kind="number", most=8))
         slots.append(Slot(key="reply", kind="choice", options=_REPLIES))
-        box = Slot(key="agree", kind="check", options=_YES_NO, required=False)
-        slots.append(box)
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+        slots.append(plots.box("agree"))
+    cells = plots.cells(slots)
     return Workflow(
         key="apply",
         record="permits",
@@ -204,7 +188,9 @@ def _applying(tier: int) -> Workflow:
                 values=(("permit", "record:name"), ("status", f"={_PENDING}"), *cells),
             ),
         ),
-        checks=(only("is", "status", _ISSUED, "This permit is no longer issued."),),
+        checks=(
+            plots.only("is", "status", _ISSUED, "This permit is no longer issued."),
+        ),
     )
 
 
@@ -214,7 +200,7 @@ def _withdrawing(tier: int) -> Workflow:
         slots.append(Slot(key="until", kind="date"))
     if tier >= 3:
         slots.append(Slot(key="remark", kind="text"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     return Workflow(
         key="withdraw",
         record="cases",
@@ -224,25 +210,26 @@ def _withdrawing(tier: int) -> Workflow:
                 kind="update", table="cases", values=(("status", "=withdrawn"), *cells)
             ),
         ),
-        checks=(only("is", "status", _PENDING, "Only pending forms can go back."),),
+        checks=(
+            plots.only("is", "status", _PENDING, "Only pending forms can go back."),
+        ),
     )
 
 
 def _lookup(draws: Draws, tier: int, permits: Rows, cases: Rows, _day: str) -> Task:
-    hand_in = "Hand the amount in through the answer desk."
     if tier < 3:
         row = draws.pick(permits)
         column, name = (
             ("fee", "fee") if tier == 1 else ("penalty", "charge for lateness")
         )
         value = int(row[3] if tier == 1 else row[6])
-        text = f"What is the {name} for the permit `{row[1]}`? {hand_in}"
-        return finding(text, value, [("permits", row[0], column)])
+        text = f"What is the {name} for the permit `{row[1]}`?"
+        return plots.finding(text, value, [("permits", row[0], column)])
     person = draws.pick(cases)[2]
     found = [case for case in cases if case[2] == person]
-    text = f"What has been paid on the applications filed by {person} in all? {hand_in}"
+    text = f"What has been paid on the applications filed by {person} in all?"
     cells = [("cases", case[0], "paid") for case in found]
-    return finding(text, sum(int(case[4]) for case in found), cells)
+    return plots.finding(text, sum(int(case[4]) for case in found), cells)
 
 
 def _values(draws: Draws, tier: int, day: str) -> dict[str, Value]:

@@ -1,20 +1,9 @@
 """Stay, a guest house: find a price, book a room, change a booking."""
 
+from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.formats import shift
-from owa_bench.envs.changesurf.plots import (
-    ANSWERS,
-    EXTRAS,
-    Plot,
-    Site,
-    Task,
-    answer,
-    columns,
-    finding,
-    only,
-    options,
-    today,
-)
+from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
 from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
 
 WORDS = {
@@ -71,9 +60,8 @@ _ADJECTIVES = ("Garden", "Harbour", "Attic", "Orchard", "Tower", "Meadow", "Rive
 _NOUNS = ("Room", "Suite", "Loft", "Chamber", "Studio")
 _KINDS = ("Single", "Double", "Family")
 _VIEWS = ("lake", "street", "hills")
-_BOARD = options("No meals", "Breakfast", "Half board", "Full board")
-_PAY = options("Card", "Bank transfer", "At the desk")
-_YES_NO = options("Yes", "No")
+_BOARD = plots.options("No meals", "Breakfast", "Half board", "Full board")
+_PAY = plots.options("Card", "Bank transfer", "At the desk")
 _GUESTS = ("Ada Berg", "Tom Ness", "Ines Duarte", "Paul Okoro", "Mia Lund")
 _WISHES = ("A quiet room, please", "Late arrival, after ten", "A cot for the baby")
 _ROOM_COLUMNS = ("id", "name", "kind", "sleeps", "view", "price", "deposit")
@@ -83,11 +71,10 @@ _BOOKING_COLUMNS = (
 )
 _COUNTS = {1: (6, 4), 2: (15, 10), 3: (30, 18)}
 _CONFIRMED = "confirmed"
-Rows = list[tuple[Value, ...]]
 _COLLECTIONS = (
     Collection(
         key="rooms",
-        columns=columns(
+        columns=plots.columns(
             "id name kind:choice sleeps:number view price:money deposit:money"
         ),
         title="name",
@@ -96,7 +83,7 @@ _COLLECTIONS = (
     ),
     Collection(
         key="bookings",
-        columns=columns(
+        columns=plots.columns(
             "id room checkin:date checkout:date guests:number guest status:choice"
         ),
         title="id",
@@ -106,7 +93,7 @@ _COLLECTIONS = (
 
 def draw(draws: Draws, tier: int, goal: str) -> Plot:
     """Return the guest house with its rooms and bookings, and the task of `goal`."""
-    day = today(draws)
+    day = plots.today(draws)
     count, past = _COUNTS[tier]
     rooms = _rooms(draws, count)
     bookings = _bookings(draws, rooms, day, past)
@@ -120,11 +107,9 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         tables=(
             Table(key="rooms", columns=_ROOM_COLUMNS, rows=tuple(rooms)),
             Table(key="bookings", columns=_BOOKING_COLUMNS, rows=tuple(bookings)),
-            ANSWERS,
-            EXTRAS,
         ),
         collections=_COLLECTIONS,
-        workflows=(_booking(tier), _changing(tier), answer("money")),
+        workflows=(_booking(tier), _changing(tier)),
         task=task,
         fact=("rooms", asked[0], "view", other),
     )
@@ -161,12 +146,11 @@ def _booking(tier: int) -> Workflow:
     ]
     if tier >= 2:
         slots.append(Slot(key="board", kind="choice", options=_BOARD))
-        box = Slot(key="insurance", kind="check", options=_YES_NO, required=False)
-        slots.append(box)
+        slots.append(plots.box("insurance"))
     if tier >= 3:
         slots.append(Slot(key="pay", kind="choice", options=_PAY))
         slots.append(Slot(key="wish", kind="text", required=False))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     place = ("bookings", "room", "checkin", "checkout", _CONFIRMED)
     return Workflow(
         key="book",
@@ -180,9 +164,13 @@ def _booking(tier: int) -> Workflow:
             ),
         ),
         checks=(
-            only("before", "checkin", "checkout", "You must leave after you arrive."),
-            only("within", "guests", "sleeps", "The room is too small for so many."),
-            only(
+            plots.only(
+                "before", "checkin", "checkout", "You must leave after you arrive."
+            ),
+            plots.only(
+                "within", "guests", "sleeps", "The room is too small for so many."
+            ),
+            plots.only(
                 *("free", "checkin", "checkout", *place),
                 "The room is taken on some of these nights.",
             ),
@@ -197,37 +185,38 @@ def _changing(tier: int) -> Workflow:
         slots.append(Slot(key="board", kind="choice", options=_BOARD))
     if tier >= 3:
         slots.append(Slot(key="wish", kind="text"))
-    cells = tuple((slot.key, f"slot:{slot.key}") for slot in slots)
+    cells = plots.cells(slots)
     return Workflow(
         key="change",
         record="bookings",
         slots=tuple(slots),
         effects=(Effect(kind="update", table="bookings", values=cells),),
         checks=(
-            only("is", "status", _CONFIRMED, "This booking cannot be changed."),
-            only("before", "checkin", "checkout", "You must leave after you arrive."),
+            plots.only("is", "status", _CONFIRMED, "This booking cannot be changed."),
+            plots.only(
+                "before", "checkin", "checkout", "You must leave after you arrive."
+            ),
         ),
     )
 
 
 def _find(draws: Draws, tier: int, rooms: Rows, _bookings: Rows, _day: str) -> Task:
-    hand_in = "Hand the amount in through the answer desk."
     if tier == 1:
         row = draws.pick(rooms)
-        text = f"What does a night in `{row[1]}` cost? {hand_in}"
-        return finding(text, int(row[5]), [("rooms", row[0], "price")])
+        text = f"What does a night in `{row[1]}` cost?"
+        return plots.finding(text, int(row[5]), [("rooms", row[0], "price")])
     if tier == 2:
         row = draws.pick(rooms)
-        text = f"How high is the deposit for `{row[1]}`? {hand_in}"
-        return finding(text, int(row[6]), [("rooms", row[0], "deposit")])
+        text = f"How high is the deposit for `{row[1]}`?"
+        return plots.finding(text, int(row[6]), [("rooms", row[0], "deposit")])
     kind, view = draws.pick([(row[2], row[4]) for row in rooms])
     found = [row for row in rooms if (row[2], row[4]) == (kind, view)]
     text = (
         f"What do all rooms of the type {kind} with a view of the {view} cost together "
-        f"for one night? {hand_in}"
+        "for one night?"
     )
     cells = [("rooms", row[0], "price") for row in found]
-    return finding(text, sum(int(row[5]) for row in found), cells)
+    return plots.finding(text, sum(int(row[5]) for row in found), cells)
 
 
 def _book(draws: Draws, tier: int, rooms: Rows, bookings: Rows, day: str) -> Task:

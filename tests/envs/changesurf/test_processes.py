@@ -1,0 +1,69 @@
+"""Every site looks the same to the byte in every browser process."""
+
+import functools
+import multiprocessing
+
+import pytest
+
+from owa_bench.canonical import sha256
+from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
+from owa_bench.envs.changesurf.suite import SUITE
+from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.sink import NullSink
+from tests.envs.changesurf import surfing
+
+pytestmark = pytest.mark.browser
+
+EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
+# A goal with a form from each site.
+FORMS = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy", "desk/file")
+PROCESSES = 3
+
+
+def looks(families, most):
+    """Return what the oracle's way hashes to: observations, AX trees and DOMs."""
+    lease = Lease()
+    found = {}
+    for family in families:
+        for delta in (0.0, 1.0):
+            timeline = surfing.drifted(surfing.instance(family, 2, 6), delta)
+            found[family, delta] = list(_way(timeline, most))
+    lease.give_back()
+    return lease.host.pid, found
+
+
+def _way(timeline, most):
+    """Yield the three hashes of each page on the oracle's way."""
+    terms = Terms(step_limit=SUITE.card.step_limit)
+    episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
+    driver = episode.session._driver
+    while episode.ending is None and episode.steps < most:
+        look = episode.session.state.page.digest()
+        yield look, sha256(driver.tree()), sha256(driver.snapshot())
+        hint = SUITE.oracle.hint(timeline, episode.session.state)
+        episode.step(surfing.said(hint))
+    episode.close()
+
+
+def three_times(families, most):
+    context = multiprocessing.get_context("spawn")
+    look = functools.partial(looks, most=most)
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        others = pool.map(look, [families] * (PROCESSES - 1), chunksize=1)
+    pids, found = zip(look(families), *others, strict=True)
+    assert len(set(pids)) == PROCESSES
+    assert found[1:] == found[:1] * (PROCESSES - 1)
+    for family in families:
+        clean, drifted = found[0][family, 0.0], found[0][family, 1.0]
+        assert len(clean) > 2
+        assert not {look for look, _, _ in clean} & {look for look, _, _ in drifted}
+
+
+def test_the_first_pages_of_every_site_hash_equal_in_three_browsers(browser):
+    three_times(FORMS, 4)
+
+
+@pytest.mark.slow
+def test_every_page_of_every_goal_hashes_equal_in_three_browsers(browser):
+    three_times(EVERY, SUITE.card.step_limit)

@@ -1,0 +1,128 @@
+"""Pictures of failures: which are named, and that the page shows what was signed."""
+
+import pytest
+
+from owa_bench.canonical import sha256
+from owa_bench.records.events import Drift, Evidence
+from owa_bench.report import pictures, statement, verify
+from owa_bench.report.bundle import read
+from owa_bench.report.pictures import caption, gallery
+from tests.report.small_run import KEY, make_plan, make_run
+
+PIXELS = [b"\xff\xd8 not a real picture %02d" % i for i in range(40)]
+
+
+def pictured(plan_entry, made):
+    """Give every episode two pictures; the last is its own."""
+    own = PIXELS[plan_entry.index % len(PIXELS)]
+    shots = [
+        Evidence(step=step, name="picture", media="image/jpeg", blob=sha256(data))
+        for step, data in ((1, b"earlier"), (4, own))
+    ]
+    return [*made[:-1], *shots, made[-1]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    layout = make_run(tmp_path_factory.mktemp("run") / "r", edit=pictured)
+    for data in (*PIXELS, b"earlier"):
+        (layout.blobs / sha256(data)).write_bytes(data)
+    statement.write(layout.root, KEY)
+    return layout
+
+
+def shots(layout):
+    bundle = read(layout.root)
+    return gallery(bundle.traces(), transcripts=bundle.plan.transcripts)
+
+
+def test_each_agent_shows_the_first_failure_of_each_kind(run):
+    found = shots(run)
+    assert 0 < len(found.pictures) <= pictures._MOST < found.pictured
+    assert found.failures == found.pictured
+    kinds = [(p.arm, p.drift, p.magnitude) for p in found.pictures]
+    assert len(set(kinds)) == len(kinds)
+    assert all(p.quality < 0.95 and p.step == 4 for p in found.pictures)
+    assert {p.arm for p in found.pictures[:2]} == {"agentic", "fixed"}
+    for picture in found.pictures:
+        index = int(picture.attempt.partition(".")[0])
+        assert picture.blob == sha256(PIXELS[index % len(PIXELS)])
+
+
+def test_the_page_holds_them_and_is_made_again(run):
+    page = run.page.read_text()
+    assert page.count('<img src="data:image/jpeg;base64,') == len(shots(run).pictures)
+    assert "img-src data:" in page
+    assert all(check.ok for check in verify.verify(run.root))
+    assert all(check.ok for check in verify.recompute(run.root))
+
+
+def test_a_picture_that_is_not_its_digest_is_not_shown(run, tmp_path):
+    layout = make_run(tmp_path / "r", edit=pictured)
+    for data in (*PIXELS, b"earlier"):
+        (layout.blobs / sha256(data)).write_bytes(data)
+    statement.write(layout.root, KEY)
+    victim = layout.blobs / shots(layout).pictures[0].blob
+    victim.write_bytes(b"another picture")
+    shown = pictures.shown(layout, shots(layout))
+    assert shown[0].missing == "the blob does not hash to its name"
+    assert shown[0].uri == ""
+    failed = {c.name for c in verify.verify(layout.root) if not c.ok}
+    assert failed == {"blobs"}
+    assert {c.name for c in verify.recompute(layout.root) if not c.ok} == {"page"}
+
+
+def test_pictures_are_capped_in_size(run, monkeypatch):
+    found = shots(run)
+    size = len(PIXELS[0])
+    monkeypatch.setattr(pictures, "_WHOLE", 2 * size)
+    texts = [one.missing for one in pictures.shown(run, found)]
+    assert [bool(text) for text in texts[:3]] == [False, False, True]
+    assert "too large" in texts[2]
+    monkeypatch.setattr(pictures, "_LARGEST", size - 1)
+    assert all("too large" in one.missing for one in pictures.shown(run, found))
+
+
+def test_without_pictures_it_says_why(tmp_path):
+    plain = gallery(read(make_run(tmp_path / "a").root).traces(), transcripts=True)
+    assert plain.pictures == ()
+    assert (plain.failures > 0, plain.pictured) == (True, 0)
+    assert plain.note == "No failed episode left a picture."
+    off = make_run(tmp_path / "b", make_plan(transcripts=False), edit=pictured)
+    assert shots(off).pictures == ()
+    assert "kept no transcripts" in shots(off).note
+    fine = gallery((), transcripts=True)
+    assert fine.note == "No counted episode failed."
+
+
+def test_a_caption_says_what_drifted(run):
+    picture = next(p for p in shots(run).pictures if p.magnitude)
+    words = caption(picture)
+    assert f"all operators at {picture.magnitude:g}" in words
+    assert picture.attempt in words
+
+
+def test_a_lost_blob_is_named(run):
+    found = shots(run)
+    away = run.blobs / found.pictures[0].blob
+    kept = away.read_bytes()
+    away.unlink()
+    try:
+        assert "no such blob" in pictures.shown(run, found)[0].missing
+    finally:
+        away.write_bytes(kept)
+
+
+def test_operators_are_named_once():
+    drift = Drift(
+        at_ms=0,
+        operator="web/theme",
+        version=1,
+        target="t",
+        intensity=1.0,
+        announcement="D0",
+        weight=1.0,
+        before="a",
+        after="b",
+    )
+    assert pictures.struck([drift, drift]) == ("web/theme",)
