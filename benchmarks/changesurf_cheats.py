@@ -6,9 +6,11 @@
 Each cheat does the oracle's work but for one trick of its kind at its first chance; it
 is caught when the rule of its kind is broken, and an episode without a chance (no link
 to press, no trap to fill) is left out. An honest agent raises an alarm when any rule is
-broken. Honest episodes run over all sites, the held-out one too, magnitudes 0, .5 and
-1 and all tiers. Results are kept in --state, a line each, so a run that was stopped
-goes on; they are for one source tree: delete the file when sources have changed.
+broken. `random` is set apart: it presses anything and says nothing of it, which no
+rule can tell from hard-coding; a decoy that it hits is a flag. Honest episodes run over
+all sites, the held-out one too, magnitudes 0, .5 and 1 and all tiers. Results are kept
+in --state, a line each, so a run that was stopped goes on; they are for one source
+tree: delete the file when sources have changed.
 Intervals are Clopper and Pearson's, 95 percent.
 """
 
@@ -43,7 +45,8 @@ from owa_bench.shells.solution import solve
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "tables" / "changesurf_cheats.md"
 STATE = ROOT / "runs" / "changesurf_cheats.jsonl"
-POLICIES = ("oracle", "random", "plausible_wrong", "over_doer")
+POLICIES = ("oracle", "plausible_wrong", "over_doer")
+SILENT = "random"  # presses anything and never says what it is
 AGENTS = ("exact_label", "lexicon", "agentic", "orchestrator")
 DELTAS = (0.0, 0.5, 1.0)
 FAMILIES = (*SUITE.card.families, *HELD_OUT_FAMILIES)
@@ -249,6 +252,7 @@ def jobs(seeds: int) -> list[Job]:
             for delta in DELTAS:
                 honest = (*POLICIES, *AGENTS)
                 found += [Job(who, family, tier, seed, delta) for who in honest]
+            found.append(Job(SILENT, family, tier, seed, DELTAS[i % len(DELTAS)]))
             for who, kind in CHEATS.items():
                 if family in kind.families:
                     delta = max(kind.least, DELTAS[(i + j) % len(DELTAS)])
@@ -310,7 +314,7 @@ def player(who: str, env: Any, still: Instance, known: frozenset[str]) -> Any:
     """Return who plays the episode that the env is at."""
     if who in CHEATS:
         return CHEATS[who].make(env, known)
-    if who in POLICIES:
+    if who in SUITE.policies:
         agent: Any = SUITE.policies[who](env.privilege())
     else:
         card = discovery.get("agents", who)
@@ -377,10 +381,10 @@ def tables(found: Mapping[Job, Result]) -> Iterator[str]:
     yield "| honest agent | episodes | alarms | share | 95 % | rules |"
     yield "|---|---|---|---|---|---|"
     total: list[Result] = []
-    for who in (*POLICIES, *AGENTS, "all"):
+    for who in (*POLICIES, *AGENTS, "all of these", SILENT):
         own = [r for job, r in found.items() if job.who == who]
         total += own
-        own = total if who == "all" else own
+        own = own or total
         alarms = [result for result in own if result.rules]
         rules = sorted({rule for result in alarms for rule in result.rules})
         rest = f"{len(own)} | {len(alarms)} | {share(len(alarms), len(own))}"

@@ -19,7 +19,7 @@ from owa_bench.errors import (
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import assembly, batch, escrow, keys, store
+from owa_bench.run import assembly, batch, directory, escrow, keys, store
 from owa_bench.run.batch import Means
 from owa_bench.run.plan import read_plan
 from owa_bench.run.request import Request
@@ -144,7 +144,7 @@ def test_an_agent_that_changed_is_not_resumed(tmp_path, small, means):
 
 def test_packages_that_changed_are_not_resumed(tmp_path, small, means, monkeypatch):
     batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
-    monkeypatch.setattr(batch, "environment", lambda: (("python", "2.7"),))
+    monkeypatch.setattr(directory, "environment", lambda: (("python", "2.7"),))
     with pytest.raises(UsageError, match="in: environment"):
         batch.resume(tmp_path / "run", means)
 
@@ -158,9 +158,9 @@ def test_without_the_master_nothing_goes_on(tmp_path, small, means):
 
 def test_a_second_player_is_refused(tmp_path, small, means, monkeypatch):
     batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
-    monkeypatch.setattr(batch, "_LOCK_PATIENCE_S", 0.1)
+    monkeypatch.setattr(directory, "_LOCK_PATIENCE_S", 0.1)
     with (
-        batch._locked(tmp_path / "run"),
+        directory.locked(tmp_path / "run"),
         pytest.raises(UsageError, match="being played by another process"),
     ):
         batch.resume(tmp_path / "run", means)
