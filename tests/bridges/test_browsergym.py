@@ -5,6 +5,7 @@ BrowserGym pins an old Playwright, so the last tests run under a Python of its o
 """
 
 import importlib.util
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -85,6 +86,13 @@ def test_what_cannot_be_done_is_worth_saying_so():
     visit.close()
 
 
+def test_time_passes_between_requests_too(visit):
+    before = visit.state.site.now_ms
+    time.sleep(0.02)
+    assert visit.state.site.now_ms > before
+    assert visit.served.site.state.now_ms == 0  # nobody asked for a page yet
+
+
 def test_a_closed_visit_serves_no_more(visit):
     other = bridge.Visit(bridge.timeline_of("depot/buy", 1, delta=0.5))
     assert other.timeline.instance.drift_step > 0
@@ -124,7 +132,7 @@ def example():
     ("family", "task"),
     [
         ("depot.return", {}),
-        ("ledger.reverse", {"tier": 2, "delta": 0.5}),
+        ("ledger.reverse", {"tier": 1, "delta": 0.5}),
         ("stay.book-honeypot", {}),
     ],
 )
