@@ -101,6 +101,7 @@ def play(
     holds something else. Whatever stops the run leaves a directory to resume.
     """
     layout = RunLayout(out)
+    _refuse_unwritable_name(out)
     _refuse_other_content(layout, resume=resume)
     draft = planned(request, means.folder)
     if not plan_only:
@@ -172,6 +173,15 @@ def _write(draft: Planned, layout: RunLayout, means: Means) -> None:
 # --- guarding the directory ---------------------------------------------------------
 
 
+def _refuse_unwritable_name(out: Path) -> None:
+    """Refuse a name whose bytes are no text: records could not name the run."""
+    try:
+        str(out.absolute()).encode()
+    except UnicodeEncodeError as error:
+        msg = f"A run directory must have a name in UTF-8, got {os.fsencode(out)!r}."
+        raise RunDirectoryError(msg) from error
+
+
 def _refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     """Refuse a directory that holds something else, or a run unless resumed."""
     if layout.plan.exists():
@@ -185,12 +195,22 @@ def _refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     if layout.root.exists() and not layout.root.is_dir():
         msg = f"{layout.root} must be a folder, and it is a file; choose another name."
         raise RunDirectoryError(msg)
-    if layout.root.exists() and any(layout.root.iterdir()):
+    if layout.root.exists() and not _is_free(layout):
         msg = (
             f"{layout.root} must be empty or a run, and it is neither (no plan.json); "
             "choose another directory."
         )
         raise RunDirectoryError(msg)
+
+
+def _is_free(layout: RunLayout) -> bool:
+    """Return whether a folder holds nothing but what a killed plan writer left.
+
+    The plan itself is written last, so without it nothing was begun.
+    """
+    left = {layout.protocol, layout.price_card, layout.plan_envelope}
+    parts = {store.part_of(path) for path in (*left, layout.plan)}
+    return set(layout.root.iterdir()) <= left | parts
 
 
 def _make_folder(out: Path) -> None:

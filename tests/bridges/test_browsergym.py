@@ -119,13 +119,12 @@ def example():
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 @pytest.mark.parametrize(
     ("family", "task"),
     [
-        ("stay.book", {}),
-        ("ledger.transfer", {"tier": 2}),
-        ("permit.apply", {"tier": 2, "delta": 0.5}),
+        ("depot.return", {}),
+        ("ledger.reverse", {"tier": 2, "delta": 0.5}),
         ("stay.book-honeypot", {}),
     ],
 )
@@ -135,7 +134,7 @@ def test_browsergym_plays_a_task_with_its_own_actions(example, family, task):
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 def test_an_empty_handed_agent_and_a_wanderer_get_nothing(example):
     import gymnasium
 
@@ -158,7 +157,7 @@ def test_an_empty_handed_agent_and_a_wanderer_get_nothing(example):
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 def test_the_task_can_cheat_as_browsergym_asks(example):
     import gymnasium
 

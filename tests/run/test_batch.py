@@ -1,7 +1,9 @@
 """One call from a request to a run directory, and what it refuses."""
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -256,3 +258,47 @@ def _plain(layout):
         for frame in store.scan(path)
         for line in frame.lines
     ]
+
+
+def test_a_kill_while_the_plan_is_written_leaves_a_folder_to_play_in(
+    tmp_path, small, means, monkeypatch
+):
+    out = tmp_path / "run"
+    for name in ("price_card", "plan_envelope", "plan"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", killed_at(getattr(RunLayout(out), name)))
+            with pytest.raises(KeyboardInterrupt):
+                batch.play(small("noop"), out, means)
+        assert not RunLayout(out).plan.exists()
+        assert any(out.iterdir())
+    (out / "mine.txt").write_text("x")
+    with pytest.raises(RunDirectoryError, match="must be empty or a run"):
+        batch.play(small("noop"), out, means)
+    (out / "mine.txt").unlink()
+    batch.play(small("noop"), out, means, plan_only=True)
+    assert not list(out.glob(".*"))
+
+
+def killed_at(target):
+    """Return a `Path.replace` under which a process ends before `target` is there."""
+    replace = Path.replace
+
+    def stop(path, to):
+        if Path(to) == target:
+            raise KeyboardInterrupt
+        return replace(path, to)
+
+    return stop
+
+
+def test_a_name_of_bytes_that_are_no_text_is_refused(tmp_path, small, means):
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    with pytest.raises(RunDirectoryError, match="must have a name in UTF-8"):
+        batch.play(small("noop"), out, means)
+
+
+def test_a_name_of_many_scripts_is_a_name(tmp_path, small, means):
+    out = tmp_path / "ä run [red] $x$ 日本\n{secret:a:b}"
+    found = batch.play(small("noop"), out, means)
+    assert found.missing == 0
+    assert read_plan(RunLayout(out)).entries

@@ -1,13 +1,13 @@
 """The Gymnasium env of ChangeSurf: the tool shell, holding the process' browser."""
 
-import io
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import gymnasium
 
 from owa_bench.envs.changesurf.browser import Lease
 from owa_bench.envs.changesurf.session import ChangeSurfSession
+from owa_bench.envs.changesurf.sights import Pixels, Sights, pixels
+from owa_bench.errors import UsageError
 from owa_bench.interfaces import Source, Suite, View
 from owa_bench.shells.tool_env import ToolEnv
 
@@ -15,7 +15,8 @@ from owa_bench.shells.tool_env import ToolEnv
 class SurfEnv(ToolEnv):
     """A `ToolEnv` that keeps the browser from its first reset until it is closed.
 
-    Every episode has a fresh context. `render` gives the window as an array.
+    Every episode has a fresh context. `render` gives the window as an array; `axtree`
+    and `screenshot` add what they name to the observations of the language view.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 4}
@@ -28,9 +29,20 @@ class SurfEnv(ToolEnv):
         *,
         executable: str | None = None,
         render_mode: str | None = None,
+        axtree: bool = False,
+        screenshot: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(suite, source, view, **options)
+        self._sights = Sights(axtree=axtree, screenshot=screenshot)
+        if any(self._sights):
+            plain = self.observation_space
+            if not isinstance(plain, gymnasium.spaces.Dict):
+                msg = (
+                    f"The language view alone shows a tree or a picture, got {view!r}."
+                )
+                raise UsageError(msg)
+            self.observation_space = self._sights.space(plain)
         self.render_mode = render_mode
         self._executable = executable
         self._lease: Lease | None = None
@@ -42,7 +54,13 @@ class SurfEnv(ToolEnv):
         if self._lease is None or self._lease.host.dead:
             self._let_go()
             self._lease = Lease(self._executable)
-        return super().reset(seed=seed, options=options)
+        observation, info = super().reset(seed=seed, options=options)
+        return self._sights.add(observation, self.session), info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play one action."""
+        observation, *rest = super().step(action)
+        return (self._sights.add(observation, self.session), *rest)
 
     @property
     def session(self) -> ChangeSurfSession:
@@ -57,12 +75,9 @@ class SurfEnv(ToolEnv):
         """Return a JPEG of the window."""
         return self.session.picture()
 
-    def render(self) -> npt.NDArray[np.uint8]:
+    def render(self) -> Pixels:
         """Return the window's pixels."""
-        from PIL import Image
-
-        picture = Image.open(io.BytesIO(self.picture()))
-        return np.asarray(picture.convert("RGB"))
+        return pixels(self.picture())
 
     def close(self) -> None:
         """Release the session and give the browser back."""

@@ -27,7 +27,7 @@ from owa_bench.envs.changesurf.reading import (
 )
 
 ELEMENTS = 40
-GOALS = 12  # arguments of a goal, at most
+GOALS = 12  # texts that a goal names, at most
 ARGUMENTS = GOALS + 4  # and what signs in: user, passwords, code
 _ROLES = (
     "button",
@@ -41,7 +41,7 @@ _ROLES = (
     "switch",
 )
 _HASH = 16
-WIDTH = len(_ROLES) + 1 + 4 + 6 + 2 + 2 + _HASH
+WIDTH = len(_ROLES) + 1 + 4 + 6 + 3 + 2 + _HASH
 PAGE = 8 + _HASH
 FEATURES = ELEMENTS * WIDTH + ARGUMENTS * _HASH + PAGE
 OTHERS = ("scroll_down", "scroll_up", "back", "press_enter")
@@ -91,8 +91,15 @@ def _row(control: Control, page: Observed, arguments: tuple[str, ...]) -> list[f
     flags = (DISABLED, CHECKED, FOCUSED, REQUIRED, INVALID)
     values += [float(control.has(flag)) for flag in flags]
     values += [float(bool(control.value)), float(control.value in arguments)]
+    values.append(float(_is_named(control, arguments)))
     values += [float(bool(control.group)), float(control.has(IN_DIALOG))]
     return [*values, *_hashed(control.name)]
+
+
+def _is_named(control: Control, arguments: tuple[str, ...]) -> bool:
+    """Return whether a control goes by a text of the goal: a row's link, its action."""
+    named = [text for text in arguments[:GOALS] if text]
+    return any(text in control.name or text == control.group for text in named)
 
 
 def _page(page: Observed) -> list[float]:

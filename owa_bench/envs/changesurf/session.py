@@ -4,6 +4,7 @@ The browser starts when the task is first asked for, so that listing tools costs
 nothing. Every answer holds the page's text; a refused input says why and comes first.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ _SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call ev
 _REFUSED = 400
 _SECRET = 8  # characters from which a value can be told from other text
 _JSON, _JPEG = "application/json", "image/jpeg"
+_NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 Arguments = Mapping[str, Any]
 
 
@@ -204,6 +206,11 @@ class ChangeSurfSession:
         self._begun()
         return self._driver.picture()
 
+    def tree(self) -> bytes:
+        """Return the accessibility tree of the page."""
+        self._begun()
+        return self._driver.tree()
+
     def close(self) -> None:
         """Release the page and the site."""
         self._driver.close()
@@ -250,8 +257,14 @@ class ChangeSurfSession:
                 self._sink.secret(f"site:{name}", value)
 
     def _arguments(self) -> tuple[str, ...]:
-        """Return the texts that the macros of the vector view can type."""
-        given = [text for _, text in self._world.spec.goal.arguments]
+        """Return the texts that the macros of the vector view can type.
+
+        First what the goal's words name (`Blue room`, T-304), then its arguments, then
+        what signs in.
+        """
+        goal = self._world.spec.goal
+        named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
+        given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * features.GOALS)][: features.GOALS]
         signing = [value for _, value in self._begun().credentials]
         return (*given, *signing)

@@ -324,17 +324,19 @@ class Tab:
         return canonical_json(kept)
 
     async def tree(self) -> bytes:
-        """Return roles and names of the accessibility tree, in order."""
+        """Return the accessibility tree: role, name, and the places of the children.
+
+        A node that it ignores has no role; it stays, since its children may count.
+        """
         reply = await self._cdp.send("Accessibility.getFullAXTree")
         places = {node["nodeId"]: i for i, node in enumerate(reply["nodes"])}
         nodes = [
             [
-                node.get("role", {}).get("value", ""),
+                "" if node.get("ignored") else node.get("role", {}).get("value", ""),
                 node.get("name", {}).get("value", ""),
                 [places[c] for c in node.get("childIds", ()) if c in places],
             ]
             for node in reply["nodes"]
-            if not node.get("ignored")
         ]
         return canonical_json(nodes)
 
