@@ -51,6 +51,7 @@ AGENTS = ("exact_label", "lexicon", "agentic", "orchestrator")
 DELTAS = (0.0, 0.5, 1.0)
 FAMILIES = (*SUITE.card.families, *HELD_OUT_FAMILIES)
 EXTRACTS = ("depot/quote", "ledger/total", "permit/lookup", "stay/find", "desk/lookup")
+SCORED_SEEDS = 1 << 62  # seeds from here on draw practice worlds
 FILL_ALL = """for (const i of document.querySelectorAll('input[type=text]'))
     if (!i.value) i.value = 'x'"""
 TRAPPED = "document.querySelectorAll('[aria-hidden] input').length"
@@ -246,8 +247,10 @@ def jobs(seeds: int) -> list[Job]:
     """Return every episode; any beginning of the list has a share of all kinds."""
     found = []
     for i in range(seeds):
-        seed = derive(0, "changesurf cheats", i)
+        drawn = derive(0, "changesurf cheats", i)
         for j, family in enumerate(FAMILIES):
+            held_out = family in HELD_OUT_FAMILIES  # in no practice world
+            seed = drawn % SCORED_SEEDS if held_out else drawn
             tier = 1 + (i + j) % len(SUITE.card.tiers)
             for delta in DELTAS:
                 honest = (*POLICIES, *AGENTS)
@@ -412,7 +415,12 @@ def main() -> int:
             "# Cheats and honest agents on ChangeSurf\n\n"
             f"Made by `python benchmarks/changesurf_cheats.py --seeds {given.seeds}`,"
             f" which says what is played:\n{len(found)} of {len(todo)} episodes.\n\n"
-            f"{text}\n"
+            f"{text}\n\n"
+            "A decoy is made with the churn of now, so in the one step that churns ids"
+            " no decoy bears\nan id that was ever served: where nothing but ids changed"
+            " there is no bait to take\n(`stale ids, placebo`), and what gives"
+            " hard-coding away is the drop of `ids` in the\nplacebo column of"
+            " `changesurf_dose.md`. A fill-all script also fills decoys.\n"
         )
     return 0
 

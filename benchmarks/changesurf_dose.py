@@ -125,7 +125,9 @@ def finish(env: Any, agent: Any, observation: Any, info: Any) -> float:
     """Return the q_state that an agent comes to."""
     over = False
     while not over:
-        observation, _, ended, cut, info = env.step(agent.act(observation, info))
+        move = agent.act(observation, info)
+        action = getattr(move, "action", move)
+        observation, _, ended, cut, info = env.step(action)
         over = ended or cut
     return float(info["q_state"])
 

@@ -8,6 +8,7 @@ import pytest
 from owa_bench import discovery
 from owa_bench.agents.language_model.agent import LanguageModel
 from owa_bench.agents.language_model.chat import Chat
+from owa_bench.agents.self_improving import notebook
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
 from owa_bench.run import assembly, stepping
@@ -21,7 +22,7 @@ BUY = "depot/buy"
 
 @pytest.fixture(scope="module")
 def env(browser):
-    env = make()
+    env = make(interventions=0)  # nobody is helped
     yield env
     env.close()
 
@@ -66,9 +67,11 @@ def test_the_archetypes_read_the_site_for_themselves(env, name, family):
     assert not run.rules
 
 
-def test_a_beginner_on_pages_knows_less_than_the_reader(env):
+def test_a_beginner_on_pages_knows_less_than_the_reader(env, tmp_path):
     instance = instance_of("depot/buy", 1, tier=2)
-    run = play(env, agent("self_improving", instance), instance)
+    learner = agent("self_improving", instance)
+    run = play(env, learner, instance, memory=tmp_path)
+    assert notebook.read(tmp_path).signs
     assert run.outcome == "finished"
     assert run.q_state < 1.0
 
