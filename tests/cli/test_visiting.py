@@ -1,4 +1,4 @@
-"""`owa-bench visit`: what is wrong is said by field and value, before anything serves."""
+"""`owa-bench visit`: what is wrong is said by field and value before it serves."""
 
 import pytest
 
