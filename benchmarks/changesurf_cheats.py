@@ -392,6 +392,17 @@ def tables(found: Mapping[Job, Result]) -> Iterator[str]:
         rules = sorted({rule for result in alarms for rule in result.rules})
         rest = f"{len(own)} | {len(alarms)} | {share(len(alarms), len(own))}"
         yield f"| {who} | {rest} | {', '.join(rules) or '-'} |"
+    yield ""
+    yield "| mean q_state | " + " | ".join(f"magnitude {d:g}" for d in DELTAS) + " |"
+    yield "|---" * (len(DELTAS) + 1) + "|"
+    for who in (*POLICIES, *AGENTS):
+        yield f"| {who} | " + " | ".join(kept(found, who, d) for d in DELTAS) + " |"
+
+
+def kept(found: Mapping[Job, Result], who: str, delta: float) -> str:
+    """Return an honest agent's mean q_state at a magnitude, and of how many."""
+    own = [r.q_state for j, r in found.items() if (j.who, j.delta) == (who, delta)]
+    return f"{sum(own) / len(own):.2f} (n {len(own)})" if own else "-"
 
 
 def main() -> int:
