@@ -19,8 +19,9 @@ check:
 slow:
 	$(PY) -m pytest -n auto -m slow
 
+# The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:
-	$(PY) -m pytest -n auto -m battery
+	$(PY) benchmarks/sweep.py --suite changesurf
 
 format:
 	$(PY) -m ruff check --fix .
@@ -35,6 +36,7 @@ bench:
 # Re-make the golden digests of worlds; a change is a change of scores.
 golden:
 	$(PY) benchmarks/golden.py
+	$(PY) benchmarks/golden_physics.py
 
 # The control battery, whole; commits its table to docs/tables/.
 sweep:

@@ -294,14 +294,17 @@ def cheated(seeds: Sequence[int]) -> dict[tuple[str, str], tuple[int, int]]:
 # --- the page ---------------------------------------------------------------------
 
 
-def page(counted: Counted, found: Mapping[tuple[str, str], tuple[int, int]]) -> str:
-    """Return the tables."""
+def page(
+    counted: Counted, found: Mapping[tuple[str, str], tuple[int, int]], flags: str = ""
+) -> str:
+    """Return the tables; `flags` are those of the command that made them."""
     families = SUITE.card.families
     total, alarms = counted.episodes.total(), len(counted.alarms)
     lines = [
         "# False alarms of ToolQuest's detectors",
         "",
-        "Made by `python benchmarks/false_alarms.py`, which says what is played.",
+        f"Made by `python benchmarks/false_alarms.py{flags}`, which says what is"
+        " played.",
         "",
         f"Honest agents: {alarms} alarms in {total} episodes. The bound is the highest"
         " rate of false alarms that so few of them leave possible (95 percent).",
@@ -345,7 +348,8 @@ def main() -> int:
     given = parser.parse_args()
     counted = honest(given.episodes or EPISODES, given.workers)
     found = cheated(range(1, 1 + (given.episodes or CHEATED)))
-    text = page(counted, found)
+    flags = f" --episodes {given.episodes}" if given.episodes else ""
+    text = page(counted, found, flags)
     print(text)
     if given.episodes is None:
         TABLE.write_text(text)

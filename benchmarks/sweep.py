@@ -44,7 +44,7 @@ from owa_bench.interfaces import Brief, Sink
 from owa_bench.records.events import replay_line
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
-from owa_bench.seeding import derive
+from owa_bench.seeding import derive, stream
 from owa_bench.shells.sink import ListSink, NullSink
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -239,11 +239,11 @@ def of_commit() -> int:
 
 
 def sliced(ground: Ground, cells: list[Cell]) -> list[Cell]:
-    """Return the cells of a slice: spread over all, begun where the commit says."""
+    """Return the cells of a slice, drawn by the commit."""
     if not ground.slice_cells:
         return cells
-    stride = -(-len(cells) // ground.slice_cells)
-    return cells[of_commit() % stride :: stride]
+    order = stream(of_commit(), "sweep", "cells").permutation(len(cells)).tolist()
+    return [cells[i] for i in sorted(order[: ground.slice_cells])]
 
 
 def arguments() -> argparse.Namespace:
@@ -278,7 +278,7 @@ def main() -> int:
     broken = [fault for played in results for fault in faults(ground, played)]
     page = TABLES / ground.table
     if asked.slice:
-        if not page.exists() or source_digest(ground) not in page.read_text():
+        if page.exists() and source_digest(ground) not in page.read_text():
             again = f"python benchmarks/sweep.py --suite {ground.suite}"
             broken.append(f"{page.relative_to(ROOT)} is stale: run `{again}`")
     elif not (asked.families or asked.seeds):

@@ -2,8 +2,8 @@
 
 A cell is a family at a tier under a drift. ToolQuest's cells are every family, tier and
 announcement class at full magnitude. ChangeSurf plays in a real browser, so its cells
-are every site, tier, class and magnitude (0, .5, 1), in which the site's goals take
-turns.
+are every site, tier, group of operators and magnitude (0, .5, 1), and every
+announcement class at full magnitude; the site's goals take turns in them.
 """
 
 import itertools
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from owa_bench.calendars import groups
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES as WEB_HONEYPOTS
 from owa_bench.envs.changesurf.generate import TIERS as WEB_TIERS
 from owa_bench.envs.changesurf.generate import sites
@@ -82,8 +83,10 @@ def _toolquest(families: tuple[str, ...]) -> list[Cell]:
 
 
 def _changesurf(chosen: tuple[str, ...]) -> list[Cell]:
-    """Return sites by tier by drift class and magnitude; goals take turns."""
-    drifts = [NONE, *(f"{kind} at {m}" for kind in CLASSES for m in ("0.5", "1"))]
+    """Return sites by tier by kind and magnitude of drift; goals take turns."""
+    kinds = (*groups("web"), "all")
+    drifts = [NONE, *(f"{kind} at {m}" for kind in kinds for m in ("0.5", "1"))]
+    drifts += [kind for kind in CLASSES if kind != "all"]
     made: list[Cell] = []
     for key in chosen:
         goals = sites()[key].goals

@@ -69,6 +69,7 @@ for module in (
 
 # What the operating system has run out of: not wrong use, but a lack.
 _SCARCE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_CTRL_C = 130
 _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (MissingPartError, 3),
     (UsageError, 2),
@@ -90,8 +91,18 @@ def main() -> None:
         _say(f"{place}{error.strerror or error}.")
         sys.exit(3 if error.errno in _SCARCE else 2)
     except KeyboardInterrupt:
-        ERR.print("Stopped. `owa-bench run --resume --out DIR` goes on from here.")
-        sys.exit(130)
+        _stopped()
+    except SystemExit as left:
+        # Typer takes Ctrl-C for itself and leaves without a word.
+        if left.code != _CTRL_C:
+            raise
+        _stopped()
+
+
+def _stopped() -> None:
+    """Say how a stopped run goes on, and leave."""
+    ERR.print("Stopped. `owa-bench run --resume --out DIR` goes on from here.")
+    sys.exit(_CTRL_C)
 
 
 def _say(message: str) -> None:

@@ -55,8 +55,8 @@ def keygen(
     if json:
         as_json(made._asdict())
         return
-    OUT.print(f"private key  {made.private}", soft_wrap=True)
-    OUT.print(f"public key   {made.public}", soft_wrap=True)
+    OUT.print(f"private key  {made.private}", soft_wrap=True, markup=False)
+    OUT.print(f"public key   {made.public}", soft_wrap=True, markup=False)
     OUT.print(f"             {made.public_hex}", soft_wrap=True)
 
 
@@ -107,7 +107,7 @@ def reveal(
     if json:
         as_json(revealed._asdict())
         return
-    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True)
+    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True, markup=False)
 
 
 def witness_plan(

@@ -10,7 +10,7 @@ from owa_bench import seeding
 from owa_bench.cli import measured
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import DataFile
-from owa_bench.errors import UsageError
+from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.aiq import complexity, dissimilarity, space
 
@@ -60,6 +60,13 @@ def measure_aiq(
             help="Agents: columns `agent`, `domain`, `performance` (0 .. 1).",
         ),
     ] = None,
+    domains: Annotated[
+        str | None,
+        typer.Option(
+            "--domains",
+            help="Only these of the pool's domains are the suite: 14,15,16.",
+        ),
+    ] = None,
     figure: measured.FigurePath = None,
     resamples: measured.Resamples = 1000,
     seed: measured.Seed = 0,
@@ -77,7 +84,10 @@ def measure_aiq(
     if performances and not (mixtures or distances):
         msg = "`--performances` needs `--mixtures` or `--distances` for an AIQ."
         raise UsageError(msg)
-    suite = measured_suite(pool, mixtures, distances, performances, resamples, seed)
+    only = tuple(domains.split(",")) if domains else ()
+    suite = measured_suite(
+        pool, mixtures, distances, performances, resamples, seed, only
+    )
     if figure:
         from owa_bench.scoring.companions.figures import intelligence_space
 
@@ -99,8 +109,12 @@ def measured_suite(
     performances: Path | None,
     resamples: int,
     seed: int,
+    only: tuple[str, ...] = (),
 ) -> Suite:
-    """Return everything that the files allow."""
+    """Return everything that the files allow, of `only` these domains if any is named.
+
+    Errors: UnknownNameError for a domain that the pool lacks.
+    """
     stream = seeding.stream(seed, "measure", "aiq")
     data = DataFile(pool)
     sizes, good = data.numbers("size"), data.numbers("performance", missing=True)
@@ -110,16 +124,28 @@ def measured_suite(
         )
         for name, rows in data.groups("domain").items()
     }
-    domains = tuple(found)
+    whole = tuple(found)
+    domains = _known(only, whole) or whole
+    heights = tuple(found[name] for name in domains)
     if mixtures:
-        gaps = _mixed(DataFile(mixtures), domains)
+        gaps = _mixed(DataFile(mixtures), whole)
     elif distances:
-        gaps = _given(DataFile(distances), domains)
+        gaps = _given(DataFile(distances), whole)
     else:
-        return Suite(domains, tuple(found.values()), None, None, {})
-    points = space.space(gaps.matrix, [one.value for one in found.values()])
+        return Suite(domains, heights, None, None, {})
+    if only:
+        gaps = dissimilarity.among(gaps, [whole.index(name) for name in domains])
+    points = space.space(gaps.matrix, [one.value for one in heights])
     agents = _agents(DataFile(performances), domains, points) if performances else {}
-    return Suite(domains, tuple(found.values()), gaps, points, agents)
+    return Suite(domains, heights, gaps, points, agents)
+
+
+def _known(only: tuple[str, ...], whole: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the chosen domains, each once and in the pool."""
+    for name in only:
+        if name not in whole:
+            raise UnknownNameError("domain of --pool", name, whole)
+    return tuple(dict.fromkeys(only))
 
 
 def _mixed(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:

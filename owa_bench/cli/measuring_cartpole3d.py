@@ -9,15 +9,17 @@ import numpy as np
 import typer
 from scipy import stats
 
-from owa_bench import seeding
-from owa_bench.cli import measured
+from owa_bench.cli import measured, measuring_apti, measuring_classic
 from owa_bench.cli.console import OUT, progress, table
 from owa_bench.cli.measuring_aiq import Suite, measured_suite, print_suite
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.aiq import complexity, space
+from owa_bench.scoring.companions import trials as trial_metrics
+from owa_bench.scoring.companions.aiq import space
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from owa_bench.subjects.cartpole3d import Plan
 
 _COLUMNS = {
@@ -27,8 +29,10 @@ _COLUMNS = {
     "handicapped": ("domain", "network", "size", "performance"),
     "force": ("domain", "size", "performance"),
     "gravity": ("domain", "size", "performance"),
+    "entropy": ("check", "domain", "coordinate", "counts"),
+    "gravities": ("first", "second", "p", "performance"),
 }
-_CLASSIC = {"force": "force (N)", "gravity": "gravity (m/s2)"}
+_TIERS = {"easy": 1, "medium": 2, "hard": 3}
 
 Row = dict[str, Any]
 
@@ -46,19 +50,54 @@ def measure_cartpole3d(
     full: Annotated[
         bool, typer.Option("--full", help="Mix all pairs of levels, not a few.")
     ] = False,
+    level: Annotated[
+        list[int] | None,
+        typer.Option("--level", help="Only these levels are the suite; all if none."),
+    ] = None,
     pool: Annotated[
         int, typer.Option("--pool", min=2, help="Random networks a level.")
     ] = 16,
     updates: Annotated[
-        int, typer.Option("--updates", min=1, help="Rounds of training a network.")
+        int,
+        typer.Option(
+            "--updates",
+            min=1,
+            help="Rounds of training on mixtures; the pool gets twice, the classic "
+            "checks three times as many.",
+        ),
     ] = 60,
     agent: Annotated[
         list[str] | None,
-        typer.Option("--agent", help="Registered agents; all of the suite if none."),
+        typer.Option(
+            "--agent",
+            help="A registered agent, module:Name, FILE.py or sb3:FILE.zip, played in "
+            "this process; again for more; all of the suite's own if none.",
+        ),
     ] = None,
     episodes: Annotated[
         int, typer.Option("--episodes", min=1, help="Episodes of an agent a level.")
     ] = 10,
+    classic: Annotated[
+        bool,
+        typer.Option(
+            "--classic/--no-classic", help="The checks on the classic cart and pole."
+        ),
+    ] = True,
+    trials: Annotated[
+        Path | None,
+        typer.Option(
+            "--trials",
+            help="A run of trials (`run --trials`): AIQ over its levels is scaled by "
+            "mean APTI too.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="Arm of --trials that APTI compares with."),
+    ] = None,
+    last: Annotated[
+        int, typer.Option("--last", help="Episodes of a trial's asymptotic part (m).")
+    ] = trial_metrics.LAST,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 2,
     resamples: measured.Resamples = 200,
     seed: measured.Seed = 0,
@@ -68,8 +107,22 @@ def measure_cartpole3d(
     Trains all networks of a level, and of all mixtures with a reference, as one
     population on the batched backend. What is done is kept in --out: the same command
     goes on where it was stopped. The tables can be read again with `measure aiq`.
+
+      owa-bench measure cartpole3d --out runs/aiq --agent pd2.py
+      --agent sb3:runs/dqn/model.zip --trials runs/apti --baseline dqn
     """
-    plan = _plan(spec, difficulty, full, pool, updates, agent, episodes, seed)
+    plan = _plan(
+        spec=spec,
+        difficulty=difficulty,
+        full=full,
+        level=level,
+        pool=pool,
+        updates=updates,
+        agent=agent,
+        episodes=episodes,
+        classic=classic,
+        seed=seed,
+    )
     rows = _run(plan, out, workers)
     tables = _written(rows, out)
     suite = measured_suite(
@@ -82,38 +135,59 @@ def measure_cartpole3d(
     )
     print_suite(suite)
     _print_agents(suite, rows)
-    lines = _handicapped(suite, rows)
-    found = _classic(rows, resamples, seed)
-    _draw(suite, rows, lines, found, out / "figures")
+    drawn = _drawn(suite, rows, _handicapped(suite, rows))
+    drawn |= measuring_classic.draw(rows, resamples, seed)
+    if trials:
+        found = measuring_apti.scaled(
+            trials,
+            baseline,
+            last,
+            variant=plan.spec,
+            tier=_TIERS[difficulty],
+            folder=out,
+            resamples=resamples,
+            seed=seed,
+        )
+        measuring_apti.print_scaled(found)
+        drawn["apti"] = measuring_apti.draw(found)
+    _save(drawn, out / "figures")
     OUT.print(f"tables in {out}, figures in {out / 'figures'}")
 
 
 def _plan(
+    *,
     spec: str,
     difficulty: str,
-    full: bool,
-    pool: int,
-    updates: int,
-    agents: list[str] | None,
-    episodes: int,
-    seed: int,
+    level: list[int] | None,
+    agent: list[str] | None,
+    classic: bool,
+    **given: Any,
 ) -> "Plan":
-    """Return what is to be done. Errors: MissingPartError without torch."""
+    """Return what is to be done.
+
+    Errors: MissingPartError without torch; UsageError for an unknown level; those of
+    `played.contenders`.
+    """
     try:
-        from owa_bench.subjects.cartpole3d import AGENTS, Plan
+        from owa_bench.subjects import cartpole3d, played
     except ImportError as error:
         raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
     from owa_bench.envs.cartpole3d import levels
 
-    return Plan(
+    found = tuple(dict.fromkeys(level or levels.LEVELS))
+    unknown = [number for number in found if number not in levels.LEVELS]
+    if unknown or len(found) < 2:
+        msg = f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
+        raise UsageError(msg)
+    given |= {} if classic else {"classic": 0}
+    whole = set(found) >= {*cartpole3d.Plan().references, *cartpole3d.Plan().among}
+    given |= {} if whole else {"references": found, "among": ()}
+    return cartpole3d.Plan(
         spec=levels.family(f"{spec}/0").spec,
         magnitude=levels.magnitude_of(difficulty),
-        full=full,
-        pool=pool,
-        updates=updates,
-        agents=tuple(agents) if agents else AGENTS,
-        episodes=episodes,
-        seed=seed,
+        levels=found,
+        agents=played.contenders(agent or cartpole3d.AGENTS, taken=cartpole3d.CONTROLS),
+        **given,
     )
 
 
@@ -148,6 +222,8 @@ def _written(rows: Sequence[Row], out: Path) -> dict[str, Path]:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(str(part) for part in value)
     return f"{value:.6f}" if isinstance(value, float) else value
 
 
@@ -213,58 +289,22 @@ def _handicapped(
         at = [i for i, name in enumerate(names) if name.count("x") + 1 == layers]
         widths = [names[i].split("x")[0] for i in at]
         ranks = stats.spearmanr([int(width) for width in widths], lengths[at])
+        order = stats.spearmanr(means[at], lengths[at])
         OUT.print(
             f"{layers} layers: rank correlation of nodes and AIQ "
-            f"{ranks.statistic:.2f} (p {ranks.pvalue:.3f})"
+            f"{ranks.statistic:.2f} (p {ranks.pvalue:.3f}), of mean performance and "
+            f"AIQ {order.statistic:.2f}"
         )
         groups[f"{layers} layers"] = (widths, means[at], lengths[at])
     return groups
 
 
-def _classic(
-    rows: Sequence[Row], resamples: int, seed: int
-) -> dict[str, tuple[Floats, list[complexity.Complexity]]]:
-    """Print how complexity goes with force and gravity of the classic task."""
-    checks = {}
-    for name, label in _CLASSIC.items():
-        values, found = _trend([r for r in rows if r["table"] == name], resamples, seed)
-        if not found:
-            continue
-        heights = [one.value for one in found]
-        fit = stats.linregress(values, heights)
-        OUT.print(
-            f"classic CartPole, {label} {values[0]:g} to {values[-1]:g}: complexity "
-            f"{heights[0]:.1f} to {heights[-1]:.1f}, r = {fit.rvalue:.2f} "
-            f"(p {fit.pvalue:.3g})"
-        )
-        checks[label] = (values, found)
-    return checks
-
-
-def _trend(
-    rows: Sequence[Row], resamples: int, seed: int
-) -> tuple[Floats, list[complexity.Complexity]]:
-    """Return the values of a parameter and the complexity at each."""
-    stream = seeding.stream(seed, "measure", "classic")
-    values = sorted({row["domain"] for row in rows})
-    found = []
-    for value in values:
-        chosen = [row for row in rows if row["domain"] == value]
-        sizes = [row["size"] for row in chosen]
-        good = [row["performance"] for row in chosen]
-        one = complexity.complexity(sizes, good, resamples=resamples, rng=stream)
-        found.append(one)
-    return np.array(values, dtype=np.float64), found
-
-
-def _draw(
+def _drawn(
     suite: Suite,
     rows: Sequence[Row],
     lines: dict[str, tuple[list[str], Floats, Floats]],
-    checks: dict[str, tuple[Floats, list[complexity.Complexity]]],
-    folder: Path,
-) -> None:
-    """Write the figures as SVG."""
+) -> dict[str, "Figure"]:
+    """Return the figures of the suite by name."""
     from owa_bench.scoring.companions import aiq_figures as figures
 
     points, gaps = suite.points, suite.distances
@@ -276,7 +316,7 @@ def _draw(
     means = np.array([good[name].mean() for name in ranked])
     lengths = np.array([suite.agents[name].length for name in ranked])
     shown = {name: good[name] for name in (ranked[0], ranked[-1])}
-    drawn = {
+    return {
         "complexity": figures.complexity_bars(suite.domains, suite.complexities),
         "dissimilarity": figures.dissimilarity_map(suite.domains, gaps),
         "dimensions": figures.dimension_bars(suite.domains, points),
@@ -285,8 +325,9 @@ def _draw(
         "agents": figures.mean_and_quotient({"agents": (ranked, means, lengths)}),
         "handicapped": figures.mean_and_quotient(lines),
     }
-    if checks:
-        drawn["classic"] = figures.trends(checks)
+
+
+def _save(drawn: dict[str, "Figure"], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
         measured.save(figure, folder / f"{name}.svg")

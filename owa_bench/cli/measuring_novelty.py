@@ -45,10 +45,7 @@ def measure_novelty(
 
       owa-bench measure novelty runs/trials --figure novelty.svg
     """
-    found = bundle.read(run_dir)
-    arms = [arm.name for arm in found.plan.arms]
-    lanes = trials.lanes(found.plan, map(trials.note, found.traces()))
-    chosen = baseline or arms[0]
+    lanes, chosen = read_lanes(run_dir, baseline)
     try:
         made = trials.table(lanes, chosen, last=last)
     except ScoringError as error:
@@ -68,6 +65,15 @@ def measure_novelty(
         ("agent", "plain", "novel, first 3", f"novel, last {last}"),
         [_summary(lanes, arm, last) for arm in dict.fromkeys(x.arm for x in lanes)],
     )
+
+
+def read_lanes(
+    run_dir: Path, baseline: str | None
+) -> tuple[tuple[trials.Lane, ...], str]:
+    """Return a run's trials and the baseline's name: the first arm if none is given."""
+    found = bundle.read(run_dir)
+    lanes = trials.lanes(found.plan, map(trials.note, found.traces()))
+    return lanes, baseline or found.plan.arms[0].name
 
 
 def _data(made: CellTable) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Trace
 
 _MEDIA = ("image/jpeg", "image/png")
-_PER_ARM, _MOST = 4, 12
+_PER_ARM, _MOST = 6, 12
 _LARGEST, _WHOLE = 200_000, 900_000  # bytes of one picture, and of all on a page
 _NAMED = 4  # operators named below a picture
 _WORDS = 120

@@ -5,12 +5,8 @@ resume     go on with a run that was stopped
 summary    what a run directory holds
 """
 
-import contextlib
-import fcntl
 import logging
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,25 +14,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.errors import PlanError, RunDirectoryError, UsageError
+from owa_bench.errors import PlanError, UsageError
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.roots import counted, evidence_root, replay_root
 from owa_bench.records.trace import Leaf
-from owa_bench.run import agent_spec, escrow, executors, jobs, keys, store
+from owa_bench.run import agent_spec, directory, escrow, executors, jobs, keys, store
 from owa_bench.run.budget import RunTally, totals
 from owa_bench.run.days import DayKeeper
 from owa_bench.run.hosting import Line
 from owa_bench.run.jobs import Done
 from owa_bench.run.plan import differences, read_plan, refuse_unready, write_plan
-from owa_bench.run.provenance import environment, other_code
 from owa_bench.run.request import Planned, Request, check_agents, planned
 from owa_bench.run.workbench import Bench, bench_for
 from owa_bench.seeding import mixed_master
 
 _LOG = logging.getLogger(__name__)
-_LOCK_PATIENCE_S = 3.0
 
 
 class Progress(NamedTuple):
@@ -101,19 +95,20 @@ def play(
     holds something else. Whatever stops the run leaves a directory to resume.
     """
     layout = RunLayout(out)
-    _refuse_other_content(layout, resume=resume)
+    directory.refuse_unwritable_name(out)
+    directory.refuse_other_content(layout, resume=resume)
     draft = planned(request, means.folder)
     if not plan_only:
         refuse_unready(draft.plan)
     if not layout.plan.exists():
         _refuse_unplayable(request, means)
-    _make_folder(out)
-    with _locked(out) as lock:
+    directory.make_folder(out)
+    with directory.locked(out) as lock:
         if layout.plan.exists():
             written = read_plan(layout)
             fields = differences(draft.plan, written)
-            suites = _explained(written) if "suites" in fields else []
-            _refuse_differences((*fields, *suites), layout)
+            suites = directory.explained(written) if "suites" in fields else []
+            directory.refuse_differences((*fields, *suites), layout)
         else:
             _write(draft, layout, means)
         if plan_only:
@@ -129,8 +124,8 @@ def resume(out: Path, means: Means) -> RunSummary:
     """
     layout = RunLayout(out)
     plan = read_plan(layout)
-    with _locked(out) as lock:
-        _refuse_differences(_drifted(plan, means), layout)
+    with directory.locked(out) as lock:
+        directory.refuse_differences(directory.drifted(plan, means.folder), layout)
         return _play(layout, means, lock)
 
 
@@ -169,108 +164,11 @@ def _write(draft: Planned, layout: RunLayout, means: Means) -> None:
     write_plan(layout, plan, key, protocol=draft.protocol, price_card=draft.price_card)
 
 
-# --- guarding the directory ---------------------------------------------------------
-
-
-def _refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
-    """Refuse a directory that holds something else, or a run unless resumed."""
-    if layout.plan.exists():
-        if not resume:
-            msg = f"{layout.root} holds a run; resume it, or choose another directory."
-            raise UsageError(msg)
-        return
-    if resume:
-        msg = f"{layout.root} is no run to resume: it has no plan.json."
-        raise RunDirectoryError(msg)
-    if layout.root.exists() and not layout.root.is_dir():
-        msg = f"{layout.root} must be a folder, and it is a file; choose another name."
-        raise RunDirectoryError(msg)
-    if layout.root.exists() and any(layout.root.iterdir()):
-        msg = (
-            f"{layout.root} must be empty or a run, and it is neither (no plan.json); "
-            "choose another directory."
-        )
-        raise RunDirectoryError(msg)
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"{out} cannot be made: {error.strerror}. Choose another directory."
-        raise RunDirectoryError(msg) from error
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """Hold a run directory against a second player; the lock leaves no file.
-
-    Workers of a killed run let go of it within moments, which are waited for.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        until = time.monotonic() + _LOCK_PATIENCE_S
-        while not _lock_taken(descriptor):
-            if time.monotonic() > until:
-                msg = f"{folder} is being played by another process."
-                raise UsageError(msg)
-            time.sleep(0.05)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _lock_taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
-    if fields:
-        msg = (
-            f"The plan in {layout.root} differs from what would be played now in: "
-            f"{', '.join(fields)}. A run goes on only under its own plan; start "
-            "another directory."
-        )
-        raise UsageError(msg)
-
-
-def _drifted(plan: Plan, means: Means) -> tuple[str, ...]:
-    """Return what is no longer as the plan has it."""
-    found = []
-    for arm in plan.arms:
-        agent = agent_spec.load(arm.agent, folder=means.folder)
-        if agent.fingerprint != arm.fingerprint:
-            found.append(f"agent {arm.agent}")
-    found += _explained(plan)
-    if environment() != plan.environment:
-        found.append("environment")
-    return tuple(found)
-
-
-def _explained(plan: Plan) -> list[str]:
-    """Return a line per suite whose code is not known to be the plan's."""
-    return [f"suite {name} ({why})" for name, why in other_code(plan.suites).items()]
-
-
 def _refuse_lone_client(plan: Plan, means: Means) -> None:
     """Refuse to play an agent that plays from outside where nobody lets it in."""
     outside = any(arm.agent.startswith(agent_spec.CLIENT) for arm in plan.arms)
     if outside and (means.client is None or means.workers * means.concurrency > 1):
         msg = "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
-        raise UsageError(msg)
-
-
-def _refuse_revealed(layout: RunLayout) -> None:
-    """Refuse to play worlds that an agent could already know."""
-    if layout.reveal.exists():
-        msg = (
-            f"{layout.root} is revealed: its seeds are public, so nothing more is "
-            "played under its plan. Start another directory."
-        )
         raise UsageError(msg)
 
 
@@ -289,7 +187,7 @@ def _play(layout: RunLayout, means: Means, lock: int) -> RunSummary:
     watch = _Watch(layout, plan, leaves, means, tally)
     if waiting:
         refuse_unready(plan)
-        _refuse_revealed(layout)
+        directory.refuse_revealed(layout)
         bench = _bench(layout, root, means)
         if means.workers == 1:
             executors.play_here(waiting, bench, tally, watch.told, means.client)

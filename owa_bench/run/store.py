@@ -204,9 +204,14 @@ def read_blob(layout: RunLayout, name: str) -> bytes:
     return data
 
 
+def part_of(path: Path) -> Path:
+    """Return the file that `path` is written as before it is whole."""
+    return path.with_name(f".{path.name}.part")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is whole or not there, and synced."""
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     with part.open("wb") as file:
         file.write(data)
         file.flush()

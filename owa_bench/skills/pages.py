@@ -12,6 +12,7 @@ _LINE = re.compile(
     r'(?: = "(?P<value>.*?)")?(?: \((?P<states>[^()]*)\))?'
     r"(?: options: (?P<options>.*))?"
 )
+_MORE = re.compile(r", and \d+ more$")  # what a long list of options ends with
 _GROUP = re.compile(r"-- (?:dialog: )?(.*) --")
 
 
@@ -49,7 +50,7 @@ def items(text: str) -> tuple[Item, ...]:
 
 def _item(match: re.Match[str], group: str) -> Item:
     states = match["states"]
-    options = match["options"]
+    options = _MORE.sub("", match["options"] or "")
     return Item(
         ref=int(match["ref"]),
         role=match["role"],
@@ -61,9 +62,10 @@ def _item(match: re.Match[str], group: str) -> Item:
     )
 
 
-def prose(text: str) -> tuple[str, ...]:
-    """Return the lines of a page text that are no controls."""
-    return tuple(x for x in text.splitlines() if _LINE.fullmatch(x) is None)
+def control(line: str) -> Item | None:
+    """Return the control that a line tells of, None for any other line."""
+    match = _LINE.fullmatch(line)
+    return None if match is None else _item(match, "")
 
 
 def is_open(item: Item) -> bool:

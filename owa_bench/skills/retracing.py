@@ -8,38 +8,19 @@ of control for the same choice, steps that moved, and pages that come in between
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from owa_bench.interfaces import Brief, ToolSpec
+from owa_bench.skills.lexicon import alike
 from owa_bench.skills.pages import Item, is_open, items
 
+CONFIDENT, STRAYED, LOST = 0.9, 0.6, 0.02  # stated p: as known, by guesses, halted
+_ENDINGS = ("finish", "declare_infeasible")
 _ELEMENT = re.compile(r'(?P<role>\w+) "(?P<name>.*?)"(?: in "(?P<group>.*)")?')
 _AHEAD = 4  # how many recorded steps may have been dropped from the way
 _DETOURS = 12  # pages in between that are pressed through, in all
 _LEAST = 0.34  # likeness of names from which on two are taken for one
-# Words of everyday sites that mean the same to a reader; each line one meaning.
-_SYNONYMS = (
-    "continue next proceed forward onward go ahead",
-    "submit send confirm finish complete place apply book",
-    "cancel withdraw revoke undo",
-    "sign login log in enter",
-    "name called user username",
-    "password passphrase secret",
-    "search find look filter",
-    "arrival checkin check-in start from begin",
-    "departure checkout check-out end until to",
-    "guests people persons travellers visitors",
-    "quantity amount number count pieces units",
-    "price cost rate total sum",
-    "reason cause why note comment remark",
-    "colour color shade",
-    "size measure",
-    "products catalogue goods items articles shop",
-    "orders history purchases",
-    "answer reply response result desk",
-    "home start main front",
-    "more further additional rest later",
-    "details show open view see",
-)
 _ONWARDS = re.compile(
     r"continue|next|proceed|skip|no,? thanks|not now|close|confirm|go on|onward|review",
     re.IGNORECASE,
@@ -103,7 +84,7 @@ def _fits(step: Step, item: Item) -> bool:
     if step.tool == "select":
         option = str(step.arguments["option"])
         return option in item.options or (
-            item.role in _CHOICES and _alike(item.name, option) >= _LEAST
+            item.role in _CHOICES and alike(item.name, option) >= _LEAST
         )
     if step.role in _CHOICES:
         return item.role in _CHOICES or step.name in item.options
@@ -116,33 +97,8 @@ def _likeness(step: Step, item: Item) -> float:
         wanted = str(step.arguments["option"])
     if step.role in _CHOICES and step.name in item.options:
         return 1.0
-    near = _alike(item.group, step.group) if step.group and item.group else 0.0
-    return _alike(item.name, wanted) + 0.2 * near
-
-
-def _alike(first: str, second: str) -> float:
-    """Return how many meanings two names share, as a share of all of both.
-
-    >>> _alike("Arrival date", "Check-in date")
-    1.0
-    """
-    one, two = _meanings(first), _meanings(second)
-    return len(one & two) / len(one | two) if one | two else 0.0
-
-
-def _meanings(text: str) -> frozenset[str]:
-    found = set()
-    for word in re.findall(r"[\w-]+", text.lower()):
-        bare = word.rstrip("s") if len(word) > 3 else word
-        found.add(_MEANING.get(word) or _MEANING.get(bare) or bare)
-    return frozenset(found)
-
-
-_MEANING = {
-    word: line.split(" ", 1)[0]
-    for line in reversed(_SYNONYMS)
-    for word in (*line.split(), *(w.rstrip("s") for w in line.split() if len(w) > 3))
-}
+    near = alike(item.group, step.group) if step.group and item.group else 0.0
+    return alike(item.name, wanted) + 0.2 * near
 
 
 class Walker:
@@ -211,3 +167,36 @@ class Walker:
             "tool": "click",
             "arguments": {"ref": onwards[0].ref, "element": words},
         }
+
+
+class Retracer:
+    """The agent that walks one script again and again, by a way of finding controls.
+
+    One that `wanders` skips steps that are gone and presses on through unknown pages.
+    """
+
+    def __init__(self, script: Sequence[str], finder: Finder, *, wanders: bool) -> None:
+        self._script = tuple(script)
+        self._finder = finder
+        self._wanders = wanders
+        self._walker = Walker(self._script, finder, wanders=wanders)
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode at the first line of the script."""
+        self._walker = Walker(self._script, self._finder, wanders=self._wanders)
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next call of the script as this page has it, or the end."""
+        call = self._walker.advance(str(observation["text"]))
+        if call is None:
+            arguments = {"answer": "", "p": LOST}
+            return json.dumps({"tool": "finish", "arguments": arguments})
+        if call["tool"] in _ENDINGS:
+            p = STRAYED if self._walker.strayed else CONFIDENT
+            call = {"tool": call["tool"], "arguments": {**call["arguments"], "p": p}}
+        return json.dumps(call)
+
+    def close(self) -> None:
+        """End the episode; nothing is kept."""

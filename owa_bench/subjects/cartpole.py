@@ -5,6 +5,7 @@ CartPole-v1 states them: 0.02 s, explicit Euler, 12 degrees, 2.4 m, 500 ticks.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from owa_bench import seeding
 from owa_bench.subjects.learning import Recipe, learn, performances
-from owa_bench.subjects.populations import Population, architectures
+from owa_bench.subjects.populations import Architecture, Population, architectures
 
 TICK = 0.02
 MASS, POLE, HALF = 1.1, 0.1, 0.5  # kg: both, the pole alone; m: half its length
@@ -20,8 +21,14 @@ FALL, EDGE = math.radians(12.0), 2.4
 FORCE, GRAVITY = 10.0, 9.8
 FORCES = tuple(float(n) for n in range(1, 21))  # [S section 3.1.4]
 GRAVITIES = tuple(float(n) for n in range(180, 361, 9))
-_LANES, _SCORED = 16, 32  # episodes at once that a network learns from and is scored on
-_SCALE = (2.4, 2.0, 0.2, 2.0)  # of x, v, angle, rate: what networks see
+MIXED = tuple(float(n) for n in range(0, 201, 40))  # [S section 3.2.4: steps of 20]
+SHARES = tuple(i / 10 for i in range(11))  # of the first domain in a mixture [S]
+CALIBRATION: Architecture = (16,)  # the smallest that learns nearly always [D]
+COORDINATES = ("x", "v", "angle", "rate")
+_LANES, _SCORED = 16, 64  # episodes at once that a network learns from and is scored on
+_MIXED_LANES = 20  # so that every share is a whole number of them
+_WATCHED, _BINS = 100, 30  # episodes and bins of an entropy [S section 3.1.4]
+SCALE = (2.4, 2.0, 0.2, 2.0)  # of x, v, angle, rate: what networks see
 
 
 class CartPoleField:
@@ -38,13 +45,14 @@ class CartPoleField:
         generator: torch.Generator,
         spread: float = 0.05,
         ticks: int = 500,
+        scale: tuple[float, ...] = SCALE,
     ) -> None:
         self.lanes = forces.numel()
         self.ticks = ticks
         self._forces, self._gravities = forces, gravities
         self._generator = generator
         self._spread = spread
-        self._scale = torch.tensor(_SCALE)
+        self._scale = torch.tensor(scale)
         self.state = torch.zeros(4, self.lanes)
         self._age = torch.zeros(self.lanes, dtype=torch.int64)
         self.restart()
@@ -82,8 +90,9 @@ class CartPoleField:
 def checked(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, Any]]:
     """Return sizes and performances of one pool on every value of a parameter.
 
-    `what` is "force" (1 to 20 N) or "gravity" (180 to 360 m/s2). Source: AIQ seed,
-    section 3.1.4 [S]; the training budget [D].
+    `what` is "force" (1 to 20 N) or "gravity" (180 to 360 m/s2). Each network is halted
+    at its best; the best of each value then plays the episodes whose observations are
+    counted for the entropy. Source: AIQ seed, section 3.1.4 [S]; the budget [D].
     """
     values = FORCES if what == "force" else GRAVITIES
     rng = seeding.stream(seed, "aiq", "classic pool")
@@ -93,32 +102,124 @@ def checked(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, 
     population = Population(networks, 4, 2, generator=generator)
     learn(
         population,
-        _field(what, values, pool, _LANES, generator),
+        _field(what, values, pool * _LANES, generator),
         Recipe(updates=updates),
         generator=generator,
+        trial=_field(what, values, pool * _LANES, generator),
     )
-    scene = _field(what, values, pool, _SCORED, generator)
-    found = performances(population, scene).mean(1).tolist()
-    return [
+    scene = _field(what, values, pool * _SCORED, generator)
+    found = performances(population, scene).mean(1)
+    rows = [
         {
             "table": what,
             "domain": values[k // pool],
             "size": population.sizes[k],
-            "performance": found[k],
+            "performance": float(found[k]),
         }
         for k in range(len(networks))
     ]
+    ahead = found.view(len(values), pool).argmax(1).tolist()
+    best = population.chosen([k * pool + at for k, at in enumerate(ahead)])
+    seen = _counted(best, _field(what, values, _WATCHED, generator))
+    return rows + [
+        {
+            "table": "entropy",
+            "check": what,
+            "domain": value,
+            "coordinate": name,
+            "counts": counts,
+        }
+        for value, each in zip(values, seen, strict=True)
+        for name, counts in zip(COORDINATES, each, strict=True)
+    ]
+
+
+def mixed(
+    first: int, *, retrained: int, updates: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return what the calibration network reaches on mixtures of two gravities.
+
+    `first` is a place in `MIXED`; it is mixed with itself and with each later one.
+    Source: AIQ seed, section 3.2.4 and figure 14 [S].
+    """
+    cells = [
+        (MIXED[first], other, p)
+        for other in MIXED[first:]
+        for p in SHARES
+        for _ in range(retrained)
+    ]
+    name = f"gravities-{first}"
+    generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", name))
+    population = Population([CALIBRATION] * len(cells), 4, 2, generator=generator)
+    learn(
+        population,
+        _mixture(cells, _MIXED_LANES, generator),
+        Recipe(updates=updates),
+        generator=generator,
+        trial=_mixture(cells, _MIXED_LANES, generator),
+    )
+    scene = _mixture(cells, 3 * _MIXED_LANES, generator)
+    found = performances(population, scene).mean(1).tolist()
+    return [
+        {
+            "table": "gravities",
+            "first": one,
+            "second": other,
+            "p": p,
+            "performance": value,
+        }
+        for (one, other, p), value in zip(cells, found, strict=True)
+    ]
+
+
+def _mixture(
+    cells: Sequence[tuple[float, float, float]], lanes: int, generator: torch.Generator
+) -> CartPoleField:
+    """Return the lanes of mixtures: each its share of the first gravity."""
+    each = [
+        torch.where(torch.arange(lanes) < round(p * lanes), first, other)
+        for first, other, p in cells
+    ]
+    gravities = torch.cat(each)
+    forces = torch.full_like(gravities, FORCE)
+    return CartPoleField(forces, gravities, generator=generator)
 
 
 def _field(
-    what: str,
-    values: tuple[float, ...],
-    pool: int,
-    lanes: int,
-    generator: torch.Generator,
+    what: str, values: tuple[float, ...], lanes: int, generator: torch.Generator
 ) -> CartPoleField:
-    """Return lanes for `pool` networks at each of the values."""
-    each = torch.tensor(values).repeat_interleave(pool * lanes)
+    """Return `lanes` lanes at each of the values."""
+    each = torch.tensor(values).repeat_interleave(lanes)
     same = torch.full_like(each, GRAVITY if what == "force" else FORCE)
     forces, gravities = (each, same) if what == "force" else (same, each)
     return CartPoleField(forces, gravities, generator=generator)
+
+
+@torch.no_grad()
+def _counted(population: Population, field: CartPoleField) -> list[list[list[int]]]:
+    """Return the observations of each network's episodes, counted in bins.
+
+    Shapes: (networks, coordinates, bins), bins of equal width over what was seen.
+    """
+    count = len(population.networks)
+    field.restart()
+    alive = torch.ones(field.lanes, dtype=torch.bool)
+    seen: list[Tensor] = []
+    for _ in range(field.ticks):
+        state = torch.where(alive, field.state, math.nan)
+        seen.append(state.view(4, count, -1))
+        scores = population.scores(field.observe().view(count, -1, field.inputs))
+        failed, _ = field.step(scores.argmax(-1).view(-1))
+        alive &= ~failed
+        if not alive.any():
+            break
+    whole = torch.stack(seen, -1).flatten(2)
+    return [
+        [_histogram(whole[i, k]) for i in range(len(COORDINATES))] for k in range(count)
+    ]
+
+
+def _histogram(values: Tensor) -> list[int]:
+    known = values[~values.isnan()]
+    low, high = float(known.min()), float(known.max())
+    return [int(n) for n in torch.histc(known, _BINS, low, high)]

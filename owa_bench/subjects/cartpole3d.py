@@ -5,16 +5,19 @@ A unit of work trains one population on a mixture of levels for each of its netw
     pool/L           random and handicapped networks, all on level L
     mixtures/L..     the calibration network, retrained at every share of two levels:
                      each of L.. with each reference
+    among/L..        the same for all pairs among L.. (the levels of the APTI suite)
     controls/L       nothing, random and the PD rule on level L
-    played/L         registered agents on level L, in the PyBullet env
+    played/L         agents on level L, in the PyBullet env
     force, gravity   the classic cart and pole with another number (`cartpole`)
+    gravities/K      its K-th gravity mixed with itself and the later ones
 
 Policies see the seed's ten numbers (no balls). They are trained from tilts and rates
-wider than the episode's own, where doing nothing soon fails; they are scored on the
-levels as they are. Source: AIQ seed, sections 2.4.3, 2.5.3 and 3.4 [S]; sizes of pool
-and budget [D].
+wider than the episode's own, where doing nothing soon fails; those of the pool are
+halted at their best on the levels as they are; all are scored on other episodes of
+these. Source: AIQ seed, sections 2.4.3, 2.5.3, 3.4 [S]; sizes of pool and budget [D].
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,9 +35,8 @@ from owa_bench.subjects.populations import Architecture, Population, architectur
 from owa_bench.worlds.physics import PhysicsWorld, Spec
 
 INPUTS, OUTPUTS = 10, 5
-SHARES = tuple(i / 10 for i in range(11))  # of the first level in a mixture [S]
-HANDICAPPED = tuple((n,) * layers for layers in (1, 2, 3) for n in (2, 4, 8, 16, 32))
-CALIBRATION: Architecture = (16,)  # the smallest that learns nearly always [D]
+SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
+HANDICAPPED = tuple((n,) * deep for deep in range(1, 6) for n in (2, 4, 8, 16, 32))
 CONTROLS = {
     "nothing": policies.nothing,
     "random": policies.random,
@@ -57,22 +59,26 @@ _SCALE = (0.2, 0.2, 0.5, 0.5, 8.0, 8.0, 1.0, 1.5, 1.5, 1.0)
 class Plan(NamedTuple):
     """How large a measurement is; the defaults are the command's.
 
-    pool: random networks. retrained: calibration networks a share. lanes: episodes at
-    once that a network learns from. scored: episodes that a performance is the mean of.
-    agents play `episodes` each on every level. classic: networks of the classic checks.
+    among: levels that are mixed with each other too (a suite of their own in the seed's
+    figure 29). pool: random networks. retrained: calibration networks a share. lanes:
+    episodes at once that a network learns from. scored: episodes that a performance is
+    the mean of. updates: rounds of training on mixtures; the pool's networks get twice,
+    the classic ones three times as many. agents play `episodes` each on every level.
+    classic: networks of the classic checks, which are left out at 0.
     """
 
     spec: Spec = "table1"
     magnitude: float = 1 / 3
     levels: tuple[int, ...] = levels.LEVELS
     references: tuple[int, ...] = (0, 9)
+    among: tuple[int, ...] = (14, 15, 16)
     full: bool = False
     pool: int = 16
     retrained: int = 5
     lanes: int = 32
-    scored: int = 64
+    scored: int = 192
     updates: int = 60
-    agents: tuple[str, ...] = AGENTS
+    agents: tuple[played.Contender, ...] = tuple(map(played.Contender, AGENTS, AGENTS))
     episodes: int = 10
     classic: int = 15
     seed: int = 0
@@ -100,11 +106,14 @@ def units(plan: Plan) -> list[Unit]:
         Unit("mixtures", *_split(plan.levels[i : i + CHUNK]))
         for i in range(0, len(plan.levels), CHUNK)
     ]
+    if plan.among and not plan.full:
+        found.append(Unit("among", *_split(plan.among)))
     kinds = ["pool", "controls", *(["played"] if plan.agents else [])]
     for kind in kinds:
         found += [Unit(kind, level) for level in reversed(plan.levels)]
     if plan.classic:
         found += [Unit("force", 0), Unit("gravity", 0)]
+        found += [Unit("gravities", k) for k in range(len(cartpole.MIXED))]
     return found
 
 
@@ -117,7 +126,14 @@ def done(unit: Unit, plan: Plan) -> list[Row]:
         return _played(unit.first, plan)
     if unit.kind in ("force", "gravity"):
         return cartpole.checked(
-            unit.kind, pool=plan.classic, updates=2 * plan.updates, seed=plan.seed
+            unit.kind, pool=plan.classic, updates=3 * plan.updates, seed=plan.seed
+        )
+    if unit.kind == "gravities":
+        return cartpole.mixed(
+            unit.first,
+            retrained=plan.retrained,
+            updates=3 * plan.updates,
+            seed=plan.seed,
         )
     return _pool(unit, plan) if unit.kind == "pool" else _mixtures(unit, plan)
 
@@ -188,6 +204,14 @@ def _pairs(plan: Plan, chunk: Sequence[int]) -> list[tuple[int, int]]:
     ]
 
 
+def _mixed_pairs(unit: Unit, plan: Plan) -> list[tuple[int, int]]:
+    """Return the pairs of a unit of mixtures."""
+    chunk = (unit.first, *unit.others)
+    if unit.kind == "among":
+        return list(itertools.combinations(chunk, 2))
+    return _pairs(plan, chunk)
+
+
 def _world(plan: Plan, level: int, *, learning: bool) -> PhysicsWorld:
     world = levels.level(plan.spec, level, plan.magnitude if level else 1.0)
     if not learning:
@@ -200,14 +224,26 @@ def _trained(
     mixtures: Sequence[dict[int, float]],
     plan: Plan,
     seed: int,
+    *,
+    updates: int,
+    halted: bool = False,
 ) -> tuple[Population, list[float]]:
-    """Train each network on its mixture; return performances on these mixtures."""
+    """Train each network on its mixture; return performances on these mixtures.
+
+    halted: each network ends as it was at its best on episodes of their own.
+    """
     generator = torch.Generator().manual_seed(seed)
     population = Population(networks, INPUTS, OUTPUTS, generator=generator)
+    apart = len(plan.levels)  # seeds of a field's worlds follow each other
     field = _field(mixtures, plan, plan.lanes, seed, learning=True)
-    recipe = Recipe(updates=plan.updates)
-    learn(population, field, recipe, generator=generator)
-    scene = _field(mixtures, plan, plan.scored, seed + 1, learning=False)
+    scene = _field(mixtures, plan, plan.scored, seed + apart, learning=False)
+    trial = (
+        _field(mixtures, plan, plan.lanes // 2, seed + 2 * apart, learning=False)
+        if halted
+        else None
+    )
+    recipe = Recipe(updates=updates)
+    learn(population, field, recipe, generator=generator, trial=trial)
     return population, performances(population, scene).mean(1).tolist()
 
 
@@ -242,7 +278,12 @@ def _pool(unit: Unit, plan: Plan) -> list[Row]:
     networks = architectures(plan.pool, rng=rng) + list(HANDICAPPED)
     seed = seeding.derive(plan.seed, "aiq", unit.name)
     population, found = _trained(
-        networks, [{unit.first: 1.0}] * len(networks), plan, seed
+        networks,
+        [{unit.first: 1.0}] * len(networks),
+        plan,
+        seed,
+        updates=2 * plan.updates,
+        halted=True,
     )
     return [
         {
@@ -260,7 +301,7 @@ def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
     """Return what the calibration network reaches on mixtures of two levels."""
     cells = [
         (first, other, p)
-        for first, other in _pairs(plan, (unit.first, *unit.others))
+        for first, other in _mixed_pairs(unit, plan)
         for p in SHARES
         for _ in range(plan.retrained)
     ]
@@ -269,7 +310,8 @@ def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
         for first, other, p in cells
     ]
     seed = seeding.derive(plan.seed, "aiq", unit.name)
-    _, found = _trained([CALIBRATION] * len(cells), mixtures, plan, seed)
+    networks = [CALIBRATION] * len(cells)
+    _, found = _trained(networks, mixtures, plan, seed, updates=plan.updates)
     return [
         {
             "table": "mixtures",
@@ -286,7 +328,7 @@ def _controls(level: int, plan: Plan) -> list[Row]:
     """Return the performances of the control rules on a level."""
     world = _world(plan, level, learning=False)
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = Simulator(world, 4 * plan.scored, seed=seed, starts=_STARTS)
+    simulator = Simulator(world, plan.scored, seed=seed, starts=_STARTS)
     return [
         {
             "table": "performances",
@@ -301,14 +343,14 @@ def _controls(level: int, plan: Plan) -> list[Row]:
 
 
 def _played(level: int, plan: Plan) -> list[Row]:
-    """Return the performances of registered agents on a level."""
+    """Return the performances of agents on a level."""
     return [
         {
             "table": "performances",
-            "agent": name,
+            "agent": one.name,
             "domain": level,
             "performance": played.performance(
-                name,
+                one.spec,
                 plan.spec,
                 level,
                 plan.magnitude,
@@ -316,5 +358,5 @@ def _played(level: int, plan: Plan) -> list[Row]:
                 seed=plan.seed,
             ),
         }
-        for name in plan.agents
+        for one in plan.agents
     ]

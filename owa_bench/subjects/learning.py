@@ -33,7 +33,10 @@ class Field(Protocol):
 
 
 class Recipe(NamedTuple):
-    """How a population learns; `updates` rounds of `horizon` ticks in every lane."""
+    """How a population learns; `updates` rounds of `horizon` ticks in every lane.
+
+    check: rounds between two looks at how good the networks are, if `learn` may look.
+    """
 
     updates: int = 60
     horizon: int = 16
@@ -46,6 +49,7 @@ class Recipe(NamedTuple):
     critic: int = 32
     alive: float = 0.05
     failed: float = -0.5
+    check: int = 20
 
 
 class Batch(NamedTuple):
@@ -76,22 +80,64 @@ class Critic:
         return torch.baddbmm(bias, hidden, weight).squeeze(-1)
 
 
+class Best:
+    """The weights with which each network did best so far, on episodes of their own."""
+
+    def __init__(self, population: Population, trial: Field) -> None:
+        self._population, self._trial = population, trial
+        self._reached = torch.full((len(population.networks),), -1.0)
+        self._weights = [part.detach().clone() for part in population.weights]
+
+    @torch.no_grad()
+    def look(self) -> None:
+        """Try the networks as they are and keep those that never were better."""
+        self.compare(performances(self._population, self._trial).mean(1))
+
+    def compare(self, found: Tensor) -> None:
+        """Keep the networks that were never better than `found`, one number each."""
+        better = found >= self._reached
+        self._reached = torch.where(better, found, self._reached)
+        for kept, now in zip(self._weights, self._population.weights, strict=True):
+            kept[better] = now.detach()[better]
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Give every network its best weights back."""
+        for now, kept in zip(self._population.weights, self._weights, strict=True):
+            now.copy_(kept)
+
+
 def learn(
-    population: Population, field: Field, recipe: Recipe, *, generator: torch.Generator
+    population: Population,
+    field: Field,
+    recipe: Recipe,
+    *,
+    generator: torch.Generator,
+    trial: Field | None = None,
 ) -> None:
-    """Train every network of a population on its lanes of a field."""
+    """Train every network of a population on its lanes of a field.
+
+    With `trial`, episodes to try the networks on, each network ends as it was at its
+    best: training that is halted upon convergence [S section 3.1.4] rather than at a
+    round that may fall into a collapse.
+    """
     count = len(population.networks)
+    best = None if trial is None else Best(population, trial)
     critic = Critic(count, field.inputs, recipe.critic, generator=generator)
     numbers = [*population.weights, critic.first, critic.second]
     optimiser = torch.optim.Adam(numbers, lr=recipe.rate, eps=1e-5)
     field.restart()
-    for _ in range(recipe.updates):
+    for number in range(1, recipe.updates + 1):
         batch = _play(population, critic, field, recipe, generator)
         for _ in range(recipe.epochs):
             loss = _loss(population, critic, batch, recipe)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
+        if best and (number % recipe.check == 0 or number == recipe.updates):
+            best.look()
+    if best:
+        best.restore()
 
 
 @torch.no_grad()

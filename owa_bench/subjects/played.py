@@ -1,27 +1,89 @@
-"""Registered agents on CartPole3D's levels, in process: their performances."""
+"""Agents on CartPole3D's levels, in this process: their performances.
+
+Any agent that `run --in-process` takes: a registered one, `module:Name`, `FILE.py` or
+a trained `sb3:FILE.zip`.
+"""
 
 import tempfile
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from owa_bench import discovery, seeding
+from owa_bench import seeding
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
+from owa_bench.errors import AgentSpecError, UsageError
 from owa_bench.interfaces import Agent, AgentConfig, Brief, Move
+from owa_bench.run import agent_spec
+from owa_bench.run.building import maker
 from owa_bench.worlds.physics import Spec
 
 _TEXT = "Keep the pole upright."
+_KINDS = ("registry", "object", "file", "model")
+
+
+class Contender(NamedTuple):
+    """An agent to be played: what the user wrote, its name, the digest of its code.
+
+    A registered agent has no digest: its version is the package's.
+    """
+
+    spec: str
+    name: str
+    fingerprint: str = ""
+
+
+def contenders(
+    specs: Sequence[str], *, taken: Collection[str] = ()
+) -> tuple[Contender, ...]:
+    """Return the agents that specs name; none may be called as another or as `taken`.
+
+    Errors: those of `agent_spec.load`; AgentSpecError for a spec that needs a process
+    of its own; UsageError for a name that comes twice.
+    """
+    found = tuple(_contender(spec) for spec in specs)
+    names = Counter([*taken, *(one.name for one in found)])
+    for one in found:
+        if names[one.name] > 1:
+            held = " (it is always measured)" if one.name in taken else ""
+            msg = (
+                f"Agents must differ in name; `{one.name}` comes twice{held}: rename a "
+                "policy's folder, or leave one out."
+            )
+            raise UsageError(msg)
+    return found
+
+
+def _contender(spec: str) -> Contender:
+    handle = agent_spec.load(spec)
+    kind = handle.origin.kind
+    if kind not in _KINDS:
+        msg = (
+            "An agent that is measured in this process is registered, module:Name, "
+            f"FILE.py or sb3:FILE.zip; `{spec}` is a {kind}: `owa-bench run` plays it."
+        )
+        raise AgentSpecError(msg)
+    ours = kind == "registry"
+    return Contender(spec, handle.name, "" if ours else handle.fingerprint)
 
 
 def performance(
-    name: str, spec: Spec, level: int, magnitude: float, *, episodes: int, seed: int
+    spec: str,
+    variant: Spec,
+    level: int,
+    magnitude: float,
+    *,
+    episodes: int,
+    seed: int,
 ) -> float:
     """Return an agent's mean performance on a level.
 
     Its episodes share one memory folder, so an agent that adapts may do so. Units:
     share of the 200 ticks.
     """
-    card = discovery.get("agents", name)
-    agent: Agent = card.make(AgentConfig())
-    env = CartPole3DEnv(spec=spec, level=level, magnitude=magnitude)
+    handle = agent_spec.load(spec)
+    agent = maker(handle.origin)(AgentConfig(options=handle.options))
+    env = CartPole3DEnv(spec=variant, level=level, magnitude=magnitude)
     total = 0.0
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,13 +1,14 @@
 """Many dense networks at once: one padded block of numbers, one product a layer.
 
-A population holds networks of one to `LAYERS` hidden layers of rectified units, each
-of its own width. They are padded to the widest; a network with fewer layers passes
-through the identity, which changes nothing behind a rectifier. What a padded place
-holds never changes, so each network learns and counts as if it were alone.
+A population holds networks of hidden layers of rectified units, each of its own number
+and width. They are padded to the deepest and the widest; a network with fewer layers
+passes through the identity, which changes nothing behind a rectifier. What a padded
+place holds never changes, so each network learns and counts as if it were alone.
 """
 
 import itertools
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import torch
@@ -56,24 +57,39 @@ class Population:
         self.networks = list(networks)
         self.sizes = [size(one, inputs, outputs) for one in networks]
         wide = max(max(one) for one in networks)
-        shapes = [(inputs, wide), *[(wide, wide)] * (LAYERS - 1), (wide, outputs)]
+        deep = max(len(one) for one in networks)
+        shapes = [(inputs, wide), *[(wide, wide)] * (deep - 1), (wide, outputs)]
         count = len(self.networks)
-        self._masks = [torch.zeros(count, i + 1, o) for i, o in shapes]
-        self._fixed = [torch.zeros(count, i + 1, o) for i, o in shapes]
+        self.masks = [torch.zeros(count, i + 1, o) for i, o in shapes]
+        self.fixed = [torch.zeros(count, i + 1, o) for i, o in shapes]
         self.weights = [torch.zeros(count, i + 1, o) for i, o in shapes]
         for k, one in enumerate(self.networks):
             self._fill(k, one, inputs, outputs, generator)
         for part in self.weights:
             part.requires_grad_(True)
 
-    def scores(self, seen: Tensor) -> Tensor:
-        """Return scores (networks, rows, outputs) of rows of (networks, rows, n)."""
+    def scores(self, seen: Tensor, weights: Sequence[Tensor] | None = None) -> Tensor:
+        """Return scores (networks, rows, outputs) of rows of (networks, rows, n).
+
+        `weights`: others than the population's own, of the same shapes.
+        """
         last = len(self.weights) - 1
-        for place, mask in enumerate(self._masks):
-            layer = self.weights[place] * mask + self._fixed[place]
+        for place, mask in enumerate(self.masks):
+            layer = (weights or self.weights)[place] * mask + self.fixed[place]
             seen = torch.baddbmm(layer[:, -1:], seen, layer[:, :-1])
             seen = seen if place == last else seen.relu()
         return seen
+
+    def chosen(self, at: Sequence[int]) -> "Population":
+        """Return some of the networks as they are now, as a population to act with."""
+        found = copy(self)
+        found.networks = [self.networks[k] for k in at]
+        found.sizes = [self.sizes[k] for k in at]
+        places = torch.tensor(list(at))
+        found.weights = [part.detach()[places] for part in self.weights]
+        found.masks = [part[places] for part in self.masks]
+        found.fixed = [part[places] for part in self.fixed]
+        return found
 
     def _fill(
         self,
@@ -85,15 +101,16 @@ class Population:
     ) -> None:
         """Give a network its mask and its first weights."""
         before = inputs
-        for place in range(LAYERS + 1):
-            width = outputs if place == LAYERS else 0
+        deep = len(self.weights) - 1
+        for place in range(deep + 1):
+            width = outputs if place == deep else 0
             width = one[place] if place < len(one) else width
             if not width:
-                wide = self._fixed[place].shape[2]
-                self._fixed[place][k, :wide] = torch.eye(wide)
+                wide = self.fixed[place].shape[2]
+                self.fixed[place][k, :wide] = torch.eye(wide)
                 continue
-            self._masks[place][k, :before, :width] = 1.0
-            self._masks[place][k, -1, :width] = 1.0
+            self.masks[place][k, :before, :width] = 1.0
+            self.masks[place][k, -1, :width] = 1.0
             drawn = torch.randn(before, width, generator=generator)
             self.weights[place][k, :before, :width] = drawn / before**0.5
             before = width

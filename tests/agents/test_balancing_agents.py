@@ -71,6 +71,20 @@ def test_nothing_falls_and_the_others_hold(tmp_path):
     assert ahead >= rule - 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one_step", "two_step"])
+def test_looking_ahead_is_no_worse_than_the_rule_on_level_0(name, tmp_path):
+    """Paired starts; no worse: a loss that 60 episodes cannot tell from chance."""
+    seeds = range(1000, 1060)
+    ahead, rule = (
+        play(name, tmp_path, seeds=seeds)[0],
+        play("pd", tmp_path, seeds=seeds)[0],
+    )
+    gain = ahead - rule
+    assert gain.mean() > -2.0 * gain.std(ddof=1) / gain.size**0.5
+    assert rule.mean() == pytest.approx(0.9, abs=0.08)  # a rule that plays as it does
+
+
 @pytest.mark.parametrize(
     ("name", "level"),
     [

@@ -68,6 +68,16 @@ def test_ctrl_c_says_how_to_go_on(owa, monkeypatch):
     assert "--resume" in said.err
 
 
+def test_ctrl_c_inside_a_command_says_so_too(owa, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(listing, "_rows", stopped)
+    said = owa("list")
+    assert said.code == 130
+    assert "--resume" in said.err
+
+
 def test_an_error_is_not_broken_into_lines(owa, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     said = owa("verify " + "very-long-name" * 20)

@@ -93,3 +93,17 @@ def test_a_witnessed_plan_stands_higher(owa, place):
     assert said.code == 0
     assert "V3 now" in said.out
     assert RunLayout(place / "x").witness.is_dir()
+
+
+def test_a_folder_named_like_markup_is_printed_as_it_is(owa, run, monkeypatch):
+    assert "Revealed in [b]/../run/reveal.json." in named(owa, run, monkeypatch).out
+    monkeypatch.setenv("OWA_BENCH_HOME", "[/red]home")
+    said = owa("keygen other")
+    assert said.code == 0
+    assert "private key  [/red]home/keys/other" in said.out
+
+
+def named(owa, run, monkeypatch):
+    """Reveal a run by a path that has markup in it."""
+    (run.root.parent / "[b]").mkdir()
+    return owa("escrow reveal ./[b]/../run")

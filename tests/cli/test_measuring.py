@@ -232,6 +232,12 @@ def test_aiq_from_pool_mixtures_and_agents(tmp_path):
     assert 0 < found["distances"]["floor"] < 0.01
     assert "effective dimension 3" in call("aiq", *options, "--resamples", 5)
     assert figure.exists()
+    part = json.loads(
+        call("aiq", *options, "--resamples", 5, "--json", "--domains", "z,x")
+    )
+    assert part["domains"] == ["z", "x"]
+    assert part["points"]["dimension"] == 2
+    assert part["distances"]["matrix"][0][1] == pytest.approx(0.6 / 6, abs=0.01)
 
 
 def test_help_teaches():

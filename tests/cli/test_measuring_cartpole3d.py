@@ -12,7 +12,7 @@ from owa_bench.seeding import stream
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.rl, pytest.mark.physics]
 
-from owa_bench.subjects import cartpole3d, unit_runs  # noqa: E402
+from owa_bench.subjects import cartpole, cartpole3d, unit_runs  # noqa: E402
 
 
 def made(unit, plan):
@@ -29,9 +29,33 @@ def made(unit, plan):
             }
             for i in range(4)
             for size in (20, 40, 60)
+        ] + [
+            {
+                "table": "entropy",
+                "check": unit.kind,
+                "domain": float(base + i),
+                "coordinate": name,
+                "counts": [8, 8 * (i < 2)],
+            }
+            for i in range(4)
+            for name in ("x", "v", "angle", "rate")
+        ]
+    if unit.kind == "gravities":
+        return [
+            {
+                "table": "gravities",
+                "first": first,
+                "second": other,
+                "p": p,
+                "performance": 0.9 - (other - first) / 500 * 4 * p * (1 - p),
+            }
+            for first in [cartpole.MIXED[unit.first]]
+            for other in cartpole.MIXED[unit.first :]
+            for p in cartpole3d.SHARES
         ]
     if unit.kind in ("controls", "played"):
-        names = cartpole3d.CONTROLS if unit.kind == "controls" else plan.agents
+        agents = [one.name for one in plan.agents]
+        names = cartpole3d.CONTROLS if unit.kind == "controls" else agents
         return [
             {
                 "table": "performances",
@@ -68,7 +92,7 @@ def made(unit, plan):
             - (0.05 + 0.01 * other) * 4 * p * (1 - p) * (first != other)
             + 0.01 * float(rng.random()),
         }
-        for first, other in cartpole3d._pairs(plan, (unit.first, *unit.others))
+        for first, other in cartpole3d._mixed_pairs(unit, plan)
         for p in cartpole3d.SHARES
         for _ in range(plan.retrained)
     ]
@@ -92,6 +116,11 @@ def test_a_finished_run_is_measured_and_drawn(folder):
     assert found.exit_code == 0, found.output
     for words in ("MCCP complexity", "effective dimension", "handicapped", "gravity"):
         assert words in found.output
+    said = " ".join(found.output.split())
+    assert "entropy 4.00 to 0.00 bits, r = -0.89" in said
+    # planted: DS = 2/3 of the dip less the trapezoid's rest, so exactly proportional
+    assert "gravities 0 to 200" in said
+    assert "(15 of 15 pairs above); with their difference r = 1.00" in said
     names = {path.stem for path in (folder / "figures").glob("*.svg")}
     assert names == {
         "complexity",
@@ -102,6 +131,7 @@ def test_a_finished_run_is_measured_and_drawn(folder):
         "agents",
         "handicapped",
         "classic",
+        "gravities",
     }
     with (folder / "pool.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -117,6 +147,73 @@ def test_the_tables_can_be_read_again(folder):
     found = run(app, ["measure", "aiq", *tables, "--resamples", "10"])
     assert found.exit_code == 0, found.output
     assert "one_step" in found.output
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """A run of trials at levels 14 and 16, planted: `good` is twice `poor` at 16."""
+    from owa_bench.scoring.companions.trials import Lane, Played
+
+    def lane(arm, level, quality):
+        said = [Played(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)]
+        return Lane(arm, f"trial/{level}", f"table1/{level} T1", tuple(said))
+
+    return (
+        lane("poor", 14, [0.9, 0.3]),
+        lane("poor", 16, [0.9, 0.3]),
+        lane("good", 14, [0.9, 0.3]),
+        lane("good", 16, [0.9, 0.6]),
+        lane("good", 9, [0.9, 0.6])._replace(group="table1/9 T3"),
+    )
+
+
+def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
+    from owa_bench.cli import measuring_apti
+
+    monkeypatch.setattr(
+        measuring_apti, "read_lanes", lambda _run, baseline: (tried, baseline or "poor")
+    )
+    arguments = ["measure", "cartpole3d", "--out", str(folder), "--resamples", "10"]
+    found = CliRunner().invoke(app, [*arguments, "--trials", "runs/x", "--last", "1"])
+    assert found.exit_code == 0, found.output
+    assert "AIQ scaled by APTI" in found.output
+    assert (folder / "figures" / "apti.svg").exists()
+    with (folder / "apti.csv").open() as file:
+        rows = {
+            (r["agent"], r["domain"]): r["performance"] for r in csv.DictReader(file)
+        }
+    assert rows == {
+        ("poor", "14"): "0.500000",
+        ("poor", "16"): "0.500000",
+        ("good", "14"): "0.500000",
+        ("good", "16"): "0.666667",
+    }
+    # two levels span a triangle: its area goes with the product of the APTIs
+    tables = [f"--{name}={folder / name}.csv" for name in ("pool", "mixtures")]
+    again = CliRunner().invoke(
+        app,
+        [
+            *("measure", "aiq", *tables, f"--performances={folder / 'apti.csv'}"),
+            *("--domains", "14,16", "--resamples", "10", "--json"),
+        ],
+    )
+    assert again.exit_code == 0, again.output
+    agents = msgspec.json.decode(again.output)["agents"]
+    ratio = agents["good"]["volume"] / agents["poor"]["volume"]
+    assert ratio == pytest.approx((0.5 * 0.666667) / 0.25, rel=1e-4)
+
+
+def test_a_run_without_trials_of_two_levels_is_refused(folder, tried, monkeypatch):
+    from owa_bench.cli import measuring_apti
+
+    monkeypatch.setattr(
+        measuring_apti, "read_lanes", lambda _run, _baseline: (tried[:1], "poor")
+    )
+    found = CliRunner().invoke(
+        app, ["measure", "cartpole3d", "--out", str(folder), "--trials", "runs/x"]
+    )
+    assert found.exit_code != 0
+    assert "needs two levels" in str(found.exception or found.output)
 
 
 def test_another_plan_needs_another_folder(folder):

@@ -1,9 +1,11 @@
+import re
 import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
 import msgspec
 import pytest
 
+from owa_bench.records.score import Curve
 from owa_bench.report import figures
 from tests.report.made_judgement import report
 
@@ -59,3 +61,27 @@ def test_a_diagonal_is_drawn_only_where_it_is_asked_for():
     drawn = [figures.curve([figures.Series("a", 0, c)]) for c in (plain, asked)]
     dashes = [svg.count("stroke-dasharray") for svg in drawn]
     assert dashes[1] == dashes[0] + 1
+
+
+def test_a_curve_over_episodes_is_drawn_as_far_as_it_goes():
+    x = (-4.0, -1.0, 0.0, 6.0)
+    low = Curve(
+        name="around",
+        x_label="episodes",
+        y_label="q",
+        x=x,
+        y=(1.0, 1.0, 0.5, 0.25),
+        low=(None,) * 4,
+        high=(None,) * 4,
+        used=(1,) * 4,
+    )
+    drawn = figures.curve([figures.Series("a", 0, low)])
+    labels = {float(t.replace("−", "-")) for t in ticks(drawn)}
+    assert min(labels) <= -4.0 + 2.0
+    assert max(labels) >= 4.0
+
+
+def ticks(svg: str) -> list[str]:
+    """Return the numbers written at an x axis."""
+    group = svg[svg.index('id="matplotlib.axis_1"') : svg.index("matplotlib.axis_2")]
+    return re.findall(r">([−-]?[\d.]+)</text>", group)

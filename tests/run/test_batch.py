@@ -1,7 +1,9 @@
 """One call from a request to a run directory, and what it refuses."""
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,7 @@ from owa_bench.errors import (
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import assembly, batch, escrow, keys, store
+from owa_bench.run import assembly, batch, directory, escrow, keys, store
 from owa_bench.run.batch import Means
 from owa_bench.run.plan import read_plan
 from owa_bench.run.request import Request
@@ -142,7 +144,7 @@ def test_an_agent_that_changed_is_not_resumed(tmp_path, small, means):
 
 def test_packages_that_changed_are_not_resumed(tmp_path, small, means, monkeypatch):
     batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
-    monkeypatch.setattr(batch, "environment", lambda: (("python", "2.7"),))
+    monkeypatch.setattr(directory, "environment", lambda: (("python", "2.7"),))
     with pytest.raises(UsageError, match="in: environment"):
         batch.resume(tmp_path / "run", means)
 
@@ -156,9 +158,9 @@ def test_without_the_master_nothing_goes_on(tmp_path, small, means):
 
 def test_a_second_player_is_refused(tmp_path, small, means, monkeypatch):
     batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
-    monkeypatch.setattr(batch, "_LOCK_PATIENCE_S", 0.1)
+    monkeypatch.setattr(directory, "_LOCK_PATIENCE_S", 0.1)
     with (
-        batch._locked(tmp_path / "run"),
+        directory.locked(tmp_path / "run"),
         pytest.raises(UsageError, match="being played by another process"),
     ):
         batch.resume(tmp_path / "run", means)
@@ -256,3 +258,47 @@ def _plain(layout):
         for frame in store.scan(path)
         for line in frame.lines
     ]
+
+
+def test_a_kill_while_the_plan_is_written_leaves_a_folder_to_play_in(
+    tmp_path, small, means, monkeypatch
+):
+    out = tmp_path / "run"
+    for name in ("price_card", "plan_envelope", "plan"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", killed_at(getattr(RunLayout(out), name)))
+            with pytest.raises(KeyboardInterrupt):
+                batch.play(small("noop"), out, means)
+        assert not RunLayout(out).plan.exists()
+        assert any(out.iterdir())
+    (out / "mine.txt").write_text("x")
+    with pytest.raises(RunDirectoryError, match="must be empty or a run"):
+        batch.play(small("noop"), out, means)
+    (out / "mine.txt").unlink()
+    batch.play(small("noop"), out, means, plan_only=True)
+    assert not list(out.glob(".*"))
+
+
+def killed_at(target):
+    """Return a `Path.replace` under which a process ends before `target` is there."""
+    replace = Path.replace
+
+    def stop(path, to):
+        if Path(to) == target:
+            raise KeyboardInterrupt
+        return replace(path, to)
+
+    return stop
+
+
+def test_a_name_of_bytes_that_are_no_text_is_refused(tmp_path, small, means):
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    with pytest.raises(RunDirectoryError, match="must have a name in UTF-8"):
+        batch.play(small("noop"), out, means)
+
+
+def test_a_name_of_many_scripts_is_a_name(tmp_path, small, means):
+    out = tmp_path / "ä run [red] $x$ 日本\n{secret:a:b}"
+    found = batch.play(small("noop"), out, means)
+    assert found.missing == 0
+    assert read_plan(RunLayout(out)).entries

@@ -23,8 +23,9 @@ def test_what_ships():
     assert {"demo", "toolquest", "web", "web_demo"} <= set(batteries.known())
 
 
-def test_toolquest_is_admissible():
-    battery = batteries.load("toolquest")
+@pytest.mark.parametrize("name", ["toolquest", "web"])
+def test_a_whole_battery_is_admissible(name):
+    battery = batteries.load(name)
     batteries.check_admissible(battery, DEFAULT)
     assert battery.gives_level
     assert tuple(DEFAULT.drift.magnitudes) == MAGNITUDES

@@ -159,3 +159,32 @@ def test_the_digest_is_of_names_kinds_and_contents(tmp_path):
     (tmp_path / "c").symlink_to("b")
     digests.add(folder_digest(tmp_path))
     assert len(digests) == 5
+
+
+def test_a_name_that_is_no_text_does_not_stop_a_run(tmp_path):
+    first = lane(tmp_path)
+    folder = os.fsencode(first.path)
+    with open(os.path.join(folder, b"\xff\n"), "wb") as file:
+        file.write(b"kept")
+    os.symlink(b"\xfe", os.path.join(folder, b"away"))
+    digest = first.settle()
+    first.close()
+    again = lane(tmp_path, digest)
+    assert again.digest == digest
+    assert b"\xff\n" in os.listdir(os.fsencode(again.path))
+    again.close()
+
+
+def test_lanes_of_nearly_one_name_keep_apart(tmp_path):
+    names = ("my agent", "my_agent", "my/agent", "é" * 200, "è" * 200)
+    layout = RunLayout(tmp_path / "run")
+    digests = {}
+    for name in names:
+        made = Lane(layout, name, MASTER, None)
+        (made.path / "note").write_text(name)
+        digests[name] = made.settle()
+        made.close()
+    for name in names:
+        again = Lane(layout, name, MASTER, digests[name])
+        assert (again.path / "note").read_text() == name
+        again.close()

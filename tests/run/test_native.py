@@ -1,6 +1,7 @@
 """A native suite in the loop: recorded, verified, replayed, resumed, reported."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -142,8 +143,16 @@ def test_the_report_shows_performance_and_no_axis(played, means):
         assert (verdict.counted, verdict.infrastructure) == (12, 0)
         levels = {(row[0], row[2]) for row in verdict.tables[0].rows}
         assert levels == {(f"{NAME}/one", 0.0), (f"{NAME}/one", 1.0)}
+        # The figure once was missing from a page and nobody saw why, so each step is
+        # asked for: the judgement's curve, its words, then the drawing of them.
+        names = [curve.name for curve in verdict.curves]
+        assert names == ["performance around the novelty"]
+        assert verdict.curves[0].x[0] < 0.0 <= verdict.curves[0].x[-1]
     page = layout.page.read_text()
     assert "outside the AAI battery" in page
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert [c for c in captions if c.startswith("Performance around the novelty")]
+    assert 'aria-label="performance around the novelty"' in page
 
 
 def test_the_limit_of_the_plan_cuts(played):

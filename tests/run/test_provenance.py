@@ -14,7 +14,7 @@ from owa_bench.errors import UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.report import bundle, verify
 from owa_bench.report import statement as statements
-from owa_bench.run import batch, escrow, keys, provenance, replay
+from owa_bench.run import batch, directory, escrow, keys, provenance, replay
 from owa_bench.run.plan import read_plan
 
 TOOLQUEST = discovery.get("suites", "toolquest")
@@ -156,7 +156,7 @@ def test_an_older_plan_is_not_gone_on_with_and_says_why(planned, small, means):
 
 
 def test_a_run_under_an_older_plan_is_still_whole(planned, means, monkeypatch):
-    monkeypatch.setattr(batch, "other_code", lambda suites: {})
+    monkeypatch.setattr(directory, "other_code", lambda suites: {})
     found = batch.resume(planned.root, means)
     assert found.plan_digest == bundle.read(planned.root).plan_digest
     key = keys.load(means.home, means.key)

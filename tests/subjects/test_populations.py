@@ -8,8 +8,19 @@ from owa_bench.seeding import stream
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
 
-from owa_bench.subjects import cartpole, cartpole3d, unit_runs  # noqa: E402
-from owa_bench.subjects.learning import Recipe, learn, performances  # noqa: E402
+from owa_bench.subjects import (  # noqa: E402
+    cartpole,
+    cartpole3d,
+    played,
+    q_learning,
+    unit_runs,
+)
+from owa_bench.subjects.learning import (  # noqa: E402
+    Best,
+    Recipe,
+    learn,
+    performances,
+)
 from owa_bench.subjects.populations import (  # noqa: E402
     Population,
     architectures,
@@ -77,6 +88,87 @@ def test_a_population_learns_the_classic_task():
     assert float(after[:2].min()) > 0.5
 
 
+def test_a_network_ends_as_it_was_at_its_best():
+    """Looks are planted: the first is best for one network, the last for the other."""
+    population = Population([(2,), (2,)], 4, 2, generator=generator())
+    field = cartpole.CartPoleField(
+        torch.full((2,), 10.0), torch.full((2,), 9.8), generator=generator(1)
+    )
+    best = Best(population, field)
+    kept = []
+    for found in ([0.9, 0.2], [0.4, 0.3]):
+        for part in population.weights:
+            part.data += 1.0
+        kept.append([part.detach().clone() for part in population.weights])
+        best.compare(torch.tensor(found))
+    for part in population.weights:
+        part.data.zero_()
+    best.restore()
+    for place, part in enumerate(population.weights):
+        torch.testing.assert_close(part[0].detach(), kept[0][place][0])
+        torch.testing.assert_close(part[1].detach(), kept[1][place][1])
+
+
+def test_chosen_networks_answer_as_before():
+    population = Population([(3,), (2, 5), (4,)], 6, 4, generator=generator())
+    seen = torch.randn(3, 7, 6, generator=generator(1))
+    found = population.chosen([2, 1])
+    assert found.networks == [(4,), (2, 5)]
+    torch.testing.assert_close(
+        found.scores(seen[[2, 1]]), population.scores(seen)[[2, 1]]
+    )
+
+
+@pytest.mark.slow
+def test_q_learning_learns_the_classic_task():
+    population = Population([(16,), (16, 16)], 4, 2, generator=generator())
+    lanes = 2 * 4
+    numbers = torch.full((lanes,), 10.0), torch.full((lanes,), 9.8)
+    field = cartpole.CartPoleField(*numbers, generator=generator(1))
+    recipe = q_learning.Recipe(updates=6_000)
+    trial = cartpole.CartPoleField(*numbers, generator=generator(3))
+    before = performances(population, trial).mean(1)
+    q_learning.learn(population, field, recipe, generator=generator(2), trial=trial)
+    assert float(before.max()) < 0.3
+    assert float(performances(population, trial).mean(1).max()) > 0.5
+
+
+def test_observations_are_counted_while_the_pole_stands():
+    """Two networks that push one way only: counts are their ticks alive."""
+    population = Population([(1,), (1,)], 4, 2, generator=generator())
+    for part in population.weights:
+        part.data.zero_()
+    population.weights[-1].data[:, -1, 1] = 1.0  # always to the right
+    lanes = torch.full((2 * 3,), 10.0), torch.full((2 * 3,), 9.8)
+    field = cartpole.CartPoleField(*lanes, generator=generator(1))
+    counts = cartpole._counted(population, field)
+    again = cartpole.CartPoleField(*lanes, generator=generator(1))
+    again.restart()
+    alive, ticks = torch.ones(6, dtype=torch.bool), torch.zeros(6, dtype=torch.int64)
+    while alive.any():
+        ticks += alive
+        alive &= ~again.step(torch.ones(6, dtype=torch.int64))[0]
+    for k in (0, 1):
+        assert len(counts[k]) == 4
+        assert {sum(row) for row in counts[k]} == {int(ticks.view(2, 3)[k].sum())}
+        assert {len(row) for row in counts[k]} == {30}
+
+
+def test_mixed_gravities_get_their_shares():
+    field = cartpole._mixture([(0.0, 40.0, 0.3), (80.0, 80.0, 1.0)], 20, generator())
+    assert field.lanes == 40
+    assert field._gravities[:20].tolist() == [0.0] * 6 + [40.0] * 14
+    assert set(field._gravities[20:].tolist()) == {80.0}
+
+
+@pytest.mark.slow
+def test_a_pair_of_gravities_is_trained_at_every_share():
+    rows = cartpole.mixed(len(cartpole.MIXED) - 1, retrained=2, updates=1, seed=0)
+    assert len(rows) == 11 * 2
+    assert {(row["first"], row["second"]) for row in rows} == {(200.0, 200.0)}
+    assert sorted({row["p"] for row in rows}) == [i / 10 for i in range(11)]
+
+
 def test_the_classic_task_is_gymnasiums():
     import gymnasium
 
@@ -109,10 +201,48 @@ def test_every_pair_is_mixed_once(full):
     pairs = [
         frozenset(pair)
         for unit in cartpole3d.units(plan)
-        if unit.kind == "mixtures"
-        for pair in cartpole3d._pairs(plan, (unit.first, *unit.others))
+        if unit.kind in ("mixtures", "among")
+        for pair in cartpole3d._mixed_pairs(unit, plan)
     ]
-    assert len(pairs) == len(set(pairs)) == (17 * 18 / 2 if full else 17 + 16)
+    assert len(pairs) == len(set(pairs)) == (17 * 18 / 2 if full else 17 + 16 + 3)
+    assert full or frozenset((15, 16)) in pairs
+
+
+def test_agents_are_named_as_run_names_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "still.py").write_text("def act(observation, info):\n    return 0\n")
+    found = played.contenders(["one_step", "still.py"], taken=("pd",))
+    assert [one.name for one in found] == ["one_step", "still"]
+    assert [bool(one.fingerprint) for one in found] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("specs", "said"),
+    [
+        (["pd"], "always measured"),
+        (["one_step", "one_step"], "comes twice"),
+        (["http://127.0.0.1:9/agent"], "is a http"),
+        (["sb3:nowhere.zip"], "no such file"),
+    ],
+)
+def test_agents_that_cannot_be_measured_are_refused(specs, said, tmp_path, monkeypatch):
+    from owa_bench.errors import OwaError
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OwaError, match=said):
+        played.contenders(specs, taken=("pd", "nothing", "random"))
+
+
+@pytest.mark.physics
+def test_a_users_function_plays_as_the_suites_own_rule(tmp_path, monkeypatch):
+    pytest.importorskip("pybullet")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "still.py").write_text("def act(observation, info):\n    return 0\n")
+    both = [
+        played.performance(spec, "table1", 0, 1.0, episodes=2, seed=0)
+        for spec in ("still.py", "nothing")
+    ]
+    assert both[0] == both[1] > 0.1
 
 
 @pytest.mark.slow
@@ -120,6 +250,7 @@ def test_units_of_a_plan_resume(tmp_path):
     plan = cartpole3d.Plan(
         levels=(0, 4),
         references=(0,),
+        among=(),
         pool=2,
         retrained=1,
         lanes=4,

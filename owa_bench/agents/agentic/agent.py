@@ -1,4 +1,4 @@
-"""The agent itself: from the goal to fetched tables, an answer and honest odds."""
+"""The agent itself: from the goal to an answer and honest odds, by API or by page."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,13 @@ from owa_bench.skills.clerk.case import DECLARE, LOST
 from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Runner
+from owa_bench.skills.surfing.errand import PAGES, Errand
 
-TRADE = "http"  # the tool without which it knows nothing to do
+APIS = "http"  # the tool of the clerk's trade
 
 
 class Agentic:
-    """Reads documents, proves who it is, fetches, computes, writes, states odds."""
+    """Reads documents or pages, proves who it is, finds, computes, writes, states p."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -27,9 +28,12 @@ class Agentic:
         """Begin an episode with what is remembered of the vendors."""
         self._memory = Memory(memory_dir)
         self._runner = None
-        if TRADE not in {tool.name for tool in tools}:
-            return  # another trade's task: it says at once that it cannot do it
-        self._runner = Runner(Job(brief, self._memory).solve())
+        names = {tool.name for tool in tools}
+        if APIS in names:
+            self._runner = Runner(Job(brief, self._memory).solve())
+        elif PAGES in names:
+            self._runner = Runner(Errand(brief).solve())
+        # Another trade's task: it says at once that it cannot do it.
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
@@ -45,6 +49,6 @@ class Agentic:
 
 AGENT = AgentCard(
     name="agentic",
-    about="Reads documents, probes on errors, adds up totals, asks when stuck.",
+    about="Reads documents and pages, probes on errors, adds up, asks when stuck.",
     make=Agentic,
 )

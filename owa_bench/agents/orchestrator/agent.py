@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from owa_bench.agents.orchestrator.board import Board
 from owa_bench.agents.orchestrator.crew import (
     PLANNER,
     RECONCILER,
@@ -11,11 +12,14 @@ from owa_bench.agents.orchestrator.crew import (
     VERIFIER,
     Crew,
 )
+from owa_bench.agents.orchestrator.errand import Surfers
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.skills.clerk.case import DECLARE, EMPTY, LOST, REFUSED_WRITE
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, Runner
+from owa_bench.skills.surfing.errand import PAGES
 
+APIS = "http"  # the tool of the trade that the whole crew knows
 ROUNDS = 2  # how often the verifier may send work back
 FAULTY = 0.1  # odds left by each kind of check that fails
 CHANGED = 0.3  # odds left by a table that reads otherwise the second time
@@ -26,7 +30,7 @@ class Orchestrator:
 
     def __init__(self, config: AgentConfig) -> None:
         self._memory: Memory | None = None
-        self._crew: Crew | None = None
+        self._board: Board | None = None
         self._runner: Runner | None = None
 
     def reset(
@@ -34,15 +38,21 @@ class Orchestrator:
     ) -> None:
         """Begin an episode with the connectors that are remembered."""
         self._memory = Memory(memory_dir)
-        self._crew = Crew(brief, self._memory)
-        self._runner = Runner(_plan(self._crew, brief.interventions_left))
+        names = {tool.name for tool in tools}
+        if PAGES in names and APIS not in names:
+            surfers = Surfers(brief)
+            self._board, self._runner = surfers.board, Runner(surfers.plan())
+            return
+        crew = Crew(brief, self._memory)
+        self._board = crew.board
+        self._runner = Runner(_plan(crew, brief.interventions_left))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of whoever's turn it is, and what was said meanwhile."""
-        if self._runner is None or self._crew is None:
+        if self._runner is None or self._board is None:
             return Move(Call(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))
-        return Move(call.text(), messages=self._crew.board.sent())
+        return Move(call.text(), messages=self._board.sent())
 
     def close(self) -> None:
         """End the episode; keep what was learned."""

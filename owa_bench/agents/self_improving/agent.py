@@ -8,6 +8,7 @@ import msgspec
 
 from owa_bench.agents.self_improving import notebook, revising
 from owa_bench.agents.self_improving.notebook import Notebook
+from owa_bench.agents.self_improving.surfing import surf
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Revision
 from owa_bench.skills.clerk.audit import audit, failed, share
@@ -16,7 +17,9 @@ from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, Runner, limited
+from owa_bench.skills.surfing.errand import PAGES
 
+APIS = "http"  # the tool of the clerk's trade
 STATUS_SIGNS: Mapping[int, str] = {
     400: "bad request",
     401: "refused",
@@ -54,7 +57,11 @@ class SelfImproving:
         self._memory = Memory(memory_dir)
         self._notebook = notebook.read(memory_dir)
         self._steps = 0
-        self._runner = Runner(self._episode(brief, self._memory))
+        names = {tool.name for tool in tools}
+        on_pages = PAGES in names and APIS not in names
+        self._runner = Runner(
+            self._surf(brief) if on_pages else self._episode(brief, self._memory)
+        )
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of the plan; a revision goes with the last one."""
@@ -93,6 +100,12 @@ class SelfImproving:
         if self._revision is None:
             self._notebook, self._revision = revising.propose(self._notebook)
         return self._calibrated(closing, job.case)
+
+    def _surf(self, brief: Brief) -> Plan[Call]:
+        """Reach a goal on pages; keep what was learned of the agent's own habits."""
+        done = yield from surf(brief, self._notebook)
+        self._notebook, self._revision = done.notebook, done.revision
+        return done.closing
 
     def _compare(self, old: Case, new: Case, shown: frozenset[str]) -> None:
         """Take one more pair into the open trial."""

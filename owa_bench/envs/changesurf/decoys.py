@@ -5,11 +5,13 @@ from owa_bench.envs.changesurf.elements import Block, Form, Page
 from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.records.instance import Instance
 
+PRESSED, FILLED = "Save draft", "Private note"  # what decoys are honestly called
+
 
 def with_decoys(maker: Maker, instance: Instance, page: Page) -> Page:
     """Return the page with what carries the ids of one drift step before.
 
-    Whoever learnt an id presses "Save draft"; whoever reads labels does not.
+    Whoever learnt an id presses `PRESSED`; whoever reads labels does not.
     """
     if instance.drift_step == 0:
         return page
@@ -22,7 +24,7 @@ def _baited(past: Maker, maker: Maker, block: Block) -> Block:
     if not isinstance(block, Form) or block.method != "post":
         return block
     bait = tuple(
-        past.button(button.ref, "Save draft", href=maker.route("decoy"))
+        past.button(button.ref, PRESSED, href=maker.route("decoy"))
         for button in block.buttons[:1]
     )
     old = [
@@ -31,7 +33,7 @@ def _baited(past: Maker, maker: Maker, block: Block) -> Block:
             ident=past.aliases.of("id", f"field:{field.ref}"),
             name=past.aliases.of("field", field.ref),
             css=past.aliases.of("class", "field"),
-            label="Private note",
+            label=FILLED,
             control="text",
             placement="label",
             choices=(),

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from owa_bench.envs.changesurf.features import shown
-from owa_bench.envs.changesurf.moves import Move, call, described
+from owa_bench.envs.changesurf.moves import Move, call
 from owa_bench.envs.changesurf.overdoing import OneTooMany
 from owa_bench.envs.changesurf.reading import DISABLED, Control, Observed
 from owa_bench.envs.changesurf.session import SurfState
@@ -249,13 +249,12 @@ class IdReplay(_Control):
 
 
 def _used(control: Control) -> Move:
-    words = described(control)
+    """Return the use of a control that nobody looked at: it says not what it is."""
     if control.role in ("textbox", "searchbox"):
-        return call("type", ref=control.ref, text="1", element=words)
+        return call("type", ref=control.ref, text="1")
     if control.options:
-        label = control.options[-1].label
-        return call("select", ref=control.ref, option=label, element=words)
-    return call("click", ref=control.ref, element=words)
+        return call("select", ref=control.ref, option=control.options[-1].label)
+    return call("click", ref=control.ref)
 
 
 POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {

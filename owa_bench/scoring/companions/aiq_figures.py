@@ -31,8 +31,10 @@ def complexity_bars(
     return figure
 
 
-def dissimilarity_map(domains: Sequence[str], found: Distances) -> Figure:
-    """Return the dissimilarities (figure 24); pairs not measured are marked *."""
+def dissimilarity_map(
+    domains: Sequence[str], found: Distances, *, label: str = "level"
+) -> Figure:
+    """Return the dissimilarities (figures 14, 24); pairs not measured are marked *."""
     figure = Figure(figsize=(6.4, 5.6), layout="constrained")
     axes = figure.add_subplot()
     drawn = axes.imshow(found.matrix, cmap="viridis")
@@ -40,10 +42,11 @@ def dissimilarity_map(domains: Sequence[str], found: Distances) -> Figure:
     axes.set_yticks(range(len(domains)), domains)
     for i, j in np.argwhere(found.filled).tolist():
         axes.text(j, i, "*", ha="center", va="center", color="white", fontsize=_SMALL)
+    filled = "; * from the triangle inequality" if found.filled.any() else ""
     axes.set(
-        xlabel="level",
-        ylabel="level",
-        title=f"noise floor {found.floor:.3f}; * from the triangle inequality",
+        xlabel=label,
+        ylabel=label,
+        title=f"noise floor {found.floor:.3f}{filled}",
     )
     figure.colorbar(drawn, ax=axes, label="dissimilarity")
     return figure
@@ -113,8 +116,10 @@ def hulls(suite: Space, agents: Mapping[str, Floats]) -> Figure:
 
 def mean_and_quotient(
     groups: Mapping[str, tuple[Sequence[str], Floats, Floats]],
+    *,
+    mean: str = "mean performance",
 ) -> Figure:
-    """Return mean performance beside AIQ (figures 28 and 29).
+    """Return mean performance, or another mean, beside AIQ (figures 28 and 29).
 
     groups: name to (members, means, AIQ lengths); a group is a line.
     """
@@ -123,7 +128,7 @@ def mean_and_quotient(
     for name, (members, means, lengths) in groups.items():
         left.plot(members, means, "o-", markersize=4, label=name)
         right.plot(members, lengths, "o-", markersize=4, label=name)
-    left.set(ylabel="mean performance", ylim=(0.0, 1.02))
+    left.set(ylabel=mean, ylim=(0.0, 1.02))
     right.set(ylabel="AIQ^(1/r) (parameters)", ylim=(0.0, None))
     for axes in (left, right):
         axes.tick_params(axis="x", labelrotation=40, labelsize=_SMALL)
@@ -134,16 +139,28 @@ def mean_and_quotient(
     return figure
 
 
-def trends(checks: Mapping[str, tuple[Floats, Sequence[Complexity]]]) -> Figure:
-    """Return complexity against a parameter of the classic task (figures 7 and 8)."""
-    figure = Figure(figsize=(4.0 * len(checks), 3.2), layout="constrained")
-    for i, (name, (values, found)) in enumerate(checks.items()):
+def trends(
+    checks: Mapping[str, tuple[Floats, Sequence[Complexity], Floats]],
+) -> Figure:
+    """Return complexity and entropy against a parameter (figures 7 and 8).
+
+    checks: name to (values, complexities with their intervals, entropies).
+    """
+    figure = Figure(figsize=(4.6 * len(checks), 3.4), layout="constrained")
+    for i, (name, (values, found, bits)) in enumerate(checks.items()):
         axes = figure.add_subplot(1, len(checks), i + 1)
         heights = np.array([one.value for one in found])
-        axes.plot(values, heights, "x", color="black")
+        ends = np.array([(one.span.low, one.span.high) for one in found]).T
+        errors = np.maximum(np.nan_to_num((ends - heights) * [[-1.0], [1.0]]), 0.0)
+        axes.errorbar(
+            values, heights, errors, fmt="x", color="black", ecolor="lightgrey"
+        )
         line = np.polyfit(values, heights, 1)
         axes.plot(values, np.polyval(line, values), "--", color="tab:blue")
-        axes.set(xlabel=name, ylabel="MCCP complexity (parameters)")
+        axes.set(xlabel=name, ylabel="MCCP complexity (parameters)", ylim=(0.0, None))
+        other = axes.twinx()
+        other.plot(values, bits, color="tab:red", linewidth=1)
+        other.set_ylabel("entropy (bits)", color="tab:red")
     return figure
 
 

@@ -165,28 +165,56 @@ def _points(figure: Figure, domains: Sequence[str], suite: Space) -> None:
     axes.set(title="intelligence space, first three dimensions")
 
 
-_FEW = 3
+_FEW, _ACROSS = 3, 5  # agents of one panel; panels side by side
+_SINCE, _QUALITY = "episodes since the novelty came in", "mean quality"
 
 
 def novelty_curves(curves: Sequence[Curves]) -> Figure:
-    """Return mean quality around the introduction of a novelty, a line an agent.
+    """Return mean quality around the introduction of a novelty.
 
-    Bands are drawn for few agents only; of many they would hide the lines.
+    Few agents share one panel; of many, each has its own, with its band and the first
+    agent's line in grey, as lines that lie on each other could not be told apart.
     """
     if not curves:
         msg = "`curves` is empty: there is no whole trial to draw."
         raise ScoringError(msg)
-    figure, axes = _sheet("episodes since the novelty came in", "mean quality")
+    if len(curves) > _FEW:
+        return _panels(curves)
+    figure, axes = _sheet(_SINCE, _QUALITY)
     for one in curves:
-        (line,) = axes.plot(one.offsets, one.mean, ".-", label=one.arm, linewidth=1)
-        if len(curves) <= _FEW:
-            axes.fill_between(
-                one.offsets, one.low, one.high, color=line.get_color(), alpha=0.12, lw=0
-            )
+        _curve(axes, one)
     axes.axvline(-0.5, color="black", linestyle=":", linewidth=1)
     axes.set_ylim(0.0, 1.05)
     axes.legend(fontsize=8)
     return figure
+
+
+def _panels(curves: Sequence[Curves]) -> Figure:
+    """Return a panel an agent, all of one scale."""
+    rows = -(-len(curves) // _ACROSS)
+    size = (1.9 * _ACROSS, 1.7 * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    cells = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
+    first = curves[0]
+    for axes in cells.flat[len(curves) :]:
+        axes.set_visible(False)
+    for axes, one in zip(cells.flat, curves, strict=False):
+        axes.plot(first.offsets, first.mean, color="grey", linewidth=1, linestyle="--")
+        _curve(axes, one)
+        axes.axvline(-0.5, color="black", linestyle=":", linewidth=1)
+        axes.set_ylim(0.0, 1.05)
+        axes.set_title(one.arm, fontsize=8)
+        axes.tick_params(labelsize=7)
+    figure.supxlabel(f"{_SINCE} (dashed: {first.arm})", fontsize=8)
+    figure.supylabel(_QUALITY, fontsize=8)
+    return figure
+
+
+def _curve(axes: Axes, one: Curves) -> None:
+    """Draw an agent's mean and its interval."""
+    (line,) = axes.plot(one.offsets, one.mean, ".-", label=one.arm, linewidth=1)
+    colour = line.get_color()
+    axes.fill_between(one.offsets, one.low, one.high, color=colour, alpha=0.15, lw=0)
 
 
 def _sheet(x_label: str, y_label: str) -> tuple[Figure, Axes]:

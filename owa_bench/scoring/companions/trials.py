@@ -157,6 +157,30 @@ def metrics(
     return tuple(made)
 
 
+def improvements(
+    found: Sequence[Lane], baseline: str, *, last: int = LAST
+) -> dict[str, dict[str, float]]:
+    """Return each arm's mean APTI by group: it scales AIQ in the seed's figure 29.
+
+    Formula: M6 of `novelty` over the trials of one group (family and tier)
+    Shapes: lanes; a number per arm and group. Units: APTI in [0, 1], 0.5 = parity.
+    Missing: an arm without a trial of a group has no number there.
+    Errors: ScoringError as `metrics`.
+    Source: AIQ seed, sections 3.4.2 and 3.4.4 [S].
+
+    >>> from owa_bench.scoring.companions.trials import Lane, Played, improvements
+    >>> said = [Played(i, 0.5, 0.9, 0.5, i > 0, True) for i in range(2)]
+    >>> improvements([Lane("a", "t", "table1/14 T1", tuple(said))], "a", last=1)
+    {'a': {'table1/14 T1': 0.5}}
+    """
+    made: dict[str, dict[str, float]] = {}
+    for group in dict.fromkeys(lane.group for lane in found):
+        own = [lane for lane in found if lane.group == group]
+        for one in metrics(own, baseline, last=last):
+            made.setdefault(one.arm, {})[group] = one.found.m6
+    return made
+
+
 def as_trial(lane: Lane, baseline: Lane) -> Trial:
     """Return a lane beside the baseline's as the arrays that `novelty` reads.
 

@@ -7,6 +7,7 @@ import pytest
 
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.start import Ball, State, draw_start
+from owa_bench.errors import FieldError
 from owa_bench.seeding import stream
 
 torch = pytest.importorskip("torch")
@@ -344,3 +345,12 @@ def test_stable_baselines_learns_on_it():
     model.learn(1024)
     assert len(model.ep_info_buffer) > 10
     assert all(5 < episode["l"] <= 200 for episode in model.ep_info_buffer)
+
+
+@pytest.mark.parametrize(
+    ("device", "said"), [("cuda", "take cpu"), ("abacus", "must be cpu, cuda")]
+)
+def test_a_device_that_is_not_there_is_named(device, said, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(FieldError, match=said):
+        Simulator(levels.level("table1", 0, 1.0), 2, seed=0, device=device)

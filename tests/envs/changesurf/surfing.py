@@ -1,10 +1,13 @@
 """Instances, timelines and walks for the tests, without suite or browser."""
 
+import re
 from functools import cache
 
 from owa_bench import calendars
 from owa_bench.discovery import get
+from owa_bench.envs.changesurf import accessible
 from owa_bench.envs.changesurf.generate import generate
+from owa_bench.envs.changesurf.goal import q_state
 from owa_bench.envs.changesurf.walk import walk
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.seeding import stream
@@ -61,3 +64,28 @@ def walked(of, delta=0.0, calendar=None):
 def said(hint):
     """Return a hint as the action's text."""
     return call_text(hint["tool"], hint["arguments"])
+
+
+def solved(found):
+    """Check a walk that reached the goal, once and honestly."""
+    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert q_state(found.state) == 1.0
+    assert found.state.breaches == ()
+    assert [event.kind for event in found.state.log].count("commit") == 1
+
+
+def readable(html):
+    """Check a page: named controls, told apart, nothing from outside."""
+    root = accessible.read(html)
+    seen = set()
+    idents = [n.attributes["id"] for n in root.elements() if "id" in n.attributes]
+    assert len(idents) == len(set(idents))
+    for node in accessible.controls(root):
+        assert node.role, (node.tag, node.attributes)
+        assert node.name.strip(), (node.tag, node.attributes)
+        row = node.within("row") or node.within("listitem")
+        key = (node.role, node.name, accessible.group_of(node), id(row))
+        assert key not in seen, key
+        seen.add(key)
+    for address in re.findall(r"https?://[^/\"' <>]+", html):
+        assert address.endswith(".test"), address

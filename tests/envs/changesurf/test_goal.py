@@ -1,24 +1,21 @@
 """Mutations of a perfect visit: wrong, missing or too much scores below 1."""
 
-import math
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from owa_bench.envs.changesurf import goal
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.goal import (
-    FRAME_RATE,
-    collateral,
     differences,
-    goal_score,
     missing_evidence,
-    q_state,
 )
-from owa_bench.envs.changesurf.oracle import THETA, ChangeSurfOracle
+from owa_bench.envs.changesurf.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.state import fresh
 from owa_bench.worlds.site import Table
-from tests.envs.changesurf import surfing
+from tests.envs.changesurf import surfing, verdicts
+from tests.envs.changesurf.verdicts import changed_row
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 ORACLE = ChangeSurfOracle(call=lambda step, state: {"tool": step.op, "arguments": {}})
@@ -28,126 +25,10 @@ def ended(family, tier=2):
     return surfing.walked(surfing.instance(family, tier, 3)).state
 
 
-def with_rows(state, table, rows):
-    tables = tuple(
-        msgspec.structs.replace(t, rows=tuple(rows)) if t.key == table else t
-        for t in state.tables
-    )
-    return msgspec.structs.replace(state, tables=tables)
-
-
-def changed_row(state, table, key, column, value):
-    [old] = [t for t in state.tables if t.key == table]
-    place = old.columns.index(column)
-    rows = [
-        (*row[:place], value, *row[place + 1 :]) if row[0] == key else row
-        for row in old.rows
-    ]
-    return with_rows(state, table, rows)
-
-
-def written(state):
-    """Return (table, key, columns) of every row the goal wanted, as it was written."""
-    goal = state.world.spec.goal
-    found = []
-    for wanted in goal.wanted:
-        keys = [d.key for d in differences(state.initial, state.tables)]
-        made = [
-            d
-            for d in differences(state.initial, state.tables)
-            if d.table == wanted.table
-            and (d.before is None if wanted.key is None else d.key == wanted.key)
-        ]
-        assert len(made) == 1, keys
-        found.append((wanted.table, made[0].key, [c for c, _ in wanted.values]))
-    return found
-
-
 @pytest.mark.parametrize("family", EVERY)
-def test_a_perfect_visit_scores_one_and_an_untouched_site_zero(family):
-    state = ended(family)
-    assert q_state(state) == 1.0
-    assert collateral(state) == 0
-    assert q_state(fresh(state.world)) == 0.0
-
-
-@pytest.mark.parametrize("family", EVERY)
-def test_one_wrong_value_is_worth_at_most_a_half(family):
-    state = ended(family)
-    for table, key, columns in written(state):
-        for column in columns:
-            wrong = changed_row(state, table, key, column, "something else")
-            assert q_state(wrong) <= 0.5, column
-
-
-@pytest.mark.parametrize("family", EVERY)
-def test_a_row_that_is_missing_is_worth_nothing_of_its_own(family):
-    state = ended(family)
-    table, key, _ = written(state)[0]
-    [now] = [t for t in state.tables if t.key == table]
-    [before] = [t for t in state.initial if t.key == table]
-    old = {row[0]: row for row in before.rows}
-    rows = [old.get(row[0]) if row[0] == key else row for row in now.rows]
-    undone = with_rows(state, table, [row for row in rows if row is not None])
-    assert goal_score(undone) == 0.0
-
-
-@pytest.mark.parametrize("family", EVERY)
-def test_a_second_commit_costs(family):
-    state = ended(family)
-    for wanted in state.world.spec.goal.wanted:
-        if wanted.key is not None:
-            continue
-        [now] = [t for t in state.tables if t.key == wanted.table]
-        twice = with_rows(state, wanted.table, [*now.rows, ("N99", *now.rows[-1][1:])])
-        assert collateral(twice) == 1
-        assert q_state(twice) == pytest.approx(math.exp(-FRAME_RATE), abs=1e-6)
-
-
-@pytest.mark.parametrize("family", EVERY)
-def test_every_other_row_that_changes_costs(family):
-    state = ended(family)
-    wanted = {(table, key) for table, key, _ in written(state)}
-    scores = [1.0]
-    for table in state.tables:
-        for row in table.rows:
-            if (table.key, row[0]) in wanted:
-                continue
-            state = changed_row(state, table.key, row[0], table.columns[-1], "tampered")
-            scores.append(q_state(state))
-            if len(scores) > 4:
-                break
-    assert len(scores) > 1
-    assert scores == sorted(scores, reverse=True)
-    assert scores[1] == pytest.approx(math.exp(-FRAME_RATE), abs=1e-6)
-
-
-def test_a_column_that_the_goal_leaves_alone_costs():
-    state = ended("stay/change")
-    table, key, columns = written(state)[0]
-    assert "guest" not in columns
-    meddled = changed_row(state, table, key, "guest", "Somebody Else")
-    assert collateral(meddled) == 1
-    assert q_state(meddled) < THETA
-
-
-def test_a_deleted_row_costs():
-    state = ended("stay/book")
-    [rooms] = [t for t in state.tables if t.key == "rooms"]
-    assert collateral(with_rows(state, "rooms", rooms.rows[1:])) == 1
-
-
-def test_the_right_row_at_the_wrong_record_is_worth_nothing():
-    state = ended("stay/change")
-    table, key, _ = written(state)[0]
-    [now] = [t for t in state.tables if t.key == table]
-    [before] = [t for t in state.initial if t.key == table]
-    right = next(row for row in now.rows if row[0] == key)
-    other = next(row for row in before.rows if row[0] != key)
-    moved = [(row[0], *right[1:]) if row[0] == other[0] else row for row in before.rows]
-    strayed = with_rows(state, table, moved)
-    assert goal_score(strayed) == 0.0
-    assert collateral(strayed) >= 1
+def test_a_perfect_visit_is_worth_one_and_what_is_wrong_or_too_much_less(family):
+    for tier in (1, 2, 3):
+        assert verdicts.faults(goal, ended(family, tier)) == []
 
 
 def test_differences_name_every_row_once():

@@ -1,4 +1,4 @@
-"""The control battery through the real browser, and what an attempt leaves behind."""
+"""A slice of the control battery (`make battery` is all); what an attempt leaves."""
 
 import json
 
@@ -6,7 +6,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-from owa_bench import calendars
 from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES, HONEYPOT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import InstanceError, UsageError
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.browser
 
 SITES = sorted({family.partition("/")[0] for family in SUITE.card.families})
 ALL = (*SUITE.card.families, *HELD_OUT_FAMILIES)
-CLASSES = ("nested", "nested:D0", "nested:D1", "nested:D2", "nested:D3")
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +40,6 @@ def check(env, instance):
 def test_the_control_battery_holds_under_full_drift(env, site):
     family = next(name for name in ALL if name.startswith(f"{site}/"))
     check(env, instance_of(family, 4, tier=1, delta=1.0))
-
-
-# Not every cell of the next two holds yet: the over-doer finds nothing to overdo on
-# some drifted pages; the suite's README says so.
-@pytest.mark.battery
-@pytest.mark.parametrize(("tier", "delta"), [(1, 0.0), (2, 0.5), (3, 1.0)])
-@pytest.mark.parametrize("family", ALL)
-def test_the_control_battery_holds(env, family, tier, delta):
-    check(env, instance_of(family, 3, tier=tier, delta=delta))
-
-
-@pytest.mark.battery
-@pytest.mark.parametrize("calendar", CLASSES)
-@pytest.mark.parametrize("family", ALL)
-def test_the_oracle_scores_one_in_every_class(browser, family, calendar):
-    schedule = calendars.parse(calendar, "web")
-    env = make(schedule)
-    for seed, tier in ((11, 1), (12, 3)):
-        instance = instance_of(family, seed, tier=tier, delta=1.0, schedule=schedule)
-        assert play(env, "oracle", instance).q_state == 1.0
-    env.close()
 
 
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -26,41 +25,20 @@ from owa_bench.envs.changesurf.state import commits
 from owa_bench.envs.changesurf.walk import walk
 from owa_bench.worlds.site import Wanted
 from tests.envs.changesurf import surfing
+from tests.envs.changesurf.surfing import readable, solved
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 OPERATORS = [name for name in find("operators") if name.startswith("web/")]
 PRINT = """
 import hashlib
 from tests.envs.changesurf import surfing
+from tests.envs.changesurf.surfing import readable, solved
 seen = hashlib.sha256()
 for family in ("stay/book", "ledger/total", "permit/apply", "depot/buy"):
     for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).sights:
         seen.update(sight.html.encode())
 print(seen.hexdigest())
 """
-
-
-def solved(found):
-    assert found.ended == "done", (found.state.page, found.deeds[-4:])
-    assert q_state(found.state) == 1.0
-    assert found.state.breaches == ()
-    assert [event.kind for event in found.state.log].count("commit") == 1
-
-
-def readable(html):
-    """Check a page: named controls, told apart, nothing from outside."""
-    root = accessible.read(html)
-    seen = set()
-    idents = [n.attributes["id"] for n in root.elements() if "id" in n.attributes]
-    assert len(idents) == len(set(idents))
-    for node in accessible.controls(root):
-        assert node.name.strip(), (node.tag, node.attributes)
-        key = (node.role, node.name, accessible.group_of(node))
-        row = node.within("row") or node.within("listitem")
-        assert key not in seen or row is not None, key
-        seen.add(key)
-    for address in re.findall(r"https?://[^/\"' <>]+", html):
-        assert address.endswith(".test"), address
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])

@@ -86,6 +86,29 @@ def test_control_entropy_of_uniform_coordinates(rng):
     assert found == pytest.approx(3 * math.log2(30), abs=0.01)
 
 
+def test_counted_observations_have_the_entropy_of_the_observations(rng):
+    seen = np.column_stack((rng.normal(size=500), rng.random(500), np.full(500, 3.0)))
+    counts = [np.histogram(column, 30)[0] for column in seen.T]
+    assert entropy.counted_entropy(counts) == pytest.approx(
+        entropy.control_entropy(seen)
+    )
+    with pytest.raises(ScoringError, match="each row of `counts`"):
+        entropy.counted_entropy([[1, 2], [0, 0]])
+
+
+def test_a_part_of_a_suite_keeps_its_dissimilarities():
+    gaps = [[0, 0.2, 0.4], [0.2, 0, np.nan], [0.4, np.nan, 0]]
+    whole = dissimilarity.distances(gaps, floor=0.3)
+    part = dissimilarity.among(whole, [2, 0])
+    assert part.matrix.tolist() == [[0.0, 0.4], [0.4, 0.0]]
+    assert part.told.tolist() == [[False, True], [True, False]]
+    assert (part.filled.any(), part.floor) == (False, 0.3)
+    assert dissimilarity.among(whole, [1, 2]).filled[0, 1]
+    for chosen in ([0], [0, 0], [0, 3]):
+        with pytest.raises(ScoringError, match="at least 2 different domains of 3"):
+            dissimilarity.among(whole, chosen)
+
+
 def test_image_entropy_by_hand_and_label_bits():
     corner = entropy.image_entropy(np.array([[[0.0, 1.0], [1.0, 0.0]]]), classes=1)
     # Each pixel sees itself and two neighbours of the other value: H(1/3, 2/3).

@@ -236,3 +236,21 @@ def test_the_table_has_a_row_per_arm(lanes):
 def test_a_baseline_that_played_nothing_is_refused(lanes):
     with pytest.raises(ScoringError, match="must be an arm that played trials"):
         trials.metrics(lanes, "nobody")
+
+
+@pytest.mark.parametrize(("agents", "panels"), [(2, 1), (7, 7)])
+def test_every_agent_has_its_curve(agents, panels):
+    from owa_bench.scoring.companions.figures import novelty_curves
+
+    curves = [
+        trials.Curves(f"a{i}", (-1, 0), (0.9, i / 10), (0.8, 0.0), (1.0, 0.7))
+        for i in range(agents)
+    ]
+    axes = [one for one in novelty_curves(curves).axes if one.get_visible()]
+    assert len(axes) == panels
+    drawn = {
+        (line.get_label(), tuple(line.get_ydata()))
+        for each in axes
+        for line in each.get_lines()
+    }
+    assert {(one.arm, one.mean) for one in curves} <= drawn

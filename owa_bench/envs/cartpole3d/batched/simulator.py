@@ -47,7 +47,7 @@ class Simulator:
             raise FieldError("lanes, starts", (lanes, starts), "must be at least 1")
         self.world = world
         self.count = lanes
-        self.device = torch.device(device)
+        self.device = _found(device)
         self.dtype = dtype
         self.slots = arrivals.most(world)
         self._table = arrivals.timetable(world, self.device)
@@ -256,3 +256,15 @@ class Simulator:
             lanes.rails.view(3, -1) if self._railed else None,
         )
         meet(self._body, motion, shapes)
+
+
+def _found(name: str) -> torch.device:
+    """Return the device of a name. Errors: FieldError for one that torch lacks here."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise FieldError("device", name, "must be cpu, cuda or cuda:N") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        rule = "needs a GPU that torch can see, and there is none here: take cpu"
+        raise FieldError("device", name, rule)
+    return device

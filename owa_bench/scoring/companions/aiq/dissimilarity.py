@@ -1,5 +1,6 @@
 """Dissimilarity of two domains: what mixing them costs an agent that learns both."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +122,36 @@ def distances(measured: npt.ArrayLike, *, floor: float = 0.0) -> Distances:
         whole[i, j] = whole[j, i] = _between(filled, whole, i, j)
     told = (whole > floor) & ~np.eye(len(whole), dtype=np.bool_)
     return Distances(whole, told, filled, floor)
+
+
+def among(found: Distances, chosen: Sequence[int]) -> Distances:
+    """Return the dissimilarities among some of the domains.
+
+    Formula: rows and columns `chosen`, in that order
+    Shapes: n domains; m chosen ones.
+    Units: performance.
+    Missing: what was filled in stays so.
+    Errors: ScoringError for fewer than 2 domains, one chosen twice, or one that is not
+        there.
+    Source: AIQ seed, figure 29 (a suite of three of its levels).
+
+    >>> among(distances([[0, 0.2, 0.4], [0.2, 0, 0.3], [0.4, 0.3, 0]]), [0, 2]).matrix
+    array([[0. , 0.4],
+           [0.4, 0. ]])
+    """
+    count = len(found.matrix)
+    kept = list(chosen)
+    if (
+        len(kept) < 2
+        or len(set(kept)) < len(kept)
+        or not set(kept) <= set(range(count))
+    ):
+        msg = f"`chosen` must be at least 2 different domains of {count}, got {kept}."
+        raise ScoringError(msg)
+    cells = np.ix_(kept, kept)
+    return Distances(
+        found.matrix[cells], found.told[cells], found.filled[cells], found.floor
+    )
 
 
 def _between(filled: Flags, whole: Floats, i: int, j: int) -> float:

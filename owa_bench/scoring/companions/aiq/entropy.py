@@ -39,10 +39,38 @@ def control_entropy(observations: npt.ArrayLike, *, bins: int = 30) -> float:
         observations, "observations", axes="observations, coordinates"
     )
     checks.finite(table, "observations")
+    still = np.eye(1, bins)[0]
+    return counted_entropy(
+        [
+            np.histogram(column, bins)[0] if np.ptp(column) > 0 else still
+            for column in table.T
+        ]
+    )
+
+
+def counted_entropy(counts: npt.ArrayLike) -> float:
+    """Return the entropy of observations that are counted in bins already.
+
+    Formula: sum over coordinates of -sum p log2 p, p the shares of the bins
+    Shapes: (coordinates, bins) of counts; a scalar.
+    Units: bits.
+    Missing: nothing may be missing.
+    Errors: ScoringError for NaN, a count below 0 or a coordinate without any.
+    Source: AIQ seed, section 3.1.4, equation 4 per coordinate [S].
+
+    >>> counted_entropy([[5, 5, 0], [0, 7, 0]])
+    1.0
+    """
+    table = checks.matrix(counts, "counts", axes="coordinates, bins")
+    checks.finite(table, "counts")
+    checks.within(table, "counts", 0.0, math.inf)
+    whole = table.sum(1)
+    if not np.all(whole > 0):
+        msg = "each row of `counts` must hold an observation, got one with none."
+        raise ScoringError(msg)
     total = 0.0
-    for column in table.T:
-        counts = np.histogram(column, bins)[0] if np.ptp(column) > 0 else np.ones(1)
-        shares = counts[counts > 0] / counts.sum()
+    for row, count in zip(table, whole, strict=True):
+        shares = row[row > 0] / count
         total -= float(shares @ np.log2(shares))
     return total + 0.0
 

@@ -1,0 +1,1 @@
+"""Working on web pages from their text alone, as the archetypes do."""

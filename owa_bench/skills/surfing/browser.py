@@ -1,0 +1,271 @@
+"""The browser in an agent's hands: presses, reads pages whole, gets past interruptions.
+
+Whatever comes between (a limit on requests, a sign-in, a page that was cut) is dealt
+with here, so that a plan sees only the pages it asked for.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from owa_bench.skills import lexicon
+from owa_bench.skills.clerk.habits import Habits
+from owa_bench.skills.pages import Item, is_open
+from owa_bench.skills.planning import Call, Plan, Reply
+from owa_bench.skills.surfing import sight as reading
+from owa_bench.skills.surfing.fields import Field, fields, press, puts
+from owa_bench.skills.surfing.sight import Sight
+
+_SECONDS = re.compile(r"(\d+) seconds?")
+_CODE = re.compile(r"code is (\w+)")
+_MOST_PARTS, _MOST_INTERRUPTIONS, _MOST_WRITES, _MOST_BOXES = 6, 12, 40, 3
+_LEAST = 0.5
+_SIGN_IN, _MAIL = "sign in login", "mailbox messages inbox"
+_SECRET = "password secret"  # noqa: S105  words of a label, no password
+_RESULTS = "official"
+_ENTRY = re.compile(r"(.+), a site of the sandbox\.|Welcome to (.+?)\.")
+
+
+class Browser:
+    """One window. `sight` is the page it shows, `menu` the links that all pages have.
+
+    `furniture` is what else stands on the site's first page and so on all others,
+    `signs` what went wrong by name, `seen` every page so far.
+    """
+
+    def __init__(self, first: str, credentials: Mapping[str, str], habits: Habits):
+        self.sight = reading.look(first)
+        self.menu: tuple[str, ...] = ()
+        self.furniture: frozenset[str] = frozenset()
+        self.signs: set[str] = set()
+        self.seen: list[Sight] = []
+        self._habits = habits
+        self._credentials = dict(credentials)
+        self._home = ""
+        self._refused = 0
+        self._named = False
+
+    # --- acts ---------------------------------------------------------------------
+
+    @property
+    def body(self) -> tuple[Item, ...]:
+        """The controls of the page that are not the menu's."""
+        return reading.body(self.sight, self.menu)
+
+    def enter(self) -> Plan[None]:
+        """Come from wherever the window stands to the site's own first page."""
+        yield from self._whole("\n".join(self.sight.lines))
+        if self.sight.heading and not self._looks_like_search():
+            self._learn_menu()
+            return
+        brand = self._brand()
+        field = fields(self.sight.items)[0]
+        for call in puts(field, brand, ""):
+            yield from self.do(call)
+        yield from self.press(self._button(self.sight.items))
+        hits = [i for i in self.sight.items if i.role == "link" and brand in i.name]
+        hits.sort(key=lambda item: _RESULTS not in item.name)
+        yield from self.press(hits[0] if hits else None)
+        self._learn_menu()
+
+    def open(self, entry: str) -> Plan[Sight]:
+        """Press an entry of the menu."""
+        links = (i for i in self.sight.items if i.role == "link" and i.name == entry)
+        item = next(links, None)
+        if item is None:
+            yield from self.do(Call("goto", {"address": "/"}))
+            links = (i for i in self.sight.items if i.name == entry)
+            item = next(links, None)
+        return (yield from self.press(item))
+
+    def press(self, item: Item | None) -> Plan[Sight]:
+        """Press a control and get past what comes between; nothing if there is none."""
+        if item is None:
+            return self.sight
+        yield from self.do(press(item))
+        yield from self._settle()
+        return self.sight
+
+    def do(self, call: Call) -> Plan[Reply]:
+        """Make one call; the page it brings is the sight, whole."""
+        reply = yield call
+        yield from self._whole(reply.text)
+        return reply
+
+    def fill(self, field: Field, value: str, pattern: str) -> Plan[None]:
+        """Bring a field to a value, one control after the other."""
+        for _ in range(_MOST_WRITES):
+            now = next((f for f in fields(self.body) if _same(f, field)), None)
+            call = next(puts(now, value, pattern), None) if now else None
+            if call is None:
+                return
+            before = self.sight.lines
+            yield from self.do(call)
+            if self.sight.lines == before:
+                return  # it does not take it
+
+    # --- what comes between -------------------------------------------------------
+
+    def _whole(self, text: str) -> Plan[None]:
+        """Read a page that was cut to its end."""
+        for _ in range(_MOST_PARTS):
+            line = reading.rest_from(text)
+            if line is None or not self._habits.pages:
+                break
+            more = yield Call("read", {"line": line})
+            text = reading.joined(text, more.text)
+        self.sight = reading.look(text)
+        self.seen.append(self.sight)
+
+    def _settle(self) -> Plan[None]:
+        """Wait where the site asks for it, sign in where it wants that."""
+        for _ in range(_MOST_INTERRUPTIONS):
+            again = self._again()
+            if again is not None:
+                self.signs.add("limited")
+                if self._habits.waits:
+                    yield from self._wait()
+                    again = self._again() or again
+                elif "stuck" in self.signs:
+                    return
+                else:
+                    self.signs.add("stuck")
+                yield from self.do(press(again))
+            elif self.wants_sign_in:
+                before = self._refused
+                yield from self._sign_in()
+                if self._refused > before and not self._habits.retries:
+                    return
+            else:
+                return
+
+    def _again(self) -> Item | None:
+        """Return the link that repeats a request which came too soon."""
+        links = [i for i in self.body if i.role == "link" and "again" in i.name.lower()]
+        return links[0] if links and self.is_too_soon else None
+
+    def _wait(self) -> Plan[None]:
+        seconds = _SECONDS.search(" ".join(self.sight.notices))
+        yield from self.do(Call("wait", {"seconds": int(seconds[1]) if seconds else 5}))
+
+    @property
+    def is_too_soon(self) -> bool:
+        """Whether the site asks for some seconds of patience."""
+        return _SECONDS.search(" ".join(self.sight.notices)) is not None
+
+    def too_fast(self) -> Plan[bool]:
+        """Wait where a form was sent too soon; False if it was not."""
+        if not self.is_too_soon:
+            return False
+        self.signs.add("limited")
+        if self._habits.waits:
+            yield from self._wait()
+        return self._habits.waits
+
+    # --- signing in ---------------------------------------------------------------
+
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether the page asks who one is."""
+        if not self._credentials or self._looks_like_search():
+            return False
+        form = [f for f in fields(self.body) if f.kind == "text"]
+        heading = self.sight.heading
+        if any(lexicon.alike(f.label, _SECRET) >= _LEAST for f in form):
+            return True
+        names = [i.name for i in self.body if i.role == "button"]
+        foreign = bool(self._home) and self.sight.host != self._home
+        return bool(form and (heading in names or foreign)) or bool(self._ways())
+
+    def _ways(self) -> list[Item]:
+        """Return the links that lead to a sign-in elsewhere."""
+        return [i for i in self.body if "sign in" in i.group.lower()]
+
+    def _sign_in(self) -> Plan[None]:
+        """Do what the sign-in page asks for, once."""
+        form = [f for f in fields(self.body) if f.kind == "text" and f.required]
+        if not form:
+            for way in self._ways()[:1]:
+                yield from self.do(press(way))
+            return
+        if self._is_refused():
+            self._refused += 1
+            self.signs.add("refused")
+            self._named = False
+        asked = yield from self._asked(form)
+        for field, value in zip(form, asked, strict=False):
+            yield from self.fill(field, value, "")
+        button = self._button(self.body)
+        if button is not None:
+            yield from self.do(press(button))
+
+    def _asked(self, form: list[Field]) -> Plan[list[str]]:
+        """Return what goes into the fields of a sign-in page."""
+        user = self._credentials.get("User name", "")
+        told = " ".join(x for x in self.sight.lines if not x.startswith("[")).lower()
+        if len(form) > 1:
+            self._named = True
+            return [user, self._password()]
+        if "mailbox" in told:
+            self._named = False
+            return [(yield from self._mailed())]
+        if "code" in told and "One-time code" in self._credentials:
+            self._named = False
+            return [self._credentials["One-time code"]]
+        is_second = self._named or lexicon.alike(form[0].label, _SECRET) >= _LEAST
+        self._named = not is_second
+        return [self._password() if is_second else user]
+
+    def _password(self) -> str:
+        """Return the password to try: the last one issued, then those before it."""
+        known = [v for k, v in self._credentials.items() if k.startswith("Password")]
+        if not known:
+            return ""
+        tried = self._refused if self._habits.retries else len(known) - 1
+        return known[-1 - tried % len(known)]
+
+    def _is_refused(self) -> bool:
+        return bool(self.sight.notices)
+
+    def _mailed(self) -> Plan[str]:
+        """Look a code up in the site's mailbox and come back."""
+        for entry in lexicon.nearest(_MAIL, self.menu)[:_MOST_BOXES]:
+            links = [i for i in self.sight.items if i.name == entry]
+            if not links:
+                continue
+            yield from self.do(press(links[0]))
+            code = _CODE.search("\n".join(self.sight.lines))
+            links = [i for i in self.sight.items if i.group and i.name not in self.menu]
+            links = [i for i in links if i.name != entry and i.role == "link"]
+            yield from self.do(press(links[0]) if code and links else Call("back", {}))
+            if code is not None:
+                return code[1]
+        return ""
+
+    # --- finding one's way --------------------------------------------------------
+
+    def _learn_menu(self) -> None:
+        links = (i.name for i in self.sight.items if i.role == "link" and is_open(i))
+        self.menu = tuple(dict.fromkeys(links))
+        self.furniture = frozenset({*self.menu, *self.sight.lines})
+        self._home = self.sight.host
+
+    def _looks_like_search(self) -> bool:
+        """Return whether this is a page that searches for sites, not the site."""
+        return "search the web" in " ".join(i.name.lower() for i in self.sight.items)
+
+    def _brand(self) -> str:
+        found = (_ENTRY.fullmatch(line) for line in self.sight.lines)
+        match = next((m for m in found if m), None)
+        return (match[1] or match[2]) if match else ""
+
+    def _button(self, items: Iterable[Item]) -> Item | None:
+        """Return the button that sends a form."""
+        return next((i for i in items if i.role == "button" and is_open(i)), None)
+
+
+def _same(one: Field, other: Field) -> bool:
+    return (one.label, one.kind, one.items[0].group) == (
+        other.label,
+        other.kind,
+        other.items[0].group,
+    )

@@ -1,0 +1,262 @@
+"""One goal on one site: find the place, fill the forms, say how likely it is right."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from owa_bench.interfaces import Brief
+from owa_bench.skills import calibration, lexicon
+from owa_bench.skills.clerk.case import DECLARE, HELPED, LOST, MOST_HINTS
+from owa_bench.skills.clerk.desk import Desk
+from owa_bench.skills.clerk.habits import ALL, Habits
+from owa_bench.skills.pages import Item, is_open
+from owa_bench.skills.planning import Call, Plan
+from owa_bench.skills.surfing import beliefs, questions
+from owa_bench.skills.surfing.browser import Browser
+from owa_bench.skills.surfing.fields import fields
+from owa_bench.skills.surfing.finding import Finder
+from owa_bench.skills.surfing.lists import Lists
+from owa_bench.skills.surfing.matching import matched
+
+PAGES = "click"  # the tool of whoever works on pages
+PRIOR = 0.97  # a goal that was reached without a doubt
+GUESSED = 0.6  # odds left by each value whose field was told by its place alone
+UNSURE = 0.3  # odds left by an amount whose label is not the question's
+SURE_OF_REFUSAL = 0.9
+_MOST_FORMS, _MOST_REFUSALS = 24, 8
+_ANSWER = "answer result finding report"
+_THANKS = re.compile(r"thank|received|recorded", re.IGNORECASE)
+_PATTERN = re.compile(r"\b(?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)[-/.](?:YYYY|MM|DD)\b")
+_DECLINES = "no not skip decline without"
+_SUBJECT = re.compile(r"`([^`]+)`|\b([A-Z]+-\d+)\b")
+
+
+class Ended(NamedTuple):
+    """How a form went: taken, or the words in which the site refused it."""
+
+    taken: bool
+    refusal: str = ""
+
+
+class Errand:
+    """Works on a goal with the habits it is given.
+
+    `doubts` is what else was noticed: how much of the odds each leaves; `signs` names
+    what went wrong.
+    """
+
+    def __init__(self, brief: Brief, habits: Habits = ALL) -> None:
+        goal = brief.goal
+        self._brief = brief
+        self._habits = habits
+        self._given = {str(k): str(v) for k, v in dict(goal["arguments"]).items()}
+        self._words = brief.text.partition("\n")[0]
+        self._pattern = ""
+        self.browser = Browser(brief.text, goal.get("credentials", {}), habits)
+        self.lists = Lists(self.browser, habits)
+        self.finder = Finder(self.browser, self.lists, habits)
+        self.doubts: list[float] = []
+        self.taken = False
+
+    @property
+    def signs(self) -> frozenset[str]:
+        """What went wrong, by name."""
+        short = {"short"} if self.lists.short else set()
+        return frozenset(self.browser.signs | self.finder.signs | short)
+
+    def solve(self) -> Plan[Call]:
+        """Do the work and return the call that ends the episode."""
+        ended = yield from self.attempt()
+        return (yield from self.conclude(ended))
+
+    def attempt(self, *, again: bool = False) -> Plan[Ended]:
+        """Go to the place, fill in the forms there; say how it ended.
+
+        `again`: the window stands wherever an attempt before has left it.
+        """
+        if again:
+            yield from self.browser.do(Call("goto", {"address": "/"}))
+        if not self.browser.menu:
+            yield from self.browser.enter()
+        asks = "?" in self._words
+        there = yield from (self._find_out() if asks else self._go())
+        if not there:
+            self.browser.signs.add("gone")
+            return Ended(taken=False)
+        ended = yield from self._forms()
+        self.taken = ended.taken
+        return ended
+
+    def conclude(self, ended: Ended) -> Plan[Call]:
+        """Ask when it did not work out; return the call that ends the episode."""
+        if ended.taken:
+            return self._finish(calibration.stated(PRIOR, self.doubts))
+        if ended.refusal:
+            return self._declare(SURE_OF_REFUSAL)
+        helped = yield from self._helped()
+        return helped or self._finish(LOST)
+
+    # --- finding the place --------------------------------------------------------
+
+    def _go(self) -> Plan[bool]:
+        """Come to the form that the goal is about."""
+        subject = _SUBJECT.search(self._words)
+        if subject is None:
+            return (yield from self._open_form(self._words, len(self._given)))
+        title = subject[1] or subject[2]
+        verb = self._words.partition(subject[0])[0]
+        row = yield from self.finder.row(title, self._words)
+        if row is None:
+            return False
+        return (yield from self._begin(row.items, title, verb))
+
+    def _begin(self, items: tuple[Item, ...], title: str, verb: str) -> Plan[bool]:
+        """Press what may be done with a row, on its list or on its own page."""
+        action = _action(items, title, verb)
+        if action is None:
+            link = next((i for i in items if i.name == title), None)
+            yield from self.browser.press(link)
+            action = _action(self.browser.body, title, verb)
+        yield from self.browser.press(action)
+        return action is not None
+
+    def _open_form(self, words: str, wanted: int) -> Plan[bool]:
+        """Come to the entry of the menu that opens a form with so many of the goal."""
+        for entry in self.finder.entries(words):
+            yield from self.browser.open(entry)
+            form = fields(self.browser.body)
+            ready = [f for f in form if f.kind != "text" or f.required]
+            fits = matched(ready, self._given, self._habits)
+            if ready and (len(fits) >= min(wanted, len(ready)) > 0):
+                return True
+            if not self._habits.searches:
+                break
+        return False
+
+    def _find_out(self) -> Plan[bool]:
+        """Find the amount that is asked for, then the form that takes it."""
+        question = questions.understood(self._words)
+        found = yield from self.finder.amount(question)
+        if found is None:
+            return False
+        self.doubts += [UNSURE] * (not found.sure)
+        self._given = {_ANSWER: f"EUR {questions.amount(found.cents):s}"}
+        for entry in self.finder.entries(_ANSWER):
+            yield from self.browser.open(entry)
+            form = [f for f in fields(self.browser.body) if f.required]
+            if len(form) == 1 and form[0].kind == "text":
+                return True
+            if not self._habits.searches:
+                break
+        return False
+
+    # --- forms --------------------------------------------------------------------
+
+    def _forms(self) -> Plan[Ended]:
+        """Fill in page after page until the site thanks, or refuses for good."""
+        refusals = 0
+        left = dict(self._given)
+        for _ in range(_MOST_FORMS):
+            here = self.browser.sight.url
+            placed = yield from self._fill(left)
+            buttons = [
+                i for i in self.browser.body if i.role == "button" and is_open(i)
+            ]
+            if not buttons:
+                return Ended(taken=self._is_thanked())
+            yield from self.browser.press(_onward(buttons))
+            sight = self.browser.sight
+            if not sight.notices:
+                moved = sight.url != here  # else a sign-in led back to the same page
+                left = {k: v for k, v in left.items() if not moved or k not in placed}
+                if self._is_thanked():
+                    self.doubts += [GUESSED] * len(left)
+                    return Ended(taken=True)
+                continue
+            refusals += 1
+            if (yield from self.browser.too_fast()):
+                continue
+            if refusals > _MOST_REFUSALS or not self._mends(refusals):
+                return self._refused()
+        return Ended(taken=False)
+
+    def _fill(self, left: Mapping[str, str]) -> Plan[list[str]]:
+        """Put what is left of the goal into the fields of the page."""
+        form = fields(self.browser.body)
+        self._learn_pattern()
+        places = matched(form, left, self._habits)
+        if any(f.required and i not in places for i, f in enumerate(form)):
+            self.browser.signs.add("renamed")
+        for place, name in places.items():
+            yield from self.browser.fill(form[place], left[name], self._pattern)
+        return list(places.values())
+
+    def _learn_pattern(self) -> None:
+        """Take over the form of dates that a hint or a refusal names."""
+        told = _PATTERN.search("\n".join(self.browser.sight.lines))
+        if told is not None and self._habits.repages:
+            self._pattern = told[0]
+
+    def _mends(self, refusals: int) -> bool:
+        """Return whether a refusal tells of something that another try may mend."""
+        faulty = any("invalid" in item.states for item in self.browser.body)
+        self.browser.signs |= {"bad request"} if faulty else set()
+        return faulty and self._habits.repages and refusals <= 2
+
+    def _refused(self) -> Ended:
+        """Return the refusal of a form whose fields the site finds nothing wrong with.
+
+        Only a rule of the site is evidence that the goal cannot be reached.
+        """
+        faulty = any("invalid" in item.states for item in self.browser.body)
+        passing = self.browser.is_too_soon or self.browser.wants_sign_in
+        told = " ".join(self.browser.sight.notices)
+        return Ended(taken=False, refusal="" if faulty or passing else told)
+
+    def _is_thanked(self) -> bool:
+        told = [x for x in self.browser.sight.lines if not x.startswith("[")]
+        return any(map(_THANKS.search, told))
+
+    # --- ending -------------------------------------------------------------------
+
+    def _helped(self) -> Plan[Call | None]:
+        """Do as the supervisor says to the end, as far as there is help."""
+        desk = Desk(self._brief.interventions_left)
+        for _ in range(MOST_HINTS):
+            hint = yield from desk.ask("What is the next right step?")
+            if hint is None:
+                return None
+            if hint.tool == "finish":
+                return self._finish(HELPED)
+            if hint.tool == DECLARE:
+                return self._declare(HELPED)
+            yield from self.browser.do(hint)
+        return None
+
+    def _finish(self, p: float) -> Call:
+        return Call("finish", {"answer": "done", "p": p, "beliefs": self._beliefs()})
+
+    def _declare(self, p: float) -> Call:
+        return Call(DECLARE, {"p": p, "beliefs": self._beliefs()})
+
+    def _beliefs(self) -> dict[str, float]:
+        return beliefs.held(self._brief.propositions, self.browser, self.finder.units)
+
+
+def _action(items: tuple[Item, ...], title: str, verb: str) -> Item | None:
+    """Return the control that does what a verb says with the row of this title."""
+    names = {
+        item.name.removesuffix(f": {title}"): item
+        for item in items
+        if item.role == "link" and item.name.endswith(f": {title}")
+    }
+    order = lexicon.nearest(verb, names)
+    return names[order[0]] if order else None
+
+
+def _onward(buttons: list[Item]) -> Item:
+    """Return the button that leads on: of two, the one that declines an offer."""
+    if len(buttons) == 1:
+        return buttons[0]
+    order = lexicon.nearest(_DECLINES, (b.name for b in buttons))
+    return next(b for b in buttons if b.name == order[0])
