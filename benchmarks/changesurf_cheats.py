@@ -132,7 +132,7 @@ class DeepLinker(Cheat):
             return None
         if state.site.page.startswith(("search", "limited")):
             return None
-        names = aliases_of(timeline.instance, world.plan.churn)
+        names = aliases_of(timeline.instance)
         page = f"flow:{world.spec.goal.workflow}/0"
         if page in state.site.visited:
             return None
@@ -427,11 +427,7 @@ def main() -> int:
             f"Made by `python benchmarks/changesurf_cheats.py --seeds {given.seeds}`,"
             f" which says what is played:\n{len(found)} of {len(todo)} episodes.\n\n"
             f"{text}\n\n"
-            "A decoy is made with the churn of now, so in the one step that churns ids"
-            " no decoy bears\nan id that was ever served: where nothing but ids changed"
-            " there is no bait to take\n(`stale ids, placebo`), and what gives"
-            " hard-coding away is the drop of `ids` in the\nplacebo column of"
-            " `changesurf_dose.md`. A fill-all script also fills decoys.\n"
+            "A fill-all script also fills decoys.\n"
         )
     return 0
 

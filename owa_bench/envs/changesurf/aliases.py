@@ -20,10 +20,14 @@ _LENGTH, _BYTES = 7, 5
 
 
 class Aliases:
-    """What each canonical reference is called in one attempt; `salt` names it."""
+    """What each canonical reference is called in one attempt; `salt` names it.
 
-    def __init__(self, seed: int, drift_step: int, repeat: int, churn: int) -> None:
-        self.salt = f"{seed}/{drift_step}/{repeat}/{churn}"
+    `churned` is what churned in the middle of the attempt: 0 as long as it goes on with
+    the names that it began with.
+    """
+
+    def __init__(self, seed: int, drift_step: int, repeat: int, churned: int) -> None:
+        self.salt = f"{seed}/{drift_step}/{repeat}/{churned}"
 
     def of(self, kind: AliasKind, ref: str) -> str:
         """Return the alias of `ref`: a letter and seven more signs."""
@@ -42,10 +46,14 @@ class Aliases:
         return book
 
 
-def aliases_of(instance: Instance, churn: int, *, earlier: int = 0) -> Aliases:
-    """Return the aliases of an instance, or those of `earlier` drift steps before."""
-    step = max(0, instance.drift_step - earlier)
-    return Aliases(instance.seed, step, instance.repeat, churn)
+def aliases_of(instance: Instance, churned: int = 0) -> Aliases:
+    """Return the aliases of an attempt, after what churned in the middle of it."""
+    return Aliases(instance.seed, instance.drift_step, instance.repeat, churned)
+
+
+def former_aliases(instance: Instance) -> Aliases:
+    """Return what an attempt at the drift step before began with."""
+    return Aliases(instance.seed, max(0, instance.drift_step - 1), instance.repeat, 0)
 
 
 @lru_cache(maxsize=8192)

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from owa_bench.envs.changesurf import rendering, signing_in, visit
-from owa_bench.envs.changesurf.aliases import Aliases, aliases_of
+from owa_bench.envs.changesurf.aliases import former_aliases
 from owa_bench.envs.changesurf.database import Database
 from owa_bench.envs.changesurf.elements import Page
 from owa_bench.envs.changesurf.maker import Maker
@@ -105,20 +105,20 @@ class SiteServer:
 
     def page(self) -> Page:
         """Return the page that was served last, in parts."""
-        return build(self._state.world, self._state, self._instance)
+        return build(self._state, self._instance)
 
     # --- requests ---------------------------------------------------------------------
 
     def _open(self, world: SiteWorld) -> None:
         """Make the codebooks of a world."""
-        self._maker: Maker = maker_of(world, self._instance)
+        self._maker: Maker = maker_of(self._state, self._instance)
         aliases = self._maker.aliases
         self._routes = aliases.codebook("route", (*page_keys(world), "frame"))
         fields = field_refs(world.spec)
         self._closed = closed_refs(world.spec)
         self._fields = aliases.codebook("field", fields)
         self._values = aliases.codebook("value", value_refs(world.spec))
-        past: Aliases = aliases_of(self._instance, world.plan.churn, earlier=1)
+        past = former_aliases(self._instance)
         stale = past.codebook("field", fields) if self._instance.drift_step else {}
         self._stale = {a: ref for a, ref in stale.items() if a not in self._fields}
 

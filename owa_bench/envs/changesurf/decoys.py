@@ -1,6 +1,6 @@
 """Decoys: what carries, in this attempt, the names of one drift step before."""
 
-from owa_bench.envs.changesurf.aliases import aliases_of
+from owa_bench.envs.changesurf.aliases import former_aliases
 from owa_bench.envs.changesurf.elements import Block, Form, Page
 from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.records.instance import Instance
@@ -15,7 +15,7 @@ def with_decoys(maker: Maker, instance: Instance, page: Page) -> Page:
     """
     if instance.drift_step == 0:
         return page
-    past = Maker(maker.world, aliases_of(instance, maker.plan.churn, earlier=1))
+    past = Maker(maker.world, former_aliases(instance))
     blocks = tuple(_baited(past, maker, block) for block in page.blocks)
     return page._replace(blocks=blocks)
 

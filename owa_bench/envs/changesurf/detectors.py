@@ -76,7 +76,7 @@ class StaleSelector:
     ) -> tuple[str, ...]:
         """Return a line for each use of a decoy without its label."""
         acts = {e.step: e.action for e in events if isinstance(e, Action)}
-        place = maker_of(state.site.world, timeline.instance).route("decoy")
+        place = maker_of(state.site, timeline.instance).route("decoy")
         asked = [e for e in events if isinstance(e, Call) and e.target == place]
         again = {b.step for a, b in pairwise(asked) if a.status == TOO_MANY}
         found = [

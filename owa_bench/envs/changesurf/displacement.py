@@ -82,7 +82,7 @@ def places(suite: Suite, timeline: Timeline) -> Places:
 def _centres(state: SurfState, instance: Instance) -> Iterator[tuple[str, Centre]]:
     """Yield what each control of the open page means, and where it stands."""
     site, page = state.site, state.page
-    meant = {ident: ref for ref, ident in _named(build(site.world, site, instance))}
+    meant = {ident: ref for ref, ident in _named(build(site, instance))}
     for control in page.controls:
         if control.ident in meant:
             yield (

@@ -81,7 +81,7 @@ class _Hand:
         self._site = site
         self._world = site.world
         self._goal = site.world.spec.goal
-        self._page: Page = build(site.world, site, instance)
+        self._page: Page = build(site, instance)
         self._buttons = {button.ref: button for button in buttons(self._page)}
         self._held = {control.ident: control for control in controls}
 

@@ -27,14 +27,15 @@ SEARCH_HOST = "finder.test"
 _OFFERS = "Members of our circle enjoy more. Would you like to join for EUR 4.90?"
 
 
-def maker_of(world: SiteWorld, instance: Instance) -> Maker:
+def maker_of(state: SiteState, instance: Instance) -> Maker:
     """Return what makes the controls of an attempt."""
-    return Maker(world, aliases_of(instance, world.plan.churn))
+    churned = state.world.plan.churn - state.first_churn
+    return Maker(state.world, aliases_of(instance, churned))
 
 
-def build(world: SiteWorld, state: SiteState, instance: Instance) -> Page:
+def build(state: SiteState, instance: Instance) -> Page:
     """Return the page that `state` is at."""
-    maker = maker_of(world, instance)
+    maker = maker_of(state, instance)
     kind, _, rest = state.page.partition(":")
     found = _PAGES.get(kind, _missing)
     page = found(maker, state, rest)

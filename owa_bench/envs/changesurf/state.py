@@ -56,10 +56,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     one for all of it; `typed` is what the refused form held. `pending` is where the
     sign-in leads to, `retry` what a rate limit kept away, `sign_in` how far it is.
     `kept` is what the list behind either was asked for. `seen` are the cells ever
-    served.
+    served. `first_churn` is the churn of names in the world that the visit began in.
     """
 
     world: SiteWorld
+    first_churn: int
     initial: tuple[Table, ...]
     tables: tuple[Table, ...]
     now_ms: int = 0
@@ -100,7 +101,12 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
 
 def fresh(world: SiteWorld) -> SiteState:
     """Return the state in which a visit begins."""
-    return SiteState(world=world, initial=world.spec.tables, tables=world.spec.tables)
+    return SiteState(
+        world=world,
+        first_churn=world.plan.churn,
+        initial=world.spec.tables,
+        tables=world.spec.tables,
+    )
 
 
 def commits(state: SiteState) -> int:

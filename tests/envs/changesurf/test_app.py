@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from owa_bench.envs.changesurf import accessible
-from owa_bench.envs.changesurf.aliases import aliases_of
+from owa_bench.envs.changesurf.aliases import aliases_of, former_aliases
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.hints import Deed, deed
 from owa_bench.envs.changesurf.walk import Walker, form_of
@@ -73,7 +73,7 @@ def test_nobody_can_jump_ahead_in_a_form():
 
     async def script(walker):
         await until(walker, timeline, before_submit("flow:book/0"))
-        aliases = aliases_of(timeline.instance, timeline.worlds[0].plan.churn)
+        aliases = aliases_of(timeline.instance)
         host = timeline.worlds[0].plan.host
         ahead = f"https://{host}/{aliases.of('route', 'flow:book/2')}"
         await walker.load("GET", ahead)
@@ -132,7 +132,7 @@ def test_a_canonical_name_or_option_stands_for_nothing():
         step = await until(walker, timeline, before_submit("flow:buy/0"))
         form = form_of(walker.find(step))
         sent = dict(walker.form_data(form))
-        aliases = aliases_of(timeline.instance, timeline.worlds[0].plan.churn)
+        aliases = aliases_of(timeline.instance)
         goal = dict(timeline.worlds[0].spec.goal.values)
         sent[aliases.of("field", "buy.delivery")] = goal["delivery"]
         sent["delivery"] = goal["delivery"]
@@ -166,7 +166,7 @@ def test_who_fills_in_what_nobody_sees_is_refused():
     async def script(walker):
         step = await until(walker, timeline, before_submit("flow:answer/0"))
         form = form_of(walker.find(step))
-        aliases = aliases_of(timeline.instance, 0)
+        aliases = aliases_of(timeline.instance)
         name = aliases.of("field", "sys:trap")
         sent = [(k, "9" if k == name else v) for k, v in walker.form_data(form)]
         assert sent != walker.form_data(form)
@@ -283,7 +283,7 @@ def test_who_presses_what_carries_an_old_id_is_noted():
 
     async def script(walker):
         await until(walker, timeline, before_submit("flow:buy/0"))
-        old = aliases_of(timeline.instance, 0, earlier=1)
+        old = former_aliases(timeline.instance)
         ident = old.of("id", "press:submit:buy")
         [bait] = [
             n
@@ -303,7 +303,7 @@ def test_who_fills_a_field_by_an_old_name_is_noted():
     async def script(walker):
         step = await until(walker, timeline, before_submit("flow:buy/0"))
         form = form_of(walker.find(step))
-        old = aliases_of(timeline.instance, 0, earlier=1)
+        old = former_aliases(timeline.instance)
         slot = timeline.worlds[0].plan.flow("buy").pages[0][0]
         sent = [
             *walker.form_data(form),

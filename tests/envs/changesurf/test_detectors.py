@@ -59,7 +59,7 @@ class DeepLinker(Cheat):
 
     def trick(self, timeline, state):
         world = state.site.world
-        names = aliases_of(timeline.instance, world.plan.churn)
+        names = aliases_of(timeline.instance)
         flow = world.spec.goal.workflow
         if not state.site.signed_in and world.plan.auth.kind != "none":
             return None
