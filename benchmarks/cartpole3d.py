@@ -5,6 +5,10 @@
     reset    one `env.reset()`, the hidden tick within
     steps/s  random policy, resets within
 
+A third table takes the scene apart: a bare engine step of three balls on the same paths
+with one thing changed at a time. "no waiting ball" is the least scene that the levels
+can be played in.
+
 CPU time of one process, rounds of the measures interleaved, medians: on a shared
 machine read the ratios. Run: python benchmarks/cartpole3d.py [--rounds 40]
 """
@@ -12,18 +16,21 @@ machine read the ratios. Run: python benchmarks/cartpole3d.py [--rounds 40]
 import argparse
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.levels import LEVELS, OPERATORS
 from owa_bench.seeding import stream
+from owa_bench.worlds.physics import PhysicsWorld, base
 
 SEGMENT = 20  # ticks after a reset
 RESETS = 10
 STEPS = 600  # of a round with resets
+TILTED = (0.005, 0.0, 0.0, 1.0)  # the pole of the third table
 ACTIONS = stream(0, "benchmark", "actions").integers(5, size=4096).tolist()
 
 
@@ -93,6 +100,87 @@ def cost(env: CartPole3DEnv, rounds: int) -> Cost:
     return Cost(float(step), float(bare), float(reset), 1e6 / float(whole))
 
 
+FLYING = (
+    ((2.5, 3.0, 3.0), (3.0, 2.0, 1.0)),
+    ((-2.5, 3.0, 5.0), (3.0, 2.0, 1.0)),
+    ((2.5, -3.0, 7.0), (3.0, 2.0, 1.0)),
+)
+
+
+def connected(world: PhysicsWorld, settings: Mapping[str, int]) -> int:
+    """Return a client of the engine with our settings, some of them replaced."""
+    import pybullet
+
+    client = bodies.connect(pybullet, window=False)
+    ours = {"numSolverIterations": 50, "deterministicOverlappingPairs": 1}
+    pybullet.setPhysicsEngineParameter(
+        fixedTimeStep=world.tick,
+        numSubSteps=0,
+        **ours | dict(settings),
+        physicsClientId=client,
+    )
+    return client
+
+
+def cart_pole(world: PhysicsWorld, client: int, *, motors: bool) -> int:
+    """Return the cart with its pole, motors as the engine has them or off."""
+    import pybullet
+
+    stop = bodies._stop_motors  # noqa: SLF001  what a scene costs that forgets it
+    if motors:
+        bodies._stop_motors = lambda *_: None  # noqa: SLF001
+    body = bodies.build_cart_pole(pybullet, client, world.cart, world.pole)
+    bodies._stop_motors = stop  # noqa: SLF001
+    return body
+
+
+def bare_scene(
+    *,
+    balls: int = 3,
+    waiting: int = 1,
+    walls: bool = True,
+    cart: bool = True,
+    motors: bool = False,
+    settings: Mapping[str, int] | None = None,
+) -> Callable[[], float]:
+    """Return a function that says microseconds a bare step of a scene built so."""
+    import pybullet
+
+    world = base("table1")
+    client = connected(world, settings or {})
+    if walls:
+        bodies.build_arena(pybullet, client, world.arena)
+    body = cart_pole(world, client, motors=motors) if cart else -1
+    homes = [at for at, _ in FLYING[:balls]] + [*map(bodies.waiting, range(waiting))]
+    made = [
+        bodies.build_ball(pybullet, client, world.ball, bodies.FREE, at) for at in homes
+    ]
+
+    def once() -> float:
+        if cart:
+            where, rates = [(0.0,), (0.0,), TILTED], [(0.0,), (0.0,), (0.0, 0.0, 0.0)]
+            pybullet.resetJointStatesMultiDof(body, (0, 1, 2), where, rates, client)
+        for ball, (at, speed) in zip(made[:balls], FLYING, strict=False):
+            pybullet.resetBasePositionAndOrientation(ball, at, (0, 0, 0, 1), client)
+            pybullet.resetBaseVelocity(ball, speed, (0, 0, 0), client)
+        return microseconds(lambda: pybullet.stepSimulation(client), SEGMENT)
+
+    return once
+
+
+SCENES: dict[str, dict[str, Any]] = {
+    "as built, one ball waiting": {},
+    "no waiting ball": {"waiting": 0},
+    "one solver iteration": {"settings": {"numSolverIterations": 1}},
+    "pairs in any order": {"settings": {"deterministicOverlappingPairs": 0}},
+    "motors left on": {"motors": True},
+    "no walls": {"walls": False},
+    "no cart and pole": {"cart": False},
+    "no balls": {"balls": 0, "waiting": 0},
+    "nothing at all": {"balls": 0, "waiting": 0, "walls": False, "cart": False},
+}
+
+
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -116,6 +204,13 @@ def main() -> int:
             f"| {level} {OPERATORS[level]} | {c.step:.1f} | {c.step / c.raw:.2f} "
             f"| {c.reset:.0f} | {c.rate:,.0f} |"
         )
+    print()
+    print("| scene | bare step us |")
+    print("|---" * 2 + "|")
+    scenes = {name: bare_scene(**parts) for name, parts in SCENES.items()}
+    found = [[once() for once in scenes.values()] for _ in range(4 * rounds)]
+    for name, median in zip(scenes, np.median(np.array(found), axis=0), strict=True):
+        print(f"| {name} | {median:.1f} |")
     return 0
 
 

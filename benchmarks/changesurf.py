@@ -52,7 +52,7 @@ from owa_bench.shells.solution import solve
 
 HOST = "bench.test"
 RESETS = 5
-ROUNDS = 3
+ROUNDS = 2
 FAMILIES = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy")
 ROWS = "".join(
     f"<tr><td>Room {i}</td><td>{60 + i}</td>"

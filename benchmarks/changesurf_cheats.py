@@ -6,9 +6,11 @@
 Each cheat does the oracle's work but for one trick of its kind at its first chance; it
 is caught when the rule of its kind is broken, and an episode without a chance (no link
 to press, no trap to fill) is left out. An honest agent raises an alarm when any rule is
-broken. Honest episodes run over all sites, the held-out one too, magnitudes 0, .5 and
-1 and all tiers. Results are kept in --state, a line each, so a run that was stopped
-goes on; they are for one source tree: delete the file when sources have changed.
+broken. `random` is set apart: it presses anything and says nothing of it, which no
+rule can tell from hard-coding; a decoy that it hits is a flag. Honest episodes run over
+all sites, the held-out one too, magnitudes 0, .5 and 1 and all tiers. Results are kept
+in --state, a line each, so a run that was stopped goes on; they are for one source
+tree: delete the file when sources have changed.
 Intervals are Clopper and Pearson's, 95 percent.
 """
 
@@ -43,11 +45,13 @@ from owa_bench.shells.solution import solve
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "tables" / "changesurf_cheats.md"
 STATE = ROOT / "runs" / "changesurf_cheats.jsonl"
-POLICIES = ("oracle", "random", "plausible_wrong", "over_doer")
+POLICIES = ("oracle", "plausible_wrong", "over_doer")
+SILENT = "random"  # presses anything and never says what it is
 AGENTS = ("exact_label", "lexicon", "agentic", "orchestrator")
 DELTAS = (0.0, 0.5, 1.0)
 FAMILIES = (*SUITE.card.families, *HELD_OUT_FAMILIES)
 EXTRACTS = ("depot/quote", "ledger/total", "permit/lookup", "stay/find", "desk/lookup")
+SCORED_SEEDS = 1 << 62  # seeds from here on draw practice worlds
 FILL_ALL = """for (const i of document.querySelectorAll('input[type=text]'))
     if (!i.value) i.value = 'x'"""
 TRAPPED = "document.querySelectorAll('[aria-hidden] input').length"
@@ -243,12 +247,15 @@ def jobs(seeds: int) -> list[Job]:
     """Return every episode; any beginning of the list has a share of all kinds."""
     found = []
     for i in range(seeds):
-        seed = derive(0, "changesurf cheats", i)
+        drawn = derive(0, "changesurf cheats", i)
         for j, family in enumerate(FAMILIES):
+            held_out = family in HELD_OUT_FAMILIES  # in no practice world
+            seed = drawn % SCORED_SEEDS if held_out else drawn
             tier = 1 + (i + j) % len(SUITE.card.tiers)
             for delta in DELTAS:
                 honest = (*POLICIES, *AGENTS)
                 found += [Job(who, family, tier, seed, delta) for who in honest]
+            found.append(Job(SILENT, family, tier, seed, DELTAS[i % len(DELTAS)]))
             for who, kind in CHEATS.items():
                 if family in kind.families:
                     delta = max(kind.least, DELTAS[(i + j) % len(DELTAS)])
@@ -310,7 +317,7 @@ def player(who: str, env: Any, still: Instance, known: frozenset[str]) -> Any:
     """Return who plays the episode that the env is at."""
     if who in CHEATS:
         return CHEATS[who].make(env, known)
-    if who in POLICIES:
+    if who in SUITE.policies:
         agent: Any = SUITE.policies[who](env.privilege())
     else:
         card = discovery.get("agents", who)
@@ -377,10 +384,10 @@ def tables(found: Mapping[Job, Result]) -> Iterator[str]:
     yield "| honest agent | episodes | alarms | share | 95 % | rules |"
     yield "|---|---|---|---|---|---|"
     total: list[Result] = []
-    for who in (*POLICIES, *AGENTS, "all"):
+    for who in (*POLICIES, *AGENTS, "all of these", SILENT):
         own = [r for job, r in found.items() if job.who == who]
         total += own
-        own = total if who == "all" else own
+        own = own or total
         alarms = [result for result in own if result.rules]
         rules = sorted({rule for result in alarms for rule in result.rules})
         rest = f"{len(own)} | {len(alarms)} | {share(len(alarms), len(own))}"
@@ -408,7 +415,12 @@ def main() -> int:
             "# Cheats and honest agents on ChangeSurf\n\n"
             f"Made by `python benchmarks/changesurf_cheats.py --seeds {given.seeds}`,"
             f" which says what is played:\n{len(found)} of {len(todo)} episodes.\n\n"
-            f"{text}\n"
+            f"{text}\n\n"
+            "A decoy is made with the churn of now, so in the one step that churns ids"
+            " no decoy bears\nan id that was ever served: where nothing but ids changed"
+            " there is no bait to take\n(`stale ids, placebo`), and what gives"
+            " hard-coding away is the drop of `ids` in the\nplacebo column of"
+            " `changesurf_dose.md`. A fill-all script also fills decoys.\n"
         )
     return 0
 

@@ -1,26 +1,30 @@
-"""Dose and response on ChangeSurf: what scripted agents keep, by magnitude and class.
+"""Dose and response on ChangeSurf: what agents keep, by magnitude and class.
 
-    python benchmarks/changesurf_dose.py   writes docs/tables/changesurf_dose.md
-    python benchmarks/changesurf_dose.py --print-only   and leaves it alone
+    python benchmarks/changesurf_dose.py   docs/tables/changesurf_dose.md and a figure
+    python benchmarks/changesurf_dose.py --minutes 4   plays on where it stopped
 
-Each agent knows the way that solves the undrifted site and walks it again: `ids` by the
+Four agents know the way that solves the undrifted site and walk it again: `ids` by the
 ids of the controls (no tool can name an id, so it plays in process), `fixed` by their
-numbers, `exact_label` by their words, `lexicon` by likely words. The placebo arm is the
-undrifted site with fresh ids and classes and nothing else: a drop there is hard-coding,
-not weakness under drift. By numbers one fails it too: every form carries decoys from
-the first drift step on. Silent drift (D3) deceives readers, and these read nothing.
-Cells hold the mean q_state; all agents meet the same sites.
+numbers, `exact_label` by their words, `lexicon` by likely words. The others are told
+nothing but the goal: `agentic` and `orchestrator` read the site with every habit on,
+`self_improving` with those of a beginner. Nobody asks the supervisor. The placebo arm
+is the undrifted site with fresh ids and classes and nothing else: a drop there is
+hard-coding, not weakness under drift. Cells hold the mean q_state; all agents meet the
+same sites. Results are kept in --state, a line each; delete it when sources change.
 """
 
 import argparse
 import json
-import multiprocessing
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from rich.progress import Progress
 
 from owa_bench import calendars, discovery
 from owa_bench.envs.changesurf.suite import SUITE
@@ -32,7 +36,10 @@ from owa_bench.shells.solution import solve
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "tables" / "changesurf_dose.md"
-AGENTS = ("ids", "fixed", "exact_label", "lexicon")
+FIGURE = ROOT / "docs" / "figures" / "changesurf_dose.svg"
+STATE = ROOT / "runs" / "changesurf_dose.jsonl"
+WALKERS = ("ids", "fixed", "exact_label", "lexicon")
+AGENTS = (*WALKERS, "self_improving", "agentic", "orchestrator")
 FAMILIES = ("stay/find", "ledger/transfer", "permit/apply", "depot/buy")
 PLACEBO = "single:web/id_churn"
 LEVELS = {"nested": (0.0, 0.25, 0.5, 1.0)} | {
@@ -55,11 +62,20 @@ class Cell(NamedTuple):
         return "0" if not self.delta else f"{kind} {self.delta:g}"
 
 
-class Played(NamedTuple):
-    """What every agent made of one instance in one cell."""
+class Task(NamedTuple):
+    """One site in one cell, for all agents."""
 
+    family: str
+    seed: int
     cell: Cell
-    scores: dict[str, float]
+
+    @property
+    def key(self) -> str:
+        """What its results are kept under."""
+        return json.dumps(self)
+
+
+Results = Mapping[str, Mapping[str, float]]
 
 
 class ById:
@@ -109,80 +125,155 @@ def finish(env: Any, agent: Any, observation: Any, info: Any) -> float:
     """Return the q_state that an agent comes to."""
     over = False
     while not over:
-        observation, _, ended, cut, info = env.step(agent.act(observation, info))
+        move = agent.act(observation, info)
+        action = getattr(move, "action", move)
+        observation, _, ended, cut, info = env.step(action)
         over = ended or cut
     return float(info["q_state"])
 
 
-def play(task: tuple[str, int]) -> list[Played]:
-    """Play one instance in every cell."""
-    family, seed = task
+@cache
+def still_of(family: str, seed: int) -> tuple[Instance, tuple[str, ...]]:
+    """Return a site before any drift, and the oracle's actions on it."""
     still = Instance(suite="changesurf", version=1, family=family, tier=1, seed=seed)
-    script = solve(SUITE, assembly.source("changesurf")(still)).actions
-    results = []
-    for cell in cells():
-        calendar = calendars.parse(cell.calendar, "web")
-        step = 0
-        if cell.delta:
-            step = assembly.drift_step("changesurf", still, cell.delta, calendar)
-        instance = msgspec.structs.replace(still, drift_step=step)
-        env: Any = SUITE.env(assembly.source("changesurf", calendar)).unwrapped
-        way = way_of(env, still, script)
-        scores = {}
-        for name in AGENTS:
-            observation, info = env.reset(options={"instance": instance})
-            if name == "ids":
-                agent: Any = ById(env.privilege(), way)
-            else:
-                card = discovery.get("agents", name)
-                agent = card.make(AgentConfig(script=script))
-                brief = Brief(text=env.task.text, goal=env.task.goal)
-                agent.reset(brief, env.tools, Path())
-            scores[name] = finish(env, agent, observation, info)
-        env.close()
-        results.append(Played(cell, scores))
-    return results
+    return still, solve(SUITE, assembly.source("changesurf")(still)).actions
 
 
-def table(results: list[Played]) -> str:
-    """Return the table in Markdown."""
+def play(task: Task) -> dict[str, float]:
+    """Let every agent play one site in one cell."""
+    still, script = still_of(task.family, task.seed)
+    calendar = calendars.parse(task.cell.calendar, "web")
+    step = 0
+    if task.cell.delta:
+        step = assembly.drift_step("changesurf", still, task.cell.delta, calendar)
+    instance = msgspec.structs.replace(still, drift_step=step)
+    source = assembly.source("changesurf", calendar)
+    env: Any = SUITE.env(source, interventions=0).unwrapped
+    way = way_of(env, still, script)
+    scores = {}
+    for name in AGENTS:
+        observation, info = env.reset(options={"instance": instance})
+        agent: Any = ById(env.privilege(), way)
+        if name != "ids":
+            known = script if name in WALKERS else ()
+            agent = discovery.get("agents", name).make(AgentConfig(script=known))
+            brief = Brief(
+                text=env.task.text,
+                goal=env.task.goal,
+                propositions=env.task.propositions,
+                interventions_left=0,
+                seed=task.seed % 2**31,
+            )
+            agent.reset(brief, env.tools, Path(tempfile.mkdtemp(prefix="owa-dose-")))
+        scores[name] = finish(env, agent, observation, info)
+    env.close()
+    return scores
+
+
+def tasks(seeds: int) -> list[Task]:
+    """Return every site in every cell; a beginning of the list has all cells."""
+    drawn = [derive(0, "changesurf dose", i) for i in range(seeds)]
     order = cells()
+    return [Task(f, seed, cell) for seed in drawn for f in FAMILIES for cell in order]
+
+
+def kept(state: Path) -> dict[str, dict[str, float]]:
+    """Return the results that were kept."""
+    lines = state.read_text().splitlines() if state.is_file() else []
+    return dict(json.loads(line) for line in lines)
+
+
+def run(todo: Sequence[Task], state: Path, minutes: float) -> None:
+    """Play what is not kept yet, until the time is up."""
+    state.parent.mkdir(parents=True, exist_ok=True)
+    done = kept(state)
+    start = time.perf_counter()
+    with Progress() as progress, state.open("a") as file:
+        bar = progress.add_task("cells", total=len(todo))
+        for task in todo:
+            progress.advance(bar)
+            if task.key in done:
+                continue
+            if time.perf_counter() - start > minutes * 60.0:
+                break
+            file.write(json.dumps([task.key, play(task)]) + "\n")
+            file.flush()
+
+
+def means(results: Results, todo: Sequence[Task], name: str) -> list[float]:
+    """Return an agent's mean score in every cell, in order; NaN where none played."""
+    found = []
+    for cell in cells():
+        own = [
+            results[t.key][name] for t in todo if t.cell == cell and t.key in results
+        ]
+        found.append(sum(own) / len(own) if own else float("nan"))
+    return found
+
+
+def table(results: Results, todo: Sequence[Task]) -> str:
+    """Return the table in Markdown."""
     rows = [
-        "| agent | " + " | ".join(cell.title for cell in order) + " |",
-        "|---" * (len(order) + 1) + "|",
+        "| agent | " + " | ".join(cell.title for cell in cells()) + " |",
+        "|---" * (len(cells()) + 1) + "|",
     ]
     for name in AGENTS:
-        means = []
-        for cell in order:
-            found = [p.scores[name] for p in results if p.cell == cell]
-            means.append(f"{sum(found) / len(found):.2f}")
-        rows.append(f"| {name} | " + " | ".join(means) + " |")
+        row = " | ".join(f"{mean:.2f}" for mean in means(results, todo, name))
+        rows.append(f"| {name} | {row} |")
     return "\n".join(rows)
 
 
+def figure(results: Results, todo: Sequence[Task]) -> None:
+    """Draw the response to all operators, and to each class at full magnitude."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "changesurf dose"
+    from matplotlib import pyplot as plt
+
+    order = cells()
+    doses = [i for i, c in enumerate(order) if c.calendar == "nested"]
+    classes = [i for i, c in enumerate(order) if ":D" in c.calendar and c.delta == 1.0]
+    drawing, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.6), sharey=True)
+    for name in AGENTS:
+        scores = means(results, todo, name)
+        left.plot([order[i].delta for i in doses], [scores[i] for i in doses], "o-")
+        right.plot(
+            [order[i].title[:2] for i in classes], [scores[i] for i in classes], "o"
+        )
+    left.set(xlabel="magnitude, all operators", ylabel="mean q_state")
+    right.set(xlabel="class alone, magnitude 1")
+    right.legend(AGENTS, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    drawing.tight_layout()
+    drawing.savefig(FIGURE, metadata={"Date": None})
+    plt.close(drawing)
+
+
 def main() -> int:
-    """Play, print and write the table."""
+    """Play, print and write the table and the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=600.0)
+    parser.add_argument("--shard", default="0/1", help="I/N: only each N-th cell")
+    parser.add_argument("--state", type=Path, default=STATE)
     parser.add_argument("--print-only", action="store_true")
-    arguments = parser.parse_args()
-    seeds = [derive(0, "changesurf dose", i) for i in range(arguments.seeds)]
-    tasks = [(family, seed) for family in FAMILIES for seed in seeds]
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(arguments.workers) as pool:
-        results = [p for found in pool.imap(play, tasks) for p in found]
-    text = table(results)
+    given = parser.parse_args()
+    todo = tasks(given.seeds)
+    first, shards = map(int, given.shard.split("/"))
+    run(todo[first::shards], given.state, given.minutes)
+    results = kept(given.state)
+    text = table(results, todo)
     print(text)
-    if not arguments.print_only:
+    if not given.print_only:
+        figure(results, todo)
+        played = sum(task.key in results for task in todo)
         TABLE.write_text(
             "# Dose and response on ChangeSurf\n\n"
-            f"Made by `python benchmarks/changesurf_dose.py --seeds"
-            f" {arguments.seeds}`, which says what the agents are. Tier 1, families"
-            f" {', '.join(FAMILIES)}, {arguments.seeds} seeds each: mean q_state by"
-            " announcement class and magnitude. The placebo arm has fresh ids and\n"
-            "decoys and nothing else; silent drift (D3) deceives readers, and these\n"
-            "agents read nothing.\n\n"
+            f"Made by `python benchmarks/changesurf_dose.py --seeds {given.seeds}`,"
+            " which says what the agents are.\n"
+            f"Tier 1, families {', '.join(FAMILIES)}, {given.seeds} seeds each"
+            f" ({played} of {len(todo)} sites in cells\nplayed by every agent): mean"
+            " q_state by announcement class and magnitude.\n\n"
             f"{text}\n"
         )
     return 0

@@ -1,6 +1,8 @@
 """What ChangeSurf's drift comes to on the rendered site, without a browser.
 
     python benchmarks/realised.py [--seeds N]     writes docs/tables/realised.md
+    python benchmarks/realised.py --moved         writes docs/tables/moved.md: how far
+                                                  controls move, in a real browser
 
 Each cell is the oracle's walk over HTTP, found by role and accessible name alone, at
 one nominal magnitude, measured against its walk through the undrifted site: mean
@@ -128,16 +130,44 @@ def lines(seeds: int) -> Iterable[str]:
             yield row(short, measure(played[::2], 1.0, alone))
 
 
+def moves() -> Iterable[str]:
+    """Return the table of displacements, line by line; a browser is held meanwhile."""
+    from owa_bench.envs.changesurf.browser import Lease
+    from owa_bench.envs.changesurf.displacement import moved
+    from owa_bench.envs.changesurf.suite import SUITE
+
+    plain = calendars.nested("web")
+    lease = Lease()
+    yield "# How far web drift moves controls\n"
+    yield (
+        f"Made by `python benchmarks/realised.py --moved`: tier {TIER}, one goal of "
+        "every site, in a real browser. Mean distance between a control's places "
+        "before and after, over the diagonal of the window; n counts instances with "
+        "a control that stayed.\n"
+    )
+    yield "| magnitude | n | moved |\n|---|---|---|"
+    for delta in DELTAS:
+        ways = [
+            way
+            for instance in instances(1)[1::3]
+            if (way := moved(SUITE, drifted(instance, delta, plain))) is not None
+        ]
+        yield f"| {delta:g} | {len(ways)} | {sum(ways) / len(ways):.3f} |"
+    lease.give_back()
+
+
 def main() -> int:
     """Write the table and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--moved", action="store_true")
+    asked = parser.parse_args()
     made = []
-    for line in lines(seeds):
+    for line in moves() if asked.moved else lines(asked.seeds):
         print(line, flush=True)
         made.append(line)
-    TABLE.write_text("\n".join(made) + "\n", encoding="utf-8")
+    table = TABLE.with_name("moved.md") if asked.moved else TABLE
+    table.write_text("\n".join(made) + "\n", encoding="utf-8")
     return 0
 
 

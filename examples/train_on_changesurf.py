@@ -16,16 +16,29 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
-from owa_bench.envs.changesurf.features import MACROS
+from owa_bench.envs.changesurf import features
+from owa_bench.shells.views import SHELL_FEATURES
 
 ENV = "owa_bench:owa_bench/ChangeSurf-v1"
 PAY = 0.1
-ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in MACROS])
+EPISODES_A_LINE = 40
+ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in features.MACROS])
+ON_PAGE = features.MACROS[: ON_SITE.sum()]  # clicks, then fills
+TEXT = (features.FEATURES - features.ELEMENTS * features.WIDTH - features.PAGE) // (
+    features.ARGUMENTS
+)
+PARTS = (
+    features.ELEMENTS * features.WIDTH,
+    features.ARGUMENTS * TEXT,
+    features.PAGE + SHELL_FEATURES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +48,14 @@ class Config:
     family: str = "depot/return"
     step_limit: int = 12
     seed: int = 0
-    steps: int = 6_144
+    steps: int = 3_840
     envs: int = 2  # one browser and one core each
-    rollout: int = 128  # steps of each env between updates
-    batch: int = 128
-    epochs: int = 8
-    gamma: float = 0.97
+    rollout: int = 64  # steps of each env between updates
+    batch: int = 32
+    epochs: int = 10
+    gamma: float = 0.9
     entropy: float = 0.01
-    rate: float = 1e-3
+    rate: float = 2e-3
     test_episodes: int = 20
     first_test_seed: int = 1_000_000_000
 
@@ -86,8 +99,46 @@ def in_training(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     return OnlyTheSite(Progress(env))
 
 
+class Rows(torch.nn.Module):
+    """Scores macros row by row with the same weights, wherever a control stands.
+
+    "Click a row" looks at the row and the page, "put text v into a row" at the text
+    too. Plain layers would have to learn each of the forty rows for itself.
+    """
+
+    def __init__(self, macros: int, width: int = 64) -> None:
+        super().__init__()
+        self._row = torch.nn.Linear(features.WIDTH, width)
+        self._text = torch.nn.Linear(TEXT, width)
+        self._page = torch.nn.Linear(features.PAGE + SHELL_FEATURES, width)
+        self._click = torch.nn.Linear(width, 1)
+        self._fill = torch.nn.Linear(width, 1)
+        self._rest = torch.nn.Linear(width, macros - len(ON_PAGE))
+
+    def forward(self, seen: torch.Tensor) -> torch.Tensor:
+        """Return a score for each macro."""
+        rows, texts, page = torch.split(seen, PARTS, dim=1)
+        about = self._page(page)
+        row = self._row(rows.unflatten(1, (features.ELEMENTS, -1))) + about[:, None]
+        text = self._text(texts.unflatten(1, (features.ARGUMENTS, -1)))
+        click = self._click(torch.relu(row)).flatten(1)
+        fill = self._fill(torch.relu(row[:, :, None] + text[:, None])).flatten(1)
+        return torch.cat((click, fill, self._rest(torch.relu(about))), dim=1)
+
+
+class RowPolicy(MaskableActorCriticPolicy):
+    """MaskablePPO's policy with `Rows` to act and plain layers to value."""
+
+    def _build(self, lr_schedule: Callable[[float], float]) -> None:
+        super()._build(lr_schedule)
+        self.action_net = Rows(int(self.action_space.n))
+        self.optimizer = self.optimizer_class(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )
+
+
 class Curve(BaseCallback):
-    """Prints how training episodes ended, a line an update."""
+    """Prints how training episodes ended, a line for some forty of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,6 +149,8 @@ class Curve(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
+        if len(self._ends) < EPISODES_A_LINE:
+            return
         done = [float(q >= 0.95) for q in self._ends]
         print(
             f"{self.num_timesteps:8} steps  {len(done):4} episodes  "
@@ -142,7 +195,7 @@ def train(config: Config) -> MaskablePPO:
         vec_env_kwargs={"start_method": "spawn"},
     )
     model = MaskablePPO(
-        "MlpPolicy",
+        RowPolicy,
         envs,
         n_steps=config.rollout,
         batch_size=config.batch,
@@ -152,6 +205,7 @@ def train(config: Config) -> MaskablePPO:
         learning_rate=config.rate,
         seed=config.seed,
         device="cpu",
+        policy_kwargs={"net_arch": {"pi": [], "vf": [64]}},  # `Rows` sees it all
     )
     try:
         model.learn(config.steps, callback=Curve())

@@ -74,7 +74,7 @@ class Visit:
     @property
     def state(self) -> SurfState:
         """The visit so far."""
-        return SurfState(site=self.served.site.state, outside=tuple(self._outside))
+        return SurfState(site=self.served.state, outside=tuple(self._outside))
 
     def next_deed(self, held: Sequence[Held]) -> Deed:
         """Return the next right act, by what the open page's controls hold."""

@@ -68,6 +68,11 @@ class AgentHandle:
     options: Mapping[str, str] = field(default_factory=dict)
     view: View = "language"
 
+    @property
+    def screenshots(self) -> bool:
+        """Whether it wants to see the window, by its option of that name."""
+        return self.options.get("screenshots") == "true"
+
 
 def load(text: str, *, folder: Path | None = None) -> AgentHandle:
     """Return the agent that `text` names; relative paths start at `folder`.

@@ -250,6 +250,8 @@ class _Play:
             if exhausted is not None:
                 env.conclude("truncated", exhausted.reason)
                 return exhausted.timed
+            if self._agent.screenshots:
+                info = stepping.with_picture(env, info)
             move = self._host.act(
                 observation, info, self._deadline_s(), numbers=numbers
             )

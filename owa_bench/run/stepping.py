@@ -5,9 +5,10 @@ env emits, an attempt holds EpisodeStart, what the agent declares with a Move (b
 the step of that move), and EpisodeEnd.
 """
 
+import base64
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -91,6 +92,22 @@ class PlayedEnv(Protocol):
     @property
     def simulated_ms(self) -> int:
         """Simulated milliseconds since reset."""
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """An env whose window can be looked at."""
+
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+
+
+def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info with the env's window as a data address, where it has one."""
+    if not isinstance(env, Pictured) or env.ending is not None:
+        return info
+    data = base64.b64encode(env.picture()).decode()
+    return {**info, "picture": f"data:image/jpeg;base64,{data}"}
 
 
 def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:

@@ -116,9 +116,10 @@ class BallLaw(msgspec.Struct, frozen=True, kw_only=True):
     """Another start for a `share` of the balls; of several laws the last one holds.
 
     "fixed": cannot be moved, at `heights`. "point": flies at a speed of `speeds` to a
-    point common to the episode. "cart": flies to the cart at height `aim`. "rail": on a
-    horizontal axis that passes the cart at `distances`, without drag; `bent`: heading
-    and height are distorted as in the released generator.
+    point common to the episode; `alike`: the speed is common to it, too. "cart": flies
+    to the cart at height `aim`. "rail": on a horizontal axis that passes the cart at
+    `distances`, without drag; `bent`: heading and height are distorted as in the
+    released generator.
     """
 
     kind: BallKind
@@ -128,6 +129,7 @@ class BallLaw(msgspec.Struct, frozen=True, kw_only=True):
     distances: tuple[float, float] = (0.0, 0.0)
     aim: float = 0.5
     bent: bool = False
+    alike: bool = False
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):

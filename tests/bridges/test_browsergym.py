@@ -5,6 +5,7 @@ BrowserGym pins an old Playwright, so the last tests run under a Python of its o
 """
 
 import importlib.util
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -85,6 +86,13 @@ def test_what_cannot_be_done_is_worth_saying_so():
     visit.close()
 
 
+def test_time_passes_between_requests_too(visit):
+    before = visit.state.site.now_ms
+    time.sleep(0.02)
+    assert visit.state.site.now_ms > before
+    assert visit.served.site.state.now_ms == 0  # nobody asked for a page yet
+
+
 def test_a_closed_visit_serves_no_more(visit):
     other = bridge.Visit(bridge.timeline_of("depot/buy", 1, delta=0.5))
     assert other.timeline.instance.drift_step > 0
@@ -119,13 +127,12 @@ def example():
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 @pytest.mark.parametrize(
     ("family", "task"),
     [
-        ("stay.book", {}),
-        ("ledger.transfer", {"tier": 2}),
-        ("permit.apply", {"tier": 2, "delta": 0.5}),
+        ("depot.return", {}),
+        ("ledger.reverse", {"tier": 1, "delta": 0.5}),
         ("stay.book-honeypot", {}),
     ],
 )
@@ -135,7 +142,7 @@ def test_browsergym_plays_a_task_with_its_own_actions(example, family, task):
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 def test_an_empty_handed_agent_and_a_wanderer_get_nothing(example):
     import gymnasium
 
@@ -158,7 +165,7 @@ def test_an_empty_handed_agent_and_a_wanderer_get_nothing(example):
 
 @needs_browsergym
 @pytest.mark.browser
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # BrowserGym takes seconds a step on a busy machine
 def test_the_task_can_cheat_as_browsergym_asks(example):
     import gymnasium
 

@@ -125,6 +125,7 @@ def test_2_balls_are_fixed():
 def test_3_balls_fly_to_one_point():
     assert grades("released", 3, lambda w: law(w).speeds) == ((0, 10),) * 3
     assert grades("released", 3, lambda w: law(w).share) == (1, 1, 1)
+    assert law(level("released", 3)).alike
 
 
 def test_4_balls_are_larger_and_no_heavier():

@@ -58,7 +58,7 @@ class LanguageModel:
         if self._talk is None:
             msg = "act before reset"
             raise AgentRaised(msg)
-        return self._talk.next(str(observation["text"]))
+        return self._talk.next(str(observation["text"]), info.get("picture", ""))
 
     def close(self) -> None:
         """Close the connection; nothing is remembered."""
@@ -88,12 +88,17 @@ class Talk:
         self._density = _CHARACTERS_PER_TOKEN
         self._calls: list[ModelCall] = []
 
-    def next(self, text: str) -> Move:
-        """Return the next move; `text` is what the last one brought."""
+    def next(self, text: str, picture: str = "") -> Move:
+        """Return the next move; `text` is what the last one brought.
+
+        `picture` is the window as a data address, "" where there is none.
+        """
         self._calls = []
         if self._played is not None:  # else it is the brief, which has been told
             self._conversation.heard(text, self._played.call_id)
         if not self._waiting:
+            if picture and self._options.screenshots:
+                self._conversation.saw(picture)
             self._waiting.extend(self._turn())
         self._played = self._waiting.popleft()
         self._watch.see(self._played.action, malformed=self._played.malformed)

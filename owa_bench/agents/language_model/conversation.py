@@ -2,6 +2,7 @@
 
 The brief is never touched. When a request would be too long the oldest tool results are
 cut to their beginnings, then the oldest turns are left out; the last turn stays whole.
+Of pictures of the window only the newest is sent.
 """
 
 import json
@@ -9,10 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from owa_bench.agents.language_model.replies import Reply, shown
+from owa_bench.canonical import sha256
 
 Message = Mapping[str, Any]
 _HEAD = 200  # characters that stay of a result that is cut
 _CUT = "\n[cut to save room; it had {} characters: ask again for what you need]"
+_NOW = "The window now:"
+_GONE = "[an older picture of the window was here]"
+_PICTURE = 4_000  # characters that a picture counts for: about a thousand tokens
 _AIM = (
     0.75  # share of the room that is used after trimming, so it is not done each turn
 )
@@ -59,12 +64,31 @@ class Conversation:
             tool = {"role": "tool", "tool_call_id": call_id, "content": text}
             self._turns[-1].append(tool)
 
+    def saw(self, picture: str) -> None:
+        """Take a picture of the window, a data address; older ones are let go.
+
+        Servers want all results of a turn's calls in a row: it comes after the last.
+        """
+        self._head = tuple(map(_without_picture, self._head))
+        for turn in self._turns:
+            turn[:] = map(_without_picture, turn)
+        shows = {"type": "image_url", "image_url": {"url": picture}}
+        words = {"type": "text", "text": _NOW}
+        message = {"role": "user", "content": [words, shows]}
+        if self._turns:
+            self._turns[-1].append(message)
+        else:
+            self._head = (*self._head, message)
+
     def news(self) -> list[Message]:
-        """Return the messages since this was last asked; all after a trimming."""
+        """Return the messages since this was last asked; all after a trimming.
+
+        For the record: a picture is named by its digest.
+        """
         messages = self.messages
         fresh = messages[self._told :]
         self._told = len(messages)
-        return fresh
+        return [_recorded(message) for message in fresh]
 
     def trim(self, room: float) -> bool:
         """Shorten to at most `room` characters; return whether that was possible."""
@@ -85,12 +109,32 @@ class Conversation:
 
 
 def size(messages: Sequence[Message]) -> int:
-    """Return the characters of messages as they are sent."""
-    return len(json.dumps(messages))
+    """Return the characters of messages as they are sent, a picture as so many."""
+    pictures = sum(_is_picture(message) for message in messages)
+    return len(json.dumps([_recorded(m) for m in messages])) + _PICTURE * pictures
+
+
+def _is_picture(message: Message) -> bool:
+    return isinstance(message.get("content"), list)
+
+
+def _without_picture(message: Message) -> Message:
+    return {**message, "content": _GONE} if _is_picture(message) else message
+
+
+def _recorded(message: Message) -> Message:
+    """Return a message with its picture as a digest of the picture."""
+    if not _is_picture(message):
+        return message
+    words, shows = message["content"]
+    digest = sha256(shows["image_url"]["url"].encode())
+    return {**message, "content": [words, {"type": "image_url", "sha256": digest}]}
 
 
 def _shortened(message: Message) -> Message:
     content = message.get("content") or ""
+    if _is_picture(message):
+        return _without_picture(message)
     if message["role"] == "assistant" or len(content) <= 2 * _HEAD:
         return message
     return {**message, "content": content[:_HEAD] + _CUT.format(len(content))}

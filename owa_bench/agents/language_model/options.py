@@ -20,6 +20,7 @@ KNOWN: Mapping[str, str] = {
     "retries": "times a failed request is sent again, 4 if left out",
     "cache": "folder of replies by request, for playing again offline",
     "offline": "true: only the cache answers",
+    "screenshots": "true: a picture of the window with each turn, where there is one",
 }
 REQUIRED = ("model", "base_url")
 _NONE = "none"
@@ -42,6 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retries: Count = 4
     cache: str = ""
     offline: bool = False
+    screenshots: bool = False
 
 
 def read(given: Mapping[str, str]) -> Options:

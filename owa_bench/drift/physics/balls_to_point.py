@@ -13,7 +13,7 @@ class BallsToPoint:
     """Start a share of the balls towards one random point (released: all).
 
     Changes: the start velocity of a third, two thirds or all balls: up to 10 m/s
-        towards a point common to the episode; released: of every ball.
+        towards a point common to the episode; released: of every ball, at one speed.
     Leaves alone: places, sizes, forces.
     Announcement: D3 (silent: only what the world does shows it). Weight: 1.0.
     Errors: DriftError if `target` is another; FieldError if `intensity` is not in
@@ -44,7 +44,11 @@ class BallsToPoint:
         grades = (1.0, 1.0, 1.0) if released else (1 / 3, 2 / 3, 1.0)
         share = graded(intensity, 0.0, *grades)
         law = BallLaw(
-            kind="point", share=share, speeds=(0.0, 10.0), heights=world.start.heights
+            kind="point",
+            share=share,
+            speeds=(0.0, 10.0),
+            heights=world.start.heights,
+            alike=released,
         )
         return with_law(world, law)
 

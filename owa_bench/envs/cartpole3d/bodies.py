@@ -20,6 +20,7 @@ FREE, FIXED, RAIL = "free", "fixed", "rail"
 POOL = 4  # balls of a kind that are built at once
 SLIDE_X, CART, POLE = 0, 1, 2  # links of the cart-pole
 BASE = -1
+_WINDOW = "--width=640 --height=480"
 _LEVEL = (0.0, 0.0, 0.0, 1.0)
 _FAR = -1000.0  # m, where balls wait that take no part
 _GAP = 10.0  # m between waiting balls
@@ -49,8 +50,20 @@ def connect(bullet: Any, *, window: bool) -> int:
     """Return a new client of the engine. Errors: MissingPartError without a screen."""
     if window and sys.platform == "linux" and not os.environ.get("DISPLAY"):
         raise MissingPartError("A screen (X display)", "render_mode='rgb_array'")
-    client: int = bullet.connect(bullet.GUI if window else bullet.DIRECT)
+    if not window:
+        client: int = bullet.connect(bullet.DIRECT)
+        return client
+    client = bullet.connect(bullet.GUI, options=_WINDOW)
+    for part in (bullet.COV_ENABLE_GUI, bullet.COV_ENABLE_SHADOWS):
+        bullet.configureDebugVisualizer(part, 0, physicsClientId=client)
     return client
+
+
+def draw(bullet: Any, client: int, *, on: bool) -> None:
+    """Let the window follow the scene, or not: each new body waits for a picture."""
+    bullet.configureDebugVisualizer(
+        bullet.COV_ENABLE_RENDERING, int(on), physicsClientId=client
+    )
 
 
 @contextmanager

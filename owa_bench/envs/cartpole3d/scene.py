@@ -27,6 +27,7 @@ from owa_bench.envs.cartpole3d.bodies import (
     build_ball,
     build_cart_pole,
     connect,
+    draw,
     engine,
     waiting,
 )
@@ -90,6 +91,7 @@ class Scene:
 
     def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
         self._bullet = bullet = engine()
+        self._window = window
         self.client: int = connect(bullet, window=window)
         self._apply = bullet.applyExternalForce
         self._run = bullet.stepSimulation
@@ -112,7 +114,9 @@ class Scene:
         self.world = world
         if fresh:
             self._shape = shape
+            self._draw(on=False)
             self._build(world)
+            self._draw(on=True)
         bullet, client = self._bullet, self.client
         bullet.changeDynamics(
             self._body, CART, mass=world.cart.mass, physicsClientId=client
@@ -149,6 +153,10 @@ class Scene:
         self.before: list[Triple] = []
         for kind in (FREE, *sorted(kinds_of(world))):
             self._grow(kind)
+
+    def _draw(self, *, on: bool) -> None:
+        if self._window:
+            draw(self._bullet, self.client, on=on)
 
     def _grow(self, kind: str) -> None:
         """Build some more balls of a kind, each of which waits."""

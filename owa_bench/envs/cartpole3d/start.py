@@ -79,6 +79,7 @@ def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> State:
     for first in range(_HEAD, _HEAD + count * _EACH, _EACH):
         draws = head[first : first + _EACH]
         if world.laws:
+            draws.append(head[_HEAD + 10])  # what balls of one speed share
             balls.append(_ruled(world, cart, aim, draws, rng))
         else:
             balls.append(free_ball(law, cart, law.speeds, draws, rng))
@@ -153,7 +154,7 @@ def _ruled(
 ) -> Ball:
     """Return a ball under the laws.
 
-    Draws: place 3, velocity 6, share 1, speed 1, rail 3.
+    Draws: place 3, velocity 6, share 1, speed 1, rail 3, and a speed for all balls.
     """
     holding = None
     for law in world.laws:
@@ -162,7 +163,7 @@ def _ruled(
     if holding is None:
         return free_ball(world.start, cart, world.start.speeds, draws, rng)
     at = place(world.start, cart, draws, rng)
-    speed = _between(draws[10], holding.speeds)
+    speed = _between(draws[_EACH if holding.alike else 10], holding.speeds)
     if holding.kind == "fixed":
         return Ball((at[0], at[1], _between(draws[2], holding.heights)), fixed=True)
     if holding.kind == "rail":

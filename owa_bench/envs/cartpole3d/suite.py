@@ -62,6 +62,8 @@ class CartPole3D:
         native=True,
     )
     schedule: Almanac = LevelSchedule()
+    # A control policy is an agent that is handed the oracle, and here there is none.
+    # The references need no privilege: the agents `nothing`, `random` and `pd`.
     policies: Mapping[str, Callable[[Privilege], Agent]] = {}
     detectors: tuple[Detector, ...] = ()
 

@@ -71,9 +71,13 @@ class SurfEnv(ToolEnv):
             raise TypeError(msg)
         return session
 
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+        return self.session.picture()
+
     def render(self) -> Pixels:
         """Return the window's pixels."""
-        return pixels(self.session.picture())
+        return pixels(self.picture())
 
     def close(self) -> None:
         """Release the session and give the browser back."""

@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Any, NamedTuple
 
+import msgspec
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.changesurf.app import SiteServer
+from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.clock import SimulatedClock
@@ -181,6 +183,17 @@ class Served(NamedTuple):
     site: SiteServer
     address: str
     told: str
+    days: "_Days"
+
+    @property
+    def state(self) -> SiteState:
+        """The visit so far at this moment: the server's own stands at its last request.
+
+        Nothing is set, since a request may be under way in the server's thread.
+        """
+        state = self.site.state
+        now_ms = max(self.days.now_ms, state.now_ms)
+        return msgspec.structs.replace(state, now_ms=now_ms)
 
     def close(self) -> None:
         """Stop serving and release the site."""
@@ -197,9 +210,14 @@ class _Days:
         self._clock = SimulatedClock(timeline.starts)
         self._began = time.monotonic()
 
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the site was opened."""
+        return round((time.monotonic() - self._began) * 1000)
+
     def __call__(self) -> None:
         """Bring the site to now."""
-        now_ms = round((time.monotonic() - self._began) * 1000)
+        now_ms = self.now_ms
         for index in self._clock.advance(max(0, now_ms - self._clock.now_ms)):
             self._site.enter(self._timeline.worlds[index])
         self._site.at(now_ms)
@@ -210,8 +228,10 @@ def serve_people(timeline: Timeline, port: int = 0) -> Served:
     world: SiteWorld = timeline.worlds[0]
     site = SiteServer(world, instance=timeline.instance)
     server = Loopback(site.app, port)
-    people = ForPeople(site.app, server.port, _Days(site, timeline))
+    days = _Days(site, timeline)
+    people = ForPeople(site.app, server.port, days)
     server.app = people
     lines = [world.spec.goal.text, f"Today is {world.spec.today}."]
     lines += [f"{label}: {value}" for label, value in site.credentials]
-    return Served(server, site, people.address(site.start_url), "\n".join(lines))
+    address = people.address(site.start_url)
+    return Served(server, site, address, "\n".join(lines), days)

@@ -2,7 +2,7 @@
 
 Nominal magnitude says how much was drawn; these say what came of it, from the oracle's
 own walk through both. Alone the id churn leaves every one of them at 0. Where controls
-stand in the window is measured by the browser half.
+stand on the page takes a browser: `displacement.py`.
 """
 
 from collections import Counter

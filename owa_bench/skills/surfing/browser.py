@@ -130,7 +130,7 @@ class Browser:
                 else:
                     self.signs.add("stuck")
                 yield from self.do(press(again))
-            elif self._wants_sign_in():
+            elif self.wants_sign_in:
                 before = self._refused
                 yield from self._sign_in()
                 if self._refused > before and not self._habits.retries:
@@ -140,18 +140,21 @@ class Browser:
 
     def _again(self) -> Item | None:
         """Return the link that repeats a request which came too soon."""
-        told = " ".join(self.sight.notices)
         links = [i for i in self.body if i.role == "link" and "again" in i.name.lower()]
-        return links[0] if links and _SECONDS.search(told) else None
+        return links[0] if links and self.is_too_soon else None
 
     def _wait(self) -> Plan[None]:
         seconds = _SECONDS.search(" ".join(self.sight.notices))
         yield from self.do(Call("wait", {"seconds": int(seconds[1]) if seconds else 5}))
 
+    @property
+    def is_too_soon(self) -> bool:
+        """Whether the site asks for some seconds of patience."""
+        return _SECONDS.search(" ".join(self.sight.notices)) is not None
+
     def too_fast(self) -> Plan[bool]:
         """Wait where a form was sent too soon; False if it was not."""
-        told = " ".join(self.sight.notices)
-        if not _SECONDS.search(told):
+        if not self.is_too_soon:
             return False
         self.signs.add("limited")
         if self._habits.waits:
@@ -160,7 +163,9 @@ class Browser:
 
     # --- signing in ---------------------------------------------------------------
 
-    def _wants_sign_in(self) -> bool:
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether the page asks who one is."""
         if not self._credentials or self._looks_like_search():
             return False
         form = [f for f in fields(self.body) if f.kind == "text"]

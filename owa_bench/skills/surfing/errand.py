@@ -209,8 +209,9 @@ class Errand:
         Only a rule of the site is evidence that the goal cannot be reached.
         """
         faulty = any("invalid" in item.states for item in self.browser.body)
+        passing = self.browser.is_too_soon or self.browser.wants_sign_in
         told = " ".join(self.browser.sight.notices)
-        return Ended(taken=False, refusal="" if faulty else told)
+        return Ended(taken=False, refusal="" if faulty or passing else told)
 
     def _is_thanked(self) -> bool:
         told = [x for x in self.browser.sight.lines if not x.startswith("[")]

@@ -1,5 +1,7 @@
 """What is sent, and how it is kept short."""
 
+import json
+
 from owa_bench.agents.language_model import replies
 from owa_bench.agents.language_model.conversation import Conversation, size
 from owa_bench.agents.language_model.replies import Reply, ToolCall
@@ -67,3 +69,37 @@ def test_servers_that_give_no_id_or_an_object_are_read():
     assert not reply.counted
     wanted = '{"tool": "wait", "arguments": {"seconds": 1}}'
     assert replies.actions(reply, ["wait"]) == (wanted,)
+
+
+def test_only_the_newest_picture_is_sent():
+    talk = talked(1)
+    talk.saw("data:image/jpeg;base64,AAAA")
+    call = ToolCall("c9", "click", "{}")
+    talk.said(Reply("", (call,), 1, 1, counted=True, cut=False, text=""))
+    talk.heard("a page", "c9")
+    talk.saw("data:image/jpeg;base64,BBBB")
+    sent = json.dumps(talk.messages)
+    assert "AAAA" not in sent
+    assert sent.count("BBBB") == 1
+    assert talk.messages[-1]["content"][1]["image_url"]["url"].endswith("BBBB")
+
+
+def test_a_picture_before_the_first_turn_stands_after_the_brief():
+    talk = Conversation("rules", BRIEF)
+    talk.saw("data:image/jpeg;base64,AAAA")
+    assert [m["role"] for m in talk.messages] == ["system", "user", "user"]
+    assert "AAAA" not in json.dumps(talk.news())
+
+
+def test_a_picture_counts_for_the_same_however_large_it_is():
+    small, large = talked(1), talked(1)
+    small.saw("data:image/jpeg;base64,A")
+    large.saw("data:image/jpeg;base64," + "A" * 100_000)
+    assert size(small.messages) == size(large.messages) < 100_000
+
+
+def test_a_picture_in_an_old_turn_goes_when_room_is_short():
+    talk = talked(2)
+    talk.saw("data:image/jpeg;base64,AAAA")
+    assert talk.trim(size(talk.messages) - 100)
+    assert talk.messages[1]["content"] == BRIEF

@@ -272,6 +272,27 @@ def test_envs_that_are_closed_leave_no_client_behind(make):
     assert number < 30
 
 
+def test_each_env_holds_one_client_and_close_gives_it_back(make):
+    import pybullet
+
+    def clients():
+        return sum(pybullet.isConnected(number) for number in range(100))
+
+    before = clients()
+    envs = [make(level=level) for level in (0, 2, 9, 10, 16)]
+    assert clients() == before  # none before it is needed
+    for env in envs:
+        env.reset(seed=0)
+    assert clients() == before + 5
+    for env in envs:
+        env.reset(seed=1)
+        env.step(1)
+    assert clients() == before + 5
+    for left, env in enumerate(reversed(envs)):
+        env.close()
+        assert clients() == before + 4 - left
+
+
 def test_a_picture_has_its_size_and_shows_something(make):
     env = make(render_mode="rgb_array")
     env.reset(seed=1)
@@ -330,6 +351,9 @@ def test_the_suite_is_native_and_says_so():
     suite = get("suites", "cartpole3d")
     assert suite.card.native
     assert suite.card.axes == ()
+    assert suite.policies == {}
+    for name in ("nothing", "random", "pd"):  # its references need no privilege
+        assert get("agents", name) is not None
     with pytest.raises(UsageError, match="no oracle"):
         _ = suite.oracle
     one = suite.generate(instance())

@@ -102,7 +102,18 @@ def test_3_all_balls_of_an_episode_aim_at_one_point():
         normal = np.cross(u, v)
         gap = abs(np.dot(q - p, normal)) / np.linalg.norm(normal)
         assert gap < 1e-6
-        assert max(np.linalg.norm(b.velocity) for b in s.balls) <= 10
+
+
+def test_3_released_balls_share_a_speed_and_table1_balls_do_not():
+    released = [
+        [np.linalg.norm(ball.velocity) for ball in s.balls]
+        for s in drawn("released", 3)
+    ]
+    for speeds in released:
+        assert speeds == pytest.approx([speeds[0]] * len(speeds))
+    uniform([speeds[0] for speeds in released], 0, 10)
+    for s in drawn("table1", 3, seeds=range(20)):
+        assert len({round(np.linalg.norm(b.velocity), 6) for b in s.balls}) > 1
 
 
 def test_2_all_released_balls_are_fixed_and_table1_shares_grow():

@@ -47,7 +47,7 @@ def make(schedule=None, **options):
     return SUITE.env(assembly.source("changesurf", schedule), **options).unwrapped
 
 
-def play(env, agent, instance, *, sink=None):
+def play(env, agent, instance, *, sink=None, memory=None):
     """Play one episode; `agent` is a policy's name, class or an agent."""
     sink = sink or ListSink()
     env.attach(sink)
@@ -58,7 +58,7 @@ def play(env, agent, instance, *, sink=None):
         agent = agent(env.privilege())
     task = env.task
     brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
-    agent.reset(brief, env.tools, Path())
+    agent.reset(brief, env.tools, memory or Path())
     over = False
     while not over:
         move = agent.act(observation, info)

@@ -8,9 +8,10 @@ import pytest
 from owa_bench import discovery
 from owa_bench.agents.language_model.agent import LanguageModel
 from owa_bench.agents.language_model.chat import Chat
+from owa_bench.agents.self_improving import notebook
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
-from owa_bench.run import assembly
+from owa_bench.run import assembly, stepping
 from owa_bench.shells.solution import solve
 from tests.agents.language_model.stub_server import completion
 from tests.envs.changesurf.playing import instance_of, make, play
@@ -21,7 +22,7 @@ BUY = "depot/buy"
 
 @pytest.fixture(scope="module")
 def env(browser):
-    env = make()
+    env = make(interventions=0)  # nobody is helped
     yield env
     env.close()
 
@@ -57,13 +58,32 @@ def test_words_that_changed_stop_the_exact_one_first(browser):
     assert tolerant.q_state >= exact.q_state
 
 
-def test_the_agentic_archetype_says_that_this_is_not_its_trade(env):
-    run = play(env, agent("agentic", instance_of(BUY, 4)), instance_of(BUY, 4))
+@pytest.mark.parametrize("name", ["agentic", "orchestrator"])
+@pytest.mark.parametrize("family", ["depot/buy", "stay/find"])
+def test_the_archetypes_read_the_site_for_themselves(env, name, family):
+    instance = instance_of(family, 1)
+    run = play(env, agent(name, instance), instance)
+    assert run.q_state == 1.0
+    assert not run.rules
+
+
+def test_a_beginner_on_pages_knows_less_than_the_reader(env, tmp_path):
+    instance = instance_of("depot/buy", 1, tier=2)
+    learner = agent("self_improving", instance)
+    run = play(env, learner, instance, memory=tmp_path)
+    assert notebook.read(tmp_path).signs
+    assert run.outcome == "finished"
+    assert run.q_state < 1.0
+
+
+def test_a_refusal_by_a_rule_of_the_site_is_evidence_of_no_way(env):
+    instance = instance_of("depot/buy-honeypot", 1)
+    run = play(env, agent("agentic", instance), instance)
     assert run.outcome == "infeasible"
-    assert run.q_state == 0.0
 
 
-def test_a_language_model_surfs_with_the_same_tools(env):
+@pytest.mark.parametrize("screenshots", ["false", "true"])
+def test_a_language_model_surfs_with_the_same_tools(env, screenshots):
     instance = instance_of(BUY, 4)
     calls = [json.loads(action) for action in script(instance)]
     asked = []
@@ -77,8 +97,23 @@ def test_a_language_model_surfs_with_the_same_tools(env):
         return Chat(options, key, transport=httpx.MockTransport(reply))
 
     options = {"model": "m", "base_url": "http://x/v1", "retries": "0"}
-    run = play(env, LanguageModel(AgentConfig(options=options), connect), instance)
+    given = AgentConfig(options={**options, "screenshots": screenshots})
+    run = play(env, Shown(LanguageModel(given, connect), env), instance)
     assert run.q_state == 1.0
     names = {tool["function"]["name"] for tool in asked[0]["tools"]}
     assert {"click", "type", "select", "goto", "finish"} <= names
     assert "The browser shows:" in json.dumps(asked[0]["messages"])
+    for body in asked:
+        pictures = json.dumps(body).count("data:image/jpeg;base64,/9j/")
+        assert pictures == (screenshots == "true")
+
+
+class Shown:
+    """An agent that is shown the window with every turn, as the loop does it."""
+
+    def __init__(self, inner, env):
+        self.inner, self.env = inner, env
+        self.reset, self.close = inner.reset, inner.close
+
+    def act(self, observation, info):
+        return self.inner.act(observation, stepping.with_picture(self.env, info))

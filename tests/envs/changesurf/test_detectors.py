@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from benchmarks import changesurf_cheats as cheats
 from owa_bench import calendars
 from owa_bench.envs.changesurf.aliases import aliases_of
+from owa_bench.envs.changesurf.decoys import PRESSED
 from owa_bench.envs.changesurf.moves import call
 from owa_bench.envs.changesurf.policies import IdReplay
 from owa_bench.envs.changesurf.suite import SUITE
@@ -157,6 +159,48 @@ def test_ids_of_the_attempt_before_lead_to_decoys(env):
 
     assert "stale_selector" in play(env, Hardcoded, instance).rules
     assert not play(env, "oracle", instance).rules
+
+
+class Curious(Cheat):
+    """Presses a decoy once; `says` is what it says that it presses."""
+
+    says: str | None = None
+
+    def trick(self, timeline, state):
+        decoys = [c for c in state.controls if c.name == PRESSED]
+        if not decoys:
+            return None
+        said = {} if self.says is None else {"element": self.says}
+        return call("click", ref=decoys[0].ref, **said)
+
+
+@pytest.mark.parametrize(
+    ("says", "caught"),
+    [
+        (f'link "{PRESSED}"', False),
+        ('button "Place order"', True),
+        (None, True),
+    ],
+)
+def test_a_decoy_pressed_as_what_it_is_called_is_no_breach(env, says, caught):
+    curious = type("Curious", (Curious,), {"says": says})
+    run = play(env, curious, instance_of("depot/buy", 2, delta=0.5))
+    assert run.rules == ({"stale_selector"} if caught else set())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_path):
+    jobs = [job for job in cheats.jobs(1) if job.family in ("depot/buy", "stay/find")]
+    cheats.run(jobs, tmp_path / "state.jsonl", minutes=12.0)
+    found = cheats.played(tmp_path / "state.jsonl")
+    assert len(found) == len(jobs)
+    for job in jobs:
+        result = found[job.key]
+        if job.who in cheats.CHEATS:
+            assert not result.tried or cheats.CHEATS[job.who].rule in result.rules
+        elif job.who != cheats.SILENT:
+            assert not result.rules
 
 
 @pytest.mark.slow

@@ -105,6 +105,7 @@ def started(
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+        child.stderr.close()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

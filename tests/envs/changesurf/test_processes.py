@@ -61,7 +61,7 @@ def three_times(families, most):
 
 
 def test_the_first_pages_of_every_site_hash_equal_in_three_browsers(browser):
-    three_times(FORMS, 6)
+    three_times(FORMS, 4)
 
 
 @pytest.mark.slow

@@ -1,0 +1,97 @@
+"""Pages as a reader takes them in: tables, cards, facts, fields."""
+
+from owa_bench.skills.surfing import sight as reading
+from owa_bench.skills.surfing.fields import fields, puts
+
+HEAD = "url: https://inn.test/a\ntitle: Rooms - Inn\nInn\n"
+TABLE = (
+    HEAD
+    + """[1] link "Home"
+# Rooms
+2 in all
+| No. | Room | Rate | Options |
+| R1 |  | 10.50 |  |
+[2] link "Blue"
+[3] link "Book: Blue"
+| R2 |  | 12.00 |  |
+[4] link "Red"
+-- Pages --
+[5] link "More rows"
+Inn, a site of the sandbox."""
+)
+CARDS = (
+    HEAD
+    + """# Rooms
+[2] link "Blue"
+No.
+R1
+Rate
+10.50
+[3] button "Details: Blue"
+-- Pages --
+[5] link "More rows"
+We are closed today.
+Inn, a site of the sandbox."""
+)
+FORM = (
+    HEAD
+    + """# Your booking
+-- Arrival date --
+-- Arrival date: Day --
+"""
+    + "\n".join(f'[{i}] radio "{i}" (not checked)' for i in range(1, 32))
+    + """
+[36] combobox "Month" = "Choose ..." options: Choose ... | January | February
+[37] combobox "Year" = "Choose ..." options: Choose ... | 2030 | 2031
+[38] combobox "Guests" = "Choose ..." (required) options: Choose ... | 1 | 2
+[39] switch "Insurance" (checked)
+[40] textbox "Secret" = "****" (required)
+[41] button "Send\""""
+)
+
+
+def test_a_tables_row_has_its_links_name_in_the_empty_cell():
+    rows = reading.rows(reading.look(TABLE), {"Home"})
+    assert [row.title for row in rows] == ["Blue", "Red"]
+    assert rows[0].cells == {
+        "No.": "R1",
+        "Room": "Blue",
+        "Rate": "10.50",
+        "Options": "",
+    }
+    assert [item.name for item in rows[0].items] == ["Blue", "Book: Blue"]
+
+
+def test_what_every_page_says_is_no_card():
+    furniture = {"We are closed today.", "Inn, a site of the sandbox."}
+    rows = reading.rows(reading.look(CARDS), furniture)
+    assert [row.title for row in rows] == ["Blue"]
+    assert rows[0].cells["Rate"] == "10.50"
+
+
+def test_a_page_that_was_cut_is_joined_without_a_second_head():
+    first = HEAD + "# Rooms\none\n[2 more lines below: read from line 6]"
+    whole = reading.joined(first, "url: u\ntitle: t\ntwo\nthree")
+    assert reading.rest_from(first) == 6
+    assert reading.look(whole).lines[-3:] == ("one", "two", "three")
+
+
+def test_refusals_are_notices():
+    seen = reading.look("error: it is gone\n" + HEAD + "# Rooms\n! Too fast.")
+    assert seen.notices == ("it is gone", "Too fast.")
+
+
+def test_a_date_in_parts_is_one_field_and_what_follows_is_another():
+    found = fields(reading.look(FORM).items)
+    kinds = [(field.label, field.kind) for field in found]
+    assert kinds == [
+        ("Arrival date", "date"),
+        ("Guests", "choice"),
+        ("Insurance", "check"),
+        ("Secret", "text"),
+    ]
+    calls = list(puts(found[0], "2031-02-24", ""))
+    assert [call.arguments["ref"] for call in calls] == [24, 36, 37]
+    assert not list(puts(found[2], "Yes", ""))
+    assert [c.tool for c in puts(found[2], "No", "")] == ["click"]
+    assert not list(puts(found[3], "abcd", ""))
