@@ -39,8 +39,15 @@ def sha256(data: bytes) -> str:
 
 
 def canonical_json(document: Any) -> bytes:
-    """Return the RFC 8785 bytes of a small document (structs are taken apart)."""
-    return rfc8785.dumps(msgspec.to_builtins(document))
+    """Return the RFC 8785 bytes of a small document (structs are taken apart).
+
+    Errors: CheckFailure for what has none, such as an integer above 2^53.
+    """
+    try:
+        return rfc8785.dumps(msgspec.to_builtins(document))
+    except rfc8785.CanonicalizationError as error:
+        msg = f"A document must have canonical JSON (RFC 8785), got: {error}."
+        raise CheckFailure(msg) from error
 
 
 def document_digest(document: Any) -> str:

@@ -96,7 +96,7 @@ def _witness(bundle: Bundle, path: Path) -> Testimony:
     """Return one witness."""
     try:
         said = msgspec.json.decode(path.read_bytes(), type=Witness)
-    except msgspec.DecodeError as error:
+    except (OSError, msgspec.DecodeError) as error:
         return Testimony(path.name, "", f"does not read: {error}")
     text = " ".join(part for part in (said.kind, said.claimed or "") if part)
     fault = witness.fault(said, bundle.plan_digest)
@@ -114,7 +114,7 @@ def _receipt(bundle: Bundle, path: Path) -> Testimony:
         said = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
         key = bytes.fromhex(said.public_key)
         unseal(path.read_bytes(), key, RECEIPT_TYPE)
-    except (CheckFailure, ValueError, msgspec.DecodeError) as error:
+    except (OSError, CheckFailure, ValueError) as error:
         return Testimony(path.name, "", f"is no signed receipt: {error}")
     text = f"{len(said.episodes)} episodes replayed by key {key_id(key)}"
     try:

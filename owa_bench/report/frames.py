@@ -44,7 +44,11 @@ def index(path: Path) -> ShardIndex:
 
     Bytes that are no frame are named as a fault; reading goes on at the next frame.
     """
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        fault = f"{path.name} cannot be read: {error.strerror}"
+        return ShardIndex((), 0, (fault,))
     frames: list[Frame] = []
     faults: list[str] = []
     offset = 0

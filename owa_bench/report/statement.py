@@ -87,6 +87,7 @@ def trace_digests(layout: RunLayout) -> dict[str, str]:
     return {
         f"trace/{path.name}": sha256(path.read_bytes())
         for path in sorted(layout.shards.glob("*.jsonl.zst"))
+        if path.is_file()
     }
 
 

@@ -20,6 +20,7 @@ from tests.report.small_run import KEY
 
 DEEP = b"[" * 200_000
 READERS = (bundle.read, lambda root: read_plan(RunLayout(root)))
+DIGEST = (lambda root: store.plan_digest(RunLayout(root)),)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -38,7 +39,7 @@ def test_a_key_that_is_none(run, read):
         read(run.root)
 
 
-@pytest.mark.parametrize("read", [*READERS, lambda r: store.plan_digest(RunLayout(r))])
+@pytest.mark.parametrize("read", [*READERS, *DIGEST])
 def test_a_plan_nested_without_end(run, read):
     run.plan.write_bytes(DEEP)
     with pytest.raises(RunDirectoryError):
@@ -51,6 +52,16 @@ def test_a_number_that_json_does_not_have(run):
     run.plan.write_bytes(text)
     with pytest.raises(RunDirectoryError, match="NaN is no JSON number"):
         bundle.read(run.root)
+
+
+@pytest.mark.parametrize(
+    "read", [bundle.read, lambda r: store.plan_digest(RunLayout(r))]
+)
+def test_a_number_that_canonical_json_does_not_have(run, read):
+    text = run.plan.read_bytes().replace(b'"tier":1', b'"tier":1' + b"0" * 30, 1)
+    run.plan.write_bytes(text)
+    with pytest.raises(OwaError):
+        read(run.root)
 
 
 @pytest.mark.parametrize(
@@ -160,3 +171,11 @@ def test_days_of_another_document(run):
     run.receipts.mkdir()
     path.write_bytes(seal(RECEIPT_TYPE, msgspec.json.encode([]), KEY))
     assert failing(run.root) == set()  # a run without days reads no day
+
+
+def test_folders_and_broken_links_in_place_of_files(run):
+    (run.shards / "00009.jsonl.zst").mkdir()
+    (run.shards / "00010.jsonl.zst").symlink_to("nowhere")
+    for folder, name in ((run.witness, "a.json"), (run.receipts, "replay-a.dsse.json")):
+        (folder / name).mkdir(parents=True)
+    assert {"frames", "witness"} <= failing(run.root)
