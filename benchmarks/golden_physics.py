@@ -18,6 +18,7 @@ With another build of the engine they are not compared, and the script says so.
 import argparse
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import platform
 import subprocess
@@ -104,6 +105,9 @@ def main() -> int:
     if options.masked:
         command = [sys.executable, __file__, *(["--check"] * options.check)]
         return subprocess.run(command, env=masked_environment(), check=False).returncode
+    if importlib.util.find_spec("pybullet") is None:
+        print("nothing compared: PyBullet is not here (wheels end at Python 3.11)")
+        return 0
     made = digests()
     if options.check:
         return check(made)
