@@ -8,6 +8,7 @@ _NEEDS = {
         "owa_bench/subjects/cartpole*.py",
         "owa_bench/subjects/learning.py",
         "owa_bench/subjects/populations.py",
+        "owa_bench/subjects/q_learning.py",
         "owa_bench/subjects/unit_runs.py",
     ],
     "stable_baselines3": ["owa_bench/envs/cartpole3d/batched/sb3*.py"],

@@ -7,22 +7,27 @@ from owa_bench.report import statement, verify
 from tests.report.small_run import KEY, make_plan, make_run
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _without_drawings():
+def draw_nothing(patch):
     """Leave the drawings out of pages: tests/report draws them, attacks need none."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("owa_bench.report.render_html._figures", lambda verdicts: [])
-        yield
+    patch.setattr("owa_bench.report.render_html._figures", lambda verdicts: [])
 
 
 @pytest.fixture(scope="session")
-def honest(tmp_path_factory, _without_drawings):
+def honest(tmp_path_factory):
     """A whole, signed run with all its checks in order."""
     layout = make_run(tmp_path_factory.mktemp("honest") / "run", make_plan(2))
-    statement.write(layout.root, KEY)
-    assert all(check.ok for check in verify.verify(layout.root))
-    assert all(check.ok for check in verify.recompute(layout.root))
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        statement.write(layout.root, KEY)
+        assert all(check.ok for check in verify.verify(layout.root))
+        assert all(check.ok for check in verify.recompute(layout.root))
     return layout
+
+
+@pytest.fixture(autouse=True)
+def _without_drawings(monkeypatch):
+    # Of one test alone: a whole session's patch would reach other folders' tests.
+    draw_nothing(monkeypatch)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What a machine lacks is said before anything is played, with the way to get it."""
 
+import importlib.util
+
 import pytest
 
 from owa_bench.envs.changesurf import browser
@@ -13,7 +15,12 @@ def bare(place, monkeypatch):
     monkeypatch.setenv("PATH", str(place / "no-programs"))
     monkeypatch.delenv("PLAYWRIGHT_BROWSERS_PATH", raising=False)
     monkeypatch.delenv("OWA_CHROMIUM", raising=False)
-    monkeypatch.setattr(browser.importlib.util, "find_spec", lambda name: name)
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        browser.importlib.util,
+        "find_spec",
+        lambda name: name if name == "playwright" else there(name),
+    )
     return place
 
 

@@ -143,8 +143,6 @@ def test_the_report_shows_performance_and_no_axis(played, means):
         assert (verdict.counted, verdict.infrastructure) == (12, 0)
         levels = {(row[0], row[2]) for row in verdict.tables[0].rows}
         assert levels == {(f"{NAME}/one", 0.0), (f"{NAME}/one", 1.0)}
-        # The figure once was missing from a page and nobody saw why, so each step is
-        # asked for: the judgement's curve, its words, then the drawing of them.
         names = [curve.name for curve in verdict.curves]
         assert names == ["performance around the novelty"]
         assert verdict.curves[0].x[0] < 0.0 <= verdict.curves[0].x[-1]

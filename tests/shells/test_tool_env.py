@@ -12,7 +12,7 @@ from owa_bench.records.events import Drift, EpisodeStart
 from owa_bench.shells import tool_env
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.sink import ListSink
-from owa_bench.shells.solution import solve
+from owa_bench.shells.solution import horizon
 from owa_bench.shells.tool_env import plain_instances
 from tests.shells.toy_suite import CARD, corridor, honeypot, relocked
 
@@ -142,9 +142,9 @@ def test_the_horizon_is_solved_once_an_instance(monkeypatch):
 
     def counted(suite, timeline, **options):
         solved.append(timeline.instance)
-        return solve(suite, timeline, **options)
+        return horizon(suite, timeline, **options)
 
-    monkeypatch.setattr(tool_env, "solve", counted)
+    monkeypatch.setattr(tool_env, "horizon", counted)
     sink = ListSink()
     env = corridor(sink=sink)
     for seed in (1, 2, 1):
