@@ -142,8 +142,13 @@ class SiteServer:
         return self._shown()
 
     def _page_of(self, host: str, path: str) -> str:
-        """Return the page of an address; the sign-in origin has its own one alone."""
+        """Return the page of an address; the sign-in origin has its own one alone.
+
+        What it shows in a frame, such as a limit, it serves too.
+        """
         page = "home" if path == "/" else self._routes.get(path[1:], "missing")
+        if page == "frame":
+            return page
         plan = self._state.world.plan
         at_home = host != plan.auth_host
         return page if at_home == (page != "passport") else "missing"

@@ -28,7 +28,9 @@ class _Scene(NamedTuple):
 def horizon(timeline: Timeline, oracle: Oracle, *, limit: int) -> int | None:
     """Return H_t, None where only a played episode can tell.
 
-    That is where drift strikes in the middle, or the walk is lost within `limit` deeds.
+    That is where drift strikes in the middle, where a request is refused (the browser's
+    tools and the walk count some of these differently), or where the walk is lost
+    within `limit` deeds.
     """
     if len(timeline.worlds) > 1:
         return None
@@ -54,10 +56,11 @@ async def _walked(timeline: Timeline, oracle: Oracle, limit: int) -> int | None:
             before = scene
             await walker.do(step)
             scene = _scene(walker)
+            if walker.status >= REFUSED:
+                return None
             result = _result(step, walker, scene)
-            ran = walker.status < REFUSED and result not in results
+            count += result not in results and oracle.accepts(before, {}, scene)
             results.add(result)
-            count += ran and oracle.accepts(before, {}, scene)
         return None
 
 

@@ -56,7 +56,8 @@ def html(maker: Maker, page: Page, *, part: str = "") -> str:
             style=_style(maker.aliases.salt, plan.theme, plan.nav, plan.dense),
             script=_script(),
             inner=part == "inner",
-            frame=maker.route("frame"),
+            # of the page's own origin: across origins nobody sees into a frame
+            frame=f"/{maker.aliases.of('route', 'frame')}",
         )
     )
 

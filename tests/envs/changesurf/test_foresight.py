@@ -25,7 +25,8 @@ SOURCE = assembly.source("changesurf")
 
 def agrees(timeline):
     played = solve(SUITE, timeline)
-    assert SUITE.horizon(timeline) == played.accepted, timeline.instance
+    assert SUITE.horizon(timeline) in (None, played.accepted), timeline.instance
+    assert played.q_state == 1.0 or not played.accepted, timeline.instance
     return played
 
 
@@ -34,7 +35,7 @@ def test_a_walk_foresees_what_playing_gives(browser, family):
     tier = 1 + sum(family.encode()) % 3
     timeline = SOURCE(instance_of(family, 3, tier=tier, delta=1.0))
     assert agrees(timeline).q_state == 1.0
-    assert SUITE.horizon(timeline) > 2
+    assert horizon(SUITE, timeline) > 2
 
 
 @pytest.mark.slow
