@@ -4,7 +4,6 @@ import importlib.util
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,17 +39,19 @@ class Said(NamedTuple):
 
 def run_and_kill(layout: RunLayout, after: int | None) -> Said:
     """Run the writer and kill it once it has said `after` bytes (None: never)."""
-    said_path = layout.root.with_suffix(".said")
-    with said_path.open("wb") as said:
-        command = [sys.executable, str(SCRIPT), str(layout.root)]
-        child = subprocess.Popen(command, stdout=said)
-        while after is not None and said_path.stat().st_size <= after:
-            assert child.poll() is None
-            time.sleep(0.001)
+    command = [sys.executable, str(SCRIPT), str(layout.root)]
+    # a small pipe holds the writer back, so it cannot be done before it is killed
+    with subprocess.Popen(command, stdout=subprocess.PIPE, pipesize=4096) as child:
+        said = b""
+        while after is not None and len(said) <= after:
+            part = child.stdout.read1(4096)
+            assert part, "the writer ended before it was killed"
+            said += part
         if after is not None:
             child.send_signal(signal.SIGKILL)
+        said += child.stdout.read()
         assert child.wait(timeout=60) == (0 if after is None else -signal.SIGKILL)
-    lines = said_path.read_text().splitlines()
+    lines = said.decode().splitlines()
     parted = [line.split() for line in lines]
     return Said(
         written={w[1]: (int(w[2]), int(w[3])) for w in parted if w[0] == "written"},
