@@ -15,7 +15,7 @@ import msgspec
 from owa_bench.envs.changesurf.features import shown
 from owa_bench.envs.changesurf.moves import Move, call
 from owa_bench.envs.changesurf.overdoing import OneTooMany
-from owa_bench.envs.changesurf.reading import DISABLED, Control, Observed
+from owa_bench.envs.changesurf.reading import CHECKED, DISABLED, Control, Observed
 from owa_bench.envs.changesurf.session import SurfState
 from owa_bench.envs.changesurf.state import commits
 from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
@@ -121,14 +121,14 @@ class PlausibleWrong(_Control):
     def __init__(self, privilege: Privilege) -> None:
         super().__init__(privilege)
         self._twisted: dict[str, str] = {}
-        self._wrong = 0
+        self._passed_over: set[str] = set()
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode."""
         super().reset(brief, tools, memory_dir)
-        self._twisted, self._wrong = {}, 0
+        self._twisted, self._passed_over = {}, set()
 
     def _next(self) -> Move:
         timeline, state = self._observed()
@@ -144,9 +144,11 @@ class PlausibleWrong(_Control):
     def _as_if_right(self, state: SurfState) -> SurfState:
         """Return the state as it were if the twisted values were the right ones."""
         controls = tuple(
-            msgspec.structs.replace(c, value=self._twisted[c.ident])
-            if c.ident in self._twisted
-            else c
+            msgspec.structs.replace(
+                c,
+                value=self._twisted.get(c.ident, c.value),
+                flags=c.flags | (CHECKED if c.ident in self._passed_over else 0),
+            )
             for c in state.page.controls
         )
         page = msgspec.structs.replace(state.page, controls=controls)
@@ -168,6 +170,17 @@ class PlausibleWrong(_Control):
             if others:
                 self._twisted[control.ident] = given["option"]
                 return call("select", ref=control.ref, option=others[-1])
+        if control.role == "radio":
+            beside = [
+                c
+                for c in state.page.controls
+                if (c.role, c.group) == ("radio", control.group)
+                and c.ident != control.ident
+                and not c.has(DISABLED)
+            ]
+            if beside:
+                self._passed_over.add(control.ident)
+                return call("click", ref=beside[-1].ref)
         return None
 
 
