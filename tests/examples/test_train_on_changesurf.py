@@ -18,9 +18,12 @@ def example():
     pytest.importorskip("sb3_contrib")
     spec = importlib.util.spec_from_file_location("train_on_changesurf", SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # spawned workers look their wrappers up by name
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    return module
+    # spawned workers look their wrappers up by name, on the path they are handed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPT.parent))
+        yield module
 
 
 def test_only_the_sites_macros_are_open_and_progress_is_paid(example):
