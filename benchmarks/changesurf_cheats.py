@@ -2,6 +2,7 @@
 
     python benchmarks/changesurf_cheats.py   writes docs/tables/changesurf_cheats.md
     python benchmarks/changesurf_cheats.py --minutes 4   plays on where it stopped
+    python benchmarks/changesurf_cheats.py --first 7 --who agentic --print-only
 
 Each cheat does the oracle's work but for one trick of its kind at its first chance; it
 is caught when the rule of its kind is broken, and an episode without a chance (no link
@@ -77,10 +78,10 @@ class Result(NamedTuple):
 # --- playing --------------------------------------------------------------------------
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(seeds: int, first: int = 0) -> list[Job]:
     """Return every episode; any beginning of the list has a share of all kinds."""
     found = []
-    for i in range(seeds):
+    for i in range(first, first + seeds):
         drawn = derive(0, "changesurf cheats", i)
         for j, family in enumerate(FAMILIES):
             held_out = family in HELD_OUT_FAMILIES  # in no practice world
@@ -243,12 +244,15 @@ def main() -> int:
     """Play, print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed's number")
+    parser.add_argument("--who", action="append", help="only this player's episodes")
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--state", type=Path, default=STATE)
     parser.add_argument("--shard", default="0/1", help="I/N: only each N-th episode")
     parser.add_argument("--print-only", action="store_true")
     given = parser.parse_args()
-    todo = jobs(given.seeds)
+    todo = jobs(given.seeds, given.first)
+    todo = [job for job in todo if not given.who or job.who in given.who]
     first, shards = map(int, given.shard.split("/"))
     run(todo[first::shards], given.state, given.minutes)
     done = played(given.state)

@@ -13,7 +13,7 @@ from owa_bench.skills.pages import Item, is_open
 from owa_bench.skills.planning import Call, Plan
 from owa_bench.skills.surfing import beliefs, questions
 from owa_bench.skills.surfing.browser import Browser
-from owa_bench.skills.surfing.fields import fields
+from owa_bench.skills.surfing.fields import Field, fields
 from owa_bench.skills.surfing.finding import Finder
 from owa_bench.skills.surfing.lists import Lists
 from owa_bench.skills.surfing.matching import is_optional, matched
@@ -156,10 +156,10 @@ class Errand:
     def _forms(self) -> Plan[Ended]:
         """Fill in page after page until the site thanks, or refuses for good."""
         refusals, waited = 0, False
-        left, spare = dict(self._given), dict[str, str]()
+        left, tried = dict(self._given), dict[str, set[str]]()
         for _ in range(_MOST_FORMS):
             here = self.browser.sight.url
-            placed = yield from self._fill(left, spare)
+            placed = yield from self._fill(left, tried)
             buttons = [
                 i for i in self.browser.body if i.role == "button" and is_open(i)
             ]
@@ -172,9 +172,9 @@ class Errand:
             if not sight.notices:
                 waited = False
                 if sight.url != here:  # else a sign-in led back to the same page
-                    _use(placed, left, spare)
+                    _use(placed, left, tried)
                 if self._is_thanked():
-                    self.doubts += [GUESSED] * len(left)
+                    self.doubts += [GUESSED] * len(set(left) - set(tried))
                     return Ended(taken=True)
                 continue
             refusals += 1
@@ -186,21 +186,17 @@ class Errand:
         return Ended(taken=False)
 
     def _fill(
-        self, left: Mapping[str, str], spare: Mapping[str, str]
-    ) -> Plan[dict[str, bool]]:
-        """Put what is left of the goal into the fields of the page.
-
-        Says of each argument whether the form needed it where it went.
-        """
+        self, left: Mapping[str, str], tried: Mapping[str, set[str]]
+    ) -> Plan[dict[str, Field]]:
+        """Put what is left of the goal into the fields of the page; say what where."""
         form = fields(self.browser.body)
         self._learn_pattern()
-        places = matched(form, left, self._habits, spare)
+        places = matched(form, left, self._habits, tried)
         if any(f.required and i not in places for i, f in enumerate(form)):
             self.browser.signs.add("renamed")
         for place, name in places.items():
-            value = left[name] if name in left else spare[name]
-            yield from self.browser.fill(form[place], value, self._pattern)
-        return {name: not is_optional(form[i]) for i, name in places.items()}
+            yield from self.browser.fill(form[place], left[name], self._pattern)
+        return {name: form[place] for place, name in places.items()}
 
     def _learn_pattern(self) -> None:
         """Take over the form of dates that a hint or a refusal names."""
@@ -255,13 +251,18 @@ class Errand:
 
 
 def _use(
-    placed: Mapping[str, bool], left: dict[str, str], spare: dict[str, str]
+    placed: Mapping[str, Field], left: dict[str, str], tried: dict[str, set[str]]
 ) -> None:
-    """Take what a page took out of what is left; what it did not need stays at hand."""
-    for name, is_needed in placed.items():
-        value = left.pop(name, "") or spare.pop(name, "")
-        if not is_needed:
-            spare[name] = value
+    """Take what a page took out of what is left.
+
+    What went into a field that may stay empty is kept at hand: it may be the wrong one.
+    """
+    for name, field in placed.items():
+        if is_optional(field):
+            tried.setdefault(name, set()).add(field.label)
+        else:
+            left.pop(name)
+            tried.pop(name, None)
 
 
 def _action(items: tuple[Item, ...], title: str, verb: str) -> Item | None:

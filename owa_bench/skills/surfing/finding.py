@@ -13,6 +13,7 @@ from owa_bench.skills.surfing.questions import Question
 from owa_bench.skills.surfing.sight import Row
 
 _FEW = 6  # rows whose own pages are worth a visit each
+_MOST = 16  # rows whose own pages can be visited at all
 _LEAST = 0.12  # likeness of a label to a question from which one is sure
 
 
@@ -102,12 +103,13 @@ class Finder:
             if picked.met >= wanted or not self._habits.searches:
                 break
         most = max((picked.met for picked, *_ in seen), default=0)
-        for picked, rows, entry in seen:
-            if picked.rows and picked.met == most:
-                found = yield from self._summed(question, picked, rows, entry)
-                if found is not None or not self._habits.searches:
-                    return found
-        return None
+        best = [found for found in seen if found[0].rows and found[0].met == most]
+        if self._habits.searches and not question.subjects and most < question.marks:
+            for picked, _, entry in best:  # what the lists fold away is on rows' pages
+                own = yield from self._from_own_pages(question, picked.rows, entry)
+                if own is not None:
+                    return own
+        return (yield from self._summed(question, *best[0])) if best else None
 
     def _rows(self, question: Question) -> Plan[list[Row]]:
         if self._habits.searches and not question.subjects:
@@ -132,12 +134,7 @@ class Finder:
         tables = [row.cells for row in rows]
         labels = questions.money_labels(tables) or questions.numeric_labels(tables)
         label = questions.money_of(picked.rows[0].cells, question.text, labels)
-        hidden = question.month is not None and not questions.has_dates(rows)
-        if (
-            hidden
-            or not label
-            or (_near(question, label) < _LEAST and len(picked.rows) <= _FEW)
-        ):
+        if not label or (_near(question, label) < _LEAST and len(picked.rows) <= _FEW):
             return (yield from self._from_own_pages(question, picked.rows, entry))
         in_cents = questions.CENTS in label.lower()
         if self._habits.adds_up:
@@ -145,17 +142,18 @@ class Finder:
         total = sum(
             questions.cents(r.cells[label], in_cents=in_cents) for r in picked.rows
         )
-        return Amount(total, sure=True)
+        return Amount(total, sure=picked.met >= question.marks)
 
     def _from_own_pages(
         self, question: Question, picked: tuple[Row, ...], entry: str
     ) -> Plan[Amount | None]:
         """Return the sum of what the rows' own pages say, where the list does not."""
         total, sure, count = 0, True, 0
-        for row in picked if self._habits.searches else ():
+        looked_at = self._habits.searches and len(picked) <= _MOST
+        for row in picked if looked_at else ():
             again = yield from self._again(row.title, entry)
             cells = yield from self._lists.read(again or row)
-            if question.month and not questions.falls(cells, question.month, None):
+            if not question.subjects and not questions.meets(question, cells):
                 continue
             one = self._told(question, cells)
             if one is None:

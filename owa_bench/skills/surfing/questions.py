@@ -37,10 +37,13 @@ class Question(NamedTuple):
     @property
     def marks(self) -> int:
         """How many conditions the words hold, names and numbers counted."""
-        words = self.text
-        if self.month is not None:
-            words = _MONTH.sub("", words)
-        return len(set(_PROPER.findall(words))) + (self.month is not None)
+        return len(self.named) + (self.month is not None)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The names and numbers that the words hold, a month's left out."""
+        words = _MONTH.sub("", self.text) if self.month is not None else self.text
+        return frozenset(_PROPER.findall(words))
 
 
 class Chosen(NamedTuple):
@@ -92,6 +95,14 @@ def chosen(question: Question, rows: Rows, *, day_first: bool | None) -> Chosen:
         met += bool(dated)
         kept = dated
     return Chosen(tuple(kept) if met else (), met)
+
+
+def meets(question: Question, cells: Mapping[str, str]) -> bool:
+    """Return whether a row's own page meets every condition of a question."""
+    said = " ".join(cells.values())
+    if not all(re.search(rf"(?<!\w){re.escape(x)}", said) for x in question.named):
+        return False
+    return question.month is None or falls(cells, question.month, None)
 
 
 def money_of(cells: Mapping[str, str], about: str, told: Iterable[str]) -> str:

@@ -67,6 +67,25 @@ def test_the_archetypes_read_the_site_for_themselves(env, name, family):
     assert not run.rules
 
 
+@pytest.mark.parametrize(
+    ("family", "tier", "seed", "delta"),
+    [
+        # `Money` with a note that asks for an amount
+        ("ledger/transfer", 1, 2748630545959144484, 0.5),
+        # a field that does not apply; a note that two fields could take
+        ("permit/apply", 3, 5570791877602986288, 0.5),
+        ("ledger/transfer", 3, 5570791877602986288, 0.5),
+        # quoted words that are no row's name
+        ("desk/lookup", 3, 2748630545959144484, 0.0),
+    ],
+)
+def test_a_reader_heeds_what_a_page_says_of_itself(env, family, tier, seed, delta):
+    instance = instance_of(family, seed, tier=tier, delta=delta)
+    run = play(env, agent("agentic", instance), instance)
+    assert run.q_state == 1.0
+    assert not run.rules
+
+
 def test_a_beginner_on_pages_knows_less_than_the_reader(env, tmp_path):
     instance = instance_of("depot/buy", 1, tier=2)
     learner = agent("self_improving", instance)
