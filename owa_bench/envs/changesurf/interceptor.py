@@ -58,7 +58,7 @@ class Interceptor:
         if parts.hostname not in self._hosts:
             await self._deny(event, main=main)
             return
-        if parts.path == FAVICON:
+        if parts.path == FAVICON and not main:
             await self._fulfil(event, Answer(_NO_CONTENT, (), b""))
             return
         body = _body(request)

@@ -175,6 +175,33 @@ def test_foreign_addresses_are_refused_and_logged(visit):
     assert denied == ["https://foreign.example/pixel.png", "https://foreign.example/x"]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"javascript://{HOST}/%0Adocument.title='run'",
+        f"data://{HOST}/,<title>Mine</title>",
+        f"file://{HOST}/etc/passwd",
+        f"ftp://{HOST}/",
+        f"view-source://{HOST}/",
+        f"http://{HOST}/slow",
+        f"https://{HOST}:99999/slow",
+        f"https://{HOST}:port/slow",
+        f"https://me@{HOST}/slow",
+        "https://[::1",
+    ],
+)
+def test_no_address_says_a_script_or_fails_the_harness(visit, address):
+    seen = visit.do("goto", text=address)
+    assert seen.refusal == "outside"
+    assert (seen.page.title, seen.page.url) == ("Home", f"https://{HOST}/")
+    assert visit.do("click", "Add one").page.reached
+
+
+def test_an_address_of_the_icon_is_an_address_like_any_other(visit):
+    # Asked for by the browser itself it is left out of every record.
+    assert visit.do("goto", text="/favicon.ico").page.lines == ("Not Found",)
+
+
 def test_a_download_is_told_and_changes_no_page(visit):
     seen = visit.do("click", "Export")
     assert "a,b\n1,2" in seen.note
