@@ -84,6 +84,7 @@ class ChangeSurfSession:
         self._seen_requests = 0
         self._times: list[int] = []
         self._kept: dict[str, str] = {}
+        self._first_dom = b""
         self._state: SurfState | None = None
         self._tools: dict[str, Callable[[Arguments], Act]] = {
             "click": lambda given: Act("click", given["ref"]),
@@ -152,7 +153,7 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        # A page that a script fetches and puts in is refused as any other page is.
+        # A script may fetch the page in place of the browser: the answer is the same.
         refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
@@ -184,11 +185,18 @@ class ChangeSurfSession:
         return features.macros(self._page, self._arguments())
 
     def part(self, *, step: int) -> tuple[Event, ...]:
-        """Return the HAR, the last picture, and the manifest of all that was left."""
-        if self._server is None or not self._sink.active:
+        """Return the HAR, the last picture, and the manifest of all that was left.
+
+        First come the requests that a page made after it was last looked at.
+        """
+        if self._server is None:
             return ()
+        late = self._fresh_requests(self._server.state.now_ms)
+        left: list[Event] = [*self._first(step), *self._requests(late, step)]
+        if not self._sink.active:
+            return tuple(left)
+        left += self._came_to(step)
         entries = map(Timed, self._times, self._driver.exchanges())
-        left: list[Event] = [*self._came_to(step)]
         left.append(self._artifact(step, "har", har(entries)))
         left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
         whole = manifest(self._driver.facts(), self._kept)
@@ -240,6 +248,8 @@ class ChangeSurfSession:
             self._server = server
             self._take(self._driver.open(place))
             self._fresh_requests(0)
+            if self._sink.active:
+                self._first_dom = self._driver.snapshot()
         return self._server
 
     def _transport(self, app: ASGIApp) -> ASGIApp:
@@ -322,19 +332,27 @@ class ChangeSurfSession:
         self, seen: Seen, fresh: Sequence[Exchange], step: int
     ) -> tuple[Event, ...]:
         """Return requests and costs and, at key steps, what the page looked like."""
-        events: list[Event] = []
-        for exchange in fresh:
-            if exchange.kind in _SHOWN or exchange.denied:
-                events += self._call_events(exchange, step)
+        events = [*self._first(step), *self._requests(fresh, step)]
         if not self._sink.active:
             return tuple(events)
-        if seen.navigated:
+        # A page that a script put in is a new one though the document stays.
+        if seen.navigated or any(exchange.kind in _SHOWN for exchange in fresh):
             events.append(self._artifact(step, "dom", self._driver.snapshot()))
         if any(exchange.method == "POST" for exchange in fresh):
             events.append(self._artifact(step, "ax", self._driver.tree()))
             shot = self._driver.picture()
             events.append(self._evidence(step, "picture", _JPEG, shot))
         return tuple(events)
+
+    def _first(self, step: int) -> tuple[Event, ...]:
+        """Return the page that the visit began with, once."""
+        data, self._first_dom = self._first_dom, b""
+        return (self._artifact(step, "dom", data),) if data else ()
+
+    def _requests(self, fresh: Sequence[Exchange], step: int) -> tuple[Event, ...]:
+        """Return what the requests for pages, and those refused, came to and cost."""
+        told = (e for e in fresh if e.kind in _SHOWN or e.denied)
+        return tuple(event for e in told for event in self._call_events(e, step))
 
     def _call_events(self, exchange: Exchange, step: int) -> tuple[Event, ...]:
         request, response = written(exchange), exchange.response_body
@@ -369,5 +387,9 @@ class ChangeSurfSession:
         return Evidence(step=step, name=name, media=media, blob=blob)
 
     def _keep(self, name: str, data: bytes) -> str:
+        known, count = name, 1
+        while name in self._kept:  # two of a kind in one step
+            count += 1
+            name = f"{known}.{count}"
         self._kept[name] = blob = self._sink.blob(data)
         return blob
