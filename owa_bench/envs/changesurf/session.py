@@ -152,7 +152,7 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        # A script may fetch the page in place of the browser: the answer is the same.
+        # A page that a script fetches and puts in is refused as any other page is.
         refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
