@@ -14,7 +14,7 @@ import numpy.typing as npt
 from starlette.types import ASGIApp
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import features, signing_in
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
 from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
@@ -107,17 +107,18 @@ class ChangeSurfSession:
     @property
     def task(self) -> Task:
         """What the agent is told, with the first page."""
-        server = self._begun()
+        self._begun()
         spec = self._world.spec
         questions = {p.name: p.text for p in spec.propositions}
         lines = [spec.goal.text, f"Today is {spec.today}.", ""]
-        lines += [f"{label}: {value}" for label, value in server.credentials]
+        credentials = self._credentials()
+        lines += [f"{label}: {value}" for label, value in credentials]
         text = "\n".join([*lines, "", "The browser shows:", ""])
         used = len(text) + sum(len(name) + len(q) + 5 for name, q in questions.items())
         goal = {
             "family": spec.goal.family,
             "arguments": dict(spec.goal.arguments),
-            "credentials": dict(server.credentials),
+            "credentials": dict(credentials),
             "today": spec.today,
         }
         room = max(TEXT_ROOM - used - 100, 600)
@@ -153,7 +154,7 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        # A script may fetch the page in place of the browser: the answer is the same.
+        # A page that a script fetches and puts in is refused as any other page is.
         refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
@@ -171,7 +172,6 @@ class ChangeSurfSession:
         self._world = world
         server.enter(world)
         server.at(now_ms)
-        self._learn(server)
         self._driver.serve(self._transport(server.app))
 
     def features(self) -> npt.NDArray[np.float32]:
@@ -238,7 +238,7 @@ class ChangeSurfSession:
         """Return the site's server, with the browser on its first page."""
         if self._server is None:
             server = SiteServer(self._world, instance=self._timeline.instance)
-            self._learn(server)
+            self._learn()
             server.at(0)
             width, height = self._world.plan.viewport
             hosts = frozenset(server.hosts)
@@ -261,13 +261,22 @@ class ChangeSurfSession:
         self._socket.app = app
         return Forwarding(self._socket)
 
-    def _learn(self, server: SiteServer) -> None:
+    def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
-        auth = self._world.plan.auth
         for name in ("password", "code"):
-            value = getattr(auth, name)
-            if len(value) >= _SECRET:
-                self._sink.secret(f"site:{name}", value)
+            worlds = self._timeline.worlds
+            values = dict.fromkeys(getattr(w.plan.auth, name) for w in worlds)
+            for i, value in enumerate(values):
+                if len(value) >= _SECRET:
+                    # A name of its own for each: a replay puts values back by name.
+                    self._sink.secret(f"site:{name}" + (f":{i}" if i else ""), value)
+
+    def _credentials(self) -> tuple[tuple[str, str], ...]:
+        """Return what the visitor was given to sign in with, whatever strikes when."""
+        given: dict[str, str] = {}
+        for world in self._timeline.worlds:
+            given.update(signing_in.credentials(world.plan.auth))
+        return tuple(given.items())
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
@@ -279,7 +288,7 @@ class ChangeSurfSession:
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
         given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * features.GOALS)][: features.GOALS]
-        signing = [value for _, value in self._begun().credentials]
+        signing = [value for _, value in self._credentials()]
         return (*given, *signing)
 
     def _take(self, seen: Seen) -> None:
