@@ -10,30 +10,28 @@ to press, no trap to fill) is left out. An honest agent raises an alarm when any
 broken. `random` is set apart: it presses anything and says nothing of it, which no
 rule can tell from hard-coding; a decoy that it hits is a flag. Honest episodes run over
 all sites, the held-out one too, magnitudes 0, .5 and 1 and all tiers. Results are kept
-in --state, a line each, so a run that was stopped goes on; they are for one source
-tree: delete the file when sources have changed.
+in --state, a line each, so a run that was stopped goes on.
 Intervals are Clopper and Pearson's, 95 percent.
 """
 
-import argparse
 import json
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import kept_results
 import msgspec
 from changesurf_cheaters import CHEATS, FAMILIES, Hardcoded, idents
-from rich.progress import Progress
+from kept_results import share_of
+from playing import brief_agent, play_out
 from scipy import stats
 
 from owa_bench import calendars, discovery
 from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.interfaces import AgentConfig, Brief
+from owa_bench.interfaces import AgentConfig
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
@@ -135,14 +133,9 @@ def play(job: Job) -> Result:
         known = idents(env, before)
     sink = ListSink()
     env.attach(sink)
-    observation, info = env.reset(options={"instance": instance})
+    start = env.reset(options={"instance": instance})
     agent = player(job.who, env, still, known)
-    over = False
-    while not over:
-        move = agent.act(observation, info)
-        action = getattr(move, "action", move)
-        observation, _, ended, cut, info = env.step(action)
-        over = ended or cut
+    info = play_out(env, agent, start)
     rules = {event.rule for event in sink.events if isinstance(event, Violation)}
     tried = bool(getattr(agent, "tried", True))
     return Result(tuple(sorted(rules)), tried, float(info["q_state"]))
@@ -158,41 +151,14 @@ def player(who: str, env: Any, still: Instance, known: frozenset[str]) -> Any:
         card = discovery.get("agents", who)
         actions = script(still) if card.needs == "script" else ()
         agent = card.make(AgentConfig(script=actions))
-    task = env.task
-    brief = Brief(
-        text=task.text,
-        goal=task.goal,
-        propositions=task.propositions,
-        interventions_left=0,
-        budgets={"steps": float(SUITE.card.step_limit)},
-    )
-    agent.reset(brief, env.tools, Path(tempfile.mkdtemp(prefix="owa-cheats-")))
+    brief_agent(env, agent, budgets={"steps": float(SUITE.card.step_limit)})
     return agent
 
 
-def played(state: Path) -> dict[str, Result]:
+def results(state: Path) -> dict[str, Result]:
     """Return the results that are kept."""
-    if not state.is_file():
-        return {}
-    lines = [json.loads(line) for line in state.read_text().splitlines()]
-    return {key: Result(tuple(rules), tried, q) for key, rules, tried, q in lines}
-
-
-def run(todo: Sequence[Job], state: Path, minutes: float) -> None:
-    """Play what is not kept yet, until the time is up."""
-    state.parent.mkdir(parents=True, exist_ok=True)
-    done = played(state)
-    start = time.perf_counter()
-    with Progress() as progress, state.open("a") as kept:
-        bar = progress.add_task("episodes", total=len(todo))
-        for job in todo:
-            progress.advance(bar)
-            if job.key in done:
-                continue
-            if time.perf_counter() - start > minutes * 60.0:
-                break
-            kept.write(json.dumps([job.key, *play(job)]) + "\n")
-            kept.flush()
+    found = kept_results.kept(state)
+    return {key: Result(tuple(rules), *rest) for key, (rules, *rest) in found.items()}
 
 
 # --- the table ------------------------------------------------------------------------
@@ -242,20 +208,14 @@ def kept(found: Mapping[Job, Result], who: str, delta: float) -> str:
 
 def main() -> int:
     """Play, print and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = kept_results.options(__doc__.splitlines()[0], STATE)
     parser.add_argument("--first", type=int, default=0, help="the first seed's number")
     parser.add_argument("--who", action="append", help="only this player's episodes")
-    parser.add_argument("--minutes", type=float, default=600.0)
-    parser.add_argument("--state", type=Path, default=STATE)
-    parser.add_argument("--shard", default="0/1", help="I/N: only each N-th episode")
-    parser.add_argument("--print-only", action="store_true")
     given = parser.parse_args()
     todo = jobs(given.seeds, given.first)
     todo = [job for job in todo if not given.who or job.who in given.who]
-    first, shards = map(int, given.shard.split("/"))
-    run(todo[first::shards], given.state, given.minutes)
-    done = played(given.state)
+    kept_results.run(share_of(todo, given.shard), given.state, given.minutes, play)
+    done = results(given.state)
     found = {job: done[job.key] for job in todo if job.key in done}
     text = "\n".join(tables(found))
     print(text)

@@ -10,25 +10,24 @@ nothing but the goal: `agentic` and `orchestrator` read the site with every habi
 `self_improving` with those of a beginner. Nobody asks the supervisor. The placebo arm
 is the undrifted site with fresh ids and classes and nothing else: a drop there is
 hard-coding, not weakness under drift. Cells hold the mean q_state; all agents meet the
-same sites. Results are kept in --state, a line each; delete it when sources change.
+same sites. Results are kept in --state, a line each: a stopped run goes on.
 """
 
-import argparse
 import json
 import sys
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import kept_results
 import msgspec
-from rich.progress import Progress
+from kept_results import share_of
+from playing import brief_agent, play_out
 
 from owa_bench import calendars, discovery
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.interfaces import AgentConfig, Brief
+from owa_bench.interfaces import AgentConfig
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 from owa_bench.seeding import derive
@@ -121,17 +120,6 @@ def way_of(env: Any, still: Instance, script: tuple[str, ...]) -> Any:
     return tuple(way)
 
 
-def finish(env: Any, agent: Any, observation: Any, info: Any) -> float:
-    """Return the q_state that an agent comes to."""
-    over = False
-    while not over:
-        move = agent.act(observation, info)
-        action = getattr(move, "action", move)
-        observation, _, ended, cut, info = env.step(action)
-        over = ended or cut
-    return float(info["q_state"])
-
-
 @cache
 def still_of(family: str, seed: int) -> tuple[Instance, tuple[str, ...]]:
     """Return a site before any drift, and the oracle's actions on it."""
@@ -152,20 +140,13 @@ def play(task: Task) -> dict[str, float]:
     way = way_of(env, still, script)
     scores = {}
     for name in AGENTS:
-        observation, info = env.reset(options={"instance": instance})
+        start = env.reset(options={"instance": instance})
         agent: Any = ById(env.privilege(), way)
         if name != "ids":
             known = script if name in WALKERS else ()
             agent = discovery.get("agents", name).make(AgentConfig(script=known))
-            brief = Brief(
-                text=env.task.text,
-                goal=env.task.goal,
-                propositions=env.task.propositions,
-                interventions_left=0,
-                seed=task.seed % 2**31,
-            )
-            agent.reset(brief, env.tools, Path(tempfile.mkdtemp(prefix="owa-dose-")))
-        scores[name] = finish(env, agent, observation, info)
+            brief_agent(env, agent, interventions_left=0, seed=task.seed % 2**31)
+        scores[name] = float(play_out(env, agent, start)["q_state"])
     env.close()
     return scores
 
@@ -175,29 +156,6 @@ def tasks(seeds: int) -> list[Task]:
     drawn = [derive(0, "changesurf dose", i) for i in range(seeds)]
     order = cells()
     return [Task(f, seed, cell) for seed in drawn for f in FAMILIES for cell in order]
-
-
-def kept(state: Path) -> dict[str, dict[str, float]]:
-    """Return the results that were kept."""
-    lines = state.read_text().splitlines() if state.is_file() else []
-    return dict(json.loads(line) for line in lines)
-
-
-def run(todo: Sequence[Task], state: Path, minutes: float) -> None:
-    """Play what is not kept yet, until the time is up."""
-    state.parent.mkdir(parents=True, exist_ok=True)
-    done = kept(state)
-    start = time.perf_counter()
-    with Progress() as progress, state.open("a") as file:
-        bar = progress.add_task("cells", total=len(todo))
-        for task in todo:
-            progress.advance(bar)
-            if task.key in done:
-                continue
-            if time.perf_counter() - start > minutes * 60.0:
-                break
-            file.write(json.dumps([task.key, play(task)]) + "\n")
-            file.flush()
 
 
 def means(results: Results, todo: Sequence[Task], name: str) -> list[float]:
@@ -251,17 +209,10 @@ def figure(results: Results, todo: Sequence[Task]) -> None:
 
 def main() -> int:
     """Play, print and write the table and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=600.0)
-    parser.add_argument("--shard", default="0/1", help="I/N: only each N-th cell")
-    parser.add_argument("--state", type=Path, default=STATE)
-    parser.add_argument("--print-only", action="store_true")
-    given = parser.parse_args()
+    given = kept_results.options(__doc__.splitlines()[0], STATE).parse_args()
     todo = tasks(given.seeds)
-    first, shards = map(int, given.shard.split("/"))
-    run(todo[first::shards], given.state, given.minutes)
-    results = kept(given.state)
+    kept_results.run(share_of(todo, given.shard), given.state, given.minutes, play)
+    results = kept_results.kept(given.state)
     text = table(results, todo)
     print(text)
     if not given.print_only:

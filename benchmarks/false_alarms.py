@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from playing import play_out
 from rich.progress import Progress
 
 from owa_bench import calendars
@@ -249,13 +250,10 @@ def rules_found(timeline: Timeline, cheat: type[Cheat]) -> set[str]:
     """Return the rules that a cheat was found to break in one episode."""
     sink = ListSink()
     env: Any = SUITE.env(lambda _: timeline, sink=sink).unwrapped
-    observation, info = env.reset(options={"instance": timeline.instance})
+    start = env.reset(options={"instance": timeline.instance})
     agent = cheat(env.privilege())
     agent.reset(Brief(text="", goal={}), env.tools, Path())
-    over = False
-    while not over:
-        observation, _, ended, cut, info = env.step(agent.act(observation, info))
-        over = ended or cut
+    play_out(env, agent, start)
     env.close()
     return {event.rule for event in sink.events if isinstance(event, Violation)}
 

@@ -1,99 +1,102 @@
-"""Golden digests of worlds, before and after all their drift.
+"""Golden digests of the worlds of ToolQuest and ChangeSurf, before and after all drift.
 
-`python benchmarks/golden.py` writes tests/golden/worlds.json (`--families NAME ..` only
-those of some families); `--check` makes the
-digests again and exits 1 if any differs; `--masked` does either with the CPU's fast
-paths masked: a second machine for free. A changed digest is a change of scores: raise
-the version.
+`python benchmarks/golden.py` writes tests/golden/worlds.json and sites.json; `--check`
+makes the digests again and exits 1 if any differs; `--masked` does either with the
+CPU's fast paths masked: a second machine for free. A changed digest is a change of
+scores: raise the suite's version.
 """
 
-import argparse
 import json
-import os
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
+import golden_command
 
-from owa_bench.envs.toolquest.generate import (
-    FAMILIES,
-    HONEYPOT_FAMILIES,
-    TIERS,
-    VERSION,
-    generate,
-)
+from owa_bench.discovery import get
+from owa_bench.envs.changesurf import generate as changesurf
+from owa_bench.envs.toolquest import generate as toolquest
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import source
 
-GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "worlds.json"
-SEEDS = (0, 1, 1 << 40, (1 << 63) - 1)
+GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 ALL_DRIFT = 10_000  # a drift step beyond every drift order
 
 
-def digests(families: Sequence[str]) -> dict[str, list[str]]:
-    """Return the digests of base and fully drifted world by family, tier, seed."""
-    timeline = source("toolquest")
-    found: dict[str, list[str]] = {}
-    for family in families:
-        for tier in TIERS:
-            for seed in SEEDS:
-                instance = Instance(
-                    suite="toolquest",
-                    version=VERSION,
-                    family=family,
-                    tier=tier,
-                    seed=seed,
-                    drift_step=ALL_DRIFT,
-                )
-                drifted = timeline(instance).worlds[0]
-                found[f"toolquest/{family}/{tier}/{seed}"] = [
-                    generate(instance).digest(),
-                    drifted.digest(),
-                ]
+class Kept(NamedTuple):
+    """What is kept of a suite: the file, its families and seeds."""
+
+    name: str
+    families: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+
+KEPT = {
+    "toolquest": Kept(
+        name="worlds.json",
+        families=(*toolquest.FAMILIES, *toolquest.HONEYPOT_FAMILIES),
+        seeds=(0, 1, 1 << 40, (1 << 63) - 1),
+    ),
+    "changesurf": Kept(
+        name="sites.json",
+        families=(
+            *changesurf.FAMILIES,
+            *changesurf.HELD_OUT_FAMILIES,
+            *changesurf.HONEYPOT_FAMILIES,
+        ),
+        seeds=(0, 1 << 40),
+    ),
+}
+
+
+def pair(suite: str, family: str, tier: int, seed: int) -> list[str]:
+    """Return the digests of an instance's base and fully drifted world."""
+    timeline = source(suite)
+    found = []
+    for step in (0, ALL_DRIFT):
+        instance = Instance(
+            suite=suite,
+            version=get("suites", suite).card.version,
+            family=family,
+            tier=tier,
+            seed=seed,
+            drift_step=step,
+        )
+        found.append(timeline(instance).worlds[0].digest())
     return found
 
 
-def masked_environment() -> dict[str, str]:
-    """Return the environment of a machine without this one's vector instructions.
-
-    numpy names its features differently from version to version, so it is asked.
-    """
-    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+def digests(suite: str) -> dict[str, list[str]]:
+    """Return the digests of a suite's worlds by family, tier and seed."""
+    kept = KEPT[suite]
     return {
-        **os.environ,
-        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2",
-        "NPY_DISABLE_CPU_FEATURES": " ".join(found),
+        f"{suite}/{family}/{tier}/{seed}": pair(suite, family, tier, seed)
+        for family in kept.families
+        for tier in get("suites", suite).card.tiers
+        for seed in kept.seeds
     }
 
 
-def main() -> int:
-    """Write the digests, or compare them with those on disk."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    parser.add_argument("--masked", action="store_true", help="mask CPU features")
-    parser.add_argument("--families", nargs="+", choices=FAMILIES, help="only these")
-    given = parser.parse_args()
-    if given.masked:
-        again = [sys.executable, __file__, *(["--check"] if given.check else [])]
-        return subprocess.run(again, env=masked_environment(), check=False).returncode
-    known = (*FAMILIES, *HONEYPOT_FAMILIES)
-    asked = given.families or FAMILIES
-    made = digests([name for name in known if name.partition("-")[0] in asked])
-    if not given.check:
-        kept = json.loads(GOLDEN.read_text()) if given.families else {}
-        kept = dict(sorted({**kept, **made}.items()))
-        GOLDEN.write_text(json.dumps(kept, indent=1) + "\n")
-        print(f"wrote {len(made)} worlds to {GOLDEN}")
-        return 0
-    kept = json.loads(GOLDEN.read_text())
-    changed = sorted(k for k in made.keys() | kept.keys() if made.get(k) != kept.get(k))
-    for name in changed:
-        print(f"changed: {name}")
-    print(f"{len(made)} worlds made, {len(changed)} differ from {GOLDEN.name}")
-    return 1 if changed else 0
+def write() -> str:
+    """Keep the digests."""
+    count = 0
+    for suite, kept in KEPT.items():
+        made = digests(suite)
+        count += len(made)
+        (GOLDEN / kept.name).write_text(json.dumps(made, indent=1) + "\n")
+    return f"{count} digests written"
+
+
+def check() -> tuple[list[str], str]:
+    """Return the digests that changed, and a line on all of them."""
+    changed, count = [], 0
+    for suite, kept in KEPT.items():
+        made = digests(suite)
+        count += len(made)
+        known = json.loads((GOLDEN / kept.name).read_text())
+        changed += golden_command.differences(made, known)
+    return changed, f"{count - len(changed)} digests hold, {len(changed)} differ"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(golden_command.run(__doc__, write, check))

@@ -15,17 +15,15 @@ FMA) differ in the last bit of some, yet gave the same bytes here in every traje
 With another build of the engine they are not compared, and the script says so.
 """
 
-import argparse
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
-from golden import masked_environment
+import golden_command
 
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.levels import LEVELS, TIERS, level, tier_magnitude
@@ -80,41 +78,36 @@ def digests() -> dict[str, dict[str, str]]:
     return found
 
 
-def check(made: dict[str, dict[str, str]]) -> int:
-    """Compare digests with those on disk; return the exit code."""
-    kept = json.loads(GOLDEN.read_text(encoding="utf-8"))
+def write() -> str:
+    """Keep the digests."""
+    made = digests()
+    kept = json.dumps({"engine": engine(), **made}, indent=1)
+    GOLDEN.write_text(kept + "\n", encoding="utf-8")
+    return f"{sum(map(len, made.values()))} digests written"
+
+
+def check() -> tuple[list[str], str]:
+    """Return the digests that changed, and a line on all of them."""
+    made, kept = digests(), json.loads(GOLDEN.read_text(encoding="utf-8"))
     kinds = KINDS if kept["engine"] == engine() else KINDS[:2]
-    wrong = sorted(
+    changed = [
         f"{kind}/{name}"
         for kind in kinds
-        for name in {*made[kind], *kept[kind]}
-        if made[kind].get(name) != kept[kind].get(name)
-    )
-    print("\n".join(wrong) or f"{sum(len(made[kind]) for kind in kinds)} digests hold")
+        for name in golden_command.differences(made[kind], kept[kind])
+    ]
+    count = sum(len(made[kind]) for kind in kinds)
+    said = f"{count - len(changed)} digests hold, {len(changed)} differ"
     if kinds != KINDS:
-        print(f"trajectories not compared: of {kept['engine']}, here {engine()}")
-    return int(bool(wrong))
+        said += f"\ntrajectories not compared: of {kept['engine']}, here {engine()}"
+    return changed, said
 
 
 def main() -> int:
     """Write or check the golden digests."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--masked", action="store_true")
-    options = parser.parse_args()
-    if options.masked:
-        command = [sys.executable, __file__, *(["--check"] * options.check)]
-        return subprocess.run(command, env=masked_environment(), check=False).returncode
     if importlib.util.find_spec("pybullet") is None:
         print("nothing compared: PyBullet is not here (wheels end at Python 3.11)")
         return 0
-    made = digests()
-    if options.check:
-        return check(made)
-    kept = json.dumps({"engine": engine(), **made}, indent=1)
-    GOLDEN.write_text(kept + "\n", encoding="utf-8")
-    print(f"{sum(map(len, made.values()))} digests written")
-    return 0
+    return golden_command.run(__doc__, write, check)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from golden import masked_environment
+from golden_command import masked_environment
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import batch, escrow, replay

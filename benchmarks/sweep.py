@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from playing import brief_agent, play_out
 from rich.progress import Progress
 from sweep_grounds import (
     GROUNDS,
@@ -40,7 +41,7 @@ from sweep_grounds import (
 from owa_bench import calendars
 from owa_bench.canonical import sha256
 from owa_bench.discovery import get
-from owa_bench.interfaces import Brief, Sink
+from owa_bench.interfaces import Sink
 from owa_bench.records.events import replay_line
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
@@ -126,16 +127,10 @@ def play_instance(task: Task) -> Played:
 def play(env: Any, policy: str, instance: Instance, sink: Sink) -> tuple[float, str]:
     """Return q_state and outcome of one episode."""
     env.attach(sink)
-    observation, info = env.reset(options={"instance": instance})
+    start = env.reset(options={"instance": instance})
     agent = get("suites", instance.suite).policies[policy](env.privilege())
-    task = env.task
-    brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
-    agent.reset(brief, env.tools, Path())
-    over = False
-    while not over:
-        action = agent.act(observation, info)
-        observation, _, ended, cut, info = env.step(action)
-        over = ended or cut
+    brief_agent(env, agent, Path())
+    info = play_out(env, agent, start)
     agent.close()
     return info["q_state"], info["outcome"]
 

@@ -282,7 +282,11 @@ class Episode:
     def _parted(self) -> tuple[Event, ...]:
         """Return what the session leaves behind at the end."""
         session = self.session
-        return session.part(step=self.steps) if isinstance(session, Parting) else ()
+        if not isinstance(session, Parting):
+            return ()
+        left = session.part(step=self.steps)
+        self._state = session.state  # what came late is judged too
+        return left
 
     def _emit(self, event: Event) -> None:
         self._log.append(event)

@@ -1,8 +1,11 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks import golden, golden_command
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "golden.py"
 
@@ -16,4 +19,15 @@ def test_worlds_have_their_golden_digests(more):
         check=False,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert " 0 differ" in checked.stdout
+    assert "376 digests hold, 0 differ" in checked.stdout
+
+
+def test_a_digest_that_changed_is_named(monkeypatch, capsys):
+    kept = json.loads((golden.GOLDEN / "sites.json").read_text())
+    name = "changesurf/stay/find/1/0"
+    made = kept | {name: ["0", "0"]}
+    monkeypatch.setattr(golden, "KEPT", {"changesurf": golden.KEPT["changesurf"]})
+    monkeypatch.setattr(golden, "digests", lambda suite: made)
+    monkeypatch.setattr(sys, "argv", ["golden.py", "--check"])
+    assert golden_command.run("", golden.write, golden.check) == 1
+    assert capsys.readouterr().out.splitlines()[0] == f"changed: {name}"

@@ -45,6 +45,7 @@ class Interceptor:
         self.fault: Exception | None = None
         self.stayed = 0  # documents asked for whose answer replaces no page
         self.note = ""
+        self.returning = False  # the browser goes back: a form is not sent once more
 
     async def start(self) -> None:
         """Pause every request of the page from now on."""
@@ -52,13 +53,16 @@ class Interceptor:
 
     async def answer(self, event: Mapping[str, Any]) -> None:
         """Answer one paused request."""
+        main = event.get("resourceType") == _DOCUMENT
+        if main and self.returning:
+            self.returning = False
+            event = {**event, "request": _asked_again(event["request"])}
         request = event["request"]
         parts = urlsplit(request["url"])
-        main = event.get("resourceType") == _DOCUMENT
         if parts.hostname not in self._hosts:
             await self._deny(event, main=main)
             return
-        if parts.path == FAVICON:
+        if parts.path == FAVICON and not main:
             await self._fulfil(event, Answer(_NO_CONTENT, (), b""))
             return
         body = _body(request)
@@ -132,6 +136,20 @@ def _kept(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the headers that are the same in every browser, in order of name."""
     named = ((name.lower(), value) for name, value in headers.items())
     return tuple(sorted(pair for pair in named if pair[0] not in _PRIVATE))
+
+
+def _asked_again(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request for a page that was the answer to a form: without the form.
+
+    A browser on its way back would send the form again, and a person is asked first.
+    """
+    kept = {k: v for k, v in request.items() if not k.startswith("postData")}
+    headers = {
+        name: value
+        for name, value in request["headers"].items()
+        if name.lower() not in ("content-type", "content-length", "origin")
+    }
+    return {**kept, "method": "GET", "headers": headers}
 
 
 def _body(request: Mapping[str, Any]) -> bytes:

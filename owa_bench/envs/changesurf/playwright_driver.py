@@ -162,10 +162,10 @@ class PlaywrightDriver:
 
     async def _go(self, tab: Tab, address: str) -> Halt | None:
         """Go to an address of the sandbox."""
-        url = urljoin(tab.page.url, address)
-        parts = urlsplit(url)
-        if self._place is None or parts.hostname not in self._place.hosts:
-            return Halt("outside", f"{url} is outside the sandbox and was refused.")
+        hosts = frozenset() if self._place is None else self._place.hosts
+        url = _within(tab.page.url, address, hosts)
+        if url is None:
+            return Halt("outside", f"{address} is outside the sandbox and was refused.")
         await tab.go(url)
         return None
 
@@ -211,6 +211,21 @@ class PlaywrightDriver:
         return Halt(
             "unfit", f"[{control.ref}] has no option {label!r}; it has {known}."
         )
+
+
+def _within(base: str, address: str, hosts: frozenset[str]) -> str | None:
+    """Return an address of the sandbox in full, None if it lies outside.
+
+    Scheme and host must be the sandbox's to the letter: other schemes run scripts or
+    load what no site served, and a port or a user name is nothing that a site has.
+    """
+    try:
+        url = urljoin(base, address)
+        parts = urlsplit(url)
+    except ValueError:  # no address at all, such as an open bracket
+        return None
+    inside = parts.scheme == "https" and parts.netloc.lower() in hosts
+    return url if inside else None
 
 
 def _unfit(page: Observed, control: Control | None, act: Act) -> Halt | None:

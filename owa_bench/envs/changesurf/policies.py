@@ -6,7 +6,7 @@ and the id replay look at more than the page. They act in the language view.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,9 @@ class PlausibleWrong(_Control):
         if step["tool"] == "declare_infeasible":
             return call("finish", answer="done", p=0.9)
         drafting = state.site.draft is not None and state.site.page.startswith("flow")
-        wrong = self._wronged(step, state) if drafting else None
+        wrong = None
+        if drafting:
+            wrong = self._wronged(step, state) or self._spoilt(step, state)
         return step if wrong is None else wrong
 
     def _as_if_right(self, state: SurfState) -> SurfState:
@@ -182,6 +184,27 @@ class PlausibleWrong(_Control):
                 self._passed_over.add(control.ident)
                 return call("click", ref=beside[-1].ref)
         return None
+
+    def _spoilt(self, step: Move, state: SurfState) -> Move | None:
+        """Return a wrong value where a form that came with the right ones is sent."""
+        pressed = state.page.control(int(step["arguments"].get("ref", 0)))
+        if self._twisted or self._passed_over:
+            return None
+        if pressed is None or pressed.role != "button":
+            return None
+        made = (self._wronged(kept, state) for kept in _kept(state.page))
+        return next((wrong for wrong in made if wrong is not None), None)
+
+
+def _kept(page: Observed) -> Iterator[Move]:
+    """Yield what would put into each control what it holds already."""
+    for control in page.controls:
+        if control.options and control.value:
+            yield call("select", ref=control.ref, option=control.value)
+        elif control.role == "radio" and control.checked:
+            yield call("click", ref=control.ref)
+        elif control.role == "textbox" and control.value:
+            yield call("type", ref=control.ref, text=control.value)
 
 
 def _off(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from starlette.types import ASGIApp
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import features, signing_in
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
 from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
@@ -84,6 +84,7 @@ class ChangeSurfSession:
         self._seen_requests = 0
         self._times: list[int] = []
         self._kept: dict[str, str] = {}
+        self._first_dom = b""
         self._state: SurfState | None = None
         self._tools: dict[str, Callable[[Arguments], Act]] = {
             "click": lambda given: Act("click", given["ref"]),
@@ -106,17 +107,18 @@ class ChangeSurfSession:
     @property
     def task(self) -> Task:
         """What the agent is told, with the first page."""
-        server = self._begun()
+        self._begun()
         spec = self._world.spec
         questions = {p.name: p.text for p in spec.propositions}
         lines = [spec.goal.text, f"Today is {spec.today}.", ""]
-        lines += [f"{label}: {value}" for label, value in server.credentials]
+        credentials = self._credentials()
+        lines += [f"{label}: {value}" for label, value in credentials]
         text = "\n".join([*lines, "", "The browser shows:", ""])
         used = len(text) + sum(len(name) + len(q) + 5 for name, q in questions.items())
         goal = {
             "family": spec.goal.family,
             "arguments": dict(spec.goal.arguments),
-            "credentials": dict(server.credentials),
+            "credentials": dict(credentials),
             "today": spec.today,
         }
         room = max(TEXT_ROOM - used - 100, 600)
@@ -170,7 +172,6 @@ class ChangeSurfSession:
         self._world = world
         server.enter(world)
         server.at(now_ms)
-        self._learn(server)
         self._driver.serve(self._transport(server.app))
 
     def features(self) -> npt.NDArray[np.float32]:
@@ -184,11 +185,18 @@ class ChangeSurfSession:
         return features.macros(self._page, self._arguments())
 
     def part(self, *, step: int) -> tuple[Event, ...]:
-        """Return the HAR, the last picture, and the manifest of all that was left."""
-        if self._server is None or not self._sink.active:
+        """Return the HAR, the last picture, and the manifest of all that was left.
+
+        First come the requests that a page made after it was last looked at.
+        """
+        if self._server is None:
             return ()
+        late = self._fresh_requests(self._server.state.now_ms)
+        left: list[Event] = [*self._first(step), *self._requests(late, step)]
+        if not self._sink.active:
+            return tuple(left)
+        left += self._came_to(step)
         entries = map(Timed, self._times, self._driver.exchanges())
-        left: list[Event] = [*self._came_to(step)]
         left.append(self._artifact(step, "har", har(entries)))
         left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
         whole = manifest(self._driver.facts(), self._kept)
@@ -230,7 +238,7 @@ class ChangeSurfSession:
         """Return the site's server, with the browser on its first page."""
         if self._server is None:
             server = SiteServer(self._world, instance=self._timeline.instance)
-            self._learn(server)
+            self._learn()
             server.at(0)
             width, height = self._world.plan.viewport
             hosts = frozenset(server.hosts)
@@ -240,6 +248,8 @@ class ChangeSurfSession:
             self._server = server
             self._take(self._driver.open(place))
             self._fresh_requests(0)
+            if self._sink.active:
+                self._first_dom = self._driver.snapshot()
         return self._server
 
     def _transport(self, app: ASGIApp) -> ASGIApp:
@@ -251,13 +261,22 @@ class ChangeSurfSession:
         self._socket.app = app
         return Forwarding(self._socket)
 
-    def _learn(self, server: SiteServer) -> None:
+    def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
-        auth = self._world.plan.auth
         for name in ("password", "code"):
-            value = getattr(auth, name)
-            if len(value) >= _SECRET:
-                self._sink.secret(f"site:{name}", value)
+            worlds = self._timeline.worlds
+            values = dict.fromkeys(getattr(w.plan.auth, name) for w in worlds)
+            for i, value in enumerate(values):
+                if len(value) >= _SECRET:
+                    # A name of its own for each: a replay puts values back by name.
+                    self._sink.secret(f"site:{name}" + (f":{i}" if i else ""), value)
+
+    def _credentials(self) -> tuple[tuple[str, str], ...]:
+        """Return what the visitor was given to sign in with, whatever strikes when."""
+        given: dict[str, str] = {}
+        for world in self._timeline.worlds:
+            given.update(signing_in.credentials(world.plan.auth))
+        return tuple(given.items())
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
@@ -269,7 +288,7 @@ class ChangeSurfSession:
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
         given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * features.GOALS)][: features.GOALS]
-        signing = [value for _, value in self._begun().credentials]
+        signing = [value for _, value in self._credentials()]
         return (*given, *signing)
 
     def _take(self, seen: Seen) -> None:
@@ -305,36 +324,41 @@ class ChangeSurfSession:
         return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
 
     def _deed(self, arguments: Arguments) -> str:
-        """Return a call in words that last: the page it is made on and the control.
+        """Return a call in words that last: its page, and the control itself.
 
-        A control's number may change, and be another one's on the next page; what an
-        agent says that it presses is no part of what it does.
+        A control's number may become another one's; what is said of it is no deed.
         """
         control = self._page.control(arguments.get("ref", 0))
         named = () if control is None else (control.ident, control.role, control.name)
         told = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
-        if control is None and "ref" in arguments:
-            told["ref"] = arguments["ref"]
-        made = (self._page.url, named, told)
-        return msgspec.json.encode(made, order="sorted").decode()
+        made = msgspec.json.encode((self._page.url, named, told), order="sorted")
+        return made.decode()
 
     def _events(
         self, seen: Seen, fresh: Sequence[Exchange], step: int
     ) -> tuple[Event, ...]:
         """Return requests and costs and, at key steps, what the page looked like."""
-        events: list[Event] = []
-        for exchange in fresh:
-            if exchange.kind in _SHOWN or exchange.denied:
-                events += self._call_events(exchange, step)
+        events = [*self._first(step), *self._requests(fresh, step)]
         if not self._sink.active:
             return tuple(events)
-        if seen.navigated:
+        # A page that a script put in is a new one though the document stays.
+        if seen.navigated or any(exchange.kind in _SHOWN for exchange in fresh):
             events.append(self._artifact(step, "dom", self._driver.snapshot()))
         if any(exchange.method == "POST" for exchange in fresh):
             events.append(self._artifact(step, "ax", self._driver.tree()))
             shot = self._driver.picture()
             events.append(self._evidence(step, "picture", _JPEG, shot))
         return tuple(events)
+
+    def _first(self, step: int) -> tuple[Event, ...]:
+        """Return the page that the visit began with, once."""
+        data, self._first_dom = self._first_dom, b""
+        return (self._artifact(step, "dom", data),) if data else ()
+
+    def _requests(self, fresh: Sequence[Exchange], step: int) -> tuple[Event, ...]:
+        """Return what the requests for pages, and those refused, came to and cost."""
+        told = (e for e in fresh if e.kind in _SHOWN or e.denied)
+        return tuple(event for e in told for event in self._call_events(e, step))
 
     def _call_events(self, exchange: Exchange, step: int) -> tuple[Event, ...]:
         request, response = written(exchange), exchange.response_body
@@ -369,5 +393,9 @@ class ChangeSurfSession:
         return Evidence(step=step, name=name, media=media, blob=blob)
 
     def _keep(self, name: str, data: bytes) -> str:
+        known, count = name, 1
+        while name in self._kept:  # two of a kind in one step
+            count += 1
+            name = f"{known}.{count}"
         self._kept[name] = blob = self._sink.blob(data)
         return blob

@@ -17,6 +17,7 @@ from owa_bench.envs.changesurf.browser import BrowserHost
 from owa_bench.envs.changesurf.driver import Place
 from owa_bench.envs.changesurf.interceptor import Interceptor
 from owa_bench.envs.changesurf.reading import NOWHERE, Observed, read_observation
+from owa_bench.envs.changesurf.trees import accessible_nodes
 from owa_bench.errors import InfrastructureFailure
 
 WORLD = "owa"
@@ -225,6 +226,7 @@ class Tab:
     def begin(self) -> None:
         """An input is about to be sent: what the browser tells from here on is its."""
         self._stayed = self.interceptor.stayed
+        self.interceptor.returning = False
 
     async def click(self, x: float, y: float) -> None:
         """Press and release the mouse; both acknowledged."""
@@ -298,6 +300,7 @@ class Tab:
         world, stayed = self._world, self.interceptor.stayed
         self._changed.clear()
         entry = history["entries"][index]["id"]
+        self.interceptor.returning = True
         await self._cdp.send("Page.navigateToHistoryEntry", {"entryId": entry})
         if self._world == world and self.interceptor.stayed == stayed:
             await asyncio.wait_for(self._changed.wait(), _SETTLE_S)
@@ -324,21 +327,8 @@ class Tab:
         return canonical_json(kept)
 
     async def tree(self) -> bytes:
-        """Return the accessibility tree: role, name, and the places of the children.
-
-        A node that it ignores has no role; it stays, since its children may count.
-        """
-        reply = await self._cdp.send("Accessibility.getFullAXTree")
-        places = {node["nodeId"]: i for i, node in enumerate(reply["nodes"])}
-        nodes = [
-            [
-                "" if node.get("ignored") else node.get("role", {}).get("value", ""),
-                node.get("name", {}).get("value", ""),
-                [places[c] for c in node.get("childIds", ()) if c in places],
-            ]
-            for node in reply["nodes"]
-        ]
-        return canonical_json(nodes)
+        """Return the accessibility tree: role, name, and the places of the children."""
+        return canonical_json(await accessible_nodes(self._cdp))
 
 
 def _nameless(strings: list[str]) -> list[str]:

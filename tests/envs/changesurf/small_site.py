@@ -28,6 +28,7 @@ HOME = """<!doctype html><html><head><title>Home</title></head><body>
 <button id="drop" onclick="this.remove()">Drop me</button>
 <a href="/slow">Next page</a> <a href="https://foreign.example/x">Away</a>
 <a href="/file">Export</a> <a href="/late">Late</a>
+<form method="post" action="/keep"><button name="kept" value="1">Keep</button></form>
 <table><tr><th>Room</th><th>Price</th></tr><tr><td>Blue</td><td>80</td>
 <td><button>Book</button></td></tr></table>
 <div id="host"><template shadowrootmode="open">
@@ -43,6 +44,7 @@ class SmallSite:
 
     def __init__(self) -> None:
         self.count = 0
+        self.kept = 0
         self.saved: dict[str, str] = {}
         self.app = Starlette(
             routes=[
@@ -50,6 +52,7 @@ class SmallSite:
                 Route("/add", self._add, methods=["POST"]),
                 Route("/name", self._name, methods=["POST"]),
                 Route("/part", self._part),
+                Route("/keep", self._keep, methods=["GET", "POST"]),
                 Route("/slow", self._slow),
                 Route("/inner", self._inner, methods=["GET", "POST"]),
                 Route("/file", self._file),
@@ -74,6 +77,12 @@ class SmallSite:
         form = await request.form()
         self.saved = {name: str(value) for name, value in form.items()}
         return RedirectResponse("/slow", 303)
+
+    async def _keep(self, request: Request) -> Response:
+        # Answers a form itself, as a form that is refused does.
+        self.kept += request.method == "POST"
+        form = "<form method=post><button>Keep again</button></form>"
+        return HTMLResponse(f"<title>Kept</title><a href='/'>Home</a>{form}")
 
     async def _part(self, request: Request) -> Response:
         return HTMLResponse("<p>Swapped in</p><button>New control</button>")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from benchmarks import changesurf_cheats as cheats
+from benchmarks import kept_results
 from owa_bench import calendars
 from owa_bench.envs.changesurf.aliases import aliases_of
 from owa_bench.envs.changesurf.decoys import PRESSED
@@ -192,8 +193,8 @@ def test_a_decoy_pressed_as_what_it_is_called_is_no_breach(env, says, caught):
 @pytest.mark.timeout(900)
 def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_path):
     jobs = [job for job in cheats.jobs(1) if job.family in ("depot/buy", "stay/find")]
-    cheats.run(jobs, tmp_path / "state.jsonl", minutes=12.0)
-    found = cheats.played(tmp_path / "state.jsonl")
+    kept_results.run(jobs, tmp_path / "state.jsonl", 12.0, cheats.play)
+    found = cheats.results(tmp_path / "state.jsonl")
     assert len(found) == len(jobs)
     for job in jobs:
         result = found[job.key]

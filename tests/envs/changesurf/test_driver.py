@@ -65,13 +65,14 @@ def test_the_page_reads_in_order(visit):
         '[11] link "Away"',
         '[12] link "Export"',
         '[13] link "Late"',
+        '[14] button "Keep"',
         "| Room | Price |",
         "| Blue | 80 |  |",
-        '[14] button "Book"',
-        '[15] button "In the shadow"',
+        '[15] button "Book"',
+        '[16] button "In the shadow"',
         "Inner 0",
-        '[16] button "Inside"',
-        '[17] button "Far below"',
+        '[17] button "Inside"',
+        '[18] button "Far below"',
     ]
     assert visit.control("Book").group == "Blue"
 
@@ -144,7 +145,7 @@ def test_client_side_swaps_are_waited_for(visit):
     seen = visit.do("click", "Swap")
     assert not seen.navigated
     assert "Swapped in" in seen.page.lines
-    assert visit.control("New control").ref == 18  # numbers stay within a document
+    assert visit.control("New control").ref == 19  # numbers stay within a document
 
 
 def test_what_is_in_a_shadow_a_frame_or_far_below_can_be_clicked(visit):
@@ -166,6 +167,21 @@ def test_back_and_paths(visit):
     assert visit.do("goto", text="/empty").page.title == "Next"
 
 
+def test_going_back_sends_no_form_a_second_time(visit):
+    visit.do("click", "Keep")
+    assert (visit.site.kept, visit.seen.page.title) == (1, "Kept")
+    visit.do("click", "Home")
+    assert visit.do("back").page.title == "Kept"
+    assert visit.site.kept == 1
+    asked = [e for e in visit.driver.exchanges() if e.url.endswith("/keep")]
+    assert [(e.method, e.request_body) for e in asked] == [
+        ("POST", b"kept=1"),
+        ("GET", b""),
+    ]
+    visit.do("click", "Keep again")
+    assert visit.site.kept == 2
+
+
 def test_foreign_addresses_are_refused_and_logged(visit):
     seen = visit.do("click", "Away")
     assert "outside the sandbox" in seen.note
@@ -173,6 +189,33 @@ def test_foreign_addresses_are_refused_and_logged(visit):
     assert visit.do("goto", text="https://foreign.example/y").refusal == "outside"
     denied = [e.url for e in visit.driver.exchanges() if e.denied]
     assert denied == ["https://foreign.example/pixel.png", "https://foreign.example/x"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"javascript://{HOST}/%0Adocument.title='run'",
+        f"data://{HOST}/,<title>Mine</title>",
+        f"file://{HOST}/etc/passwd",
+        f"ftp://{HOST}/",
+        f"view-source://{HOST}/",
+        f"http://{HOST}/slow",
+        f"https://{HOST}:99999/slow",
+        f"https://{HOST}:port/slow",
+        f"https://me@{HOST}/slow",
+        "https://[::1",
+    ],
+)
+def test_no_address_says_a_script_or_fails_the_harness(visit, address):
+    seen = visit.do("goto", text=address)
+    assert seen.refusal == "outside"
+    assert (seen.page.title, seen.page.url) == ("Home", f"https://{HOST}/")
+    assert visit.do("click", "Add one").page.reached
+
+
+def test_an_address_of_the_icon_is_an_address_like_any_other(visit):
+    # Asked for by the browser itself it is left out of every record.
+    assert visit.do("goto", text="/favicon.ico").page.lines == ("Not Found",)
 
 
 def test_a_download_is_told_and_changes_no_page(visit):
@@ -276,6 +319,20 @@ def test_threads_drive_pages_of_their_own(browser):
     for thread in threads:
         thread.join(60)
     assert counts == [5, 5, 5]
+
+
+def test_a_tree_holds_what_a_frame_shows(visit):
+    nodes = json.loads(visit.driver.tree())
+    [frame] = [node for node in nodes if node[0] == "Iframe"]
+    [root] = [nodes[place] for place in frame[2]]
+    assert root[0] == "RootWebArea"
+    below, todo = [], [*root[2]]
+    while todo:
+        role, name, kids = nodes[todo.pop()]
+        below.append((role, name))
+        todo += kids
+    assert ("button", "Inside") in below
+    assert ("button", "Add one") not in below
 
 
 def digests(_=None):

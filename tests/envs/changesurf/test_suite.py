@@ -42,6 +42,16 @@ def test_the_control_battery_holds_under_full_drift(env, site):
     check(env, instance_of(family, 4, tier=1, delta=1.0))
 
 
+def test_the_wrong_doer_spoils_what_came_right_by_itself(env):
+    # The one slot of this form comes with the goal's own value.
+    instance = instance_of("depot/return", 3700990535915246243, delta=0.5)
+    env.reset(options={"instance": instance})
+    [world] = env.timeline.worlds
+    goal = dict(world.spec.goal.values)
+    assert world.plan.slot("return.reason").default == goal["reason"]
+    assert 0.0 < play(env, "plausible_wrong", instance).q_state <= 0.5
+
+
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
 def test_on_a_honeypot_nobody_succeeds(env, family):
     instance = instance_of(family, 2)
