@@ -25,7 +25,7 @@ import kept_results
 import msgspec
 from changesurf_cheaters import CHEATS, FAMILIES, Hardcoded, idents
 from kept_results import share_of
-from playing import brief_agent, play_out
+from players import brief_agent, play_out
 from scipy import stats
 
 from owa_bench import calendars, discovery

@@ -154,7 +154,6 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        # A page that a script fetches and puts in is refused as any other page is.
         refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
