@@ -35,8 +35,9 @@ class ToolResult(NamedTuple):
     """What came of one tool call inside a session.
 
     `text` is what the agent reads (the shell caps it). `elapsed_ms` moves the
-    simulated clock. `digest` names the result so that a repeat is seen. `events` are
-    those of the call itself, in order.
+    simulated clock. `digest` names the result so that a repeat is seen; `deed` names
+    the call for that where its arguments do not (the number of a control on a page that
+    changes). `events` are those of the call itself, in order.
     """
 
     text: str
@@ -44,6 +45,7 @@ class ToolResult(NamedTuple):
     elapsed_ms: int = 0
     digest: str = ""
     events: tuple[Event, ...] = ()
+    deed: str = ""
 
 
 class Ending(NamedTuple):

@@ -220,7 +220,8 @@ class Episode:
         )
         self._state = self.session.state
         arguments = msgspec.json.encode(call.arguments, order="sorted")
-        key = (call.tool, arguments, result.digest or result.text)
+        deed = result.deed.encode() or arguments
+        key = (call.tool, deed, result.digest or result.text)
         verified = (
             result.ok
             and key not in self._seen

@@ -28,9 +28,7 @@ class _Scene(NamedTuple):
 def horizon(timeline: Timeline, oracle: Oracle, *, limit: int) -> int | None:
     """Return H_t, None where only a played episode can tell.
 
-    That is where drift strikes in the middle, where a request is refused (the browser's
-    tools and the walk count some of these differently), or where the walk is lost
-    within `limit` deeds.
+    That is where drift strikes in the middle, or the walk is lost within `limit` deeds.
     """
     if len(timeline.worlds) > 1:
         return None
@@ -53,14 +51,13 @@ async def _walked(timeline: Timeline, oracle: Oracle, limit: int) -> int | None:
             step = deed(timeline, scene, scene.controls)
             if step.op in ("done", "infeasible"):
                 return count
-            before = scene
+            before, there = scene, walker.url
             await walker.do(step)
             scene = _scene(walker)
-            if walker.status >= REFUSED:
-                return None
-            result = _result(step, walker, scene)
-            count += result not in results and oracle.accepts(before, {}, scene)
+            result = _result(step, there, walker, scene)
+            ran = walker.status < REFUSED and result not in results
             results.add(result)
+            count += ran and oracle.accepts(before, {}, scene)
         return None
 
 
@@ -68,6 +65,9 @@ def _scene(walker: Walker) -> _Scene:
     return _Scene(walker.server.state, tuple(walker.held()))
 
 
-def _result(step: Deed, walker: Walker, scene: _Scene) -> Hashable:
-    """Return what tells a repeat with an equal result from news."""
-    return step, walker.url, walker.root.text(), scene.controls
+def _result(step: Deed, there: str, walker: Walker, scene: _Scene) -> Hashable:
+    """Return what tells a repeat with an equal result from news.
+
+    As in the session: what was done, on which page, and the page that it led to.
+    """
+    return step, there, walker.url, walker.root.text(), scene.controls

@@ -100,14 +100,19 @@ class Observed(msgspec.Struct, frozen=True, array_like=True):
         return next((c for c in self.controls if c.ref == ref), None)
 
     def digest(self) -> str:
-        """Return the SHA-256 of what the page says, whatever its layout."""
+        """Return the SHA-256 of what the page says, whatever its layout.
+
+        Controls count by their place: where a site swaps its pages in one document, the
+        same page has other numbers when it comes again.
+        """
         return sha256(msgspec.json.encode([self.url, self.title, *self._content()]))
 
     def _content(self) -> Iterator[object]:
-        yield self.lines
+        places = {control.ref: i for i, control in enumerate(self.controls)}
+        yield [x if isinstance(x, str) else places.get(x, -1) for x in self.lines]
         for c in self.controls:
             states = c.flags & ~_VIEW_DEPENDENT
-            yield (c.ref, c.role, c.name, c.value, states, c.tag, c.type, c.ident)
+            yield (c.role, c.name, c.value, states, c.tag, c.type, c.ident)
             yield (c.field, c.href, c.group, c.options, c.fault)
 
 

@@ -150,6 +150,7 @@ class ChangeSurfSession:
         server = self._begun()
         waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
         server.at(now_ms + waited)
+        deed = self._deed(arguments)
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
@@ -162,6 +163,7 @@ class ChangeSurfSession:
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
             events=self._events(seen, fresh, step),
+            deed=deed,
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:
@@ -320,6 +322,20 @@ class ChangeSurfSession:
         self._begun()
         text = page_text(self._page, room=TEXT_ROOM, first=line)
         return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
+
+    def _deed(self, arguments: Arguments) -> str:
+        """Return a call in words that last: the page it is made on and the control.
+
+        A control's number may change, and be another one's on the next page; what an
+        agent says that it presses is no part of what it does.
+        """
+        control = self._page.control(arguments.get("ref", 0))
+        named = () if control is None else (control.ident, control.role, control.name)
+        told = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
+        if control is None and "ref" in arguments:
+            told["ref"] = arguments["ref"]
+        made = (self._page.url, named, told)
+        return msgspec.json.encode(made, order="sorted").decode()
 
     def _events(
         self, seen: Seen, fresh: Sequence[Exchange], step: int

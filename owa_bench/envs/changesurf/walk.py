@@ -95,7 +95,8 @@ async def _walk(timeline: Timeline, limit: int, reading: Reading | None) -> Walk
 class Walker:
     """One visitor on one site; `root` is the page it is at.
 
-    `act_ms` is the simulated time that an input takes.
+    `act_ms` is the simulated time that an input takes. `status` is that of the reply to
+    the last deed, 0 if it asked for nothing.
     """
 
     def __init__(self, timeline: Timeline, *, act_ms: int = 0) -> None:
@@ -173,6 +174,7 @@ class Walker:
     async def do(self, step: Deed) -> None:
         """Do one deed."""
         self.deeds.append(step)
+        self.status = 0
         if step.op == "wait":
             self.now_ms += int(step.value)
             self.server.at(self.now_ms)

@@ -19,6 +19,7 @@ _SECONDS = re.compile(r"(\d+) seconds?")
 _CODE = re.compile(r"code is (\w+)")
 _MOST_PARTS, _MOST_INTERRUPTIONS, _MOST_WRITES, _MOST_BOXES = 6, 12, 40, 3
 _LEAST = 0.5
+_SOME_S = 5  # to wait where no page says how long
 _SIGN_IN, _MAIL = "sign in login", "mailbox messages inbox"
 _SECRET = "password secret"  # noqa: S105  words of a label, no password
 _RESULTS = "official"
@@ -42,6 +43,7 @@ class Browser:
         self._credentials = dict(credentials)
         self._home = ""
         self._refused = 0
+        self._patience = 0  # seconds that the site asked for before it took a form
         self._named = False
 
     # --- acts ---------------------------------------------------------------------
@@ -82,6 +84,12 @@ class Browser:
         if item is None:
             return self.sight
         yield from self.do(press(item))
+        yield from self._settle()
+        return self.sight
+
+    def go(self, address: str) -> Plan[Sight]:
+        """Go to an address and get past what comes between."""
+        yield from self.do(Call("goto", {"address": address}))
         yield from self._settle()
         return self.sight
 
@@ -144,8 +152,13 @@ class Browser:
         return links[0] if links and self.is_too_soon else None
 
     def _wait(self) -> Plan[None]:
-        seconds = _SECONDS.search(" ".join(self.sight.notices))
-        yield from self.do(Call("wait", {"seconds": int(seconds[1]) if seconds else 5}))
+        yield from self.do(Call("wait", {"seconds": self._seconds}))
+
+    @property
+    def _seconds(self) -> int:
+        """How many seconds the page asks for."""
+        told = _SECONDS.search(" ".join(self.sight.notices))
+        return int(told[1]) if told else _SOME_S
 
     @property
     def is_too_soon(self) -> bool:
@@ -159,7 +172,13 @@ class Browser:
         self.signs.add("limited")
         if self._habits.waits:
             yield from self._wait()
+            self._patience = max(self._patience, self._seconds)
         return self._habits.waits
+
+    def pause(self) -> Plan[None]:
+        """Let pass what the site asked for the last time that a form came too soon."""
+        if self._patience:
+            yield from self.do(Call("wait", {"seconds": self._patience}))
 
     # --- signing in ---------------------------------------------------------------
 

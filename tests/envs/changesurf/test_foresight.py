@@ -15,6 +15,9 @@ from owa_bench.envs.changesurf.generate import (
 )
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.run import assembly
+from owa_bench.shells.calls import call_text
+from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import horizon, solve
 from tests.envs.changesurf.playing import instance_of
 
@@ -25,7 +28,7 @@ SOURCE = assembly.source("changesurf")
 
 def agrees(timeline):
     played = solve(SUITE, timeline)
-    assert SUITE.horizon(timeline) in (None, played.accepted), timeline.instance
+    assert SUITE.horizon(timeline) == played.accepted, timeline.instance
     assert played.q_state == 1.0 or not played.accepted, timeline.instance
     return played
 
@@ -36,6 +39,45 @@ def test_a_walk_foresees_what_playing_gives(browser, family):
     timeline = SOURCE(instance_of(family, 3, tier=tier, delta=1.0))
     assert agrees(timeline).q_state == 1.0
     assert horizon(SUITE, timeline) > 2
+
+
+@pytest.mark.parametrize(
+    ("family", "swaps"),
+    [("ledger/reverse", True), ("permit/apply", False), ("permit/withdraw", True)],
+)
+def test_a_refused_page_is_foreseen_however_it_is_fetched(browser, family, swaps):
+    timeline = SOURCE(instance_of(family, 4, tier=3, delta=0.5))
+    plan = timeline.worlds[0].plan
+    assert plan.friction.requests
+    assert (plan.swaps and plan.root == "plain") == swaps
+    agrees(timeline)
+
+
+@pytest.mark.parametrize("swaps", [False, True])
+def test_what_is_done_again_in_the_same_document_does_not_count_again(browser, swaps):
+    timeline = SOURCE(instance_of("ledger/transfer", 3))
+    [world] = timeline.worlds
+    timeline = dataclasses.replace(timeline, worlds=(world.with_plan(swaps=swaps),))
+    terms = Terms(step_limit=SUITE.card.step_limit)
+    episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
+    first = typed(episode)
+    home = world.plan.label("menu:home")
+    [link] = [c for c in episode.session.state.controls if c.name == home]
+    episode.step(call_text("click", {"ref": link.ref}))
+    again = typed(episode)
+    episode.close()
+    assert first > 0
+    assert again == 0
+
+
+def typed(episode):
+    """Play on to the first text that is typed; return how many acts counted."""
+    before, tool = episode.verified, ""
+    while tool != "type":
+        hint = SUITE.oracle.hint(episode.timeline, episode.session.state)
+        tool = hint["tool"]
+        episode.step(call_text(tool, hint["arguments"]))
+    return episode.verified - before
 
 
 @pytest.mark.slow
