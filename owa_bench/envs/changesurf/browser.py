@@ -127,17 +127,22 @@ class BrowserHost:
         self.pid = 0
         self.version = ""
         self.dead = False
+        self._hangs = False  # given up while its process may run
         try:
             self.run(self._launch())
         except BaseException:
             self._stop_loop()
             raise
 
-    def run(self, work: Coroutine[Any, Any, T], patience_s: float = _PATIENCE_S) -> T:
+    def run(self, work: Coroutine[Any, Any, T], patience_s: float = 0.0) -> T:
         """Return what `work` comes to.
+
+        A browser that does not answer in time is given up: the next lease starts a
+        new one, and closing this one ends its process.
 
         Errors: InfrastructureFailure if the browser died or did not answer in time.
         """
+        patience_s = patience_s or _PATIENCE_S
         from playwright.async_api import Error
 
         if self._loop.is_closed():
@@ -149,6 +154,7 @@ class BrowserHost:
             return future.result(patience_s)
         except LateError as error:
             future.cancel()
+            self.dead = self._hangs = True
             msg = f"the browser did not answer within {patience_s:g} s"
             raise InfrastructureFailure(msg) from error
         except Error as error:
@@ -160,6 +166,9 @@ class BrowserHost:
         """Close the browser and see it gone; may be called twice."""
         if self._loop.is_closed():
             return
+        if self._hangs and self.pid:  # Playwright would wait for it to close by itself
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(InfrastructureFailure):
             self.run(self._shut(), _REAP_S)
         self._stop_loop()
@@ -204,7 +213,7 @@ class BrowserHost:
         await session.detach()
 
     def _on_death(self, *_: Any) -> None:
-        self.dead = True
+        self.dead, self._hangs = True, False
 
     async def _shut(self) -> None:
         if self.browser is not None and not self.dead:
