@@ -159,6 +159,9 @@ def single(
 ) -> Calendar:
     """Return the calendar of one operator at one magnitude on all its targets."""
     get("operators", operator)
+    if not operator.startswith(f"{domain}/"):
+        rule = f"must be one of domain {domain}, which this suite drifts by"
+        raise FieldError("operator", operator, rule)
     return Calendar(
         domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms
     )
@@ -191,19 +194,19 @@ def parse(text: str, domain: str) -> Calendar:
     "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
     """
     body, _, onset = text.partition("^")
-    kind, _, rest = body.partition(":")
-    onset_ms = int(_number("calendar", text, onset or "0"))
+    kind, colon, rest = body.partition(":")
+    onset_ms = _whole(text, onset or "0")
     if kind == "nested":
-        names = [name for name in rest.split("+") if name]
+        names = rest.split("+") if colon else []
         return Calendar(
             domain=domain,
             classes=tuple(name for name in ANNOUNCEMENTS if name in names),
             groups=tuple(name for name in names if name not in ANNOUNCEMENTS),
             onset_ms=onset_ms,
         )
-    if kind == "single":
-        operator, _, magnitude = rest.partition("@")
-        size = _number("calendar", text, magnitude or "1")
+    if kind == "single" and rest:
+        operator, at, magnitude = rest.partition("@")
+        size = _number(text, magnitude if at else "1")
         return single(domain, operator, size, onset_ms=onset_ms)
     if kind in DAILY:
         return _of_days(kind, text, rest, domain, onset_ms)
@@ -223,9 +226,9 @@ def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Cal
         raise FieldError("calendar", text, rule)
     return daily(
         domain,
-        _number("calendar", text, share),
+        _number(text, share),
         course=course,
-        turn=int(_number("calendar", text, turn or "0")),
+        turn=_whole(text, turn or "0"),
         onset_ms=onset_ms,
     )
 
@@ -299,11 +302,19 @@ def _weight(strike: Strike) -> float:
     return operator.weight
 
 
-def _number(field: str, text: str, number: str) -> float:
+def _number(text: str, number: str) -> float:
+    """Return a number of a calendar's text; FieldError holds the whole text."""
     try:
         value = float(number)
     except ValueError as error:
-        raise FieldError(field, text, "must end in a number") from error
+        raise FieldError("calendar", text, "must end in a number") from error
     if not math.isfinite(value):
-        raise FieldError(field, text, "must end in a finite number")
+        raise FieldError("calendar", text, "must end in a finite number")
     return value
+
+
+def _whole(text: str, number: str) -> int:
+    value = _number(text, number)
+    if not value.is_integer():
+        raise FieldError("calendar", text, "must end in a whole number")
+    return int(value)

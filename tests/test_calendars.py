@@ -146,13 +146,18 @@ def test_days_strike_a_share_of_the_weight_each():
     assert calendar.steps_for(instance, world, 1.0) == 10
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    of=st.sampled_from(DRAWN),
-    seed=st.integers(0, 2**63 - 1),
-    share=st.floats(0.02, 1.0),
-    turn=st.integers(2, 12),
-)
+def in_every_domain(*, least_turn):
+    """Draw a world of any suite, and a calendar of days that turns."""
+    drawn = given(
+        of=st.sampled_from(DRAWN),
+        seed=st.integers(0, 2**63 - 1),
+        share=st.floats(0.02, 1.0),
+        turn=st.integers(least_turn, 12),
+    )
+    return lambda test: settings(max_examples=40, deadline=None)(drawn(test))
+
+
+@in_every_domain(least_turn=2)
 def test_what_recurs_comes_back_the_same_in_every_domain(of, seed, share, turn):
     domain, instance, world = of.world(seed)
     days = calendars.daily(domain, share)
@@ -165,13 +170,7 @@ def test_what_recurs_comes_back_the_same_in_every_domain(of, seed, share, turn):
     assert back(at(instance, 4 * turn), world) == ()
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    of=st.sampled_from(DRAWN),
-    seed=st.integers(0, 2**63 - 1),
-    share=st.floats(0.02, 1.0),
-    turn=st.integers(1, 12),
-)
+@in_every_domain(least_turn=1)
 def test_what_reverses_is_undone_in_the_order_in_which_it_came(of, seed, share, turn):
     domain, instance, world = of.world(seed)
     days = calendars.daily(domain, share)
@@ -244,6 +243,13 @@ def test_a_plan_names_its_calendar_in_words(text, made):
     [
         ("weekly", "calendar"),
         ("nested:D9", "classes"),
+        ("nested:", "classes"),
+        ("nested:D1+", "classes"),
+        ("single", "calendar"),
+        ("single:", "calendar"),
+        ("single:api/rate_cut@", "calendar"),
+        ("single:web/id_churn", "operator"),
+        ("recurring:0.1@2.5", "calendar"),
         ("nested^soon", "calendar"),
         ("nested^-1", "onset_ms"),
         ("single:api/rate_cut@2", "magnitude"),

@@ -1,14 +1,16 @@
 """The command line: one typer application, its exit codes and its errors.
 
 Exit codes: 0 done; 1 a check failed; 2 wrong use, or a file that cannot be read or
-written; 3 the machine lacks something.
+written; 3 the machine lacks something; 130 stopped with Ctrl-C; 141 nobody reads on.
 """
 
 import errno
+import itertools
 import sys
+from typing import cast
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from owa_bench.cli import (
     evidence,
@@ -69,6 +71,16 @@ for module in (
 
 # What the operating system has run out of: not wrong use, but a lack.
 _SCARCE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_WAYS_OUT = {
+    errno.ENOENT: "Make it first, or name another.",
+    errno.EEXIST: "Name another.",
+    errno.EISDIR: "Name a file.",
+    errno.ENOTDIR: "Name a place below a folder.",
+    errno.EACCES: "Name another, or change its permissions.",
+    errno.EROFS: "Name another.",
+    errno.ENOSPC: "Free some, or name a place on another disk.",
+    errno.EADDRINUSE: "Name another port.",
+}
 _CTRL_C = 130
 _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (MissingPartError, 3),
@@ -77,34 +89,57 @@ _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (CheckFailure, 1),
     (OwaError, 1),
 )
+# All that the parser refuses; typer gives no name of its own to this parent.
+_Refused = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
 
 def main() -> None:
     """Run the command line; deliberate errors print one message and set the code."""
     try:
-        app()
+        code = app(prog_name="owa-bench", standalone_mode=False)
+    except _Refused as error:
+        _say(_refused(error))
+        sys.exit(2)
     except OwaError as error:
         _say(str(error))
         sys.exit(next(code for kind, code in _CODES if isinstance(error, kind)))
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        _say(f"{place}{error.strerror or error}.")
+        _say(_of_system(error))
         sys.exit(3 if error.errno in _SCARCE else 2)
     except KeyboardInterrupt:
-        _stopped()
-    except SystemExit as left:
-        # Typer takes Ctrl-C for itself and leaves without a word.
-        if left.code != _CTRL_C:
-            raise
-        _stopped()
+        code = _CTRL_C
+    if code == _CTRL_C:
+        ERR.print("Stopped.")
+    sys.exit(code)
 
 
-def _stopped() -> None:
-    """Say how a stopped run goes on, and leave."""
-    ERR.print("Stopped. `owa-bench run --resume --out DIR` goes on from here.")
-    sys.exit(_CTRL_C)
+def _refused(error: typer.BadParameter) -> str:
+    """Return one line for what the parser refuses, "" where it printed the help."""
+    words = " ".join(error.format_message().split()).rstrip(".")
+    if not words:
+        return ""
+    command = error.ctx.command_path if error.ctx else "owa-bench"
+    end = "" if words.endswith("?") else "."
+    return f"{words}{_given(error)}{end} See `{command} --help`."
+
+
+def _given(error: typer.BadParameter) -> str:
+    """Return the value that an option was given, as the parser does not say it."""
+    names = getattr(getattr(error, "param", None), "opts", ())
+    for word, value in itertools.pairwise(sys.argv):
+        if word in names:
+            return f", got {value!r}"
+    return ""
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the operating system refused, and the way out where one is known."""
+    place = f"{error.filename}: " if error.filename else ""
+    way_out = _WAYS_OUT.get(error.errno or 0, "")
+    return f"{place}{error.strerror or error}. {way_out}".rstrip()
 
 
 def _say(message: str) -> None:
     """Print an error as one line, however wide the screen is."""
-    ERR.print(f"[bold red]error:[/bold red] {escape(message)}", soft_wrap=True)
+    if message:
+        ERR.print(Text.assemble(("error:", "bold red"), f" {message}"))

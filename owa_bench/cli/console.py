@@ -1,12 +1,13 @@
 """Where the command line writes: tables, check lines, JSON, progress."""
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,15 +17,33 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
-OUT = Console(highlight=False)
-ERR = Console(stderr=True, highlight=False)
+_BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell says it
+
+
+class Screen(Console):
+    """A stream whose text is shown as it is: paths and names are no markup.
+
+    Lines are as long as they are, for whoever copies or greps them; tables wrap.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Leave without a word: the reader (`| head`) has what it wanted."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        sys.exit(_BROKEN_PIPE)
+
+
+OUT = Screen()
+ERR = Screen(stderr=True)
 
 
 def data_folder() -> Path:
     """Return the folder of keys and masters: OWA_BENCH_HOME, else the user's own."""
-    import os
-
     named = os.environ.get("OWA_BENCH_HOME")
     if named:
         return Path(named)
@@ -55,21 +74,26 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     for i, column in enumerate(columns):
         shown.add_column(column, style="bold" if i == 0 else None, overflow="fold")
     for row in rows:
-        shown.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
-    OUT.print(shown)
+        shown.add_row(*("" if cell is None else str(cell) for cell in row))
+    OUT.print(shown, soft_wrap=False)
 
 
 def check_line(name: str, *, ok: bool, detail: str, skipped: bool = False) -> None:
     """Print one line for one check; a skipped one proves nothing."""
-    mark = "[green]ok  [/green]" if ok else "[bold red]FAIL[/bold red]"
-    mark = "[yellow]--  [/yellow]" if ok and skipped else mark
-    OUT.print(f"{mark} {escape(f'{name:<16}')} {escape(detail)}", soft_wrap=True)
+    mark = ("ok  ", "green") if ok else ("FAIL", "bold red")
+    mark = ("--  ", "yellow") if ok and skipped else mark
+    OUT.print(Text.assemble(mark, f" {name:<16} {detail}"))
+
+
+def note(text: str, screen: Screen = ERR) -> None:
+    """Print what a reader of the result should know."""
+    screen.print(Text.assemble(("note:", "yellow"), f" {text}"))
 
 
 def progress() -> Progress:
     """Return a progress bar on standard error; it vanishes when there is no screen."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -26,8 +26,7 @@ def show(request: Request, means: Means, *, json: bool) -> None:
     if found.unknown:
         OUT.print(
             f"Not in it, because no ceiling bounds it: {', '.join(found.unknown)}. "
-            f"--budget {found.unknown[0]}=AMOUNT sets one.",
-            soft_wrap=True,
+            f"--budget {found.unknown[0]}=AMOUNT sets one."
         )
 
 

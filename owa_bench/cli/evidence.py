@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from owa_bench.cli.console import (
-    ERR,
     OUT,
     as_json,
     check_line,
     data_folder,
+    note,
     progress,
 )
 from owa_bench.errors import CheckFailure, UsageError
@@ -55,9 +55,9 @@ def keygen(
     if json:
         as_json(made._asdict())
         return
-    OUT.print(f"private key  {made.private}", soft_wrap=True, markup=False)
-    OUT.print(f"public key   {made.public}", soft_wrap=True, markup=False)
-    OUT.print(f"             {made.public_hex}", soft_wrap=True)
+    OUT.print(f"private key  {made.private}")
+    OUT.print(f"public key   {made.public}")
+    OUT.print(f"             {made.public_hex}")
 
 
 @_escrow.command("commit")
@@ -107,7 +107,7 @@ def reveal(
     if json:
         as_json(revealed._asdict())
         return
-    OUT.print(f"Revealed in {layout.reveal}.", soft_wrap=True, markup=False)
+    OUT.print(f"Revealed in {layout.reveal}.")
 
 
 def witness_plan(
@@ -158,18 +158,16 @@ def witness_plan(
     if json:
         as_json(made)
         return
-    OUT.print(f"Plan {made.plan_digest} witnessed by {made.kind}.", soft_wrap=True)
+    OUT.print(f"Plan {made.plan_digest} witnessed by {made.kind}.")
     if made.attempts:
-        ERR.print(
-            f"[yellow]note:[/yellow] {made.attempts} attempts were already on record: "
-            "this does not count as before episode 0.",
-            soft_wrap=True,
+        note(
+            f"{made.attempts} attempts were already on record: "
+            "this does not count as before episode 0."
         )
     if own:
-        ERR.print(
-            "[yellow]note:[/yellow] the run's own key signed this, which proves "
-            "nothing: a verifier signs with a key of theirs (--key).",
-            soft_wrap=True,
+        note(
+            "the run's own key signed this, which proves "
+            "nothing: a verifier signs with a key of theirs (--key)."
         )
 
 
@@ -227,10 +225,7 @@ def _print_replays(replays: Replays) -> None:
                 skipped=attempt.outcome == "exempt",
             )
     for suite, why in replays.other_code.items():
-        OUT.print(
-            f"[yellow]note:[/yellow] suite {suite}: {why}",
-            soft_wrap=True,
-        )
+        note(f"suite {suite}: {why}", OUT)
     same = sum(attempt.outcome == "same" for attempt in replays.attempts)
     detail = (
         f"{same} of {len(replays.attempts)} episodes happened again, event by event"

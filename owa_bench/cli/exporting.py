@@ -25,7 +25,7 @@ def export(
     """Write the recorded episodes of a native suite as Minari datasets.
 
     Observations are those of the trace, each held to the digest of its step. Needs the
-    extra: pip install "owa_bench[minari]".
+    extra: pip install "owa_bench\\[minari]".
 
       owa-bench export runs/level0 --minari datasets
 
@@ -39,8 +39,5 @@ def export(
         return
     for one in made:
         OUT.print(
-            f"{one.dataset}: {one.episodes} episodes, {one.steps} steps "
-            f"in {one.folder}",
-            soft_wrap=True,
-            markup=False,
+            f"{one.dataset}: {one.episodes} episodes, {one.steps} steps in {one.folder}"
         )

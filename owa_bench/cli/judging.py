@@ -4,9 +4,16 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
-from owa_bench.cli.console import OUT, as_json, check_line, data_folder, table
+from owa_bench.cli.console import (
+    OUT,
+    as_json,
+    check_line,
+    data_folder,
+    note,
+    table,
+)
 from owa_bench.cli.evidence import AsJson, KeyName, RunDir
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records.layout import RunLayout
@@ -65,7 +72,7 @@ def report(
         for verdict in judgement.verdicts:
             _print(verdict)
         page = RunLayout(run_dir).page.resolve()
-        OUT.print(f"\nReport: {page}", soft_wrap=True, markup=False)
+        OUT.print(f"\nReport: {page}")
     if wanted is not None:
         short = [
             v.arm for v in judgement.verdicts if v.level is None or v.level < wanted
@@ -156,7 +163,7 @@ def _hex(name: str, text: str | None) -> bytes | None:
 
 def _print(verdict: AgentVerdict) -> None:
     """Print what was found about one agent."""
-    OUT.print(f"\n[bold]{escape(verdict.arm)}[/bold]: {escape(verdict.level_text)}")
+    OUT.print(Text.assemble("\n", (verdict.arm, "bold"), f": {verdict.level_text}"))
     if not verdict.axes:
         for made in verdict.tables:
             table(made.title, made.columns, map(_cells, made.rows))
@@ -179,7 +186,7 @@ def _print(verdict: AgentVerdict) -> None:
         )
     _print_gates(verdict.gates)
     for warning in verdict.warnings:
-        OUT.print(f"[yellow]note:[/yellow] {escape(warning)}")
+        note(warning, OUT)
 
 
 def _print_gates(gates: Sequence[GateResult]) -> None:

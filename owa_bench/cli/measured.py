@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import numpy as np
 import typer
 
-from owa_bench.cli.console import ERR
+from owa_bench.cli.console import ERR, note
 from owa_bench.cli.datafile import FORMATS
 from owa_bench.errors import FieldError, ScoringError, UsageError
 from owa_bench.scoring.companions.checks import Span
@@ -58,7 +58,7 @@ def noted(compute: Any, *arguments: Any, **options: Any) -> Any:
         warnings.simplefilter("always", SmallSampleWarning)
         found = compute(*arguments, **options)
     for warning in caught:
-        ERR.print(f"note: {warning.message}", markup=False)
+        note(str(warning.message))
     return found
 
 
@@ -71,7 +71,7 @@ def save(figure: "Figure", path: Path) -> None:
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     with mpl.rc_context({"svg.hashsalt": "owa-bench"}):
         figure.savefig(path, metadata=metadata.get(path.suffix.lower(), {}), dpi=150)
-    ERR.print(f"figure: {path}", markup=False)
+    ERR.print(f"figure: {path}")
 
 
 def plain(value: Any) -> Any:
@@ -98,4 +98,4 @@ def interval(span: Span) -> str:
     """Return an interval as it is shown, nothing for NaN."""
     if math.isnan(span.low):
         return ""
-    return rf"\[{span.low:.3g}, {span.high:.3g}]"
+    return f"[{span.low:.3g}, {span.high:.3g}]"

@@ -77,6 +77,11 @@ def measure_aiq(
     --pool alone gives MCCP complexities. With --mixtures or --distances it gives the
     intelligence space too, and with --performances the AIQ: the volume that an agent's
     points span in the effective dimension.
+
+      owa-bench measure aiq --pool pool.csv
+
+      owa-bench measure aiq --pool pool.csv --mixtures mixtures.csv
+      --performances agents.csv --figure space.svg
     """
     if mixtures and distances:
         msg = "`--mixtures` and `--distances` say the same thing: give one of them."

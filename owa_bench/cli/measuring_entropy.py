@@ -39,6 +39,10 @@ def measure_entropy(
     `marginal` (H*_k, bits) and, for several, `model`. A .txt file is measured with a
     character n-gram model that needs nothing; a Project Gutenberg header is stripped.
     A language model of yours: `owa_bench.subjects.language_models`.
+
+      owa-bench measure entropy book.txt --begins-with "Call me"
+
+      owa-bench measure entropy entropies.csv --figure decay.svg
     """
     if file.suffix.lower() == ".txt":
         curves = {"n-gram": _text_curve(file, train, order, windows, begins_with)}

@@ -8,7 +8,7 @@ import typer
 
 from owa_bench import seeding
 from owa_bench.cli import measured
-from owa_bench.cli.console import ERR, OUT, as_json, table
+from owa_bench.cli.console import OUT, as_json, note, table
 from owa_bench.cli.datafile import DataFile
 from owa_bench.scoring.companions.intelligence_test import (
     alternatives,
@@ -48,6 +48,10 @@ def measure_failures(
 
     The level is read from the likelihood, and named only where its interval lies in one
     region: alpha up to 2 Limited, up to 3 Capable, above Autonomous.
+
+      owa-bench measure intelligence-test attempts.csv
+
+      owa-bench measure intelligence-test attempts.csv --by agent --json
     """
     data = DataFile(file)
     subjects = _subjects(data, column, by, candidates)
@@ -62,7 +66,7 @@ def measure_failures(
 
         name = next(iter(subjects))
         if len(subjects) > 1:
-            ERR.print(f"note: the figure shows the first subject, {name}", markup=False)
+            note(f"the figure shows the first subject, {name}")
         found = results[name]["likelihood"]
         measured.save(failure_regions(subjects[name], found, title=name), figure)
     if json:

@@ -56,6 +56,10 @@ def measure_generality(
     An agent that solves everything up to a difficulty and nothing beyond has gamma 1;
     one whose success has nothing to do with difficulty 0; one that solves only the
     hardest -1.
+
+      owa-bench measure generality responses.csv
+
+      owa-bench measure generality responses.csv --difficulty ARef --reference human
     """
     if cases not in CASES:
         raise FieldError("--difficulty", cases, f"must be one of {', '.join(CASES)}")

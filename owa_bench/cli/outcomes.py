@@ -63,7 +63,7 @@ class Outcomes:
         columns = ("agent", "episodes", "mean quality", "how they ended")
         table("played now", columns, rows)
         for arm, words in self._first.items():
-            ERR.print(f"first failure of {arm}: {words}", soft_wrap=True, markup=False)
+            ERR.print(f"first failure of {arm}: {words}")
 
 
 def _mean(values: list[float]) -> float | None:

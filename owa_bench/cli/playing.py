@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.progress import Progress as Bar
 
 from owa_bench.cli import estimating, flags
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
 from owa_bench.cli.outcomes import Outcomes
 from owa_bench.errors import FieldError, UsageError
+from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.run import batch, keys
 from owa_bench.run.campaign import Campaign
@@ -223,10 +223,12 @@ def run(
         wire=wire,
     )
     given = flags.given(context)
-    _refuse_contradictions(given)
+    _refuse_contradictions(given, calendar)
     if resume and not agent:
-        _shown(lambda told: batch.resume(out, told), means, json=json)
+        _shown(out, lambda told: batch.resume(out, told), means, json=json)
         return
+    if trials is not None:
+        delta = delta or "1"  # a trial has one novelty, whole
     drawn = flags.drawn(
         suite, family, tier, delta, episodes, repeats, interventions, crews
     )
@@ -261,6 +263,7 @@ def run(
         estimating.show(request, means, json=json)
         return
     _shown(
+        out,
         lambda told: batch.play(request, out, told, resume=resume, plan_only=plan_only),
         means,
         json=json,
@@ -268,31 +271,41 @@ def run(
 
 
 def _shown(
-    play: Callable[[batch.Means], batch.RunSummary], means: batch.Means, *, json: bool
+    out: Path,
+    play: Callable[[batch.Means], batch.RunSummary],
+    means: batch.Means,
+    *,
+    json: bool,
 ) -> None:
     """Play behind a progress bar and print what the directory then holds."""
     outcomes = Outcomes()
     with progress() as bar:
         told = dataclasses.replace(means, progress=_teller(bar, outcomes))
-        summary = play(told)
+        try:
+            summary = play(told)
+        except KeyboardInterrupt:
+            if RunLayout(out).plan.exists():
+                ERR.print(f"{_resumed(out)} goes on from here.")
+            raise
     if json:
         as_json({**summary._asdict(), "played": outcomes.as_data()})
         return
     outcomes.show()
     OUT.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}",
-        soft_wrap=True,
-        markup=False,
+        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )
-    OUT.print(f"plan           {summary.plan_digest}", soft_wrap=True)
-    OUT.print(f"evidence root  {summary.evidence_root}", soft_wrap=True)
-    OUT.print(f"replay root    {summary.replay_root}", soft_wrap=True)
-    root = shlex.quote(str(summary.root))
+    OUT.print(f"plan           {summary.plan_digest}")
+    OUT.print(f"evidence root  {summary.evidence_root}")
+    OUT.print(f"replay root    {summary.replay_root}")
     if summary.missing:
-        words = f"{summary.missing} episodes are not played yet: owa-bench run --out"
-        ERR.print(f"{words} {root} --resume", soft_wrap=True, markup=False)
+        ERR.print(f"{summary.missing} episodes are not played yet: {_resumed(out)}")
     else:
-        ERR.print(f"next: owa-bench report {root}", soft_wrap=True, markup=False)
+        ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
+
+
+def _resumed(out: Path) -> str:
+    """Return the command that goes on with a run."""
+    return f"owa-bench run --out {shlex.quote(str(out))} --resume"
 
 
 def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[batch.Progress], None]:
@@ -303,17 +316,18 @@ def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[batch.Progress], None]:
         outcomes.take(news)
         mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
         text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
-        text = escape(text)
         bar.update(task, completed=news.done, total=news.total, description=text)
 
     return told
 
 
-def _refuse_contradictions(found: frozenset[str]) -> None:
+def _refuse_contradictions(found: frozenset[str], calendar: str) -> None:
     """Refuse flags that would be ignored beside others."""
     if "dry_run" in found:
         why = "does not go with --dry-run: leave one out."
         flags.refuse_together(found, ("resume", "plan_only"), why)
+    if "calendar" in found and not calendar:
+        raise FieldError("--calendar", calendar, "must name one, such as nested")
     if "battery" in found:
         why = (
             "goes with --suite; a battery says itself what is drawn and judged by "

@@ -2,14 +2,19 @@
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.errors import FieldError
 from owa_bench.records import protocol as protocols
-from owa_bench.scoring.power import Need, level_power, needs
+from owa_bench.records.toml import in_file
+
+if TYPE_CHECKING:
+    from owa_bench.scoring.power import Need
+
+_UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
 
 
 def attach(app: typer.Typer) -> None:
@@ -29,12 +34,22 @@ def power(
     ] = 200,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print how many instances each gate needs for an able agent to pass it."""
-    numbers = protocols.load(_read(protocol))
-    if not units > 0:
-        raise FieldError("--units", str(units), "must be above 0")
+    """Print how many instances each gate needs for an able agent to pass it.
+
+    owa-bench power
+
+    owa-bench power mine.toml --tasks 400
+    """
+    from owa_bench.scoring.power import level_power, needs  # brings SciPy
+
+    if not _UNITS[0] <= units <= _UNITS[1]:
+        rule = f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}"
+        raise FieldError("--units", units, rule)
     if tasks < 1:
-        raise FieldError("--tasks", str(tasks), "must be at least 1")
+        raise FieldError("--tasks", tasks, "must be at least 1")
+    pages = _read(protocol)
+    with in_file(protocol):
+        numbers = protocols.load(pages)
     found = needs(numbers, units_a_day=units)
     if json:
         as_json([need._asdict() for need in found])
@@ -63,7 +78,7 @@ def _read(name: str) -> bytes:
     return path.read_bytes()
 
 
-def _row(need: Need) -> tuple[str, ...]:
+def _row(need: "Need") -> tuple[str, ...]:
     return (
         f"AAI-{need.level}",
         need.gate,

@@ -88,12 +88,8 @@ def serve(
         out,
         Means(home=data_folder(), key=key, folder=Path.cwd()),
         mcp.Address(host, port) if http else None,
-        announce=lambda url: ERR.print(
-            f"serving on {url}", soft_wrap=True, markup=False
-        ),
+        announce=lambda url: ERR.print(f"serving on {url}"),
     )
     ERR.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}",
-        soft_wrap=True,
-        markup=False,
+        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )

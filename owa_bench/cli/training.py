@@ -209,14 +209,10 @@ def _say(done: Trained) -> None:
         f"mean {what} {found.quality:.3f} over {found.episodes} episodes after "
         f"{done.steps} steps"
     )
-    OUT.print(f"policy      {done.policy}", soft_wrap=True, markup=False)
+    OUT.print(f"policy      {done.policy}")
     if found.run:
-        OUT.print(f"evaluation  {found.run}", soft_wrap=True, markup=False)
-        ERR.print(
-            f"next: owa-bench run --suite .. --agent sb3:{done.policy} --out ..",
-            soft_wrap=True,
-            markup=False,
-        )
+        OUT.print(f"evaluation  {found.run}")
+        ERR.print(f"next: owa-bench run --suite .. --agent sb3:{done.policy} --out ..")
 
 
 def _values(flag: str, texts: list[str] | None) -> dict[str, Value]:

@@ -46,5 +46,5 @@ def visit(
     instance = msgspec.structs.replace(plain, drift_step=step)
     site = serve_people(assembly.source(card.name)(instance), port)
     told = f"{site.told}\n\n{site.address}"
-    ERR.print(told, soft_wrap=True, markup=False, highlight=False)
+    ERR.print(told)
     site.server.join()

@@ -7,6 +7,7 @@ import msgspec
 from owa_bench.records.events import Phase
 
 SOURCE_RULE = 2  # of plans made now; see SuiteEntry
+MOST = 1_000_000  # of anything counted in a plan; far above what can be played
 _KEY = re.compile(r"([0-9a-f]{64})?")
 
 

@@ -220,7 +220,13 @@ def _command(spec: str, place: Path) -> AgentHandle:
 
 
 def _service(spec: str) -> AgentHandle:
-    parts = urlsplit(spec)
+    try:
+        parts = urlsplit(spec)
+        _ = parts.port  # read where it is asked for
+    except ValueError as error:
+        rule = "An agent's address must be http://HOST[:PORT]/PATH"
+        msg = f"{rule}, got {spec}: {error}."
+        raise AgentSpecError(msg) from error
     if not parts.hostname or parts.username or parts.password:
         shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         msg = (

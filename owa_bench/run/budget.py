@@ -13,8 +13,9 @@ from typing import NamedTuple, get_args
 from owa_bench.errors import PlanError, one_of
 from owa_bench.interfaces import Sink
 from owa_bench.records.events import VOLATILE_METERS, Action, Event, Meter, Resource
-from owa_bench.records.plan import Budget
+from owa_bench.records.plan import MOST, Budget
 
+_YEAR_S = 366 * 86_400  # no clock of the harness reaches much further
 WALL = "wall_s"
 STEPS = "steps"
 
@@ -142,10 +143,15 @@ def check(budget: Budget) -> None:
     """Raise PlanError for a ceiling on no meter, or one that is not above 0."""
     if budget.steps is not None and budget.steps < 1:
         raise PlanError("budget.steps", budget.steps, "must be at least 1")
+    if budget.steps is not None and budget.steps > MOST:
+        raise PlanError("budget.steps", budget.steps, f"must be at most {MOST}")
     for field in ("act_s", "episode_wall_s"):
         seconds = getattr(budget, field)
         if seconds is not None:
             _check_amount(f"budget.{field}", seconds)
+            if seconds > _YEAR_S:
+                rule = f"must be at most {_YEAR_S} s, a year"
+                raise PlanError(f"budget.{field}", seconds, rule)
     for field in ("episode_meters", "run_meters"):
         meters = [meter for meter, _ in getattr(budget, field)]
         if len(set(meters)) < len(meters):

@@ -6,6 +6,7 @@ tasks, seeds and drift are the same every day and never occur in practice. A fro
 control of each agent plays the same checkpoints and remembers nothing.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -16,7 +17,7 @@ from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.run import draws
 from owa_bench.run.agent_spec import AgentHandle
 from owa_bench.run.draws import Cell, Draw
-from owa_bench.run.plan import Terms, arms_of, assemble, refuse_misfits
+from owa_bench.run.plan import Terms, arms_of, assemble, refuse_misfits, within
 
 PRACTICE = "practice/"
 
@@ -46,15 +47,15 @@ def make_plan(campaign: Campaign, agents: Sequence[AgentHandle], terms: Terms) -
     learners = arms_of(agents)
     controls = arms_of(agents, frozen=True) if campaign.control else ()
     card = draws.check(campaign.checkpoint, PlanError, "checkpoint").card
-    snapshot = tuple(draws.cells(campaign.checkpoint, card))
-    made = [
+    snapshot = within(draws.cells(campaign.checkpoint, card))
+    made = within(
         entry
         for day in range(campaign.days)
-        for entry in (
-            *_practice(campaign, day, learners),
-            *_checkpoint(snapshot, day, (*learners, *controls)),
+        for entry in itertools.chain(
+            _practice(campaign, day, learners),
+            _checkpoint(snapshot, day, (*learners, *controls)),
         )
-    ]
+    )
     entries = tuple(
         msgspec.structs.replace(entry, index=index) for index, entry in enumerate(made)
     )

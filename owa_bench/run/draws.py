@@ -9,6 +9,7 @@ import msgspec
 from owa_bench import calendars, discovery
 from owa_bench.errors import FieldError, one_of
 from owa_bench.interfaces import Suite, SuiteCard
+from owa_bench.records.plan import MOST
 
 # The published magnitudes; `suites.md` section 0.
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -157,8 +158,12 @@ def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
         if budget != "unlimited" and budget < 0:
             rule = 'must be a count >= 0 or "unlimited"'
             raise error(f"{place}.interventions", budget, rule)
+        if budget != "unlimited" and budget > MOST:
+            raise error(f"{place}.interventions", budget, f"must be at most {MOST}")
     for crew in draw.crews:
         size = crew.removesuffix(_MUTED)
         if crew != OPEN and not (size.isdecimal() and int(size) >= 1):
             rule = 'must be "open", a count of roles >= 1, or such a count and ":muted"'
             raise error(f"{place}.crews", crew, rule)
+        if crew != OPEN and int(size) > MOST:
+            raise error(f"{place}.crews", crew, f"must be at most {MOST}")

@@ -1,16 +1,20 @@
 """The plan of a run: every episode and the terms, fixed before episode 0."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench import calendars, discovery
+from owa_bench.calendars import Calendar
 from owa_bench.canonical import canonical_json, document_digest, seal
-from owa_bench.errors import PlanError, RunDirectoryError
+from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
+    MOST,
     SOURCE_RULE,
     Arm,
     BootstrapSpec,
@@ -22,11 +26,12 @@ from owa_bench.records.plan import (
 )
 from owa_bench.run import budget, draws
 from owa_bench.run.agent_spec import AgentHandle
-from owa_bench.run.draws import Cell, Draw
+from owa_bench.run.draws import Draw
 from owa_bench.run.provenance import environment, source_digest
 from owa_bench.run.store import write_whole
 
 _NONCE_MIN = 8
+_Made = TypeVar("_Made")
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,18 +60,30 @@ def make_plan(
     """
     arms = arms_of(agents)
     suites = [draws.check(draw, PlanError) for draw in drawn]
-    cells = _distinct(
+    drawn_cells = within(
         cell
         for draw, suite in zip(drawn, suites, strict=True)
         for cell in draws.cells(draw, suite.card)
     )
-    placed = [(cell, arm) for cell in cells for arm in arms]
+    placed = within((cell, arm) for cell in dict.fromkeys(drawn_cells) for arm in arms)
     entries = tuple(
         PlanEntry(index=index, arm=arm.name, **cell._asdict())
         for index, (cell, arm) in enumerate(placed)
     )
     refuse_misfits(agents, entries)
     return assemble(drawn, arms, entries, terms)
+
+
+def within(made: Iterable[_Made]) -> list[_Made]:
+    """Return all that was made for a plan; UsageError if a plan cannot hold it."""
+    found = list(itertools.islice(made, MOST + 1))
+    if len(found) > MOST:
+        msg = (
+            f"A plan must hold at most {MOST} episodes, and this one would hold more: "
+            "draw fewer, or make several runs of it."
+        )
+        raise UsageError(msg)
+    return found
 
 
 def assemble(
@@ -132,7 +149,7 @@ def _check_terms(plan: Plan) -> None:
     budget.check(plan.budget)
     for entry in plan.suites:
         suite: Suite = discovery.get("suites", entry.name)
-        calendar = calendars.parse(plan.calendar, suite.card.domain)
+        calendar = _calendar(plan, suite)
         deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
         if (most := max(deltas, default=0.0)) > calendar.reach:
             rule = f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
@@ -141,6 +158,15 @@ def _check_terms(plan: Plan) -> None:
     if nonce is not None and len(nonce) < _NONCE_MIN:
         rule = f"must have at least {_NONCE_MIN} characters"
         raise PlanError("verifier_nonce", nonce, rule)
+
+
+def _calendar(plan: Plan, suite: Suite) -> Calendar:
+    """Return the plan's calendar for a suite; PlanError names it and its part."""
+    try:
+        return calendars.parse(plan.calendar, suite.card.domain)
+    except FieldError as wrong:
+        part = "" if wrong.field == "calendar" else f" {plan.calendar}: {wrong.field}"
+        raise PlanError(f"calendar{part}", wrong.value, wrong.rule) from wrong
 
 
 def _check_entry(
@@ -176,6 +202,9 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
         for agent in agents:
             if agent.suites and name not in agent.suites:
                 rule = f"must play `{name}`, and it plays {', '.join(agent.suites)}"
+                raise PlanError("agent", agent.spec, rule)
+            if agent.origin.kind == "client" and suite.card.native:
+                rule = f"must play `{name}`, which has no tools to call"
                 raise PlanError("agent", agent.spec, rule)
             policy = agent.origin.kind == "policy"
             if policy and agent.origin.target not in suite.policies:
@@ -276,7 +305,3 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         native=card.native,
         groups=tuple(calendars.groups(card.domain).items()),
     )
-
-
-def _distinct(cells: Iterable[Cell]) -> Iterator[Cell]:
-    return iter(dict.fromkeys(cells))

@@ -17,7 +17,7 @@ from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.run import draws
 from owa_bench.run.agent_spec import AgentHandle
 from owa_bench.run.draws import Draw
-from owa_bench.run.plan import Terms, arms_of, assemble, refuse_misfits
+from owa_bench.run.plan import Terms, arms_of, assemble, refuse_misfits, within
 from owa_bench.seeding import stream
 
 
@@ -43,14 +43,14 @@ def make_plan(trials: Trials, agents: Sequence[AgentHandle], terms: Terms) -> Pl
     card = draws.check(trials.draw, PlanError).card
     _check(trials, card)
     arms = arms_of(agents)
-    made = [
+    made = within(
         entry
         for tier in draws.tiers(trials.draw, card)
         for family in draws.families(trials.draw, card)
         for number in range(trials.count)
         for arm in arms
         for entry in _trial(trials, card, family, tier, number, arm)
-    ]
+    )
     entries = tuple(
         msgspec.structs.replace(entry, index=index) for index, entry in enumerate(made)
     )
@@ -86,7 +86,10 @@ def _check(trials: Trials, card: SuiteCard) -> None:
     if trials.count < 1:
         raise PlanError("trials", trials.count, "must be at least 1")
     if not 1 <= low <= high < trials.draw.episodes:
-        rule = f"must be two counts, 1 <= A <= B < {trials.draw.episodes} episodes"
+        rule = (
+            "must be two counts, 1 <= A <= B, below `episodes`, those of a trial "
+            f"({trials.draw.episodes})"
+        )
         raise PlanError("before", trials.before, rule)
     if len(trials.draw.deltas) != 1 or not trials.draw.deltas[0] > 0.0:
         rule = f"must be one magnitude above 0 in a trial of `{card.name}`"

@@ -9,10 +9,13 @@ import pytest
 
 from owa_bench import __main__
 from owa_bench.cli import app, listing
+from owa_bench.run import batch, executors
 
 VERBS = (
     *("list", "run", "report", "verify", "recompute", "replay", "witness", "keygen"),
-    *("escrow commit", "escrow reveal", "doctor"),
+    *("escrow commit", "escrow reveal", "doctor", "train", "power", "serve"),
+    *("export", "visit", "measure novelty", "measure cartpole3d", "measure aiq"),
+    *("measure intelligence-test", "measure generality", "measure entropy"),
 )
 
 
@@ -46,36 +49,76 @@ def test_what_the_parser_refuses(owa, arguments, words):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(errno.ENOSPC, 3), (errno.EACCES, 2), (errno.EISDIR, 2)]
+    ("arguments", "words"),
+    [
+        ("run --out x --episodes many", "unable to parse string"),
+        ("run --out x --episodes many", "got 'many'. See `owa-bench run --help`."),
+        ("run", "Missing option '--out'. See `owa-bench run --help`."),
+        ("list agents more", "unexpected extra argument"),
+        ("measure entropy f.txt --order 0", "got '0'. See `owa-bench measure entropy"),
+        ("escrow foo", "No such command 'foo'. See `owa-bench escrow --help`."),
+        ("rnu", "Did you mean 'run'? See `owa-bench --help`."),
+    ],
 )
-def test_a_fault_of_the_system_is_one_line(owa, monkeypatch, number, code):
+def test_what_the_parser_refuses_is_one_line(owa, monkeypatch, arguments, words):
+    monkeypatch.setenv("COLUMNS", "40")
+    said = owa(arguments)
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert words in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "way_out"),
+    [
+        (errno.ENOSPC, 3, " Free some, or name a place on another disk."),
+        (errno.EACCES, 2, " Name another, or change its permissions."),
+        (errno.EISDIR, 2, " Name a file."),
+        (errno.EIO, 2, ""),
+    ],
+)
+def test_a_fault_of_the_system_is_one_line(owa, monkeypatch, number, code, way_out):
     def broken(kind):
-        raise OSError(number, os.strerror(number), "/some/where")
+        raise OSError(number, os.strerror(number), "/some/[b]where")
 
     monkeypatch.setattr(listing, "_rows", broken)
     said = owa("list")
     assert (said.code, said.out) == (code, "")
-    assert said.err == f"error: /some/where: {os.strerror(number)}.\n"
+    assert said.err == f"error: /some/[b]where: {os.strerror(number)}.{way_out}\n"
 
 
-def test_ctrl_c_says_how_to_go_on(owa, monkeypatch):
-    def stopped(kind):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(app, "app", lambda: stopped("list"))
-    said = owa("list")
-    assert said.code == 130
-    assert "--resume" in said.err
-
-
-def test_ctrl_c_inside_a_command_says_so_too(owa, monkeypatch):
+def test_ctrl_c(owa, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(listing, "_rows", stopped)
     said = owa("list")
+    assert (said.code, said.err) == (130, "Stopped.\n")
+
+
+def test_ctrl_c_in_a_run_says_how_to_go_on(owa, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    run = "run --suite toolquest --tier 1 --agent noop --in-process --out 'a [b]'"
+    monkeypatch.setattr(executors, "play_here", stopped)
+    said = owa(run)
     assert said.code == 130
-    assert "--resume" in said.err
+    assert said.err == (
+        "owa-bench run --out 'a [b]' --resume goes on from here.\nStopped.\n"
+    )
+    monkeypatch.setattr(batch, "play", stopped)
+    assert owa(run.replace("'a [b]'", "b")).err == "Stopped.\n"
+
+
+def test_a_reader_that_has_enough_is_no_failed_check():
+    command = f"{sys.executable} -m owa_bench list --json"
+    code = 'set -o pipefail; { sleep 1; %s; echo "left $?" >&2; } | true' % command
+    done = subprocess.run(
+        ["bash", "-c", code], capture_output=True, check=False, text=True
+    )
+    assert done.stderr == "left 141\n"
 
 
 def test_an_error_is_not_broken_into_lines(owa, monkeypatch):
@@ -101,7 +144,11 @@ def test_python_m():
 def test_what_only_reports_need_is_not_imported_to_run():
     """SciPy and matplotlib take seconds to import: `run` and `--help` go without."""
     code = (
-        "import sys, owa_bench.cli.playing, owa_bench.cli.judging; "
-        "sys.exit('matplotlib' in sys.modules or 'scipy.stats' in sys.modules)"
+        "import sys, owa_bench.cli.app; "
+        "sys.exit('matplotlib' in sys.modules or 'scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_help_keeps_the_extra_in_brackets(owa):
+    assert "owa_bench[minari]" in owa("export --help").out

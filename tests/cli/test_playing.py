@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from owa_bench.run import plan
 from owa_bench.run.request import _read
 
 SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --in-process"
@@ -130,6 +131,16 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --act-seconds 0", "`budget.act_s` must be above 0"),
         ("--suite toolquest --calendar monthly", "`calendar` must be nested"),
         ("--suite toolquest --calendar nested:D9", "one of D0, D1, D2, D3, got 'D9'"),
+        ("--suite toolquest --calendar single", "`calendar` must be nested"),
+        ("--suite toolquest --calendar single:web/theme", "must be one of domain api"),
+        ("--suite toolquest --days 2 --calendar ''", "`--calendar` must name one"),
+        (f"--suite toolquest --crews {10**30}", "`--crews` must be at most 1000000"),
+        (f"--suite toolquest --interventions {10**30}", "must be at most 1000000"),
+        (f"--suite toolquest --steps {10**30}", "`budget.steps` must be at most"),
+        ("--suite toolquest --act-seconds 1e300", "must be at most 31622400 s, a year"),
+        ("--suite toolquest --agent http://[::1", "Invalid IPv6 URL"),
+        ("--suite toolquest --agent http://h:99999/", "Port out of range"),
+        ("--suite toolquest --trials 1", "those of a trial (1), got (5, 10)"),
         ("--suite toolquest --protocol defalt", "Did you mean `default`?"),
         ("--suite toolquest --protocol gone.toml", "must be a file, got gone.toml"),
         ("--suite toolquest --price-card prices", "Did you mean `price_card`?"),
@@ -163,6 +174,24 @@ def test_wrong_use_names_field_value_and_fix_and_writes_nothing(
     assert words in said.err
     assert said.err.count("\n") == 1
     assert not said.out
+    assert not (place / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--episodes 99999999999999999999",
+        "--repeats 99999999999999999999",
+        "--days 99999999",
+        "--days 2 --practice 99999999",
+        "--trials 99999999 --episodes 9 --before 2,3",
+    ],
+)
+def test_more_episodes_than_a_plan_holds(owa, place, monkeypatch, flags):
+    monkeypatch.setattr(plan, "MOST", 200)
+    said = owa(f"run --out x --suite toolquest --agent noop {flags}")
+    assert said.code == 2
+    assert "at most 200 episodes" in said.err
     assert not (place / "x").exists()
 
 

@@ -135,7 +135,10 @@ def test_contradictions(changes, words):
     [
         ({"budget": Budget(steps=0)}, "`budget.steps` must be at least 1, got 0"),
         ({"calendar": "nonsense"}, "`calendar` must be nested"),
-        ({"calendar": "nested:D9"}, "`classes` must be one of D0, D1, D2, D3"),
+        ({"budget": Budget(steps=10**7)}, "`budget.steps` must be at most 1000000"),
+        ({"budget": Budget(act_s=1e300)}, "`budget.act_s` must be at most 31622400 s"),
+        ({"calendar": "nested:D9"}, "`calendar nested:D9: classes` must be one of D0"),
+        ({"calendar": "single:web/id_churn"}, "operator` must be one of domain api"),
         ({"calendar": "single:api/silent_unit@1"}, "Did you mean `api/silent_units`"),
         ({"calendar": "nested^inf"}, "`calendar` must end in a finite number"),
         ({"verifier_nonce": ""}, "`verifier_nonce` must have at least 8 characters"),
