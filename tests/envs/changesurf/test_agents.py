@@ -44,6 +44,12 @@ def test_the_way_is_found_again_where_nothing_changed(env, name):
     assert not run.rules
 
 
+def test_an_option_that_a_long_list_does_not_show_is_found_again(env):
+    instance = instance_of("stay/book", 0)  # leaves on a day past the options shown
+    run = play(env, agent("exact_label", instance), instance)
+    assert run.q_state == 1.0
+
+
 def test_words_that_changed_stop_the_exact_one_first(browser):
     from owa_bench import calendars
 
