@@ -32,7 +32,6 @@ from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
-_SECRET = 8  # characters from which a value can be told from other text
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 Arguments = Mapping[str, Any]
 
@@ -234,26 +233,21 @@ class ChangeSurfSession:
         if not self._wire:
             return app
         if self._socket is None:
-            self._socket = Loopback(app)
+            self._socket = Loopback(app, guarded=True)
         self._socket.app = app
         return Forwarding(self._socket)
 
     def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
-        for name in ("password", "code"):
-            worlds = self._timeline.worlds
-            values = dict.fromkeys(getattr(w.plan.auth, name) for w in worlds)
-            for i, value in enumerate(values):
-                if len(value) >= _SECRET:
-                    # A name of its own for each: a replay puts values back by name.
-                    self._sink.secret(f"site:{name}" + (f":{i}" if i else ""), value)
+        auths = [world.plan.auth for world in self._timeline.worlds]
+        for name, value in signing_in.secrets(auths):
+            self._sink.secret(f"site:{name}", value)
 
     def _credentials(self) -> tuple[tuple[str, str], ...]:
         """Return what the visitor was given to sign in with, whatever strikes when."""
-        given: dict[str, str] = {}
-        for world in self._timeline.worlds:
-            given.update(signing_in.credentials(world.plan.auth))
-        return tuple(given.items())
+        auths = (world.plan.auth for world in self._timeline.worlds)
+        given = (pair for auth in auths for pair in signing_in.credentials(auth))
+        return tuple(dict(given).items())
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
