@@ -17,7 +17,7 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.changesurf import features, signing_in
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
-from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
+from owa_bench.envs.changesurf.leavings import REFUSED, SHOWN, Leavings
 from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
 from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
 from owa_bench.envs.changesurf.realised import measured
@@ -26,23 +26,12 @@ from owa_bench.envs.changesurf.tools import TOOLS
 from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import (
-    Artifact,
-    Call,
-    Event,
-    Evidence,
-    Realised,
-    Resource,
-)
+from owa_bench.records.events import Event, Realised
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
-_SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
-_REFUSED = 400
-_SECRET = 8  # characters from which a value can be told from other text
-_JSON, _JPEG = "application/json", "image/jpeg"
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 Arguments = Mapping[str, Any]
 
@@ -81,10 +70,7 @@ class ChangeSurfSession:
         self._page = NOWHERE
         self._outside: tuple[str, ...] = ()
         self._untrusted = 0
-        self._seen_requests = 0
-        self._times: list[int] = []
-        self._kept: dict[str, str] = {}
-        self._first_dom = b""
+        self._leavings = Leavings(driver, sink, site=self._world.spec.site)
         self._state: SurfState | None = None
         self._tools: dict[str, Callable[[Arguments], Act]] = {
             "click": lambda given: Act("click", given["ref"]),
@@ -154,14 +140,14 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
+        refused = any(e.kind in SHOWN and e.status >= REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
             text=text,
             ok=not seen.refusal and not refused,
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
-            events=self._events(seen, fresh, step),
+            events=self._leavings.of_step(seen, fresh, step),
             deed=deed,
         )
 
@@ -191,16 +177,8 @@ class ChangeSurfSession:
         if self._server is None:
             return ()
         late = self._fresh_requests(self._server.state.now_ms)
-        left: list[Event] = [*self._first(step), *self._requests(late, step)]
-        if not self._sink.active:
-            return tuple(left)
-        left += self._came_to(step)
-        entries = map(Timed, self._times, self._driver.exchanges())
-        left.append(self._artifact(step, "har", har(entries)))
-        left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
-        whole = manifest(self._driver.facts(), self._kept)
-        left.append(self._evidence(step, "manifest", _JSON, whole))
-        return tuple(left)
+        came_to = self._came_to(step) if self._sink.active else ()
+        return self._leavings.at_end(late, came_to, step)
 
     def _came_to(self, step: int) -> tuple[Event, ...]:
         """Return how far the drifted site is from the one before, as it renders."""
@@ -247,8 +225,7 @@ class ChangeSurfSession:
             self._server = server
             self._take(self._driver.open(place))
             self._fresh_requests(0)
-            if self._sink.active:
-                self._first_dom = self._driver.snapshot()
+            self._leavings.begin()
         return self._server
 
     def _transport(self, app: ASGIApp) -> ASGIApp:
@@ -256,26 +233,21 @@ class ChangeSurfSession:
         if not self._wire:
             return app
         if self._socket is None:
-            self._socket = Loopback(app)
+            self._socket = Loopback(app, guarded=True)
         self._socket.app = app
         return Forwarding(self._socket)
 
     def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
-        for name in ("password", "code"):
-            worlds = self._timeline.worlds
-            values = dict.fromkeys(getattr(w.plan.auth, name) for w in worlds)
-            for i, value in enumerate(values):
-                if len(value) >= _SECRET:
-                    # A name of its own for each: a replay puts values back by name.
-                    self._sink.secret(f"site:{name}" + (f":{i}" if i else ""), value)
+        auths = [world.plan.auth for world in self._timeline.worlds]
+        for name, value in signing_in.secrets(auths):
+            self._sink.secret(f"site:{name}", value)
 
     def _credentials(self) -> tuple[tuple[str, str], ...]:
         """Return what the visitor was given to sign in with, whatever strikes when."""
-        given: dict[str, str] = {}
-        for world in self._timeline.worlds:
-            given.update(signing_in.credentials(world.plan.auth))
-        return tuple(given.items())
+        auths = (world.plan.auth for world in self._timeline.worlds)
+        given = (pair for auth in auths for pair in signing_in.credentials(auth))
+        return tuple(dict(given).items())
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
@@ -302,9 +274,7 @@ class ChangeSurfSession:
 
     def _fresh_requests(self, now_ms: int) -> Sequence[Exchange]:
         """Return the requests made since last asked; foreign ones are noted."""
-        fresh = self._driver.exchanges()[self._seen_requests :]
-        self._seen_requests += len(fresh)
-        self._times += [now_ms] * len(fresh)
+        fresh = self._leavings.fresh(now_ms)
         denied = tuple(e.url for e in fresh if e.denied)
         if denied:
             self._outside = (*self._outside, *denied)
@@ -332,69 +302,3 @@ class ChangeSurfSession:
         told = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
         made = msgspec.json.encode((self._page.url, named, told), order="sorted")
         return made.decode()
-
-    def _events(
-        self, seen: Seen, fresh: Sequence[Exchange], step: int
-    ) -> tuple[Event, ...]:
-        """Return requests and costs and, at key steps, what the page looked like."""
-        events = [*self._first(step), *self._requests(fresh, step)]
-        if not self._sink.active:
-            return tuple(events)
-        # A page that a script put in is a new one though the document stays.
-        if seen.navigated or any(exchange.kind in _SHOWN for exchange in fresh):
-            events.append(self._artifact(step, "dom", self._driver.snapshot()))
-        if any(exchange.method == "POST" for exchange in fresh):
-            events.append(self._artifact(step, "ax", self._driver.tree()))
-            shot = self._driver.picture()
-            events.append(self._evidence(step, "picture", _JPEG, shot))
-        return tuple(events)
-
-    def _first(self, step: int) -> tuple[Event, ...]:
-        """Return the page that the visit began with, once."""
-        data, self._first_dom = self._first_dom, b""
-        return (self._artifact(step, "dom", data),) if data else ()
-
-    def _requests(self, fresh: Sequence[Exchange], step: int) -> tuple[Event, ...]:
-        """Return what the requests for pages, and those refused, came to and cost."""
-        told = (e for e in fresh if e.kind in _SHOWN or e.denied)
-        return tuple(event for e in told for event in self._call_events(e, step))
-
-    def _call_events(self, exchange: Exchange, step: int) -> tuple[Event, ...]:
-        request, response = written(exchange), exchange.response_body
-        ok = 0 < exchange.status < _REFUSED
-        size = len(exchange.request_body) + len(response)
-        return (
-            Call(
-                step=step,
-                method=exchange.method,
-                target=exchange.url,
-                status=exchange.status,
-                category=self._world.spec.site,
-                ok=ok,
-                request=self._digest(request),
-                response=self._digest(response),
-            ),
-            Resource(step=step, meter="api_calls", amount=1.0),
-            Resource(step=step, meter="bytes", amount=float(size)),
-        )
-
-    def _digest(self, data: bytes) -> str:
-        return self._sink.blob(data) if self._sink.active else ""
-
-    def _artifact(self, step: int, name: str, data: bytes) -> Artifact:
-        blob = self._keep(f"{name}@{step}", data)
-        return Artifact(
-            step=step, name=name, media=_JSON, blob=blob, provenance=(step,)
-        )
-
-    def _evidence(self, step: int, name: str, media: str, data: bytes) -> Evidence:
-        blob = self._keep(f"{name}@{step}", data)
-        return Evidence(step=step, name=name, media=media, blob=blob)
-
-    def _keep(self, name: str, data: bytes) -> str:
-        known, count = name, 1
-        while name in self._kept:  # two of a kind in one step
-            count += 1
-            name = f"{known}.{count}"
-        self._kept[name] = blob = self._sink.blob(data)
-        return blob
