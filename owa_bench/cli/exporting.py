@@ -22,10 +22,10 @@ def export(
     ],
     json: AsJson = False,
 ) -> None:
-    """Write the recorded episodes of a native suite as Minari datasets.
+    r"""Write the recorded episodes of a native suite as Minari datasets.
 
     Observations are those of the trace, each held to the digest of its step. Needs the
-    extra: pip install "owa_bench\\[minari]".
+    extra: pip install "owa_bench\[minari]".
 
       owa-bench export runs/level0 --minari datasets
 
