@@ -4,6 +4,7 @@ Any MCP client plays an ordinary episode: the loop, the recorder, budgets and de
 are those of `owa-bench run`, and what comes of it is an ordinary run directory.
 """
 
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from owa_bench.bridges.desk import Desk
-from owa_bench.errors import MissingPartError
+from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import batch
 from owa_bench.run.batch import Means, RunSummary
@@ -63,15 +64,19 @@ def serve(
     Errors: MissingPartError without the package `mcp`; those of `batch.play`.
     """
     _require()
+    listener = address and _listener(address)
     desk = Desk()
     player = _Player(desk, request, out, means)
     player.start()
     try:
         if player.opened():
-            anyio.run(_stdio, desk) if address is None else anyio.run(
-                _http, desk, address, player, announce
-            )
+            if address is None or listener is None:
+                anyio.run(_stdio, desk)
+            else:
+                anyio.run(_http, desk, address, listener, player, announce)
     finally:
+        if listener is not None:
+            listener.close()
         desk.leave()
         player.join()
     return player.summary()
@@ -198,18 +203,35 @@ async def _stdio(desk: Desk) -> None:
         await server.run(reader, writer, server.create_initialization_options())
 
 
+def _listener(address: Address) -> socket.socket:
+    """Return a socket that listens there; UsageError where that cannot be."""
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        return socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        why = str(error.strerror).partition(" (while")[0]
+        msg = (
+            f"{address.host}:{address.port} cannot be listened at: {why}. "
+            "Name another with --host and --port (0: any free one)."
+        )
+        raise UsageError(msg) from error
+
+
 async def _http(
-    desk: Desk, address: Address, player: _Player, announce: Callable[[str], None]
+    desk: Desk,
+    address: Address,
+    listener: socket.socket,
+    player: _Player,
+    announce: Callable[[str], None],
 ) -> None:
     """Serve over streamable HTTP until the last episode has been played."""
     import uvicorn
 
+    address = address._replace(port=listener.getsockname()[1])
     app = server_of(desk).streamable_http_app(host=address.host)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            host=address.host,
-            port=address.port,
             log_level="warning",
             timeout_graceful_shutdown=2,
         )
@@ -224,7 +246,7 @@ async def _http(
     announce(address.url)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(end_with_the_run)
-        await server.serve()
+        await server.serve(sockets=[listener])
         tasks.cancel_scope.cancel()
 
 

@@ -25,9 +25,18 @@ class DataFile:
     def __contains__(self, name: str) -> bool:
         return name in self._columns
 
-    def numbers(self, name: str, *, missing: bool = False) -> Floats:
-        """Return a column of numbers; empty cells are NaN where they may be missing."""
+    def numbers(self, name: str, *, missing: bool = False, flat: bool = True) -> Floats:
+        """Return a column of numbers; empty cells are NaN where they may be missing.
+
+        `flat` False: an array whose rows may be rows.
+        """
         cells = self._column(name)
+        if flat and isinstance(cells, np.ndarray) and cells.ndim > 1:
+            msg = (
+                f"{self.path}: column `{name}` must hold one number a row, got an "
+                f"array of shape {cells.shape}."
+            )
+            raise UsageError(msg)
         if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
             values = cells.astype(np.float64)
         else:
@@ -114,7 +123,8 @@ class Pivot:
 def _read(path: Path) -> dict[str, Any]:
     """Return the columns of a file by its ending."""
     if not path.is_file():
-        msg = f"{path}: there is no such file."
+        what = "this is a folder" if path.is_dir() else "there is no such file"
+        msg = f"{path}: {what}."
         raise UsageError(msg)
     readers = {
         ".csv": _read_csv,
@@ -131,17 +141,29 @@ def _read(path: Path) -> dict[str, Any]:
     if not columns or not all(len(cells) for cells in columns.values()):
         msg = f"{path}: the file holds no rows. It needs a header line and data below."
         raise UsageError(msg)
+    if len({len(cells) for cells in columns.values()}) > 1:
+        held = ", ".join(f"`{name}` {len(cells)}" for name, cells in columns.items())
+        msg = f"{path}: every column must have as many rows, got {held}."
+        raise UsageError(msg)
     return columns
 
 
 def _read_csv(path: Path) -> dict[str, Any]:
     """Return the columns of a CSV file with a header line."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        mark = "\t" if path.suffix.lower() == ".tsv" else ","
-        rows = [row for row in csv.reader(file, delimiter=mark) if row]
+    mark = "\t" if path.suffix.lower() == ".tsv" else ","
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file, delimiter=mark) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        msg = f"{path}: this is not a table in UTF-8: {error}."
+        raise UsageError(msg) from error
     if not rows:
         return {}
     header = [name.strip() for name in rows[0]]
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        msg = f"{path}: the header names column `{twice[0]}` twice. Rename one."
+        raise UsageError(msg)
     for i, row in enumerate(rows[1:]):
         if len(row) != len(header):
             sign = "commas" if mark == "," else "tabs"
@@ -172,8 +194,8 @@ def _read_numpy(path: Path) -> dict[str, Any]:
     """Return the arrays of a NumPy file by name; a bare array is called `values`."""
     try:
         found = np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as error:
-        msg = f"{path}: this is not a NumPy file of plain arrays: {error}."
+    except (ValueError, OSError, EOFError) as error:
+        msg = f"{path}: this is not a NumPy file of plain arrays (no objects)."
         raise UsageError(msg) from error
     if isinstance(found, np.ndarray):
         return {"values": np.atleast_1d(found)}

@@ -10,6 +10,7 @@ from owa_bench.errors import FieldError, PlanError, UsageError
 from owa_bench.run import draws
 from owa_bench.run.draws import MAGNITUDES, Budgeted, Draw
 
+_PORTS = 65_535
 _FLAGS = {
     "suite.name": "--suite",
     "suite.families": "--family",
@@ -20,6 +21,13 @@ _FLAGS = {
     "suite.interventions": "--interventions",
     "suite.crews": "--crews",
 }
+
+
+def port(value: int) -> int:
+    """Return a port; FieldError if there is no such one."""
+    if not 0 <= value <= _PORTS:
+        raise FieldError("--port", value, f"must lie in 0..{_PORTS} (0: any free one)")
+    return value
 
 
 def given(context: typer.Context) -> frozenset[str]:

@@ -20,8 +20,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DataPath = Annotated[Path, typer.Argument(help=f"A table: {FORMATS}.")]
+
+
+def drawable(path: Path | None) -> Path | None:
+    """Return where a figure is to be written; refuse it before anything is measured."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
+        raise FieldError("--figure", str(path), "must end in .svg, .png or .pdf")
+    if not path.parent.is_dir():
+        rule = f"must lie in a folder that is there (mkdir -p {path.parent})"
+        raise FieldError("--figure", str(path), rule)
+    return path
+
+
 FigurePath = Annotated[
-    Path | None, typer.Option("--figure", help="Write the figure: .svg, .png or .pdf.")
+    Path | None,
+    typer.Option(
+        "--figure", callback=drawable, help="Write the figure: .svg, .png or .pdf."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the resamples.")]
 Resamples = Annotated[
@@ -64,8 +81,6 @@ def noted(compute: Any, *arguments: Any, **options: Any) -> Any:
 
 def save(figure: "Figure", path: Path) -> None:
     """Write a figure; equal data give equal files."""
-    if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise FieldError("--figure", str(path), "must end in .svg, .png or .pdf")
     import matplotlib as mpl
 
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

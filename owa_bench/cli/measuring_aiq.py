@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from owa_bench import seeding
-from owa_bench.cli import measured
+from owa_bench.cli import flags, measured
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import DataFile
 from owa_bench.errors import UnknownNameError, UsageError
@@ -89,7 +89,7 @@ def measure_aiq(
     if performances and not (mixtures or distances):
         msg = "`--performances` needs `--mixtures` or `--distances` for an AIQ."
         raise UsageError(msg)
-    only = tuple(domains.split(",")) if domains else ()
+    only = tuple(flags.split(domains))
     suite = measured_suite(
         pool, mixtures, distances, performances, resamples, seed, only
     )

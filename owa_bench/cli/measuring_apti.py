@@ -1,6 +1,7 @@
 """AIQ scaled by APTI: trials of a run in the place of performances on levels."""
 
 import csv
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,21 +28,18 @@ class Scaled(NamedTuple):
     good: dict[str, Floats]
 
 
-def scaled(
-    run_dir: Path,
-    baseline: str | None,
-    last: int,
-    *,
-    variant: str,
-    tier: int,
-    folder: Path,
-    resamples: int,
-    seed: int,
-) -> Scaled:
-    """Return AIQ with mean APTI as the scaling value, from a run of trials.
+class Tried(NamedTuple):
+    """The levels that a run tried, and each arm's APTI on them."""
 
-    The suite is the levels of `variant` at `tier` that the run tried; `folder` holds
-    the tables of `measure cartpole3d` and gets `apti.csv`. Source: AIQ seed, figure 29.
+    levels: tuple[str, ...]
+    found: dict[str, dict[str, float]]
+
+
+def tried(
+    run_dir: Path, baseline: str | None, last: int, *, variant: str, tier: int
+) -> Tried:
+    """Return what a run of trials says of the levels of `variant` at `tier`.
+
     Errors: UsageError for a run without such trials, or fewer than two levels.
     """
     lanes, chosen = read_lanes(run_dir, baseline)
@@ -60,6 +58,28 @@ def scaled(
     except ScoringError as error:
         msg = f"{run_dir}: {error}"
         raise UsageError(msg) from error
+    return Tried(tuple(levels), found)
+
+
+def refuse_unmeasured(run: Tried, levels: Collection[int]) -> None:
+    """Refuse trials on a level that is none of those measured. UsageError."""
+    names = map(_level, run.levels)
+    other = [name for name in names if int(name) not in levels]
+    if other:
+        msg = (
+            f"The trials are on levels {', '.join(other)} too: measure these "
+            "as well (--level), or play trials on the others alone."
+        )
+        raise UsageError(msg)
+
+
+def scaled(run: Tried, *, folder: Path, resamples: int, seed: int) -> Scaled:
+    """Return AIQ with mean APTI as the scaling value.
+
+    `folder` holds the tables of `measure cartpole3d` and gets `apti.csv`. Source: AIQ
+    seed, figure 29.
+    """
+    levels, found = run
     path = folder / FILE
     _write(path, found)
     names = tuple(_level(group) for group in levels)

@@ -10,9 +10,9 @@ import typer
 from scipy import stats
 
 from owa_bench.cli import measured, measuring_apti, measuring_classic
-from owa_bench.cli.console import OUT, progress, table
+from owa_bench.cli.console import ERR, OUT, progress, table
 from owa_bench.cli.measuring_aiq import Suite, measured_suite, print_suite
-from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions import trials as trial_metrics
 from owa_bench.scoring.companions.aiq import space
@@ -96,7 +96,10 @@ def measure_cartpole3d(
         typer.Option("--baseline", help="Arm of --trials that APTI compares with."),
     ] = None,
     last: Annotated[
-        int, typer.Option("--last", help="Episodes of a trial's asymptotic part (m).")
+        int,
+        typer.Option(
+            "--last", min=1, help="Episodes of a trial's asymptotic part (m)."
+        ),
     ] = trial_metrics.LAST,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 2,
     resamples: measured.Resamples = 200,
@@ -123,6 +126,14 @@ def measure_cartpole3d(
         classic=classic,
         seed=seed,
     )
+    tried = None
+    if trials:  # read first: what is wrong with them is said before hours of training
+        tried = measuring_apti.tried(
+            trials, baseline, last, variant=plan.spec, tier=_TIERS[difficulty]
+        )
+        measuring_apti.refuse_unmeasured(tried, plan.levels)
+    elif baseline is not None:
+        raise FieldError("--baseline", baseline, "goes with --trials")
     rows = _run(plan, out, workers)
     tables = _written(rows, out)
     suite = measured_suite(
@@ -137,17 +148,8 @@ def measure_cartpole3d(
     _print_agents(suite, rows)
     drawn = _drawn(suite, rows, _handicapped(suite, rows))
     drawn |= measuring_classic.draw(rows, resamples, seed)
-    if trials:
-        found = measuring_apti.scaled(
-            trials,
-            baseline,
-            last,
-            variant=plan.spec,
-            tier=_TIERS[difficulty],
-            folder=out,
-            resamples=resamples,
-            seed=seed,
-        )
+    if tried is not None:
+        found = measuring_apti.scaled(tried, folder=out, resamples=resamples, seed=seed)
         measuring_apti.print_scaled(found)
         drawn["apti"] = measuring_apti.draw(found)
     _save(drawn, out / "figures")
@@ -173,7 +175,10 @@ def _plan(
     except ImportError as error:
         raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
     from owa_bench.envs.cartpole3d import levels
+    from owa_bench.worlds.physics import SPECS
 
+    if spec not in SPECS:
+        raise FieldError("--spec", spec, one_of(spec, SPECS))
     found = tuple(dict.fromkeys(level or levels.LEVELS))
     unknown = [number for number in found if number not in levels.LEVELS]
     if unknown or len(found) < 2:
@@ -197,12 +202,16 @@ def _run(plan: "Plan", out: Path, workers: int) -> list[Row]:
 
     with progress() as bar:
         task = bar.add_task("units", total=None)
-        return run(
-            plan,
-            out,
-            workers=workers,
-            told=lambda done, whole: bar.update(task, completed=done, total=whole),
-        )
+        try:
+            return run(
+                plan,
+                out,
+                workers=workers,
+                told=lambda done, whole: bar.update(task, completed=done, total=whole),
+            )
+        except KeyboardInterrupt:
+            ERR.print(f"What is done is in {out}: the same command goes on from there.")
+            raise
 
 
 def _written(rows: Sequence[Row], out: Path) -> dict[str, Path]:

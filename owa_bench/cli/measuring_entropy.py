@@ -9,7 +9,7 @@ import typer
 from owa_bench.cli import measured
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import FORMATS, DataFile
-from owa_bench.errors import UsageError
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.scoring.companions.entropy_decay import curve, gutenberg, ngram
 
 
@@ -21,7 +21,7 @@ def measure_entropy(
         typer.Option("--train", help="Text the n-gram model learns (default: FILE)."),
     ] = None,
     order: Annotated[
-        int, typer.Option("--order", help="Characters an n-gram spans.", min=1)
+        int, typer.Option("--order", help="Characters an n-gram spans.", min=1, max=32)
     ] = 4,
     windows: Annotated[
         int, typer.Option("--windows", help="Windows per context length.", min=2)
@@ -47,6 +47,8 @@ def measure_entropy(
     if file.suffix.lower() == ".txt":
         curves = {"n-gram": _text_curve(file, train, order, windows, begins_with)}
     else:
+        if train:
+            raise FieldError("--train", str(train), "goes with a .txt text alone")
         curves = _table_curves(DataFile(file))
     if figure:
         from owa_bench.scoring.companions.figures import decay_curves

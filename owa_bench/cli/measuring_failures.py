@@ -30,7 +30,9 @@ def measure_failures(
     candidates: Annotated[
         int | None,
         typer.Option(
-            "--candidates", help="Answers there are to try; counts end at K-1."
+            "--candidates",
+            min=2,
+            help="Answers there are to try; counts end at K-1.",
         ),
     ] = None,
     figure: measured.FigurePath = None,
@@ -90,7 +92,8 @@ def _subjects(
 ) -> dict[str, failures.Failures]:
     """Return the failure counts of each subject in the file."""
     if "scores" in data:
-        found = failures.from_scores(data.numbers("scores"), data.numbers("reference"))
+        scores = data.numbers("scores", flat=False)
+        found = failures.from_scores(scores, data.numbers("reference"))
         return {data.path.stem: found}
     name = "values" if column == "failures" and "values" in data else column
     counts = data.numbers(name)

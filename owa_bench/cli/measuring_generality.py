@@ -41,7 +41,10 @@ def measure_generality(
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option("--count", help="Ranks or quantiles of Rnk and DRef.")
+        int,
+        typer.Option(
+            "--count", min=1, max=1000, help="Ranks or quantiles of Rnk and DRef."
+        ),
     ] = 5,
     figure: measured.FigurePath = None,
     resamples: measured.Resamples = 1000,
@@ -176,7 +179,7 @@ def _item_difficulty(file: Path, items: tuple[str, ...]) -> Floats:
     groups = data.groups("item")
     for item in items:
         own = values[groups[item]]
-        if np.ptp(own) > 0:
+        if own.min() != own.max():  # a difference of infinities would be NaN
             msg = (
                 f"{file}: column `difficulty` must be one number an item, got "
                 f"{own.min():g} and {own.max():g} for item `{item}`."

@@ -23,12 +23,17 @@ def measure_novelty(
         ),
     ] = None,
     last: Annotated[
-        int, typer.Option("--last", help="Episodes of a trial's asymptotic part (m).")
+        int,
+        typer.Option(
+            "--last", min=1, help="Episodes of a trial's asymptotic part (m)."
+        ),
     ] = trials.LAST,
     figure: Annotated[
         Path | None,
         typer.Option(
-            "--figure", help="Curves before and after novelty: .svg, .png or .pdf."
+            "--figure",
+            callback=measured.drawable,
+            help="Curves before and after novelty: .svg, .png or .pdf.",
         ),
     ] = None,
     json: measured.AsJson = False,

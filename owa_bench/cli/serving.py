@@ -5,12 +5,18 @@ from typing import Annotated
 
 import typer
 
+from owa_bench.cli import flags
 from owa_bench.cli.console import ERR, data_folder
+from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
 from owa_bench.run import keys
 from owa_bench.run.batch import Means
-from owa_bench.run.draws import Budgeted, Draw
 from owa_bench.run.request import Request
+
+_SHAPING = (
+    *("suite", "family", "tier", "delta", "episodes", "interventions", "client"),
+    *("act_seconds", "steps"),
+)
 
 
 def attach(app: typer.Typer) -> None:
@@ -19,6 +25,7 @@ def attach(app: typer.Typer) -> None:
 
 
 def serve(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option("--out", help="Run directory to make, or to resume.")
     ],
@@ -67,19 +74,15 @@ def serve(
     """
     from owa_bench.bridges import mcp
 
-    budget: Budgeted = "unlimited" if interventions is None else interventions
+    if resume:
+        why = "shapes a plan, and --resume goes on with the plan that is there."
+        flags.refuse_together(flags.given(context), _SHAPING, why)
+    if not host:
+        raise FieldError("--host", host, "must name an address")
+    budget = "unlimited" if interventions is None else str(interventions)
     request = Request(
         agents=(f"client:{client}",),
-        draws=(
-            Draw(
-                name=suite,
-                families=(family,) if family else (),
-                tiers=(tier,),
-                deltas=(delta,),
-                episodes=episodes,
-                interventions=(budget,),
-            ),
-        ),
+        draws=flags.drawn(suite, family, str(tier), str(delta), episodes, 1, budget),
         name=out.name,
         budget=Budget(steps=steps, act_s=act_seconds),
     )
@@ -87,7 +90,7 @@ def serve(
         None if resume else request,
         out,
         Means(home=data_folder(), key=key, folder=Path.cwd()),
-        mcp.Address(host, port) if http else None,
+        mcp.Address(host, flags.port(port)) if http else None,
         announce=lambda url: ERR.print(f"serving on {url}"),
     )
     ERR.print(

@@ -164,7 +164,8 @@ def _show(
         try:
             done = trainings.train(training, out, means, resume=resume, ears=ears)
         except KeyboardInterrupt:
-            ERR.print(f"A checkpoint is in {out}: the same command with --resume.")
+            if any((out / "checkpoints").glob("step-*")):
+                ERR.print(f"A checkpoint is in {out}: the same command with --resume.")
             raise
     if json:
         as_json(done)
@@ -236,6 +237,6 @@ def _value(text: str) -> Value:
 
 def _layers(text: str | None) -> tuple[int, ...]:
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise FieldError("--layers", text, "must be sizes above 0, such as 64,64")
     return tuple(int(part) for part in parts)

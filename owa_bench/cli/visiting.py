@@ -4,10 +4,8 @@ from typing import Annotated
 
 import typer
 
+from owa_bench.cli import flags
 from owa_bench.cli.console import ERR
-from owa_bench.errors import FieldError
-
-_PORTS = 65_535
 
 
 def attach(app: typer.Typer) -> None:
@@ -36,8 +34,7 @@ def visit(
     from owa_bench.records.instance import Instance
     from owa_bench.run import assembly
 
-    if not 0 <= port <= _PORTS:
-        raise FieldError("--port", port, f"must lie in 0..{_PORTS} (0: any free one)")
+    flags.port(port)
     card = SUITE.card
     plain = Instance(
         suite=card.name, version=card.version, family=family, tier=tier, seed=seed

@@ -147,8 +147,7 @@ def summary(layout: RunLayout) -> RunSummary:
 
 def _refuse_unplayable(request: Request, means: Means) -> None:
     """Refuse agents that do not import, and a key that cannot be had."""
-    if not means.in_process:
-        check_agents(request, means.folder)
+    check_agents(request, means.folder)
     keys.ensure(means.home, means.key)
 
 
@@ -178,6 +177,7 @@ def _refuse_lone_client(plan: Plan, means: Means) -> None:
 def _play(layout: RunLayout, means: Means, lock: int) -> RunSummary:
     """Play what is left of the run in `layout`."""
     plan = read_plan(layout)
+    directory.refuse_other_terms(layout, plan)
     _refuse_lone_client(plan, means)
     secret = escrow.find(means.home, plan.commitment).master
     root = mixed_master(secret, plan.verifier_nonce)

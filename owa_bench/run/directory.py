@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
@@ -101,6 +102,21 @@ def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
             "another directory."
         )
         raise UsageError(msg)
+
+
+def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
+    """Refuse a run whose protocol or price card is not the one its plan fixed."""
+    fixed = {
+        layout.protocol: plan.protocol_digest,
+        layout.price_card: plan.price_digest,
+    }
+    for path, digest in fixed.items():
+        if not path.is_file() or sha256(path.read_bytes()) != digest:
+            msg = (
+                f"{path} must be the file that the plan fixed (SHA-256 {digest}): put "
+                "it back, or start another directory."
+            )
+            raise RunDirectoryError(msg)
 
 
 def drifted(plan: Plan, folder: Path | None) -> tuple[str, ...]:

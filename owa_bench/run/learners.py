@@ -25,6 +25,8 @@ from owa_bench.skills.trained import (
 )
 
 BATCHED = "batched"
+# What SB3 and torch raise for a setting outside its range, or a space they cannot take.
+_REFUSALS = (AssertionError, ArithmeticError, TypeError, ValueError)
 Value = str | int | float | bool | None
 Options = Mapping[str, Value]
 POLICY = "policy.zip"
@@ -262,19 +264,40 @@ def new(
     """Return an untrained learner."""
     import torch
 
-    model = _class_of(kind)(
-        "MlpPolicy",
-        envs,
-        seed=seed,
-        device="cpu",
-        tensorboard_log=None if logs is None else str(logs),
-        policy_kwargs={
-            "net_arch": list(layers or kind.layers),
-            "activation_fn": getattr(torch.nn, kind.activation),
-        },
-        **settings_of(kind, given),
-    )
+    _refuse_unmasked(kind, envs)
+    settings = settings_of(kind, given)
+    try:
+        model = _class_of(kind)(
+            "MlpPolicy",
+            envs,
+            seed=seed,
+            device="cpu",
+            tensorboard_log=None if logs is None else str(logs),
+            policy_kwargs={
+                "net_arch": list(layers or kind.layers),
+                "activation_fn": getattr(torch.nn, kind.activation),
+            },
+            **settings,
+        )
+    except _REFUSALS as error:
+        shown = ", ".join(f"{name}={value}" for name, value in settings.items())
+        msg = f"{kind.name} cannot learn here with {shown}: {error}."
+        raise UsageError(msg) from error
     return Learner(model, envs, scaling)
+
+
+def _refuse_unmasked(kind: Recipe, envs: Any) -> None:
+    """Refuse an algorithm of masked actions where the env says no masks."""
+    if kind.module != "sb3_contrib":
+        return
+    from sb3_contrib.common.maskable.utils import is_masking_supported
+
+    if not is_masking_supported(envs):
+        msg = (
+            f"{kind.name} needs an env with `action_masks`, as the tool suites have; "
+            "take ppo or dqn for this one."
+        )
+        raise UsageError(msg)
 
 
 def save(learner: Learner, folder: Path, notes: Notes) -> None:

@@ -143,5 +143,5 @@ def _read(kind: str, name: str) -> bytes:
         and entry.name.startswith("price_card") == (kind == "price card")
     ]
     if name not in known:
-        raise UnknownNameError(kind, name, known)
+        raise UnknownNameError(f"{kind} (or FILE.toml)", name, known)
     return (folder / f"{name}.toml").read_bytes()

@@ -184,7 +184,11 @@ def plan_digest(layout: RunLayout) -> str:
     try:
         return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
-        msg = f"{layout.root} is not a run directory: no readable plan.json ({error})."
+        why = getattr(error, "strerror", None) or error
+        msg = (
+            f"{layout.root} is no run directory: its plan.json cannot be read ({why}). "
+            "`owa-bench run --out DIR` makes one."
+        )
         raise RunDirectoryError(msg) from error
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from owa_bench import discovery
 from owa_bench.errors import FieldError, RunDirectoryError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch, learners, store
+from owa_bench.run import batch, keys, learners, store
 from owa_bench.run.draws import Draw
 from owa_bench.run.learners import Learner, Options
 from owa_bench.run.request import Request
@@ -115,12 +115,13 @@ def train(
     learners.env_kwargs(training.env_id, training.options)
     if learners.suite_of(training.env_id) is not None:
         drawn(training)  # what cannot be evaluated is said before it is trained
-    _prepare(training, out, resume=resume)
+    keys.ensure(means.home, means.key)  # evaluations are signed
+    _refuse_folder(training, out, resume=resume)
     return _Course(training, kind, out, means, ears).run()
 
 
-def _prepare(training: Training, out: Path, *, resume: bool) -> None:
-    """Make the folder, or check that it holds the training that goes on."""
+def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
+    """Refuse a folder that holds something else than the training that goes on."""
     record = out / _RECORD
     if resume:
         if not record.exists():
@@ -130,8 +131,6 @@ def _prepare(training: Training, out: Path, *, resume: bool) -> None:
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         msg = f"{out} must be new or empty; --resume goes on with a training."
         raise UsageError(msg)
-    out.mkdir(parents=True, exist_ok=True)
-    store.write_whole(record, msgspec.json.encode(training))
 
 
 def _refuse_other(training: Training, before: Training) -> None:
@@ -177,6 +176,7 @@ class _Course:
         done = self._done()
         learner = self._learner(done)
         self._learner_now = learner
+        self._write()
         self._checkpoint += done
         self._evaluation += done
         try:
@@ -193,6 +193,12 @@ class _Course:
             raise
         finally:
             learner.envs.close()
+
+    def _write(self) -> None:
+        """Write what is trained, once it is known that it can be."""
+        self._out.mkdir(parents=True, exist_ok=True)
+        record = msgspec.json.encode(self._training)
+        store.write_whole(self._out / _RECORD, record)
 
     def _done(self) -> int:
         """Return the steps of the newest checkpoint, 0 without one."""

@@ -31,9 +31,13 @@ def run(
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(workers, mp_context=context) as pool:
             jobs = [pool.submit(work, unit, plan, folder) for unit in left]
-            for count, job in enumerate(as_completed(jobs), len(whole) - len(left) + 1):
-                job.result()
-                told(count, len(whole))
+            try:
+                for count, job in enumerate(as_completed(jobs), 1):
+                    job.result()
+                    told(len(whole) - len(left) + count, len(whole))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # begun units alone end
+                raise
     rows = (msgspec.json.decode(_file(folder, unit).read_bytes()) for unit in whole)
     return [row for part in rows for row in part]
 

@@ -126,6 +126,9 @@ def test_faults_name_file_column_value_and_fix(change, said, tmp_path):
         (("entropy", "{answers}"), "no column `length`"),
         (("intelligence-test", "{answers}"), "no column `failures`"),
         (("aiq", "--pool", "{answers}"), "no column `size`"),
+        (("generality", "."), ".: this is a folder"),
+        (("generality", "{answers}", "--figure", "no/x.svg"), "(mkdir -p no)"),
+        (("entropy", "{answers}", "--train", "x.txt"), "goes with a .txt text alone"),
         (
             ("aiq", "--pool", "{answers}", "--performances", "{answers}"),
             "needs `--mixtures` or `--distances`",
@@ -244,3 +247,49 @@ def test_help_teaches():
     for command in ("aiq", "intelligence-test", "generality", "entropy"):
         shown = " ".join(call(command, "--help").split())
         assert "column" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("latin.csv", b"failures\n\xff\n", "not a table in UTF-8"),
+        ("long.csv", b"failures\n" + b"1" * 200_000, "larger than field limit"),
+        ("twice.csv", b"failures,failures\n1,2\n", "names column `failures` twice"),
+        ("empty.npy", b"", "not a NumPy file of plain arrays"),
+        ("text.npz", b"no", "not a NumPy file of plain arrays"),
+        ("bad.parquet", b"no", "not a Parquet file"),
+    ],
+)
+def test_a_file_that_is_no_table_is_named(tmp_path, name, data, said):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(UsageError) as raised:
+        call("intelligence-test", path)
+    assert said in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"failures": np.ones((2, 2))}, "an array of shape (2, 2)"),
+        ({"failures": np.ones(3), "solved": np.ones(2)}, "`failures` 3, `solved` 2"),
+    ],
+)
+def test_arrays_that_are_no_columns_are_named(tmp_path, columns, said):
+    np.savez(tmp_path / "x.npz", **columns)
+    with pytest.raises(UsageError) as raised:
+        call("intelligence-test", tmp_path / "x.npz")
+    assert said in str(raised.value)
+
+
+def test_names_in_brackets_are_shown(tmp_path):
+    pool = write(
+        tmp_path, "[b]pool.csv", "domain,size,performance\n[red]a,1,0\n[red]a,2,1\n"
+    )
+    figure = tmp_path / "[i].svg"
+    done = call("aiq", "--pool", pool, "--resamples", 0, "--figure", figure)
+    assert "[red]a" in done
+    assert figure.exists()

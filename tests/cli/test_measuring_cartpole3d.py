@@ -221,3 +221,35 @@ def test_another_plan_needs_another_folder(folder):
         app, ["measure", "cartpole3d", "--out", str(folder), "--pool", "5"]
     )
     assert found.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--trials", "x", "--last", "9"), "with last = 9"),
+        (
+            ("--trials", "x", "--last", "1", "--level", "1", "--level", "2"),
+            "levels 14, 16 too",
+        ),
+        (("--trials", "gone"), "A run directory must exist, got gone"),
+        (("--baseline", "good"), "`--baseline` goes with --trials"),
+        (("--spec", "tabel1"), "`--spec` must be one of table1, released"),
+    ],
+)
+def test_wrong_trials_are_said_before_anything_is_trained(
+    tmp_path, tried, monkeypatch, flags, said
+):
+    from owa_bench.cli import measuring_apti
+
+    read = measuring_apti.read_lanes
+    monkeypatch.setattr(
+        measuring_apti,
+        "read_lanes",
+        lambda run, name: (tried, "poor") if run.name == "x" else read(run, name),
+    )
+    out = tmp_path / "new"
+    found = CliRunner().invoke(
+        app, ["measure", "cartpole3d", "--out", str(out), *flags]
+    )
+    assert said in str(found.exception)
+    assert not out.exists()

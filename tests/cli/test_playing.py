@@ -71,6 +71,7 @@ def test_the_first_failure_of_an_agent_is_told(owa, agents):
     assert "first failure of raises: agent_raised: ValueError: boom" in said.err
 
 
+@pytest.mark.parametrize("place_of_agents", ["", " --in-process"])
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
@@ -81,9 +82,10 @@ def test_the_first_failure_of_an_agent_is_told(owa, agents):
     ],
 )
 def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
-    owa, agents, place, agent, words
+    owa, agents, place, agent, words, place_of_agents
 ):
-    said = owa(f"{RUN.removesuffix('--in-process')} --agent {agent}")
+    run = RUN.removesuffix("--in-process") + place_of_agents
+    said = owa(f"{run} --agent {agent}")
     assert said.code == 2
     assert words in said.err
     assert not (place / "x").exists()
@@ -286,6 +288,18 @@ def test_resume_of_nothing(owa):
     said = owa("run --out x --resume")
     assert said.code == 2
     assert "x is no run directory" in said.err
+
+
+@pytest.mark.parametrize("name", ["protocol.toml", "price_card.toml"])
+@pytest.mark.parametrize("lost", [True, False])
+def test_resume_without_what_the_plan_fixed(owa, place, name, lost):
+    assert owa(f"{RUN} --agent noop --plan-only").code == 0
+    path = place / "x" / name
+    path.unlink() if lost else path.write_bytes(path.read_bytes() + b"#")
+    said = owa("run --out x --resume")
+    assert said.code == 2
+    assert f"x/{name} must be the file that the plan fixed" in said.err
+    assert not (place / "x" / "trace").exists()
 
 
 def test_resume_ignores_no_flag(owa, run):

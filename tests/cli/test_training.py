@@ -19,6 +19,7 @@ def test_help_teaches_with_commands_that_can_be_copied(owa):
         ("train --steps 0 --out t", "`--steps` must be at least 1"),
         ("train -o level --out t", "must read KEY=VALUE"),
         ("train --layers 64,x --out t", "must be sizes above 0"),
+        ("train --layers ² --out t", "must be sizes above 0"),
         ("run --suite cartpole3d --agent pd --trials 1 --out t", "`before` must be"),
         ("run --suite toolquest --agent noop --before 1,2 --out t", "--trials"),
         ("run --suite cartpole3d --agent sb3:no.zip --out t", "no such file"),
@@ -28,6 +29,27 @@ def test_wrong_use_is_said_in_one_line(owa, place, arguments, words):
     said = owa(arguments)
     assert said.code == 2
     assert words in said.err
+    assert not (place / "t").exists()
+
+
+@pytest.mark.rl
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("-s learning_rate=abc", "PPO cannot learn here with learning_rate=abc"),
+        ("-s learning_rate=-1", "Invalid learning rate: -1.0"),
+        ("--algorithm maskable_ppo", "needs an env with `action_masks`"),
+        ("--algorithm dqn --env Pendulum-v1", "only supports"),
+        ("--key a/b", "`key name` must be letters"),
+        ("-s foo=1", "No setting of PPO is called `foo`"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_the_folder_free(owa, place, flags, words):
+    pytest.importorskip("stable_baselines3")
+    said = owa(f"train --env CartPole-v1 --steps 32 --out t {flags}")
+    assert said.code == 2
+    assert words in said.err
+    assert said.err.count("\n") == 1
     assert not (place / "t").exists()
 
 
