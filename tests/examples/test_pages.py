@@ -34,3 +34,16 @@ def test_the_index_names_every_page_and_table():
 
 def test_the_readme_leads_to_the_index():
     assert INDEX in links(ROOT / "README.md")
+
+
+def test_figures_that_a_claim_points_to_are_there():
+    """A page that lost its section in a merge would leave the claim without figures."""
+    rows = (ROOT / "docs" / "what-must-hold.md").read_text().splitlines()
+    lost = []
+    for row in rows:
+        claimed = re.search(r"`python (benchmarks/\w+\.py).*?` -> \[(.+?)\]", row)
+        if claimed:
+            script, page = claimed.groups()
+            if script not in (ROOT / "docs" / page).read_text():
+                lost.append(f"{page} has nothing of {script}")
+    assert lost == []
