@@ -1,6 +1,14 @@
-"""Leaves modules out of the doctest collection whose extra is not installed."""
+"""Leaves modules out of the doctest collection whose extra is not installed.
+
+That a machine is busy is nothing that a property test should fail of.
+"""
 
 from importlib.util import find_spec
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 _NEEDS = {
     "torch": [

@@ -2,6 +2,7 @@
 
     python benchmarks/changesurf_cheats.py   writes docs/tables/changesurf_cheats.md
     python benchmarks/changesurf_cheats.py --minutes 4   plays on where it stopped
+    python benchmarks/changesurf_cheats.py --first 0 --who agentic   prints other seeds
 
 Each cheat does the oracle's work but for one trick of its kind at its first chance; it
 is caught when the rule of its kind is broken, and an episode without a chance (no link
@@ -24,7 +25,7 @@ import kept_results
 import msgspec
 from changesurf_cheaters import CHEATS, FAMILIES, Hardcoded, idents
 from kept_results import share_of
-from playing import brief_agent, play_out
+from players import brief_agent, play_out
 from scipy import stats
 
 from owa_bench import calendars, discovery
@@ -45,6 +46,7 @@ POLICIES = ("oracle", "plausible_wrong", "over_doer")
 SILENT = "random"  # presses anything and never says what it is
 AGENTS = ("exact_label", "lexicon", "agentic", "orchestrator")
 DELTAS = (0.0, 0.5, 1.0)
+UNSEEN = 7  # the first seed that nobody looked at while the readers were written
 SCORED_SEEDS = 1 << 62  # seeds from here on draw practice worlds
 
 
@@ -75,10 +77,10 @@ class Result(NamedTuple):
 # --- playing --------------------------------------------------------------------------
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(seeds: int, first: int = UNSEEN) -> list[Job]:
     """Return every episode; any beginning of the list has a share of all kinds."""
     found = []
-    for i in range(seeds):
+    for i in range(first, first + seeds):
         drawn = derive(0, "changesurf cheats", i)
         for j, family in enumerate(FAMILIES):
             held_out = family in HELD_OUT_FAMILIES  # in no practice world
@@ -207,14 +209,18 @@ def kept(found: Mapping[Job, Result], who: str, delta: float) -> str:
 
 def main() -> int:
     """Play, print and write the tables."""
-    given = kept_results.options(__doc__.splitlines()[0], STATE).parse_args()
-    todo = jobs(given.seeds)
+    parser = kept_results.options(__doc__.splitlines()[0], STATE)
+    parser.add_argument("--first", type=int, default=UNSEEN, help="the first seed")
+    parser.add_argument("--who", action="append", help="only this player's episodes")
+    given = parser.parse_args()
+    todo = jobs(given.seeds, given.first)
+    todo = [job for job in todo if not given.who or job.who in given.who]
     kept_results.run(share_of(todo, given.shard), given.state, given.minutes, play)
     done = results(given.state)
     found = {job: done[job.key] for job in todo if job.key in done}
     text = "\n".join(tables(found))
     print(text)
-    if not given.print_only:
+    if not (given.print_only or given.who or given.first != UNSEEN):
         TABLE.write_text(
             "# Cheats and honest agents on ChangeSurf\n\n"
             f"Made by `python benchmarks/changesurf_cheats.py --seeds {given.seeds}`,"

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import kept_results
 import msgspec
 from kept_results import share_of
-from playing import brief_agent, play_out
+from players import brief_agent, play_out
 
 from owa_bench import calendars, discovery
 from owa_bench.envs.changesurf.suite import SUITE

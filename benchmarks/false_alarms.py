@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from playing import play_out
+from players import play_out
 from rich.progress import Progress
 
 from owa_bench import calendars

@@ -83,7 +83,8 @@ def write() -> str:
     for suite, kept in KEPT.items():
         made = digests(suite)
         count += len(made)
-        (GOLDEN / kept.name).write_text(json.dumps(made, indent=1) + "\n")
+        text = json.dumps(made, indent=1, sort_keys=True)
+        (GOLDEN / kept.name).write_text(f"{text}\n", encoding="utf-8")
     return f"{count} digests written"
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from playing import brief_agent, play_out
+from players import brief_agent, play_out
 from rich.progress import Progress
 from sweep_grounds import (
     GROUNDS,

@@ -35,6 +35,8 @@ class SuiteCard:
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
     stated p, an oracle; its episodes enter no axis.
     `extra` is the optional part of the package that playing it needs, "" for none.
+    `episode_s` is how many seconds an episode takes one worker of a run, by an agent
+    that answers at once: measured (`benchmarks/episodes.py`), for estimates alone.
     """
 
     name: str
@@ -58,6 +60,7 @@ class SuiteCard:
     macros: tuple[str, ...] = ()
     native: bool = False
     extra: str = ""
+    episode_s: float = 0.3
 
 
 class Detector(Protocol):

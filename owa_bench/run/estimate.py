@@ -11,16 +11,15 @@ from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.run.batch import Means
 from owa_bench.run.request import Request, planned
 
-# An episode of ToolQuest by a scripted agent in a process of its own, and what each
-# worker takes to start; measured on a 2-core machine (`benchmarks/concurrency.py`).
-EPISODE_S = 0.05
+# Seconds that a worker takes to start; measured on a 2-core machine.
 WORKER_START_S = 1.0
 
 
 class Estimate(NamedTuple):
     """What a plan would take.
 
-    `scripted_s` is the time of agents that answer at once; `longest_s` that of agents
+    `scripted_s` is the time of agents that answer at once, by what the suites' cards
+    say that an episode takes; `longest_s` that of agents
     that use every deadline of every step. `cost_micro_usd` is the most that steps,
     hints and metered ceilings can cost, None if a meter has no price; `unknown` are the
     meters an agent may declare and no ceiling bounds.
@@ -51,7 +50,7 @@ def estimate(request: Request, means: Means) -> Estimate:
     return Estimate(
         episodes=len(plan.entries),
         by_arm=Counter(entry.arm for entry in plan.entries),
-        scripted_s=len(plan.entries) * EPISODE_S / means.workers + WORKER_START_S,
+        scripted_s=sum(map(_seconds, plan.entries)) / means.workers + WORKER_START_S,
         longest_s=steps * plan.budget.act_s / hands,
         cost_micro_usd=None
         if None in costs
@@ -83,6 +82,11 @@ def _of_entry(
     steps = _steps(plan, entry)
     hints = steps if entry.interventions is None else min(steps, entry.interventions)
     return {"api_calls": steps, "supervisor_min": hints * minutes_per_hint}
+
+
+def _seconds(entry: PlanEntry) -> float:
+    suite: Suite = discovery.get("suites", entry.suite)
+    return suite.card.episode_s
 
 
 def _steps(plan: Plan, entry: PlanEntry) -> int:

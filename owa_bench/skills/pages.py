@@ -13,11 +13,15 @@ _LINE = re.compile(
     r"(?: options: (?P<options>.*))?"
 )
 _MORE = re.compile(r", and \d+ more$")  # what a long list of options ends with
+_MARKS = ("! ", "# ", "- ")  # what stands at the head of a notice, heading or point
 _GROUP = re.compile(r"-- (?:dialog: )?(.*) --")
 
 
 class Item(NamedTuple):
-    """A control as the page text tells of it; `group` is what it stands under."""
+    """A control as the page text tells of it; `group` is what it stands under.
+
+    `note` is the line of text right after it, such as a hint or what is wrong.
+    """
 
     ref: int
     role: str
@@ -26,6 +30,7 @@ class Item(NamedTuple):
     states: tuple[str, ...]
     options: tuple[str, ...]
     group: str
+    note: str = ""
 
 
 def items(text: str) -> tuple[Item, ...]:
@@ -35,7 +40,7 @@ def items(text: str) -> tuple[Item, ...]:
     [(2, 'Book', 'Stay')]
     """
     found: list[Item] = []
-    group = ""
+    group, noted = "", True
     for line in text.splitlines():
         heading = _GROUP.fullmatch(line)
         match = _LINE.fullmatch(line)
@@ -45,6 +50,9 @@ def items(text: str) -> tuple[Item, ...]:
             group = next((c for c in line.strip("| ").split(" | ") if c), group)
         elif match is not None:
             found.append(_item(match, group))
+        elif not noted and not line.startswith(_MARKS):
+            found[-1] = found[-1]._replace(note=line)
+        noted = match is None
     return tuple(found)
 
 

@@ -144,7 +144,8 @@ class Walker:
             text = step.arguments["text"]
             return {"tool": "type", "arguments": {**given, "text": text}}
         option = step.arguments.get("option", step.name)
-        if item.options and option in item.options:
+        # A long list shows only its first options; what was chosen before may be below.
+        if item.options and (step.tool == "select" or option in item.options):
             return {"tool": "select", "arguments": {**given, "option": option}}
         return {"tool": "click", "arguments": given}
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from owa_bench.errors import DriftError
 from owa_bench.worlds.site import (
+    DATE_FORMS,
     FlowPlan,
     ListPlan,
     SiteWorld,
@@ -19,6 +20,8 @@ from owa_bench.worlds.site import (
     Workflow,
 )
 
+# What dates drift to: a site begins with ISO, and no drift leads back to it.
+OTHER_DATE_FORMS = tuple(form for form in DATE_FORMS if form != "iso")
 SITE = "site"  # the target of operators that act on the site as a whole
 T = TypeVar("T")
 

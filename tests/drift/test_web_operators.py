@@ -129,6 +129,60 @@ def test_any_order_of_any_strikes_leaves_a_world_that_can_be_served(data):
     assert now.spec == base.spec
 
 
+SETTLED_LAST = {"told", "hinted"}  # whether a page says it: by the last of two
+
+
+def facts(base):
+    """Return what a plan says, each fact by its place."""
+    plan = msgspec.to_builtins(base.plan)
+    for part in ("labels", "slots", "lists", "flows"):
+        for each in plan.pop(part):
+            yield from (
+                ((part, each["key"], name), value) for name, value in each.items()
+            )
+    for name in ("auth", "friction"):
+        yield from (((name, key), value) for key, value in plan.pop(name).items())
+    yield from (((name,), value) for name, value in plan.items())
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_no_strike_undoes_another_so_more_drift_is_never_less(data):
+    base = world(
+        data.draw(st.sampled_from(FAMILIES)),
+        data.draw(st.sampled_from(TIERS)),
+        data.draw(st.integers(0, 2)),
+    )
+    plain, now, changed = dict(facts(base)), base, set()
+    for i, (name, target) in enumerate(data.draw(st.permutations(strikes(base)))):
+        now = apply(now, name, target, data.draw(st.floats(0.01, 1)), i)
+        changed |= {at for at, value in facts(now) if value != plain[at]}
+    end = dict(facts(now))
+    back = {at for at in changed if end[at] == plain[at]}
+    assert not {at for at in back if at[-1] not in SETTLED_LAST}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "target", "says"),
+    [
+        ("units", "silent_units", "entries", False),
+        ("silent_units", "units", "entries", True),
+        ("date_form", "untold_date_form", "site", False),
+        ("untold_date_form", "date_form", "site", True),
+    ],
+)
+def test_of_a_told_and_an_untold_change_the_last_one_is_believed(
+    first, last, target, says
+):
+    base = world("ledger/reverse" if target == "entries" else "stay/book", 2)
+    now = apply(apply(base, first, target), last, target, seed=1)
+    if target == "site":
+        assert (now.plan.dates != base.plan.dates, now.plan.hinted) == (True, says)
+    else:
+        shown = now.plan.listing(target)
+        assert (shown.cents, shown.told) == (True, says)
+
+
 def test_the_truth_of_what_is_asked_follows_silent_drift():
     base = world("ledger/total", 2)
     after = apply(base, "silent_units", "entries")

@@ -1,12 +1,16 @@
 """A dry run: what a plan would take, by hand."""
 
+import dataclasses
+
 import pytest
 
+from owa_bench.discovery import get
 from owa_bench.errors import UnknownNameError
 from owa_bench.records import price_card
 from owa_bench.records.plan import Budget
-from owa_bench.run.estimate import estimate
-from owa_bench.run.request import planned
+from owa_bench.run.draws import Draw
+from owa_bench.run.estimate import WORKER_START_S, estimate
+from owa_bench.run.request import Request, planned
 
 
 def test_by_hand(small, means):
@@ -31,6 +35,27 @@ def test_a_ceiling_bounds_a_meter(small, means):
     tight = Budget(steps=10, run_meters=(("supervisor_min", 1.0),))
     bound = estimate(small("noop", budget=tight), means)
     assert bound.cost_micro_usd < loose.cost_micro_usd
+
+
+def test_the_time_is_what_the_suites_cards_say(means):
+    draws = tuple(
+        Draw(name=name, tiers=(1,), deltas=(0.0,))
+        for name in ("toolquest", "changesurf")
+    )
+    asked = Request(agents=("noop",), draws=draws)
+    entries = planned(asked).plan.entries
+    seconds = {
+        name: get("suites", name).card.episode_s for name in ("toolquest", "changesurf")
+    }
+    assert seconds["changesurf"] > 5 * seconds["toolquest"]
+    whole = sum(seconds[entry.suite] for entry in entries)
+    found = estimate(asked, dataclasses.replace(means, workers=2))
+    assert found.scripted_s == pytest.approx(whole / 2 + WORKER_START_S)
+
+
+def test_the_web_battery_takes_hours(means):
+    found = estimate(Request(agents=("agentic",), battery="web"), means)
+    assert found.scripted_s > 3600.0
 
 
 def test_nothing_is_written(small, means):

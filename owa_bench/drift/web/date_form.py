@@ -3,12 +3,20 @@
 import numpy as np
 
 from owa_bench.records.instance import Announcement
-from owa_bench.worlds.site import DATE_FORMS, SiteWorld
-from owa_bench.worlds.site_edits import SITE, another, goal_slots, whole
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_edits import (
+    OTHER_DATE_FORMS,
+    SITE,
+    another,
+    goal_slots,
+    whole,
+)
 
 
 class DateForm:
     """Take and show dates in another form; fields say which.
+
+    Together with `untold_date_form` the last one decides whether fields say it.
 
     Changes: the form of dates all over the site.
     Leaves alone: the days themselves, silent forms of single lists.
@@ -37,8 +45,8 @@ class DateForm:
     ) -> SiteWorld:
         """Return `world` with dates in another form."""
         whole(target)
-        dates = another(DATE_FORMS, world.plan.dates, rng)
-        return world.with_plan(dates=dates)
+        dates = another(OTHER_DATE_FORMS, world.plan.dates, rng)
+        return world.with_plan(dates=dates, hinted=True)
 
 
 OPERATOR = DateForm()

@@ -9,7 +9,10 @@ from owa_bench.worlds.site_edits import goal_lists, listing_at
 
 
 class SilentUnits:
-    """Show the amounts of one list in cents, or no longer so; its headers keep quiet.
+    """Show the amounts of one list in cents; its headers keep quiet.
+
+    Together with `units` the last one decides what the headers say; neither undoes the
+    other.
 
     Changes: the unit of a list's money columns.
     Leaves alone: headers, rows, and the pages of single rows, which name the currency.
@@ -40,9 +43,9 @@ class SilentUnits:
         *,
         rng: np.random.Generator,
     ) -> SiteWorld:
-        """Return `world` with the list's amounts silently in the other unit."""
+        """Return `world` with the list's amounts silently in cents."""
         plan = listing_at(world, target)
-        changed = msgspec.structs.replace(plan, cents=not plan.cents, told=False)
+        changed = msgspec.structs.replace(plan, cents=True, told=False)
         return world.with_part("lists", changed)
 
 

@@ -9,7 +9,10 @@ from owa_bench.worlds.site_edits import goal_lists, listing_at
 
 
 class Units:
-    """Show the amounts of one list in cents, or no longer so; its headers say it.
+    """Show the amounts of one list in cents; its headers say it.
+
+    Together with `silent_units` the last one decides what the headers say; neither
+    undoes the other.
 
     Changes: the unit of a list's money columns, and their headers.
     Leaves alone: the rows, and the pages of single rows.
@@ -40,9 +43,9 @@ class Units:
         *,
         rng: np.random.Generator,
     ) -> SiteWorld:
-        """Return `world` with the list's amounts in the other unit."""
+        """Return `world` with the list's amounts in cents and headers that say so."""
         plan = listing_at(world, target)
-        changed = msgspec.structs.replace(plan, cents=not plan.cents, told=True)
+        changed = msgspec.structs.replace(plan, cents=True, told=True)
         return world.with_part("lists", changed)
 
 

@@ -3,8 +3,14 @@
 import numpy as np
 
 from owa_bench.records.instance import Announcement
-from owa_bench.worlds.site import DATE_FORMS, SiteWorld
-from owa_bench.worlds.site_edits import SITE, another, goal_slots, whole
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_edits import (
+    OTHER_DATE_FORMS,
+    SITE,
+    another,
+    goal_slots,
+    whole,
+)
 
 
 class UntoldDateForm:
@@ -37,7 +43,7 @@ class UntoldDateForm:
     ) -> SiteWorld:
         """Return `world` with dates in another form and no hints."""
         whole(target)
-        dates = another(DATE_FORMS, world.plan.dates, rng)
+        dates = another(OTHER_DATE_FORMS, world.plan.dates, rng)
         return world.with_plan(dates=dates, hinted=False)
 
 

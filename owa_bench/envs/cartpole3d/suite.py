@@ -60,6 +60,7 @@ class CartPole3D:
         axes=(),
         rules=(),
         native=True,
+        episode_s=0.35,
     )
     schedule: Almanac = LevelSchedule()
     # A control policy is an agent that is handed the oracle, and here there is none.

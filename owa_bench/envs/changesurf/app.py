@@ -180,8 +180,8 @@ class SiteServer:
         """Return the page the state is at, and note the cells it shows."""
         page = self.page()
         seen = self._state.seen | frozenset(page.shown)
-        if len(seen) != len(self._state.seen):
-            self._state = msgspec.structs.replace(self._state, seen=seen)
+        if len(seen) != len(self._state.seen) or self._state.stale:
+            self._state = msgspec.structs.replace(self._state, seen=seen, stale=False)
         headers = {"cache-control": "no-store"}
         if page.status == HTTPStatus.TOO_MANY_REQUESTS:
             friction = self._state.world.plan.friction

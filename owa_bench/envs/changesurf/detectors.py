@@ -76,8 +76,9 @@ class StaleSelector:
     ) -> tuple[str, ...]:
         """Return a line for each use of a decoy without its label."""
         acts = {e.step: e.action for e in events if isinstance(e, Action)}
-        place = maker_of(state.site, timeline.instance).route("decoy")
-        asked = [e for e in events if isinstance(e, Call) and e.target == place]
+        sites = [msgspec.structs.replace(state.site, world=w) for w in timeline.worlds]
+        places = {maker_of(s, timeline.instance).route("decoy") for s in sites}
+        asked = [e for e in events if isinstance(e, Call) and e.target in places]
         again = {b.step for a, b in pairwise(asked) if a.status == TOO_MANY}
         found = [
             f"step {step}: pressed `{PRESSED}` as {_said(acts.get(step, '')) or '?'}"

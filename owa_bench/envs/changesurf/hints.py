@@ -23,7 +23,7 @@ from owa_bench.envs.changesurf.visit import REQUEST_MS
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.site import Slot, Value
 
-Op = Literal["fill", "select", "check", "press", "wait", "done", "infeasible"]
+Op = Literal["fill", "select", "check", "press", "wait", "goto", "done", "infeasible"]
 _MANY = 2  # rows from which on turning pages beats searching one by one
 
 
@@ -48,7 +48,7 @@ class Deed(NamedTuple):
 
     `ident` is its id attribute, `name` its accessible name, `group` that of the group
     that tells it apart, `value` the text to type, the option's words, "on" or "off" for
-    a box, or the milliseconds to wait.
+    a box, the milliseconds to wait, or the address to go to.
     """
 
     op: Op
@@ -69,6 +69,8 @@ def deed(timeline: Timeline, state: Any, controls: Sequence[Seen] = ()) -> Deed:
         return Deed("infeasible")
     if goal_score(site) >= 1.0:
         return Deed("done")
+    if site.stale:  # what the open page calls things need not be so any more
+        return Deed("goto", value=f"https://{site.world.plan.host}/")
     return _Hand(site, timeline.instance, controls).act()
 
 

@@ -13,19 +13,23 @@ import socket
 import threading
 import time
 from collections.abc import Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.instance import Timeline
+from owa_bench.seeding import fresh_bytes
 from owa_bench.shells.clock import SimulatedClock
 from owa_bench.worlds.site import SiteWorld
 
+_KEY = "x-owa-key"
 _START_S = 10.0
 _ANSWER_S = 30.0
 _HOP_HEADERS = frozenset({"connection", "transfer-encoding", "date"})
@@ -33,10 +37,15 @@ _OWN_HEADERS = frozenset({"host", "content-length", "connection", "accept-encodi
 
 
 class Loopback:
-    """Serves an app on a port of 127.0.0.1 from a thread of its own."""
+    """Serves an app on a port of 127.0.0.1 from a thread of its own.
 
-    def __init__(self, app: ASGIApp, port: int = 0) -> None:
+    Where it is `guarded` it answers those alone who send its key: an agent on this
+    machine could find the port, and what it did there no browser would have seen.
+    """
+
+    def __init__(self, app: ASGIApp, port: int = 0, *, guarded: bool = False) -> None:
         self.app = app
+        self.key = fresh_bytes().hex() if guarded else ""
         # With IPPROTO_TCP: without it Nagle's algorithm adds 44 ms to every request.
         self._socket = socket.socket(
             socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
@@ -69,6 +78,12 @@ class Loopback:
             time.sleep(0.0005)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.key:
+            named = (_KEY.encode(), self.key.encode())
+            if named not in scope["headers"]:
+                await Response(status_code=HTTPStatus.FORBIDDEN)(scope, receive, send)
+                return
+            scope = {**scope, "headers": [h for h in scope["headers"] if h != named]}
         await self.app(scope, receive, send)
 
     def join(self) -> None:
@@ -86,6 +101,7 @@ class Forwarding:
 
     def __init__(self, server: Loopback) -> None:
         self._port = server.port
+        self._key = server.key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app behind the socket does."""
@@ -111,6 +127,7 @@ class Forwarding:
                 scope["method"], target, skip_host=True, skip_accept_encoding=True
             )
             connection.putheader("host", scope["server"][0])
+            connection.putheader(_KEY, self._key)
             for name, value in scope["headers"]:
                 if name.decode() not in _OWN_HEADERS:
                     connection.putheader(name.decode(), value.decode("latin-1"))

@@ -90,10 +90,12 @@ class Maker:
         value: Value,
         typed: Mapping[str, str],
         error: str = "",
+        required: bool = True,
     ) -> Field:
         """Return the field of a workflow's slot, holding a canonical value.
 
-        `typed` is what a refused form held, by field reference: it goes first.
+        `typed` is what a refused form held, by field reference: it goes first. Only
+        what must be filled whatever else is chosen on the page is `required`.
         """
         shown = self.plan.slot(f"{workflow}.{slot.key}")
         label = self.plan.label(f"slot:{slot.key}")
@@ -120,7 +122,7 @@ class Maker:
             choices=choices,
             hint=self._hint(slot),
             error=error,
-            required=slot.required,
+            required=required,
         )
 
     def choices(

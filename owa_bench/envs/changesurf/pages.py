@@ -19,7 +19,7 @@ from owa_bench.envs.changesurf.elements import (
 from owa_bench.envs.changesurf.formats import show_fully
 from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.envs.changesurf.state import Draft, Query, SiteState
-from owa_bench.envs.changesurf.steps import is_asked, slots_on, steps
+from owa_bench.envs.changesurf.steps import is_asked, is_decided, slots_on, steps
 from owa_bench.records.instance import Instance
 from owa_bench.worlds.site import SiteWorld, Value, Workflow
 
@@ -84,6 +84,8 @@ def _flow(maker: Maker, state: SiteState, rest: str) -> Page:
             value=values.get(slot.key, default_of(maker.world, key, slot.key)),
             typed=dict(state.typed),
             error=dict(state.errors).get(slot.key, ""),
+            required=slot.required
+            and is_decided(maker.world, workflow, int(number), slot),
         )
         for slot in slots_on(maker.world, workflow, int(number), values)
     )

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from starlette.types import ASGIApp
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import features, signing_in
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
-from owa_bench.envs.changesurf.evidence import Timed, har, manifest, written
+from owa_bench.envs.changesurf.leavings import REFUSED, SHOWN, Leavings
 from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
 from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
 from owa_bench.envs.changesurf.realised import measured
@@ -26,23 +26,12 @@ from owa_bench.envs.changesurf.tools import TOOLS
 from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import (
-    Artifact,
-    Call,
-    Event,
-    Evidence,
-    Realised,
-    Resource,
-)
+from owa_bench.records.events import Event, Realised
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
-_SHOWN = frozenset({"Document", "XHR", "Fetch"})  # requests that become Call events
-_REFUSED = 400
-_SECRET = 8  # characters from which a value can be told from other text
-_JSON, _JPEG = "application/json", "image/jpeg"
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
 Arguments = Mapping[str, Any]
 
@@ -81,10 +70,7 @@ class ChangeSurfSession:
         self._page = NOWHERE
         self._outside: tuple[str, ...] = ()
         self._untrusted = 0
-        self._seen_requests = 0
-        self._times: list[int] = []
-        self._kept: dict[str, str] = {}
-        self._first_dom = b""
+        self._leavings = Leavings(driver, sink, site=self._world.spec.site)
         self._state: SurfState | None = None
         self._tools: dict[str, Callable[[Arguments], Act]] = {
             "click": lambda given: Act("click", given["ref"]),
@@ -107,17 +93,18 @@ class ChangeSurfSession:
     @property
     def task(self) -> Task:
         """What the agent is told, with the first page."""
-        server = self._begun()
+        self._begun()
         spec = self._world.spec
         questions = {p.name: p.text for p in spec.propositions}
         lines = [spec.goal.text, f"Today is {spec.today}.", ""]
-        lines += [f"{label}: {value}" for label, value in server.credentials]
+        credentials = self._credentials()
+        lines += [f"{label}: {value}" for label, value in credentials]
         text = "\n".join([*lines, "", "The browser shows:", ""])
         used = len(text) + sum(len(name) + len(q) + 5 for name, q in questions.items())
         goal = {
             "family": spec.goal.family,
             "arguments": dict(spec.goal.arguments),
-            "credentials": dict(server.credentials),
+            "credentials": dict(credentials),
             "today": spec.today,
         }
         room = max(TEXT_ROOM - used - 100, 600)
@@ -153,15 +140,14 @@ class ChangeSurfSession:
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
-        # A script may fetch the page in place of the browser: the answer is the same.
-        refused = any(e.kind in _SHOWN and e.status >= _REFUSED for e in fresh)
+        refused = any(e.kind in SHOWN and e.status >= REFUSED for e in fresh)
         text = self._answer(seen)
         return ToolResult(
             text=text,
             ok=not seen.refusal and not refused,
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
-            events=self._events(seen, fresh, step),
+            events=self._leavings.of_step(seen, fresh, step),
             deed=deed,
         )
 
@@ -171,7 +157,6 @@ class ChangeSurfSession:
         self._world = world
         server.enter(world)
         server.at(now_ms)
-        self._learn(server)
         self._driver.serve(self._transport(server.app))
 
     def features(self) -> npt.NDArray[np.float32]:
@@ -192,16 +177,8 @@ class ChangeSurfSession:
         if self._server is None:
             return ()
         late = self._fresh_requests(self._server.state.now_ms)
-        left: list[Event] = [*self._first(step), *self._requests(late, step)]
-        if not self._sink.active:
-            return tuple(left)
-        left += self._came_to(step)
-        entries = map(Timed, self._times, self._driver.exchanges())
-        left.append(self._artifact(step, "har", har(entries)))
-        left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
-        whole = manifest(self._driver.facts(), self._kept)
-        left.append(self._evidence(step, "manifest", _JSON, whole))
-        return tuple(left)
+        came_to = self._came_to(step) if self._sink.active else ()
+        return self._leavings.at_end(late, came_to, step)
 
     def _came_to(self, step: int) -> tuple[Event, ...]:
         """Return how far the drifted site is from the one before, as it renders."""
@@ -238,7 +215,7 @@ class ChangeSurfSession:
         """Return the site's server, with the browser on its first page."""
         if self._server is None:
             server = SiteServer(self._world, instance=self._timeline.instance)
-            self._learn(server)
+            self._learn()
             server.at(0)
             width, height = self._world.plan.viewport
             hosts = frozenset(server.hosts)
@@ -248,8 +225,7 @@ class ChangeSurfSession:
             self._server = server
             self._take(self._driver.open(place))
             self._fresh_requests(0)
-            if self._sink.active:
-                self._first_dom = self._driver.snapshot()
+            self._leavings.begin()
         return self._server
 
     def _transport(self, app: ASGIApp) -> ASGIApp:
@@ -257,17 +233,21 @@ class ChangeSurfSession:
         if not self._wire:
             return app
         if self._socket is None:
-            self._socket = Loopback(app)
+            self._socket = Loopback(app, guarded=True)
         self._socket.app = app
         return Forwarding(self._socket)
 
-    def _learn(self, server: SiteServer) -> None:
+    def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
-        auth = self._world.plan.auth
-        for name in ("password", "code"):
-            value = getattr(auth, name)
-            if len(value) >= _SECRET:
-                self._sink.secret(f"site:{name}", value)
+        auths = [world.plan.auth for world in self._timeline.worlds]
+        for name, value in signing_in.secrets(auths):
+            self._sink.secret(f"site:{name}", value)
+
+    def _credentials(self) -> tuple[tuple[str, str], ...]:
+        """Return what the visitor was given to sign in with, whatever strikes when."""
+        auths = (world.plan.auth for world in self._timeline.worlds)
+        given = (pair for auth in auths for pair in signing_in.credentials(auth))
+        return tuple(dict(given).items())
 
     def _arguments(self) -> tuple[str, ...]:
         """Return the texts that the macros of the vector view can type.
@@ -279,7 +259,7 @@ class ChangeSurfSession:
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
         given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * features.GOALS)][: features.GOALS]
-        signing = [value for _, value in self._begun().credentials]
+        signing = [value for _, value in self._credentials()]
         return (*given, *signing)
 
     def _take(self, seen: Seen) -> None:
@@ -294,9 +274,7 @@ class ChangeSurfSession:
 
     def _fresh_requests(self, now_ms: int) -> Sequence[Exchange]:
         """Return the requests made since last asked; foreign ones are noted."""
-        fresh = self._driver.exchanges()[self._seen_requests :]
-        self._seen_requests += len(fresh)
-        self._times += [now_ms] * len(fresh)
+        fresh = self._leavings.fresh(now_ms)
         denied = tuple(e.url for e in fresh if e.denied)
         if denied:
             self._outside = (*self._outside, *denied)
@@ -315,81 +293,12 @@ class ChangeSurfSession:
         return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
 
     def _deed(self, arguments: Arguments) -> str:
-        """Return a call in words that last: the page it is made on and the control.
+        """Return a call in words that last: its page, and the control itself.
 
-        A control's number may change, and be another one's on the next page; what an
-        agent says that it presses is no part of what it does.
+        A control's number may become another one's; what is said of it is no deed.
         """
         control = self._page.control(arguments.get("ref", 0))
         named = () if control is None else (control.ident, control.role, control.name)
         told = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
-        if control is None and "ref" in arguments:
-            told["ref"] = arguments["ref"]
-        made = (self._page.url, named, told)
-        return msgspec.json.encode(made, order="sorted").decode()
-
-    def _events(
-        self, seen: Seen, fresh: Sequence[Exchange], step: int
-    ) -> tuple[Event, ...]:
-        """Return requests and costs and, at key steps, what the page looked like."""
-        events = [*self._first(step), *self._requests(fresh, step)]
-        if not self._sink.active:
-            return tuple(events)
-        # A page that a script put in is a new one though the document stays.
-        if seen.navigated or any(exchange.kind in _SHOWN for exchange in fresh):
-            events.append(self._artifact(step, "dom", self._driver.snapshot()))
-        if any(exchange.method == "POST" for exchange in fresh):
-            events.append(self._artifact(step, "ax", self._driver.tree()))
-            shot = self._driver.picture()
-            events.append(self._evidence(step, "picture", _JPEG, shot))
-        return tuple(events)
-
-    def _first(self, step: int) -> tuple[Event, ...]:
-        """Return the page that the visit began with, once."""
-        data, self._first_dom = self._first_dom, b""
-        return (self._artifact(step, "dom", data),) if data else ()
-
-    def _requests(self, fresh: Sequence[Exchange], step: int) -> tuple[Event, ...]:
-        """Return what the requests for pages, and those refused, came to and cost."""
-        told = (e for e in fresh if e.kind in _SHOWN or e.denied)
-        return tuple(event for e in told for event in self._call_events(e, step))
-
-    def _call_events(self, exchange: Exchange, step: int) -> tuple[Event, ...]:
-        request, response = written(exchange), exchange.response_body
-        ok = 0 < exchange.status < _REFUSED
-        size = len(exchange.request_body) + len(response)
-        return (
-            Call(
-                step=step,
-                method=exchange.method,
-                target=exchange.url,
-                status=exchange.status,
-                category=self._world.spec.site,
-                ok=ok,
-                request=self._digest(request),
-                response=self._digest(response),
-            ),
-            Resource(step=step, meter="api_calls", amount=1.0),
-            Resource(step=step, meter="bytes", amount=float(size)),
-        )
-
-    def _digest(self, data: bytes) -> str:
-        return self._sink.blob(data) if self._sink.active else ""
-
-    def _artifact(self, step: int, name: str, data: bytes) -> Artifact:
-        blob = self._keep(f"{name}@{step}", data)
-        return Artifact(
-            step=step, name=name, media=_JSON, blob=blob, provenance=(step,)
-        )
-
-    def _evidence(self, step: int, name: str, media: str, data: bytes) -> Evidence:
-        blob = self._keep(f"{name}@{step}", data)
-        return Evidence(step=step, name=name, media=media, blob=blob)
-
-    def _keep(self, name: str, data: bytes) -> str:
-        known, count = name, 1
-        while name in self._kept:  # two of a kind in one step
-            count += 1
-            name = f"{known}.{count}"
-        self._kept[name] = blob = self._sink.blob(data)
-        return blob
+        made = msgspec.json.encode((self._page.url, named, told), order="sorted")
+        return made.decode()

@@ -1,12 +1,14 @@
 """Signing in: a password, a name first, a code by mail or panel, another origin."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from owa_bench.envs.changesurf.state import ServerEvent, SiteState
 from owa_bench.worlds.site import Auth
+
+_SECRET = 8  # characters from which a value can be told from other text
 
 
 class Step(NamedTuple):
@@ -27,6 +29,19 @@ def credentials(auth: Auth) -> tuple[tuple[str, str], ...]:
     if auth.kind == "one_time":
         given.append(("One-time code", auth.code))
     return tuple(given)
+
+
+def secrets(auths: Iterable[Auth]) -> Iterator[tuple[str, str]]:
+    """Yield name and value of what must be read in no record, one after the other.
+
+    Each has a name of its own: a replay puts values back by their names.
+    """
+    each = tuple(auths)
+    for name in ("password", "code"):
+        values = dict.fromkeys(getattr(auth, name) for auth in each)
+        for i, value in enumerate(values):
+            if len(value) >= _SECRET:
+                yield (f"{name}:{i}" if i else name), value
 
 
 def respond(state: SiteState, method: str, page: str, sent: Mapping[str, str]) -> Step:

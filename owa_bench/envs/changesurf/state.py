@@ -57,6 +57,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     sign-in leads to, `retry` what a rate limit kept away, `sign_in` how far it is.
     `kept` is what the list behind either was asked for. `seen` are the cells ever
     served. `first_churn` is the churn of names in the world that the visit began in.
+    `stale`: the page that is open was served before drift struck.
     """
 
     world: SiteWorld
@@ -84,6 +85,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     visited: frozenset[str] = frozenset()
     log: tuple[ServerEvent, ...] = ()
     breaches: tuple[Breach, ...] = ()
+    stale: bool = False
 
     def rows(self, table: str) -> tuple[tuple[Value, ...], ...]:
         """Return the rows of a table as they are now."""

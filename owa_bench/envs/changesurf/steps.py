@@ -23,6 +23,12 @@ def slots_on(
     )
 
 
+def is_decided(world: SiteWorld, workflow: Workflow, page: int, slot: Slot) -> bool:
+    """Return whether a page that shows a slot was served knowing that it is asked."""
+    keys = world.plan.flow(workflow.key).pages[page]
+    return slot.when is None or slot.when[0] not in keys
+
+
 def steps(
     world: SiteWorld, workflow: Workflow, values: Mapping[str, Value]
 ) -> tuple[str, ...]:

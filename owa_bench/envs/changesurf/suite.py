@@ -60,6 +60,7 @@ class ChangeSurf:
         features=features.FEATURES,
         macros=features.MACROS,
         extra="browser",
+        episode_s=2.9,
     )
     oracle: Oracle = ChangeSurfOracle(call=tool_call)
     policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES

@@ -320,12 +320,12 @@ def record_of(state: SiteState, workflow: Workflow, draft: Draft) -> dict[str, V
 def entered(state: SiteState, world: SiteWorld) -> SiteState:
     """Return the state after drift struck in the middle of a visit.
 
-    A draft stays, at the first step of its new path.
+    A draft stays, at the first step of its new path; the open page is of before.
     """
     draft = state.draft
     if draft is not None and not draft.committed:
         draft = msgspec.structs.replace(draft, step=0)
-    return msgspec.structs.replace(state, world=world, draft=draft)
+    return msgspec.structs.replace(state, world=world, draft=draft, stale=True)
 
 
 def _whole(text: str) -> int:

@@ -181,6 +181,9 @@ class Walker:
             return
         self.now_ms += self._act_ms
         self.server.at(self.now_ms)
+        if step.op == "goto":
+            await self.load("GET", step.value)
+            return
         node = self.find(step)
         if step.op == "fill":
             self._values[id(node)] = step.value

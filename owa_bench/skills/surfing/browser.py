@@ -19,7 +19,9 @@ _SECONDS = re.compile(r"(\d+) seconds?")
 _CODE = re.compile(r"code is (\w+)")
 _MOST_PARTS, _MOST_INTERRUPTIONS, _MOST_WRITES, _MOST_BOXES = 6, 12, 40, 3
 _LEAST = 0.5
+_SOME_S = 5  # to wait where no page says how long
 _SIGN_IN, _MAIL = "sign in login", "mailbox messages inbox"
+_NAME = "name"
 _SECRET = "password secret"  # noqa: S105  words of a label, no password
 _RESULTS = "official"
 _ENTRY = re.compile(r"(.+), a site of the sandbox\.|Welcome to (.+?)\.")
@@ -42,6 +44,7 @@ class Browser:
         self._credentials = dict(credentials)
         self._home = ""
         self._refused = 0
+        self._patience = 0  # seconds that the site asked for before it took a form
         self._named = False
 
     # --- acts ---------------------------------------------------------------------
@@ -85,6 +88,12 @@ class Browser:
         yield from self._settle()
         return self.sight
 
+    def go(self, address: str) -> Plan[Sight]:
+        """Go to an address and get past what comes between."""
+        yield from self.do(Call("goto", {"address": address}))
+        yield from self._settle()
+        return self.sight
+
     def do(self, call: Call) -> Plan[Reply]:
         """Make one call; the page it brings is the sight, whole."""
         reply = yield call
@@ -119,17 +128,9 @@ class Browser:
     def _settle(self) -> Plan[None]:
         """Wait where the site asks for it, sign in where it wants that."""
         for _ in range(_MOST_INTERRUPTIONS):
-            again = self._again()
-            if again is not None:
-                self.signs.add("limited")
-                if self._habits.waits:
-                    yield from self._wait()
-                    again = self._again() or again
-                elif "stuck" in self.signs:
+            if self._again() is not None:
+                if not (yield from self._asked_again()):
                     return
-                else:
-                    self.signs.add("stuck")
-                yield from self.do(press(again))
             elif self.wants_sign_in:
                 before = self._refused
                 yield from self._sign_in()
@@ -138,14 +139,41 @@ class Browser:
             else:
                 return
 
+    def _asked_again(self) -> Plan[bool]:
+        """Wait out a limit and ask again; False if that did not help before."""
+        again = self._again()
+        self.signs.add("limited")
+        if self._habits.waits:
+            yield from self._wait()
+            again = self._again() or again
+        elif "stuck" in self.signs:
+            return False
+        else:
+            self.signs.add("stuck")
+        if again is not None:
+            yield from self.do(press(again))
+        return True
+
+    def _calmly(self, call: Call) -> Plan[None]:
+        """Make a call and wait out the limits that it meets."""
+        yield from self.do(call)
+        for _ in range(_MOST_INTERRUPTIONS):
+            if self._again() is None or not (yield from self._asked_again()):
+                return
+
     def _again(self) -> Item | None:
         """Return the link that repeats a request which came too soon."""
         links = [i for i in self.body if i.role == "link" and "again" in i.name.lower()]
         return links[0] if links and self.is_too_soon else None
 
     def _wait(self) -> Plan[None]:
-        seconds = _SECONDS.search(" ".join(self.sight.notices))
-        yield from self.do(Call("wait", {"seconds": int(seconds[1]) if seconds else 5}))
+        yield from self.do(Call("wait", {"seconds": self._seconds}))
+
+    @property
+    def _seconds(self) -> int:
+        """How many seconds the page asks for."""
+        told = _SECONDS.search(" ".join(self.sight.notices))
+        return int(told[1]) if told else _SOME_S
 
     @property
     def is_too_soon(self) -> bool:
@@ -159,7 +187,13 @@ class Browser:
         self.signs.add("limited")
         if self._habits.waits:
             yield from self._wait()
+            self._patience = max(self._patience, self._seconds)
         return self._habits.waits
+
+    def pause(self) -> Plan[None]:
+        """Let pass what the site asked for the last time that a form came too soon."""
+        if self._patience:
+            yield from self.do(Call("wait", {"seconds": self._patience}))
 
     # --- signing in ---------------------------------------------------------------
 
@@ -211,9 +245,15 @@ class Browser:
         if "code" in told and "One-time code" in self._credentials:
             self._named = False
             return [self._credentials["One-time code"]]
-        is_second = self._named or lexicon.alike(form[0].label, _SECRET) >= _LEAST
+        is_second = self._is_second(form[0].label)
         self._named = not is_second
         return [self._password() if is_second else user]
+
+    def _is_second(self, label: str) -> bool:
+        """Return whether a lone field asks for the password and not for the name."""
+        if lexicon.alike(label, _SECRET) >= _LEAST:
+            return True
+        return self._named and lexicon.alike(label, _NAME) < _LEAST
 
     def _password(self) -> str:
         """Return the password to try: the last one issued, then those before it."""
@@ -232,11 +272,12 @@ class Browser:
             links = [i for i in self.sight.items if i.name == entry]
             if not links:
                 continue
-            yield from self.do(press(links[0]))
+            yield from self._calmly(press(links[0]))
             code = _CODE.search("\n".join(self.sight.lines))
             links = [i for i in self.sight.items if i.group and i.name not in self.menu]
             links = [i for i in links if i.name != entry and i.role == "link"]
-            yield from self.do(press(links[0]) if code and links else Call("back", {}))
+            back = press(links[0]) if code and links else Call("back", {})
+            yield from self._calmly(back)
             if code is not None:
                 return code[1]
         return ""

@@ -13,10 +13,10 @@ from owa_bench.skills.pages import Item, is_open
 from owa_bench.skills.planning import Call, Plan
 from owa_bench.skills.surfing import beliefs, questions
 from owa_bench.skills.surfing.browser import Browser
-from owa_bench.skills.surfing.fields import fields
+from owa_bench.skills.surfing.fields import Field, fields
 from owa_bench.skills.surfing.finding import Finder
 from owa_bench.skills.surfing.lists import Lists
-from owa_bench.skills.surfing.matching import matched
+from owa_bench.skills.surfing.matching import is_optional, matched
 
 PAGES = "click"  # the tool of whoever works on pages
 PRIOR = 0.97  # a goal that was reached without a doubt
@@ -102,7 +102,8 @@ class Errand:
         """Come to the form that the goal is about."""
         subject = _SUBJECT.search(self._words)
         if subject is None:
-            return (yield from self._open_form(self._words, len(self._given)))
+            task = self._words.partition(". ")[0]  # values come after it
+            return (yield from self._open_form(task, len(self._given)))
         title = subject[1] or subject[2]
         verb = self._words.partition(subject[0])[0]
         row = yield from self.finder.row(title, self._words)
@@ -154,42 +155,48 @@ class Errand:
 
     def _forms(self) -> Plan[Ended]:
         """Fill in page after page until the site thanks, or refuses for good."""
-        refusals = 0
-        left = dict(self._given)
+        refusals, waited = 0, False
+        left, tried = dict(self._given), dict[str, set[str]]()
         for _ in range(_MOST_FORMS):
             here = self.browser.sight.url
-            placed = yield from self._fill(left)
+            placed = yield from self._fill(left, tried)
             buttons = [
                 i for i in self.browser.body if i.role == "button" and is_open(i)
             ]
             if not buttons:
                 return Ended(taken=self._is_thanked())
+            if not waited:
+                yield from self.browser.pause()
             yield from self.browser.press(_onward(buttons))
             sight = self.browser.sight
             if not sight.notices:
-                moved = sight.url != here  # else a sign-in led back to the same page
-                left = {k: v for k, v in left.items() if not moved or k not in placed}
+                waited = False
+                if sight.url != here:  # else a sign-in led back to the same page
+                    _use(placed, left, tried)
                 if self._is_thanked():
-                    self.doubts += [GUESSED] * len(left)
+                    self.doubts += [GUESSED] * len(set(left) - set(tried))
                     return Ended(taken=True)
                 continue
             refusals += 1
-            if (yield from self.browser.too_fast()):
+            waited = yield from self.browser.too_fast()
+            if waited:
                 continue
             if refusals > _MOST_REFUSALS or not self._mends(refusals):
                 return self._refused()
         return Ended(taken=False)
 
-    def _fill(self, left: Mapping[str, str]) -> Plan[list[str]]:
-        """Put what is left of the goal into the fields of the page."""
+    def _fill(
+        self, left: Mapping[str, str], tried: Mapping[str, set[str]]
+    ) -> Plan[dict[str, Field]]:
+        """Put what is left of the goal into the fields of the page; say what where."""
         form = fields(self.browser.body)
         self._learn_pattern()
-        places = matched(form, left, self._habits)
+        places = matched(form, left, self._habits, tried)
         if any(f.required and i not in places for i, f in enumerate(form)):
             self.browser.signs.add("renamed")
         for place, name in places.items():
             yield from self.browser.fill(form[place], left[name], self._pattern)
-        return list(places.values())
+        return {name: form[place] for place, name in places.items()}
 
     def _learn_pattern(self) -> None:
         """Take over the form of dates that a hint or a refusal names."""
@@ -241,6 +248,21 @@ class Errand:
 
     def _beliefs(self) -> dict[str, float]:
         return beliefs.held(self._brief.propositions, self.browser, self.finder.units)
+
+
+def _use(
+    placed: Mapping[str, Field], left: dict[str, str], tried: dict[str, set[str]]
+) -> None:
+    """Take what a page took out of what is left.
+
+    What went into a field that may stay empty is kept at hand: it may be the wrong one.
+    """
+    for name, field in placed.items():
+        if is_optional(field):
+            tried.setdefault(name, set()).add(field.label)
+        else:
+            left.pop(name)
+            tried.pop(name, None)
 
 
 def _action(items: tuple[Item, ...], title: str, verb: str) -> Item | None:

@@ -16,6 +16,7 @@ _AMOUNT = re.compile(r"EUR (-?[\d,]+\.\d\d)")
 _LISTS = frozenset({"combobox", "listbox"})
 _TEXTS = frozenset({"textbox", "searchbox", "spinbutton"})
 _BOXES = frozenset({"checkbox", "switch"})
+_MONEY_NOTE = re.compile(r"\bEUR\b|\bamount\b")
 _YES_NO = frozenset({"yes", "no"})
 _LONG_MONTH = 28  # a list of at least so many numbers is one of days
 _YEAR = re.compile(r"\d{4}")
@@ -107,6 +108,17 @@ def takes(field: Field, value: str) -> bool:
     if field.kind == "choice":
         return value in field.options
     return value.lower() not in _YES_NO
+
+
+def told_form(field: Field) -> re.Pattern[str] | None:
+    """Return the form of value that a typed field's note asks for, None if it does not.
+
+    Values are as the goal has them: ISO dates, amounts with their currency.
+    """
+    note = field.items[0].note if field.kind == "text" else ""
+    if "YYYY" in note:
+        return _ISO
+    return _AMOUNT if _MONEY_NOTE.search(note) else None
 
 
 def shape(value: str) -> str:

@@ -1,5 +1,6 @@
 """Looks a site's lists through for a row, or for the amount a question asks for."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from owa_bench.skills import lexicon
@@ -12,6 +13,7 @@ from owa_bench.skills.surfing.questions import Question
 from owa_bench.skills.surfing.sight import Row
 
 _FEW = 6  # rows whose own pages are worth a visit each
+_MOST = 16  # rows whose own pages can be visited at all
 _LEAST = 0.12  # likeness of a label to a question from which one is sure
 
 
@@ -58,10 +60,12 @@ class Finder:
         """Return the amount that a question asks for."""
         if len(question.subjects) == 1:
             row = yield from self.row(question.subjects[0], question.text)
-            if row is None:
+            if row is not None:
+                one = yield from self._of_one(question, row)
+                return one and Amount(one.cents * question.times, one.sure)
+            if not self._habits.searches:
                 return None
-            one = yield from self._of_one(question, row)
-            return one and Amount(one.cents * question.times, one.sure)
+            question = questions.by_value(question)
         return (yield from self._of_many(question))
 
     def _of_one(self, question: Question, row: Row) -> Plan[Amount | None]:
@@ -71,7 +75,11 @@ class Finder:
         near = max((_near(question, label) for label in labels), default=0.0)
         if self._habits.adds_up or (self._habits.searches and near < _LEAST):
             cells = yield from self._lists.read(row)
-            labels = questions.money_labels([cells])
+        return self._told(question, cells)
+
+    def _told(self, question: Question, cells: Mapping[str, str]) -> Amount | None:
+        """Return the amount among a row's cells that a question is about."""
+        labels = questions.money_labels([cells])
         label = questions.money_of(cells, question.text, labels)
         if not label:
             return None
@@ -81,7 +89,7 @@ class Finder:
 
     def _of_many(self, question: Question) -> Plan[Amount | None]:
         """Return the sum over all rows that the question's conditions pick out."""
-        best: tuple[questions.Chosen, list[Row], str] | None = None
+        seen: list[tuple[questions.Chosen, list[Row], str]] = []
         wanted = len(question.subjects) or question.marks
         for entry in self.entries(question.text):
             yield from self._open(entry)
@@ -91,13 +99,17 @@ class Finder:
                 continue
             rows = yield from self._rows(question)
             picked = self._picked(question, rows)
-            if best is None or picked.met > best[0].met:
-                best = (picked, rows, entry)
+            seen.append((picked, rows, entry))
             if picked.met >= wanted or not self._habits.searches:
                 break
-        if best is None or not best[0].rows:
-            return None
-        return (yield from self._summed(question, *best))
+        most = max((picked.met for picked, *_ in seen), default=0)
+        best = [found for found in seen if found[0].rows and found[0].met == most]
+        if self._habits.searches and not question.subjects and most < question.marks:
+            for picked, _, entry in best:  # what the lists fold away is on rows' pages
+                own = yield from self._from_own_pages(question, picked.rows, entry)
+                if own is not None:
+                    return own
+        return (yield from self._summed(question, *best[0])) if best else None
 
     def _rows(self, question: Question) -> Plan[list[Row]]:
         if self._habits.searches and not question.subjects:
@@ -130,21 +142,32 @@ class Finder:
         total = sum(
             questions.cents(r.cells[label], in_cents=in_cents) for r in picked.rows
         )
-        return Amount(total, sure=True)
+        return Amount(total, sure=picked.met >= question.marks)
 
     def _from_own_pages(
         self, question: Question, picked: tuple[Row, ...], entry: str
     ) -> Plan[Amount | None]:
         """Return the sum of what the rows' own pages say, where the list does not."""
-        total, sure = 0, True
-        for row in picked if self._habits.searches else ():
-            yield from self._open(entry)
-            again = yield from self._lists.find(row.title)
-            one = yield from self._of_one(question, again or row)
+        total, sure, count = 0, True, 0
+        looked_at = self._habits.searches and len(picked) <= _MOST
+        for row in picked if looked_at else ():
+            again = yield from self._again(row.title, entry)
+            cells = yield from self._lists.read(again or row)
+            if not question.subjects and not questions.meets(question, cells):
+                continue
+            one = self._told(question, cells)
             if one is None:
                 return None
-            total, sure = total + one.cents, sure and one.sure
-        return Amount(total, sure) if self._habits.searches else None
+            total, sure, count = total + one.cents, sure and one.sure, count + 1
+        return Amount(total, sure) if count else None
+
+    def _again(self, title: str, entry: str) -> Plan[Row | None]:
+        """Return to a row of a list: to the page where it was seen, else from start."""
+        found = yield from self._lists.again(title)
+        if found is not None:
+            return found
+        yield from self._open(entry)
+        return (yield from self._lists.find(title))
 
     def _unit(self, row: Row, label: str, entry: str) -> Plan[bool]:
         """Return whether a list's amounts are in cents, by a row's own page."""

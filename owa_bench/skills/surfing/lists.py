@@ -1,6 +1,7 @@
 """Lists of a site: finding a row, reading all of them, a row's own page."""
 
 import re
+from collections.abc import Iterable
 
 from owa_bench.skills.clerk.habits import Habits
 from owa_bench.skills.pages import Item
@@ -20,6 +21,7 @@ class Lists:
     def __init__(self, browser: Browser, habits: Habits) -> None:
         self._browser = browser
         self._habits = habits
+        self._places: dict[str, str] = {}
         self.short = False
 
     def here(self) -> tuple[Row, ...]:
@@ -29,6 +31,7 @@ class Lists:
     def all(self, title: str = "") -> Plan[dict[str, Row]]:
         """Return every row of the list by title; the way ends at row `title`."""
         found = {row.title: row for row in self.here()}
+        self._note(found)
         turn = self._turner()
         while turn is not None and title not in found:
             if not self._habits.pages:
@@ -39,6 +42,7 @@ class Lists:
             if not set(fresh) - set(found):
                 break
             found |= fresh
+            self._note(fresh)
             turn = next((i for i in self._links() if i.name == turn.name), None)
         return found
 
@@ -51,6 +55,18 @@ class Lists:
         if title not in rows:
             rows = yield from self.all(title)
         return rows.get(title)
+
+    def again(self, title: str) -> Plan[Row | None]:
+        """Return to the page where a row stood when all were read; None if unknown."""
+        if title not in self._places:
+            return None
+        yield from self._browser.go(self._places[title])
+        return next((row for row in self.here() if row.title == title), None)
+
+    def _note(self, rows: Iterable[str]) -> None:
+        """Keep the address of the page on which rows stand."""
+        for title in rows:
+            self._places.setdefault(title, self._browser.sight.url)
 
     def is_like(self, title: str) -> bool:
         """Return whether the list's rows are named in the way that a title is."""

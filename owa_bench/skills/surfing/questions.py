@@ -16,15 +16,20 @@ _PROPER = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z]\w+(?: (?:and )?[A-Z]\w+)*|\b\d{3
 _MONEY = re.compile(r"(?:EUR )?(-?[\d,]+\.\d\d)")
 _NUMBER = re.compile(r"-?[\d,]+(?:\.\d\d)?")
 _DATE = re.compile(r"(\d+)[-/.](\d+)[-/.](\d+)")
+_SAID = re.compile(rf"\d+ ({'|'.join(MONTHS)}) (\d{{4}})")
 _SHORT = 3  # digits under which a number is too common to be a condition
 CENTS = "cents"
 Rows = Sequence[Row]
 
 
 class Question(NamedTuple):
-    """What is asked: of which rows by name, under which month, times how many."""
+    """What is asked: of which rows by name, under which month, times how many.
+
+    `text` is without those names, `whole` with them.
+    """
 
     text: str
+    whole: str
     subjects: tuple[str, ...]
     month: tuple[int, int] | None
     times: int
@@ -32,10 +37,13 @@ class Question(NamedTuple):
     @property
     def marks(self) -> int:
         """How many conditions the words hold, names and numbers counted."""
-        words = self.text
-        if self.month is not None:
-            words = _MONTH.sub("", words)
-        return len(set(_PROPER.findall(words))) + (self.month is not None)
+        return len(self.named) + (self.month is not None)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The names and numbers that the words hold, a month's left out."""
+        words = _MONTH.sub("", self.text) if self.month is not None else self.text
+        return frozenset(_PROPER.findall(words))
 
 
 class Chosen(NamedTuple):
@@ -57,10 +65,16 @@ def understood(text: str) -> Question:
     pieces = _PIECES.search(asked)
     return Question(
         text=_QUOTED.sub("", asked),
+        whole=asked.replace("`", ""),
         subjects=tuple(quoted or _CODES.findall(asked)),
         month=(int(month[2]), MONTHS.index(month[1]) + 1) if month else None,
         times=int(pieces[1]) if pieces else 1,
     )
+
+
+def by_value(question: Question) -> Question:
+    """Return a question whose quoted words are no row's name but what rows say."""
+    return question._replace(text=question.whole, subjects=())
 
 
 def chosen(question: Question, rows: Rows, *, day_first: bool | None) -> Chosen:
@@ -76,11 +90,19 @@ def chosen(question: Question, rows: Rows, *, day_first: bool | None) -> Chosen:
         if named:
             met += 1
             kept = [row for row in kept if row.cells.get(header) in named]
-    if question.month is not None:
-        dated = [row for row in kept if _falls(row, question.month, day_first)]
+    if question.month is not None and has_dates(rows):
+        dated = [r for r in kept if falls(r.cells, question.month, day_first)]
         met += bool(dated)
         kept = dated
     return Chosen(tuple(kept) if met else (), met)
+
+
+def meets(question: Question, cells: Mapping[str, str]) -> bool:
+    """Return whether a row's own page meets every condition of a question."""
+    said = " ".join(cells.values())
+    if not all(re.search(rf"(?<!\w){re.escape(x)}", said) for x in question.named):
+        return False
+    return question.month is None or falls(cells, question.month, None)
 
 
 def money_of(cells: Mapping[str, str], about: str, told: Iterable[str]) -> str:
@@ -134,8 +156,21 @@ def day_first(rows: Rows) -> bool | None:
     return False if any(second > len(MONTHS) for _, second in parts) else None
 
 
-def _falls(row: Row, month: tuple[int, int], first: bool | None) -> bool:
-    for value in row.cells.values():
+def has_dates(rows: Rows) -> bool:
+    """Return whether any cell of any row is a date."""
+    return any(_whole(value) for row in rows for value in row.cells.values())
+
+
+def falls(cells: Mapping[str, str], month: tuple[int, int], first: bool | None) -> bool:
+    """Return whether a date among the cells lies in a month.
+
+    >>> falls({"On": "21 May 2037"}, (2037, 5), None)
+    True
+    """
+    for value in cells.values():
+        said = _SAID.fullmatch(value)
+        if said is not None and (int(said[2]), MONTHS.index(said[1]) + 1) == month:
+            return True
         date = _whole(value)
         if date is None:
             continue

@@ -44,6 +44,12 @@ def test_the_way_is_found_again_where_nothing_changed(env, name):
     assert not run.rules
 
 
+def test_an_option_that_a_long_list_does_not_show_is_found_again(env):
+    instance = instance_of("stay/book", 0)  # leaves on a day past the options shown
+    run = play(env, agent("exact_label", instance), instance)
+    assert run.q_state == 1.0
+
+
 def test_words_that_changed_stop_the_exact_one_first(browser):
     from owa_bench import calendars
 
@@ -63,6 +69,25 @@ def test_words_that_changed_stop_the_exact_one_first(browser):
 def test_the_archetypes_read_the_site_for_themselves(env, name, family):
     instance = instance_of(family, 1)
     run = play(env, agent(name, instance), instance)
+    assert run.q_state == 1.0
+    assert not run.rules
+
+
+@pytest.mark.parametrize(
+    ("family", "tier", "seed", "delta"),
+    [
+        # `Money` with a note that asks for an amount
+        ("ledger/transfer", 1, 2748630545959144484, 0.5),
+        # a field that does not apply; a note that two fields could take
+        ("permit/apply", 3, 5570791877602986288, 0.5),
+        ("ledger/transfer", 3, 5570791877602986288, 0.5),
+        # quoted words that are no row's name
+        ("desk/lookup", 3, 2748630545959144484, 0.0),
+    ],
+)
+def test_a_reader_heeds_what_a_page_says_of_itself(env, family, tier, seed, delta):
+    instance = instance_of(family, seed, tier=tier, delta=delta)
+    run = play(env, agent("agentic", instance), instance)
     assert run.q_state == 1.0
     assert not run.rules
 

@@ -7,11 +7,15 @@ import httpx
 import msgspec
 import pytest
 
+from owa_bench.discovery import get
 from owa_bench.envs.changesurf import accessible
 from owa_bench.envs.changesurf.aliases import aliases_of, former_aliases
 from owa_bench.envs.changesurf.app import SiteServer
+from owa_bench.envs.changesurf.elements import forms
+from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.hints import Deed, deed
 from owa_bench.envs.changesurf.walk import Walker, form_of
+from owa_bench.seeding import stream
 from owa_bench.worlds.site import Friction
 from tests.envs.changesurf import surfing
 
@@ -389,3 +393,39 @@ def test_state_is_a_new_object_only_when_something_changed():
     asyncio.run(look())
     assert server.elapsed_ms > 0
     server.close()
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_question_is_marked_as_needed_only_where_it_is_known_to_apply(merged):
+    of = surfing.instance("permit/apply", 2, seed_of_a_renewal())
+    made = generate(of)
+    if merged:
+        operator = get("operators", "web/merge_pages")
+        rng = stream(of.seed, "drift", "web/merge_pages", "apply")
+        made = operator.apply(made, "apply", 1.0, rng=rng)
+    timeline = surfing.timeline(of, made)
+
+    async def script(walker):
+        def is_there(step, state):
+            if not state.page.startswith("flow:apply"):
+                return False
+            return "apply.former" in shown(walker)
+
+        await until(walker, timeline, is_there)
+        assert shown(walker)["apply.former"].required is not merged
+
+    play(timeline, script)
+
+
+def shown(walker):
+    """Return the fields of the page that the walker is at."""
+    page = walker.server.page()
+    return {field.ref: field for form in forms(page) for field in form.fields}
+
+
+def seed_of_a_renewal():
+    for seed in range(20):
+        world = surfing.world("permit/apply", 2, seed)
+        if ("kind", "renewal") in world.spec.goal.values:
+            return seed
+    raise AssertionError

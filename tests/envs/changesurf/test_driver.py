@@ -293,6 +293,29 @@ def test_a_killed_browser_is_infrastructure_and_the_next_one_works(browser):
         Lease._host = held
 
 
+def test_a_browser_that_hangs_is_infrastructure_and_the_next_one_works(
+    browser, monkeypatch
+):
+    doomed = BrowserHost()
+    held, Lease._host = Lease._host, doomed
+    try:
+        visit = Visit()
+        monkeypatch.setattr(browsers, "_PATIENCE_S", 2.0)
+        os.kill(doomed.pid, signal.SIGSTOP)
+        with pytest.raises(InfrastructureFailure, match="did not answer"):
+            visit.do("click", "Add one")
+        visit.driver.close()
+        monkeypatch.undo()
+        again = Visit()
+        assert again.do("click", "Add one").page.reached
+        again.driver.close()
+        assert not _alive(doomed.pid)
+    finally:
+        if Lease._host is not None:
+            Lease._host.close()
+        Lease._host = held
+
+
 def test_it_works_under_a_running_loop(browser):
     async def inside():
         visit = Visit()

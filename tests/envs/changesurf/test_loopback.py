@@ -1,10 +1,13 @@
 """A site in a person's browser, and the transport over a socket."""
 
+import asyncio
 import http.client
 import re
 from urllib.parse import urljoin
 
-from owa_bench.envs.changesurf.loopback import serve_people
+from owa_bench.envs.changesurf.driver import Place
+from owa_bench.envs.changesurf.interceptor import call
+from owa_bench.envs.changesurf.loopback import Forwarding, Loopback, serve_people
 from owa_bench.run import assembly
 from tests.envs.changesurf.playing import instance_of
 
@@ -17,6 +20,31 @@ def get(served, url):
     body = reply.read().decode()
     connection.close()
     return reply.status, body
+
+
+def test_on_the_wire_the_browser_alone_is_served():
+    asked = []
+
+    async def app(scope, receive, send):
+        asked.append(dict(scope["headers"]))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"served"})
+
+    server = Loopback(app, guarded=True)
+    place = Place(Forwarding(server), frozenset({"a.test"}), "https://a.test/")
+    try:
+        for key in ({}, {"x-owa-key": "a guess"}):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port)
+            connection.request("POST", "/", headers=key)
+            assert connection.getresponse().status == 403
+            connection.close()
+        assert asked == []
+        request = {"url": place.start, "method": "GET", "headers": {"a": "b"}}
+        reply = asyncio.run(call(place.app, request, b""))
+        assert (reply.status, reply.body) == (200, b"served")
+        assert not any(b"key" in name for name in asked[0])
+    finally:
+        server.close()
 
 
 def test_a_person_finds_every_host_under_localhost():

@@ -95,3 +95,16 @@ def test_a_date_in_parts_is_one_field_and_what_follows_is_another():
     assert not list(puts(found[2], "Yes", ""))
     assert [c.tool for c in puts(found[2], "No", "")] == ["click"]
     assert not list(puts(found[3], "abcd", ""))
+
+
+def test_the_line_after_a_control_is_its_note():
+    page = """# Transfer
+[1] textbox "Money" = "" (required)
+In EUR, such as 1234.50
+More words
+[2] textbox "Memo" = ""
+-- Speed --
+not a note
+[3] button "Send\""""
+    notes = [item.note for item in reading.look(HEAD + page).items]
+    assert notes == ["In EUR, such as 1234.50", "", ""]

@@ -1,0 +1,96 @@
+"""Drift that strikes in the middle of a visit: the goal stays within reach."""
+
+import pytest
+
+from owa_bench import calendars
+from owa_bench.envs.changesurf.driver import Seen
+from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
+from owa_bench.envs.changesurf.hints import deed
+from owa_bench.envs.changesurf.reading import NOWHERE
+from owa_bench.envs.changesurf.session import ChangeSurfSession
+from owa_bench.envs.changesurf.signing_in import credentials
+from owa_bench.records.events import Drift
+from owa_bench.shells.sink import ListSink
+from tests.envs.changesurf.playing import SUITE, instance_of, make, play
+
+EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
+LATE = calendars.parse("nested^4000", "web")
+
+
+@pytest.fixture(scope="module")
+def env(browser):
+    env = make(LATE)
+    yield env
+    env.close()
+
+
+def reached(env, family, tier):
+    instance = instance_of(family, 20 + tier, tier=tier, delta=1.0, schedule=LATE)
+    run = play(env, "oracle", instance)
+    assert (run.q_state, run.rules) == (1.0, set()), family
+    struck = [e for e in run.events if isinstance(e, Drift)]
+    assert all(event.at_ms == LATE.onset_ms for event in struck)
+    return bool(struck)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("family", "tier"),
+    # The third had no such page of its form any more when drift struck.
+    [("depot/buy", 2), ("stay/change", 3), ("ledger/transfer", 3), ("desk/file", 2)],
+)
+def test_the_oracle_goes_on_from_a_page_of_before(env, family, tier):
+    assert reached(env, family, tier)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_oracle_goes_on_from_a_page_of_before_everywhere(env):
+    struck = [reached(env, family, tier) for family in EVERY for tier in (1, 2, 3)]
+    assert sum(struck) >= len(EVERY)
+
+
+def test_what_signs_in_later_is_told_at_once_and_kept_out_of_records():
+    """Nothing says a new password on the site: without it the goal is out of reach."""
+    schedule = calendars.parse("single:web/credential_rotation^4000", "web")
+    source = make(schedule)._source
+    instance = instance_of("depot/buy", 3, tier=2, delta=1.0, schedule=schedule)
+    timeline = source(instance)
+    sink = ListSink()
+    learnt = {}
+    sink.secret = learnt.__setitem__
+    session = ChangeSurfSession(timeline, sink=sink, driver=_Blank())
+    first, later = (world.plan.auth for world in timeline.worlds)
+    assert first.password != later.password
+    for label, value in credentials(later):
+        assert f"{label}: {value}" in session.task.text
+    told = session.task.goal["credentials"]
+    assert list(told.values()).count(later.password) == 1
+    assert set(learnt.values()) >= {first.password, later.password}
+    assert len(learnt) == len(set(learnt.values()))
+
+
+class _Blank:
+    """A driver whose page shows nothing."""
+
+    def open(self, place):
+        return Seen(NOWHERE)
+
+    def exchanges(self):
+        return ()
+
+    def snapshot(self):
+        return b"{}"
+
+
+def test_a_page_of_before_is_left_and_then_forgotten():
+    schedule = calendars.parse("nested^4000", "web")
+    instance = instance_of("depot/buy", 22, tier=2, delta=1.0, schedule=schedule)
+    timeline = make(schedule)._source(instance)
+    session = ChangeSurfSession(timeline, sink=ListSink(), driver=_Blank())
+    assert deed(timeline, session.state).op != "goto"
+    session._driver.serve = lambda app: None
+    session.enter(timeline.worlds[1], now_ms=4000)
+    home = f"https://{timeline.worlds[1].plan.host}/"
+    assert deed(timeline, session.state)[:1] == ("goto",)
+    assert SUITE.oracle.hint(timeline, session.state)["arguments"] == {"address": home}
