@@ -57,7 +57,6 @@ class ToolQuest:
         rules=tuple(detector.rule for detector in DETECTORS),
         features=vector.FEATURES,
         macros=vector.MACROS,
-        episode_s=0.3,
     )
     oracle: Oracle = ToolQuestOracle()
     policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES

@@ -241,6 +241,24 @@ def test_input_is_trusted_and_the_observer_leaves_no_mark(browser):
     driver.close()
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("document.getElementById('swap').click()", True),
+        # As on a site whose own script sends its forms.
+        (
+            "document.forms[0].onsubmit = () => false;"
+            "document.forms[0].dispatchEvent(new Event('submit', {cancelable: true}))",
+            True,
+        ),
+        ("document.title", False),
+    ],
+)
+def test_what_a_script_presses_or_sends_is_told_of(visit, script, told):
+    visit.driver._ask(visit.driver._tab._page.evaluate(script))
+    assert bool(visit.do("look").untrusted) == told
+
+
 def test_a_fault_of_the_site_is_the_harness_fault(visit):
     with pytest.raises(InfrastructureFailure, match="broken"):
         visit.do("goto", text="/fault")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from owa_bench import calendars
 from owa_bench.envs.changesurf import goal
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.goal import (
@@ -114,3 +115,27 @@ def test_propositions_have_a_truth_and_the_category_is_the_site():
         for seed in range(12)
     }
     assert facts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("kind", "operator"),
+    [("unit", "silent_units"), ("unit", "units"), ("default", "default_value")],
+)
+def test_what_drift_made_true_is_true(kind, operator):
+    calendar = calendars.single("web", f"web/{operator}")
+    truths = set()
+    for seed in range(8):
+        of = surfing.instance("depot/buy", 2, seed)
+        base = surfing.world("depot/buy", 2, seed)
+        [asked] = [p for p in base.spec.propositions if p.kind == kind]
+        [drifted] = surfing.drifted(of, 1.0, calendar).worlds
+        plain, now = (
+            next(r.truth for r in ORACLE.propositions(w) if r.kind == kind)
+            for w in (base, drifted)
+        )
+        assert not plain
+        truths.add(now)
+        if kind == "unit":
+            assert now == drifted.plan.listing(asked.subject[0]).cents
+    # depot/buy leads through its products alone: the orders stay in EUR.
+    assert truths == {True, False} if kind == "unit" else True in truths
