@@ -56,11 +56,6 @@ def get(kind: str, name: str) -> Any:
     return found[name].plugin
 
 
-def third_party(kind: str, name: str) -> str:
-    """Return the package a plug-in came from, "" for our own."""
-    return find(kind)[name].package if name in find(kind) else ""
-
-
 def _third_party(point: EntryPoint) -> Found:
     package = point.dist.name if point.dist else point.value
     try:

@@ -11,7 +11,7 @@ import typer
 
 from owa_bench import __version__
 from owa_bench.cli.console import OUT, as_json, check_line, data_folder
-from owa_bench.errors import FieldError
+from owa_bench.errors import FieldError, MissingPartError
 
 _PROGRAMS = {
     "git": ("witness --git", "sudo apt-get install git"),
@@ -103,14 +103,14 @@ def _programs() -> tuple[Part, ...]:
 
 def _browser() -> Part:
     """Return the browser that ChangeSurf would drive."""
-    from owa_bench.envs.changesurf.browser import INSTALL, find_browser
+    from owa_bench.envs.changesurf.browser import find_browser, require
 
     try:
+        require()
         path = find_browser()
-    except FieldError as error:
-        return Part("a Chromium", False, False, f"for ChangeSurf; {error}")
-    detail = path or f"for ChangeSurf, if Playwright has none; install with: {INSTALL}"
-    return Part("a Chromium", path is not None, False, detail)
+    except (FieldError, MissingPartError) as error:
+        return Part("a browser", False, False, f"for ChangeSurf; {error}")
+    return Part("a browser", True, False, path or "Playwright's own Chromium")
 
 
 def _extras() -> tuple[Part, ...]:

@@ -8,7 +8,6 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Index, Robotics
 
-INDICES = ("AAI", "AAI_dyn", "jaggedness", "AAI_J", "core")
 EMBODIED, EMBODIED_AXIS = "AAI with E", "E"
 
 

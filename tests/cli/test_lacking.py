@@ -45,7 +45,8 @@ def test_a_plan_can_be_signed_where_no_browser_is(owa, bare):
     assert not list((bare / "r" / "trace").glob("*"))
 
 
-def test_playwrights_own_browser_is_enough(bare):
+def test_playwrights_own_browser_is_enough(bare, monkeypatch):
+    monkeypatch.setattr(browser, "_require_node", lambda: None)
     folder = bare / "home" / ".cache" / "ms-playwright" / "chromium_headless_shell-1"
     folder.mkdir(parents=True)
     with pytest.raises(browser.MissingPartError):
@@ -71,3 +72,41 @@ def test_a_named_browser_must_run(owa, bare, monkeypatch):
     named.chmod(0o755)
     monkeypatch.setenv("OWA_CHROMIUM", str(named))
     assert browser.find_browser() == str(named)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (
+            "echo 'node: error while loading shared libraries: libatomic.so.1: cannot "
+            "open shared object file' >&2; exit 127",
+            "libatomic.so.1, which the node of Playwright needs, is not installed. "
+            "Install it with: apt-get install libatomic1",
+        ),
+        ("echo 'libfoo.so.3: no such file' >&2; exit 1", "holds libfoo.so.3"),
+        (
+            "echo broken >&2; exit 1",
+            "A node that Playwright can start (broken) is not installed",
+        ),
+        (None, "No such file or directory"),
+    ],
+)
+def test_a_node_that_does_not_start_says_what_it_lacks(
+    owa, bare, monkeypatch, script, words
+):
+    driver = pytest.importorskip("playwright._impl._driver")
+    node = bare / "node"
+    if script:
+        node.write_text(f"#!/bin/sh\n{script}\n")
+        node.chmod(0o755)
+    monkeypatch.setattr(driver, "compute_driver_executable", lambda: (node, "cli.js"))
+    chromium = bare / "chromium"
+    chromium.write_text("#!/bin/sh\n")
+    chromium.chmod(0o755)
+    monkeypatch.setenv("OWA_CHROMIUM", str(chromium))
+    assert words in owa("doctor").out
+    said = owa(f"{RUN} --out r")
+    assert said.code == 3
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not (bare / "r").exists()

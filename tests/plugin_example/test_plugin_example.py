@@ -16,9 +16,9 @@ import json
 from owa_bench import discovery
 names = {"agents": "parrot", "operators": "api/slow_lane", "axes": "mean_quality"}
 print(json.dumps({
-    kind: [discovery.get(kind, name).name, discovery.third_party(kind, name)]
+    kind: [discovery.get(kind, name).name, discovery.find(kind)[name].package]
     for kind, name in names.items()
-} | {"ours": discovery.third_party("agents", "noop")}))
+} | {"ours": discovery.find("agents")["noop"].package}))
 """
 
 

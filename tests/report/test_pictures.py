@@ -3,11 +3,12 @@
 import pytest
 
 from owa_bench.canonical import sha256
-from owa_bench.records.events import Drift, Evidence
+from owa_bench.records.events import Evidence
 from owa_bench.report import pictures, statement, verify
 from owa_bench.report.bundle import read
 from owa_bench.report.pictures import caption, gallery
 from tests.report.small_run import KEY, make_plan, make_run
+from tests.scoring.fixtures import drift
 
 PIXELS = [b"\xff\xd8 not a real picture %02d" % i for i in range(40)]
 
@@ -114,15 +115,5 @@ def test_a_lost_blob_is_named(run):
 
 
 def test_operators_are_named_once():
-    drift = Drift(
-        at_ms=0,
-        operator="web/theme",
-        version=1,
-        target="t",
-        intensity=1.0,
-        announcement="D0",
-        weight=1.0,
-        before="a",
-        after="b",
-    )
-    assert pictures.struck([drift, drift]) == ("web/theme",)
+    theme = drift("web/theme", "D0")
+    assert pictures.struck([theme, theme]) == ("web/theme",)

@@ -21,7 +21,7 @@ from owa_bench.records.events import (
     Violation,
     fixed,
 )
-from owa_bench.records.instance import Instance
+from owa_bench.records.instance import Announcement, Instance
 from owa_bench.records.plan import (
     Arm,
     BootstrapSpec,
@@ -38,6 +38,21 @@ PROTOCOL = protocol.load(PROTOCOL_BYTES)
 PRICES = price_card.load(PRICE_BYTES)
 ROOT = sha256(b"a replay root")
 CATEGORIES = ("basic", "key", "oauth2")
+
+
+def drift(operator: str, announcement: Announcement = "D3") -> Drift:
+    """Return one change of a world, of weight 1."""
+    return Drift(
+        at_ms=0,
+        operator=operator,
+        version=1,
+        target="t",
+        intensity=1.0,
+        announcement=announcement,
+        weight=1.0,
+        before="a",
+        after="b",
+    )
 
 
 def episode(
@@ -112,17 +127,7 @@ def episode(
         )
     ]
     events += [
-        Drift(
-            at_ms=0,
-            operator=operator,
-            version=1,
-            target="t",
-            intensity=1.0,
-            announcement=name,
-            weight=1.0,
-            before="a",
-            after="b",
-        )
+        drift(operator, name)
         for name, operator in zip_longest(
             classes, operators[: len(classes)], fillvalue="api/field_rename"
         )

@@ -10,8 +10,10 @@ import atexit
 import contextlib
 import importlib.util
 import os
+import re
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Coroutine, Mapping
@@ -71,6 +73,8 @@ FLAGS = (
     "--hide-scrollbars",
     "--font-render-hinting=none",
 )
+_LIBRARY = re.compile(r"lib[\w+.-]+\.so[.\d]*")
+_PACKAGES = {"libatomic.so.1": "libatomic1", "libstdc++.so.6": "libstdc++6"}
 _PATIENCE_S = 60.0
 _REAP_S = 5.0
 
@@ -90,7 +94,7 @@ def find_browser() -> str | None:
 
 
 def require(executable: str | None = None) -> None:
-    """Refuse a machine that lacks Playwright or a browser; starts nothing.
+    """Refuse a machine that lacks Playwright, a browser or what Playwright runs on.
 
     Errors: MissingPartError with the line that installs it.
     """
@@ -98,6 +102,35 @@ def require(executable: str | None = None) -> None:
         raise MissingPartError("Playwright", "pip install 'owa_bench[browser]'")
     if not (executable or find_browser() or _has_own()):
         raise MissingPartError("A Chromium browser", INSTALL)
+    _require_node()
+
+
+def _require_node() -> None:
+    """Refuse a machine on which the node that Playwright brings does not start."""
+    try:
+        from playwright._impl._driver import compute_driver_executable
+        from playwright._impl._errors import Error
+    except ImportError:
+        return  # another Playwright: launching it says what is wrong
+    try:
+        node = str(compute_driver_executable()[0])
+        done = subprocess.run(  # noqa: S603  Playwright's own program
+            [node, "--version"], capture_output=True, check=False, text=True
+        )
+        words = done.stderr.strip() or f"exit code {done.returncode}"
+        if not done.returncode:
+            return
+    except (Error, OSError) as error:
+        words = str(error)
+    library = _LIBRARY.search(words)
+    if library is None:
+        way = "pip install --force-reinstall playwright"
+        part = f"A node that Playwright can start ({words.splitlines()[0]})"
+        raise MissingPartError(part, way)
+    name = library[0]
+    package = _PACKAGES.get(name, f"the package that holds {name}")
+    part = f"{name}, which the node of Playwright needs,"
+    raise MissingPartError(part, f"apt-get install {package}  (Debian)")
 
 
 def _has_own() -> bool:
@@ -186,7 +219,11 @@ class BrowserHost:
     async def _launch(self) -> None:
         from playwright.async_api import Error, async_playwright
 
-        self._started = await async_playwright().start()
+        try:
+            self._started = await async_playwright().start()
+        except Exception:
+            _require_node()  # says what is missing, where that is why
+            raise
         try:
             self.browser = await self._started.chromium.launch(
                 executable_path=self.executable,

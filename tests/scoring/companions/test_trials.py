@@ -9,11 +9,12 @@ import math
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Belief, Drift, EpisodeEnd, EpisodeStart
+from owa_bench.records.events import Belief, EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
 from owa_bench.records.trace import Leaf, Trace
 from owa_bench.scoring.companions import trials
+from tests.scoring.fixtures import drift
 
 TRIALS = ((5, 2), (6, 3))  # (episodes, introduced)
 PERFECT, BLIND, HAPPY, SLOW = "perfect", "blind", "trigger-happy", "slow"
@@ -92,17 +93,6 @@ def trace(arm, trial, place):
         theta=0.9,
         needs_tools=False,
     )
-    drift = Drift(
-        at_ms=0,
-        operator="o",
-        version=1,
-        target="t",
-        intensity=1.0,
-        announcement="D3",
-        weight=1.0,
-        before="a",
-        after="b",
-    )
     said = ()
     if arm in PLANTED:
         early = Belief(step=1, proposition="novelty", kind="interim", p=0.5)
@@ -133,7 +123,7 @@ def trace(arm, trial, place):
         shard="",
         frames=(),
     )
-    return Trace(leaf, (begun, *((drift,) if offset >= 0 else ()), *said, ended))
+    return Trace(leaf, (begun, *((drift("o"),) if offset >= 0 else ()), *said, ended))
 
 
 def notes():

@@ -11,7 +11,6 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.companions import checks
 
-LEAST_REPEATS = 5  # retrainings a proportion [R]
 _NOISE = 0.95  # quantile of DS(x, x) that is the noise floor [D]
 
 
