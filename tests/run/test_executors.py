@@ -127,9 +127,10 @@ def test_an_entry_that_kills_every_worker_is_left(
 
 
 def test_workers_that_cannot_start_end_the_run(planned, means, monkeypatch):
+    run = planned("run")  # planning tries agents, in processes too
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(InfrastructureFailure, match="die before they are ready"):
-        replay_root(planned("run"), means, workers=2)
+        replay_root(run, means, workers=2)
 
 
 class _Meeting(BaseHTTPRequestHandler):
