@@ -293,3 +293,28 @@ def test_names_in_brackets_are_shown(tmp_path):
     done = call("aiq", "--pool", pool, "--resamples", 0, "--figure", figure)
     assert "[red]a" in done
     assert figure.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "bad"),
+    [
+        ("entropy", ("--order", 0)),
+        ("entropy", ("--order", 33)),
+        ("generality", ("--count", 0)),
+        ("generality", ("--count", 1001)),
+        ("intelligence-test", ("--candidates", 1)),
+        ("novelty", ("--last", 0)),
+    ],
+)
+def test_a_count_out_of_bounds_is_refused_by_name(command, bad, answers):
+    arguments = ["measure", command, str(answers), *map(str, bad)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert bad[0] in result.output
+    assert "than or equal to" in " ".join(result.output.split())
+
+
+def test_an_infinite_difficulty_is_no_traceback(tmp_path):
+    rows = GENERALITY.replace(",1,5\n", ",1,inf\n").replace(",0,5\n", ",0,inf\n")
+    with pytest.raises(UsageError, match="difficult"):
+        call("generality", write(tmp_path, "far.csv", rows))
