@@ -112,14 +112,15 @@ def test_a_target_that_is_not_there_is_refused(name, target):
         apply(world(), name, target)
 
 
+WORLDS = st.builds(
+    world, st.sampled_from(FAMILIES), st.sampled_from(TIERS), st.integers(0, 2)
+)
+
+
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_any_order_of_any_strikes_leaves_a_world_that_can_be_served(data):
-    base = world(
-        data.draw(st.sampled_from(FAMILIES)),
-        data.draw(st.sampled_from(TIERS)),
-        data.draw(st.integers(0, 2)),
-    )
+    base = data.draw(WORLDS)
     now = base
     for i, (name, target) in enumerate(data.draw(st.permutations(strikes(base)))):
         after = apply(now, name, target, data.draw(st.floats(0.01, 1)), i)
@@ -148,11 +149,7 @@ def facts(base):
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_no_strike_undoes_another_so_more_drift_is_never_less(data):
-    base = world(
-        data.draw(st.sampled_from(FAMILIES)),
-        data.draw(st.sampled_from(TIERS)),
-        data.draw(st.integers(0, 2)),
-    )
+    base = data.draw(WORLDS)
     plain, now, changed = dict(facts(base)), base, set()
     for i, (name, target) in enumerate(data.draw(st.permutations(strikes(base)))):
         now = apply(now, name, target, data.draw(st.floats(0.01, 1)), i)
