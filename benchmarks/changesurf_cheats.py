@@ -152,7 +152,8 @@ def player(who: str, env: Any, still: Instance, known: frozenset[str]) -> Any:
         card = discovery.get("agents", who)
         actions = script(still) if card.needs == "script" else ()
         agent = card.make(AgentConfig(script=actions))
-    brief_agent(env, agent, budgets={"steps": float(SUITE.card.step_limit)})
+    budgets = {"steps": float(SUITE.card.step_limit)}
+    brief_agent(env, agent, interventions_left=0, budgets=budgets)
     return agent
 
 
