@@ -30,7 +30,7 @@ from owa_bench.envs.toolquest.oracle import entry
 from owa_bench.envs.toolquest.pages import HIDDEN_PATH
 from owa_bench.envs.toolquest.state import State
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.interfaces import Brief, Privilege, ToolSpec
+from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.report import bundle
@@ -128,7 +128,7 @@ class Cheat:
 
     rule = ""
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         self.privilege = privilege
         self.steps = 0
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 from owa_bench.discovery import find, get
 from owa_bench.errors import FieldError
-from owa_bench.interfaces import Operator, Strike, World
+from owa_bench.interfaces import DriftEvent, Operator, World
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import ANNOUNCEMENTS, Announcement, Instance
 from owa_bench.seeding import is_practice, stream
@@ -73,7 +73,7 @@ class Calendar:
         if self.classes or self.groups:
             self._check_names()
 
-    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the strikes of the instance's drift step, in order."""
         if instance.drift_step == 0:
             return ()
@@ -89,7 +89,7 @@ class Calendar:
         last = self._last
         return 1.0 if last is None else min(1.0, fixed(last * self.share))
 
-    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return every strike of the calendar's operators, in order."""
         return tuple(
             strike._replace(
@@ -110,8 +110,11 @@ class Calendar:
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
         if delta > self.reach + _TOLERANCE:
-            rule = f"must be at most {self.reach:g}, all that this calendar reaches"
-            raise FieldError("delta", delta, rule)
+            raise FieldError(
+                "delta",
+                delta,
+                f"must be at most {self.reach:g}, all that this calendar reaches",
+            )
         if self.pace == "day":
             day = math.floor(delta / self.share + _TOLERANCE)
             return day if self._last is None else min(day, self._last)
@@ -138,7 +141,7 @@ class Calendar:
             if name not in known:
                 raise FieldError("classes", name, f"must be one of {', '.join(known)}")
 
-    def _keeps(self, strike: Strike) -> bool:
+    def _keeps(self, strike: DriftEvent) -> bool:
         if self.operator and strike.operator != self.operator:
             return False
         operator: Operator = get("operators", strike.operator)
@@ -160,8 +163,11 @@ def single(
     """Return the calendar of one operator at one magnitude on all its targets."""
     get("operators", operator)
     if not operator.startswith(f"{domain}/"):
-        rule = f"must be one of domain {domain}, which this suite drifts by"
-        raise FieldError("operator", operator, rule)
+        raise FieldError(
+            "operator",
+            operator,
+            f"must be one of domain {domain}, which this suite drifts by",
+        )
     return Calendar(
         domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms
     )
@@ -210,11 +216,14 @@ def parse(text: str, domain: str) -> Calendar:
         return single(domain, operator, size, onset_ms=onset_ms)
     if kind in DAILY:
         return _of_days(kind, text, rest, domain, onset_ms)
-    rule = (
-        "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], daily:SHARE, "
-        "recurring:SHARE@DAYS or reversing:SHARE@DAYS"
+    raise FieldError(
+        "calendar",
+        text,
+        (
+            "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], "
+            "daily:SHARE, recurring:SHARE@DAYS or reversing:SHARE@DAYS"
+        ),
     )
-    raise FieldError("calendar", text, rule)
 
 
 def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Calendar:
@@ -222,8 +231,11 @@ def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Cal
     share, at, turn = rest.partition("@")
     course = DAILY[kind]
     if bool(at) != bool(_LEAST_TURN[course]):
-        rule = f"must be {kind}:SHARE{'@DAYS' if _LEAST_TURN[course] else ''}"
-        raise FieldError("calendar", text, rule)
+        raise FieldError(
+            "calendar",
+            text,
+            f"must be {kind}:SHARE{'@DAYS' if _LEAST_TURN[course] else ''}",
+        )
     return daily(
         domain,
         _number(text, share),
@@ -248,7 +260,9 @@ def group_of(operator: Operator) -> str:
     return str(getattr(operator, "group", ""))
 
 
-def drift_order(instance: Instance, world: World, domain: str) -> tuple[Strike, ...]:
+def drift_order(
+    instance: Instance, world: World, domain: str
+) -> tuple[DriftEvent, ...]:
     """Return every (operator, target) of a base world in the instance's own order.
 
     A target that an operator cannot change has no entry, so weight shares are real.
@@ -267,17 +281,17 @@ def drift_order(instance: Instance, world: World, domain: str) -> tuple[Strike, 
     spread = 1.0 - _LEAST_INTENSITY
     intensities = (_LEAST_INTENSITY + spread * rng.random(len(pairs))).tolist()
     return tuple(
-        Strike(0, pairs[i][0], pairs[i][1], fixed(intensity))
+        DriftEvent(0, pairs[i][0], pairs[i][1], fixed(intensity))
         for i, intensity in zip(shuffled, intensities, strict=True)
     )
 
 
-def weight(strikes: Sequence[Strike]) -> float:
+def weight(strikes: Sequence[DriftEvent]) -> float:
     """Return the summed weight of strikes."""
     return math.fsum(_weight(strike) for strike in strikes)
 
 
-def share(applied: Sequence[Strike], possible: Sequence[Strike]) -> float:
+def share(applied: Sequence[DriftEvent], possible: Sequence[DriftEvent]) -> float:
     """Return the weight share of `applied` in `possible`; 0 where nothing is possible.
 
     This is the realised magnitude that stands beside the nominal one.
@@ -286,7 +300,7 @@ def share(applied: Sequence[Strike], possible: Sequence[Strike]) -> float:
     return fixed(weight(applied) / total) if total else 0.0
 
 
-def longest_prefix(strikes: Sequence[Strike], delta: float) -> int:
+def longest_prefix(strikes: Sequence[DriftEvent], delta: float) -> int:
     """Return how many first strikes weigh at most `delta` of all of them."""
     limit = delta * weight(strikes) + _TOLERANCE
     running = 0.0
@@ -297,7 +311,7 @@ def longest_prefix(strikes: Sequence[Strike], delta: float) -> int:
     return len(strikes)
 
 
-def _weight(strike: Strike) -> float:
+def _weight(strike: DriftEvent) -> float:
     operator: Operator = get("operators", strike.operator)
     return operator.weight
 

@@ -46,8 +46,9 @@ def canonical_json(document: Any) -> bytes:
     try:
         return rfc8785.dumps(msgspec.to_builtins(document))
     except rfc8785.CanonicalizationError as error:
-        msg = f"A document must have canonical JSON (RFC 8785), got: {error}."
-        raise CheckFailure(msg) from error
+        raise CheckFailure(
+            f"A document must have canonical JSON (RFC 8785), got: {error}."
+        ) from error
 
 
 def document_digest(document: Any) -> str:
@@ -157,22 +158,19 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
         marks = [base64.b64decode(s["sig"]) for s in document["signatures"]]
         verifier = Ed25519PublicKey.from_public_bytes(public)
     except _MALFORMED as error:
-        msg = f"The envelope is not DSSE JSON: {error!r}."
-        raise CheckFailure(msg) from error
+        raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error
     for mark in marks:
         try:
             verifier.verify(mark, signed)
         except InvalidSignature:
             continue
         if document["payloadType"] != payload_type:
-            msg = (
+            raise CheckFailure(
                 f"The envelope must be of {payload_type}, and what was signed is of "
                 f"{document['payloadType']}."
             )
-            raise CheckFailure(msg)
         return payload
-    msg = f"No signature of the envelope is by key {key_id(public)}."
-    raise CheckFailure(msg)
+    raise CheckFailure(f"No signature of the envelope is by key {key_id(public)}.")
 
 
 def peek(envelope: bytes) -> bytes:
@@ -183,5 +181,4 @@ def peek(envelope: bytes) -> bytes:
     try:
         return base64.b64decode(json.loads(envelope)["payload"], validate=True)
     except _MALFORMED as error:
-        msg = f"The envelope is not DSSE JSON: {error!r}."
-        raise CheckFailure(msg) from error
+        raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error

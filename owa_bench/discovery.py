@@ -22,7 +22,7 @@ _FOLDERS = {
 KINDS = tuple(_FOLDERS)
 
 
-class Found(NamedTuple):
+class PluginEntry(NamedTuple):
     """A plug-in and where it came from; `package` is empty for our own."""
 
     name: str
@@ -31,18 +31,18 @@ class Found(NamedTuple):
 
 
 @cache
-def find(kind: str) -> dict[str, Found]:
+def find(kind: str) -> dict[str, PluginEntry]:
     """Return every plug-in of `kind` by name, ours first, then other packages'.
 
     Operators are keyed "<domain>/<name>", everything else by its own name.
     """
     folder, module, export = _FOLDERS[kind]
-    found: dict[str, Found] = {}
+    found: dict[str, PluginEntry] = {}
     for name in _modules(folder, module, depth=2 if kind == "operators" else 1):
         plugin = getattr(importlib.import_module(name), export, None)
         if plugin is not None:
             key = _key(kind, plugin, name)
-            found[key] = Found(key, plugin, "")
+            found[key] = PluginEntry(key, plugin, "")
     for point in entry_points(group=f"owa_bench.{kind}"):
         found.setdefault(point.name, _third_party(point))
     return dict(sorted(found.items()))
@@ -56,16 +56,15 @@ def get(kind: str, name: str) -> Any:
     return found[name].plugin
 
 
-def _third_party(point: EntryPoint) -> Found:
+def _third_party(point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
     try:
-        return Found(point.name, point.load(), package)
+        return PluginEntry(point.name, point.load(), package)
     except (ImportError, AttributeError, SyntaxError) as error:
-        msg = (
+        raise UsageError(
             f"The plug-in `{point.name}` of the package {package} cannot be loaded: "
             f"{type(error).__name__}: {error}. Mend or uninstall that package."
-        )
-        raise UsageError(msg) from error
+        ) from error
 
 
 def _modules(folder: str, module: str, *, depth: int) -> list[str]:

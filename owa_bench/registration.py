@@ -1,10 +1,7 @@
 """Gymnasium ids with string entry points; registering imports no env."""
 
 ENV_IDS = {
-    "owa_bench/CartPole3D-v1": (
-        "owa_bench.run.assembly:make_native_env",
-        "cartpole3d",
-    ),
+    "owa_bench/CartPole3D-v1": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
     "owa_bench/ChangeSurf-v1": ("owa_bench.run.assembly:make_env", "changesurf"),
     "owa_bench/ToolQuest-v1": ("owa_bench.run.assembly:make_env", "toolquest"),
 }

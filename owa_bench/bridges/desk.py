@@ -116,13 +116,13 @@ class Desk:
         try:
             call = None if self._left else self._calls.get(timeout=deadline_s)
         except queue.Empty as error:
-            msg = f"the client made no call within {deadline_s:g} s"
-            raise AgentTimeout(msg) from error
+            raise AgentTimeout(
+                f"the client made no call within {deadline_s:g} s"
+            ) from error
         if call is None:
             if first:
                 raise Stopped
-            msg = "the client left before it had ended the episode"
-            raise AgentRaised(msg)
+            raise AgentRaised("the client left before it had ended the episode")
         self._open = call
         return call.action
 

@@ -210,11 +210,10 @@ def _listener(address: Address) -> socket.socket:
         return socket.create_server((address.host, address.port), family=family)
     except OSError as error:
         why = str(error.strerror).partition(" (while")[0]
-        msg = (
+        raise UsageError(
             f"{address.host}:{address.port} cannot be listened at: {why}. "
             "Name another with --host and --port (0: any free one)."
-        )
-        raise UsageError(msg) from error
+        ) from error
 
 
 async def _http(
@@ -230,11 +229,7 @@ async def _http(
     address = address._replace(port=listener.getsockname()[1])
     app = server_of(desk).streamable_http_app(host=address.host)
     server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            timeout_graceful_shutdown=2,
-        )
+        uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
     )
 
     async def end_with_the_run() -> None:

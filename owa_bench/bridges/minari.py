@@ -64,14 +64,14 @@ def export(run_dir: Path, folder: Path) -> tuple[Exported, ...]:
     plan = read_plan(layout)
     suites = [suite.name for suite in plan.suites if suite.native]
     if not suites:
-        msg = (
+        raise UsageError(
             f"{run_dir} holds no native suite (CartPole3D): tool suites are text, "
             "which has no Minari form here."
         )
-        raise UsageError(msg)
     if not plan.transcripts:
-        msg = f"{run_dir} was played with --no-transcripts: observations are not kept."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{run_dir} was played with --no-transcripts: observations are not kept."
+        )
     _require()
     made = [
         _dataset(layout, plan, suite, arm.name, folder)
@@ -80,8 +80,7 @@ def export(run_dir: Path, folder: Path) -> tuple[Exported, ...]:
     ]
     found = tuple(one for one in made if one is not None)
     if not found:
-        msg = f"{run_dir} holds no complete episode yet: nothing to export."
-        raise UsageError(msg)
+        raise UsageError(f"{run_dir} holds no complete episode yet: nothing to export.")
     return found
 
 
@@ -91,13 +90,15 @@ def steps_of(layout: RunLayout, trace: Trace) -> Steps:
     actions = list(trace.of(Action))
     name = trace.leaf.attempt_id
     if len(blobs) != 1:
-        msg = f"Attempt {name} must hold one array of observations, got {len(blobs)}."
-        raise TraceError(msg)
+        raise TraceError(
+            f"Attempt {name} must hold one array of observations, got {len(blobs)}."
+        )
     seen = np.load(io.BytesIO(store.read_blob(layout, blobs[0])), allow_pickle=False)
     digests = [sha256(row.tobytes()) for row in seen[1:]]
     if digests != [action.observation for action in actions]:
-        msg = f"Attempt {name}: its observations are not those of its steps."
-        raise TraceError(msg)
+        raise TraceError(
+            f"Attempt {name}: its observations are not those of its steps."
+        )
     return Steps(
         seen,
         np.array([_played(action) for action in actions], dtype=np.int64),
@@ -136,8 +137,7 @@ def _dataset(
         return None
     name = f"{suite}/{_plain(plan.name)}-{_plain(arm)}-v0"
     if (folder / name).exists():
-        msg = f"{folder / name} is there already: choose another folder."
-        raise UsageError(msg)
+        raise UsageError(f"{folder / name} is there already: choose another folder.")
     card = discovery.get("suites", suite).card
     observed, acted = _spaces(card.env_id, episodes[0].observations.shape[1])
     buffers = [

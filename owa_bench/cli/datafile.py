@@ -32,11 +32,10 @@ class DataFile:
         """
         cells = self._column(name)
         if flat and isinstance(cells, np.ndarray) and cells.ndim > 1:
-            msg = (
+            raise UsageError(
                 f"{self.path}: column `{name}` must hold one number a row, got an "
                 f"array of shape {cells.shape}."
             )
-            raise UsageError(msg)
         if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
             values = cells.astype(np.float64)
         else:
@@ -44,11 +43,10 @@ class DataFile:
         bad = np.argwhere(np.isnan(values))
         if len(bad) and not missing:
             row = int(bad[0][0]) + 1
-            msg = (
+            raise UsageError(
                 f"{self.path}: column `{name}`, row {row} is empty or NaN. "
                 "Fill it in, or leave the row out."
             )
-            raise UsageError(msg)
         return values
 
     def names(self, name: str) -> tuple[str, ...]:
@@ -89,11 +87,10 @@ class DataFile:
     def _column(self, name: str) -> Any:
         if name not in self._columns:
             held = ", ".join(f"`{known}`" for known in self._columns) or "none"
-            msg = (
+            raise UsageError(
                 f"{self.path}: there is no column `{name}`; it holds {held}. Rename "
                 "one, or see the command's --help for the columns it reads."
             )
-            raise UsageError(msg)
         return self._columns[name]
 
     def _number(self, name: str, i: int, cell: object) -> float:
@@ -107,8 +104,9 @@ class DataFile:
             return math.nan
 
     def _refuse(self, name: str, i: int, cell: object, rule: str) -> None:
-        msg = f"{self.path}: column `{name}`, row {i + 1} must be {rule}, got {cell!r}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{self.path}: column `{name}`, row {i + 1} must be {rule}, got {cell!r}."
+        )
 
 
 class Pivot:
@@ -124,8 +122,7 @@ def _read(path: Path) -> dict[str, Any]:
     """Return the columns of a file by its ending."""
     if not path.is_file():
         what = "this is a folder" if path.is_dir() else "there is no such file"
-        msg = f"{path}: {what}."
-        raise UsageError(msg)
+        raise UsageError(f"{path}: {what}.")
     readers = {
         ".csv": _read_csv,
         ".tsv": _read_csv,
@@ -135,16 +132,17 @@ def _read(path: Path) -> dict[str, Any]:
     }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        msg = f"{path}: the file must be {FORMATS}, got {path.suffix or 'no ending'!r}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: the file must be {FORMATS}, got {path.suffix or 'no ending'!r}."
+        )
     columns = reader(path)
     if not columns or not all(len(cells) for cells in columns.values()):
-        msg = f"{path}: the file holds no rows. It needs a header line and data below."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: the file holds no rows. It needs a header line and data below."
+        )
     if len({len(cells) for cells in columns.values()}) > 1:
         held = ", ".join(f"`{name}` {len(cells)}" for name, cells in columns.items())
-        msg = f"{path}: every column must have as many rows, got {held}."
-        raise UsageError(msg)
+        raise UsageError(f"{path}: every column must have as many rows, got {held}.")
     return columns
 
 
@@ -155,23 +153,22 @@ def _read_csv(path: Path) -> dict[str, Any]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, delimiter=mark) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        msg = f"{path}: this is not a table in UTF-8: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: this is not a table in UTF-8: {error}.") from error
     if not rows:
         return {}
     header = [name.strip() for name in rows[0]]
     twice = [name for name in header if header.count(name) > 1]
     if twice:
-        msg = f"{path}: the header names column `{twice[0]}` twice. Rename one."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path}: the header names column `{twice[0]}` twice. Rename one."
+        )
     for i, row in enumerate(rows[1:]):
         if len(row) != len(header):
             sign = "commas" if mark == "," else "tabs"
-            msg = (
+            raise UsageError(
                 f"{path}: row {i + 1} must have {len(header)} cells as the header, got "
                 f"{len(row)}. Separate cells with {sign}."
             )
-            raise UsageError(msg)
     return {name: [row[j] for row in rows[1:]] for j, name in enumerate(header)}
 
 
@@ -185,8 +182,7 @@ def _read_parquet(path: Path) -> dict[str, Any]:
     try:
         table = parquet.read_table(path)
     except ArrowInvalid as error:
-        msg = f"{path}: this is not a Parquet file: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: this is not a Parquet file: {error}.") from error
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
@@ -195,8 +191,9 @@ def _read_numpy(path: Path) -> dict[str, Any]:
     try:
         found = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        msg = f"{path}: this is not a NumPy file of plain arrays (no objects)."
-        raise UsageError(msg) from error
+        raise UsageError(
+            f"{path}: this is not a NumPy file of plain arrays (no objects)."
+        ) from error
     if isinstance(found, np.ndarray):
         return {"values": np.atleast_1d(found)}
     with found:

@@ -5,14 +5,7 @@ from typing import Annotated
 
 import typer
 
-from owa_bench.cli.console import (
-    OUT,
-    as_json,
-    check_line,
-    data_folder,
-    note,
-    progress,
-)
+from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, progress
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import batch, escrow, keys, witness
@@ -97,12 +90,11 @@ def reveal(
     layout = RunLayout(run_dir)
     missing = batch.summary(layout).missing
     if missing and not unfinished and not layout.reveal.exists():
-        msg = (
+        raise UsageError(
             f"{missing} episodes of {run_dir} are not played, and after the reveal "
             f"they cannot be. Go on with `owa-bench run --out {run_dir} --resume`, or "
             "give them up with --unfinished."
         )
-        raise UsageError(msg)
     revealed = escrow.reveal(data_folder(), layout)
     if json:
         as_json(revealed._asdict())
@@ -144,8 +136,9 @@ def witness_plan(
     It weighs something once others have seen it: push the commit.
     """
     if sum(way is not None for way in (git, rfc3161, nonce)) != 1:
-        msg = "Name one way to witness: --git REPO, --rfc3161 URL or --nonce TEXT."
-        raise UsageError(msg)
+        raise UsageError(
+            "Name one way to witness: --git REPO, --rfc3161 URL or --nonce TEXT."
+        )
     layout, own = RunLayout(run_dir), False
     if git is not None:
         made = witness.by_git(layout, git)

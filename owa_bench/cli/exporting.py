@@ -17,8 +17,7 @@ def attach(app: typer.Typer) -> None:
 def export(
     run_dir: RunDir,
     minari: Annotated[
-        Path,
-        typer.Option("--minari", help="Folder for Minari datasets, one an arm."),
+        Path, typer.Option("--minari", help="Folder for Minari datasets, one an arm.")
     ],
     json: AsJson = False,
 ) -> None:

@@ -45,8 +45,7 @@ def refuse_together(found: Collection[str], names: Collection[str], why: str) ->
     wrong = sorted(set(found) & set(names))
     if wrong:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in wrong)
-        msg = f"{flags} {why}"
-        raise UsageError(msg)
+        raise UsageError(f"{flags} {why}")
 
 
 def drawn(
@@ -103,8 +102,9 @@ def number(name: str, text: str, kind: type[Any]) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        rule = f"must be {'whole numbers' if kind is int else 'numbers'}"
-        raise FieldError(name, text, rule) from error
+        raise FieldError(
+            name, text, f"must be {'whole numbers' if kind is int else 'numbers'}"
+        ) from error
 
 
 def meters(name: str, texts: list[str] | None) -> tuple[tuple[str, float], ...]:
@@ -113,8 +113,9 @@ def meters(name: str, texts: list[str] | None) -> tuple[tuple[str, float], ...]:
     for text in texts or ():
         meter, sign, amount = text.partition("=")
         if not sign:
-            rule = "must read METER=AMOUNT, such as api_calls=200"
-            raise FieldError(name, text, rule)
+            raise FieldError(
+                name, text, "must read METER=AMOUNT, such as api_calls=200"
+            )
         pairs.append((meter.strip(), float(number(name, amount, float))))
     return tuple(pairs)
 
@@ -125,5 +126,6 @@ def _budgeted(text: str) -> Budgeted:
     try:
         return int(text)
     except ValueError as error:
-        rule = "must be whole numbers or `unlimited`"
-        raise FieldError("--interventions", text, rule) from error
+        raise FieldError(
+            "--interventions", text, "must be whole numbers or `unlimited`"
+        ) from error

@@ -6,14 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from owa_bench.cli.console import (
-    OUT,
-    as_json,
-    check_line,
-    data_folder,
-    note,
-    table,
-)
+from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, table
 from owa_bench.cli.evidence import AsJson, KeyName, RunDir
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records.layout import RunLayout
@@ -78,8 +71,9 @@ def report(
             v.arm for v in judgement.verdicts if v.level is None or v.level < wanted
         ]
         if short:
-            msg = f"AAI-{wanted} was required and not reached by: {', '.join(short)}."
-            raise CheckFailure(msg)
+            raise CheckFailure(
+                f"AAI-{wanted} was required and not reached by: {', '.join(short)}."
+            )
 
 
 def verify(
@@ -136,8 +130,7 @@ def _print_checks(checks: Sequence[Check], *, json: bool) -> None:
             )
     failed = [check.name for check in checks if not check.ok]
     if failed:
-        msg = f"These checks failed: {', '.join(failed)}."
-        raise CheckFailure(msg)
+        raise CheckFailure(f"These checks failed: {', '.join(failed)}.")
 
 
 def _level(text: str) -> int:

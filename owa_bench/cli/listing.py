@@ -74,7 +74,7 @@ def _of_battery(battery: Battery) -> tuple[Any, ...]:
     return battery.name, len(cells), battery.gives_level, battery.about
 
 
-def _row(kind: str, found: discovery.Found) -> tuple[Any, ...]:
+def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:
     plugin, package = found.plugin, found.package or "owa_bench"
     if kind == "suites":
         card = plugin.card

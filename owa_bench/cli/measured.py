@@ -29,8 +29,11 @@ def drawable(path: Path | None) -> Path | None:
     if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise FieldError("--figure", str(path), "must end in .svg, .png or .pdf")
     if not path.parent.is_dir():
-        rule = f"must lie in a folder that is there (mkdir -p {path.parent})"
-        raise FieldError("--figure", str(path), rule)
+        raise FieldError(
+            "--figure",
+            str(path),
+            f"must lie in a folder that is there (mkdir -p {path.parent})",
+        )
     return path
 
 
@@ -61,8 +64,7 @@ def blames(
                 command(*arguments, **named)
             except ScoringError as error:
                 files = [str(named[option]) for option in options if named.get(option)]
-                msg = f"{', '.join(files)}: {error}"
-                raise UsageError(msg) from error
+                raise UsageError(f"{', '.join(files)}: {error}") from error
 
         return run
 

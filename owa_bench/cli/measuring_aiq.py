@@ -84,11 +84,13 @@ def measure_aiq(
       --performances agents.csv --figure space.svg
     """
     if mixtures and distances:
-        msg = "`--mixtures` and `--distances` say the same thing: give one of them."
-        raise UsageError(msg)
+        raise UsageError(
+            "`--mixtures` and `--distances` say the same thing: give one of them."
+        )
     if performances and not (mixtures or distances):
-        msg = "`--performances` needs `--mixtures` or `--distances` for an AIQ."
-        raise UsageError(msg)
+        raise UsageError(
+            "`--performances` needs `--mixtures` or `--distances` for an AIQ."
+        )
     only = tuple(flags.split(domains))
     suite = measured_suite(
         pool, mixtures, distances, performances, resamples, seed, only
@@ -203,8 +205,9 @@ def _matrix(
         for name in (one, other):
             if name not in domains:
                 held = ", ".join(domains)
-                msg = f"{data.path}: domain `{name}` is not in --pool ({held})."
-                raise UsageError(msg)
+                raise UsageError(
+                    f"{data.path}: domain `{name}` is not in --pool ({held})."
+                )
         matrix[domains.index(one), domains.index(other)] = gap
     return matrix
 
@@ -216,15 +219,17 @@ def _agents(
     long = data.pivot("agent", "domain", "performance")
     lacking = set(domains) - set(long.columns)
     if lacking:
-        msg = f"{data.path}: no row has domain {', '.join(sorted(lacking))} of --pool."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{data.path}: no row has domain {', '.join(sorted(lacking))} of --pool."
+        )
     order = [long.columns.index(name) for name in domains]
     found = {}
     for name, row in zip(long.rows, long.table[:, order], strict=True):
         if np.isnan(row).any():
             gap = domains[int(np.argmax(np.isnan(row)))]
-            msg = f"{data.path}: agent `{name}` has no performance on domain `{gap}`."
-            raise UsageError(msg)
+            raise UsageError(
+                f"{data.path}: agent `{name}` has no performance on domain `{gap}`."
+            )
         found[name] = space.quotient(points, row)
     return found
 

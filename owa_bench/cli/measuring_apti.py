@@ -46,18 +46,16 @@ def tried(
     ours = {f"{lane.group}": lane for lane in lanes if _is_ours(lane, variant, tier)}
     levels = sorted(ours, key=lambda group: int(_level(group)))
     if len(levels) < 2:
-        msg = (
+        raise UsageError(
             f"{run_dir}: AIQ of trials needs two levels of {variant} at tier {tier}, "
             f"got {', '.join(levels) or 'none'}; `run --trials` plays them."
         )
-        raise UsageError(msg)
     try:
         found = trials.improvements(
             [lane for lane in lanes if lane.group in ours], chosen, last=last
         )
     except ScoringError as error:
-        msg = f"{run_dir}: {error}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{run_dir}: {error}") from error
     return Tried(tuple(levels), found)
 
 
@@ -66,11 +64,10 @@ def refuse_unmeasured(run: Tried, levels: Collection[int]) -> None:
     names = map(_level, run.levels)
     other = [name for name in names if int(name) not in levels]
     if other:
-        msg = (
+        raise UsageError(
             f"The trials are on levels {', '.join(other)} too: measure these "
             "as well (--level), or play trials on the others alone."
         )
-        raise UsageError(msg)
 
 
 def scaled(run: Tried, *, folder: Path, resamples: int, seed: int) -> Scaled:
@@ -84,13 +81,7 @@ def scaled(run: Tried, *, folder: Path, resamples: int, seed: int) -> Scaled:
     _write(path, found)
     names = tuple(_level(group) for group in levels)
     suite = measured_suite(
-        folder / "pool.csv",
-        folder / "mixtures.csv",
-        None,
-        path,
-        resamples,
-        seed,
-        names,
+        folder / "pool.csv", folder / "mixtures.csv", None, path, resamples, seed, names
     )
     good = {
         arm: np.array([cells[group] for group in levels])

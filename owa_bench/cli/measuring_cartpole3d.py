@@ -182,8 +182,9 @@ def _plan(
     found = tuple(dict.fromkeys(level or levels.LEVELS))
     unknown = [number for number in found if number not in levels.LEVELS]
     if unknown or len(found) < 2:
-        msg = f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
+        )
     given |= {} if classic else {"classic": 0}
     whole = set(found) >= {*cartpole3d.Plan().references, *cartpole3d.Plan().among}
     given |= {} if whole else {"references": found, "among": ()}
@@ -318,8 +319,7 @@ def _drawn(
 
     points, gaps = suite.points, suite.distances
     if points is None or gaps is None:
-        msg = "The tables hold no mixtures: there is no space to draw."
-        raise UsageError(msg)
+        raise UsageError("The tables hold no mixtures: there is no space to draw.")
     good = _performances(rows, suite.domains)
     ranked = sorted(good, key=lambda name: suite.agents[name].length)
     means = np.array([good[name].mean() for name in ranked])

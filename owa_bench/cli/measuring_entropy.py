@@ -27,8 +27,7 @@ def measure_entropy(
         int, typer.Option("--windows", help="Windows per context length.", min=2)
     ] = 1000,
     begins_with: Annotated[
-        str | None,
-        typer.Option("--begins-with", help="First words of the main text."),
+        str | None, typer.Option("--begins-with", help="First words of the main text.")
     ] = None,
     figure: measured.FigurePath = None,
     json: measured.AsJson = False,
@@ -101,13 +100,11 @@ def _text_curve(
 
 def _text(file: Path) -> str:
     if not file.is_file():
-        msg = f"{file}: there is no such file."
-        raise UsageError(msg)
+        raise UsageError(f"{file}: there is no such file.")
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        msg = f"{file}: the text must be UTF-8: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(f"{file}: the text must be UTF-8: {error}.") from error
 
 
 def _table_curves(data: DataFile) -> dict[str, curve.Decay]:

@@ -30,9 +30,7 @@ def measure_failures(
     candidates: Annotated[
         int | None,
         typer.Option(
-            "--candidates",
-            min=2,
-            help="Answers there are to try; counts end at K-1.",
+            "--candidates", min=2, help="Answers there are to try; counts end at K-1."
         ),
     ] = None,
     figure: measured.FigurePath = None,

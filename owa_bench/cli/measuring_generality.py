@@ -156,8 +156,9 @@ def _against(
     named = reference.split(",") if reference else []
     if not named or not set(named) <= set(long.rows):
         held = ", ".join(long.rows[:8])
-        rule = f"must name agents of {file} ({held}) for {case}"
-        raise FieldError("--reference", reference, rule)
+        raise FieldError(
+            "--reference", reference, f"must name agents of {file} ({held}) for {case}"
+        )
     own = np.array([name in named for name in long.rows])
     names = tuple(name for name in long.rows if name not in named)
     if not names:
@@ -180,11 +181,10 @@ def _item_difficulty(file: Path, items: tuple[str, ...]) -> Floats:
     for item in items:
         own = values[groups[item]]
         if own.min() != own.max():  # a difference of infinities would be NaN
-            msg = (
+            raise UsageError(
                 f"{file}: column `difficulty` must be one number an item, got "
                 f"{own.min():g} and {own.max():g} for item `{item}`."
             )
-            raise UsageError(msg)
         found.append(float(own[0]))
     return np.array(found)
 
@@ -192,8 +192,9 @@ def _item_difficulty(file: Path, items: tuple[str, ...]) -> Floats:
 def _matches(file: Path, long: Pivot) -> Floats:
     """Return matches with rows and columns in one order."""
     if set(long.rows) != set(long.columns):
-        msg = f"{file}: for Opp, column `item` must name opponents, who are agents too."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{file}: for Opp, column `item` must name opponents, who are agents too."
+        )
     order = [long.columns.index(name) for name in long.rows]
     return long.table[:, order]
 

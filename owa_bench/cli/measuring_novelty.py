@@ -54,8 +54,7 @@ def measure_novelty(
     try:
         made = trials.table(lanes, chosen, last=last)
     except ScoringError as error:
-        msg = f"{run_dir}: {error}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{run_dir}: {error}") from error
     drawn = trials.curves(lanes)
     if figure:
         from owa_bench.scoring.companions.figures import novelty_curves

@@ -48,8 +48,7 @@ _SHAPING = (
 def run(
     context: typer.Context,
     out: Annotated[
-        Path,
-        typer.Option("--out", help="Run directory to make, or to resume.", **WHAT),
+        Path, typer.Option("--out", help="Run directory to make, or to resume.", **WHAT)
     ],
     agent: Annotated[
         list[str] | None,
@@ -177,8 +176,7 @@ def run(
         typer.Option("--concurrency", help="Episodes at once, for slow agents.", **HOW),
     ] = 1,
     in_process: Annotated[
-        bool,
-        typer.Option("--in-process", help="Agents share the worker: fast.", **HOW),
+        bool, typer.Option("--in-process", help="Agents share the worker: fast.", **HOW)
     ] = False,
     wire: Annotated[
         bool, typer.Option("--wire", help="HTTP over loopback sockets.", **HOW)
@@ -233,11 +231,10 @@ def run(
         suite, family, tier, delta, episodes, repeats, interventions, crews
     )
     if battery is None and not drawn:
-        msg = (
+        raise UsageError(
             "Say what is played: --battery NAME or --suite NAME; `owa-bench list "
             "batteries` and `owa-bench list suites` show those at hand."
         )
-        raise UsageError(msg)
     request = Request(
         agents=_agents(agent),
         battery=battery,
@@ -351,8 +348,9 @@ def _refuse_contradictions(found: frozenset[str], calendar: str) -> None:
 
 def _agents(agents: list[str] | None) -> tuple[str, ...]:
     if not agents:
-        msg = "Name at least one --agent; `owa-bench list agents` shows those at hand."
-        raise UsageError(msg)
+        raise UsageError(
+            "Name at least one --agent; `owa-bench list agents` shows those at hand."
+        )
     return tuple(agents)
 
 
@@ -362,8 +360,7 @@ def _campaign(
     if days is None:
         return None
     if len(draws) != 1:
-        msg = "A campaign (--days) needs exactly one --suite."
-        raise UsageError(msg)
+        raise UsageError("A campaign (--days) needs exactly one --suite.")
     return Campaign(
         checkpoint=draws[0], days=days, practice=practice, calendar=calendar
     )
@@ -373,8 +370,7 @@ def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials |
     if count is None:
         return None
     if len(draws) != 1:
-        msg = "Trials (--trials) need exactly one --suite."
-        raise UsageError(msg)
+        raise UsageError("Trials (--trials) need exactly one --suite.")
     ends = tuple(flags.number("--before", part, int) for part in flags.split(before))
     if len(ends) != 2:
         raise FieldError("--before", before, "must be two counts, such as 5,10")

@@ -43,8 +43,9 @@ def power(
     from owa_bench.scoring.power import level_power, needs  # brings SciPy
 
     if not _UNITS[0] <= units <= _UNITS[1]:
-        rule = f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}"
-        raise FieldError("--units", units, rule)
+        raise FieldError(
+            "--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}"
+        )
     if tasks < 1:
         raise FieldError("--tasks", tasks, "must be at least 1")
     pages = _read(protocol)

@@ -107,8 +107,7 @@ def train(
         int, typer.Option("--episodes", help="Episodes an evaluation.", **KEPT)
     ] = 20,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on from the last checkpoint.", **KEPT),
+        bool, typer.Option("--resume", help="Go on from the last checkpoint.", **KEPT)
     ] = False,
     key: KeyName = keys.DEFAULT,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.", **KEPT)] = False,
@@ -199,8 +198,9 @@ def _verify(found: Evaluation) -> None:
 
     failed = [check.name for check in verify.verify(found.run) if not check.ok]
     if failed:
-        msg = f"The evaluation {found.run} does not verify: {', '.join(failed)}."
-        raise CheckFailure(msg)
+        raise CheckFailure(
+            f"The evaluation {found.run} does not verify: {', '.join(failed)}."
+        )
 
 
 def _say(done: Trained) -> None:

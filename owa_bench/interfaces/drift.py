@@ -30,7 +30,7 @@ class Operator(Protocol):
         """Return the changed world; DriftError if `target` cannot be changed."""
 
 
-class Strike(NamedTuple):
+class DriftEvent(NamedTuple):
     """One entry of a schedule: at `at_ms`, `operator` acts on `target`."""
 
     at_ms: int
@@ -39,19 +39,19 @@ class Strike(NamedTuple):
     intensity: float
 
 
-Schedule = Callable[[Instance, World], tuple[Strike, ...]]
+Schedule = Callable[[Instance, World], tuple[DriftEvent, ...]]
 
 
-class Almanac(Protocol):
+class EnumerableSchedule(Protocol):
     """A schedule that knows all it could ever do, and the step of a magnitude.
 
     A suite with a `schedule` of this kind has it in place of the nested calendar.
     """
 
-    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the strikes of the instance's drift step, in order."""
 
-    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return every strike that it could ever make, in order."""
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:

@@ -35,9 +35,9 @@ class ToolResult(NamedTuple):
     """What came of one tool call inside a session.
 
     `text` is what the agent reads (the shell caps it). `elapsed_ms` moves the
-    simulated clock. `digest` names the result so that a repeat is seen; `deed` names
-    the call for that where its arguments do not (the number of a control on a page that
-    changes). `events` are those of the call itself, in order.
+    simulated clock. `digest` names the result so that a repeat is seen; `action_key`
+    names the call for that where its arguments do not (the number of a control on a
+    page that changes). `events` are those of the call itself, in order.
     """
 
     text: str
@@ -45,7 +45,7 @@ class ToolResult(NamedTuple):
     elapsed_ms: int = 0
     digest: str = ""
     events: tuple[Event, ...] = ()
-    deed: str = ""
+    action_key: str = ""
 
 
 class Ending(NamedTuple):
@@ -78,7 +78,7 @@ class Task(NamedTuple):
     propositions: Mapping[str, str]
 
 
-class Resolved(NamedTuple):
+class PropositionTruth(NamedTuple):
     """A world proposition with its class and truth."""
 
     name: str
@@ -124,7 +124,7 @@ class Session(Protocol):
 
 
 @runtime_checkable
-class Parting(Protocol):
+class HasFinalEvents(Protocol):
     """A session that leaves evidence behind when its episode ends."""
 
     def part(self, *, step: int) -> tuple[Event, ...]:
@@ -149,14 +149,14 @@ class Oracle(Protocol):
     def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
         """Return the next right tool call; in the end finish or declare_infeasible."""
 
-    def propositions(self, world: World) -> tuple[Resolved, ...]:
+    def propositions(self, world: World) -> tuple[PropositionTruth, ...]:
         """Return the world propositions with their truth."""
 
     def categories(self, world: World) -> tuple[str, ...]:
         """Return the tool categories that this world holds."""
 
 
-class Privilege(NamedTuple):
+class OracleAccess(NamedTuple):
     """What assembly hands to a suite's own control policy, in process only."""
 
     oracle: Oracle

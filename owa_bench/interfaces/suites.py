@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_ch
 
 from owa_bench.interfaces.agents import Agent
 from owa_bench.interfaces.drift import Source, World
-from owa_bench.interfaces.episodes import Oracle, Privilege, Session, Sink, State
+from owa_bench.interfaces.episodes import Oracle, OracleAccess, Session, Sink, State
 from owa_bench.records.events import Event
 from owa_bench.records.instance import Instance, Timeline
 
@@ -79,7 +79,7 @@ class Suite(Protocol):
 
     card: SuiteCard
     oracle: Oracle
-    policies: Mapping[str, Callable[[Privilege], Agent]]
+    policies: Mapping[str, Callable[[OracleAccess], Agent]]
     detectors: tuple[Detector, ...]
 
     def generate(self, instance: Instance) -> World:
@@ -95,7 +95,7 @@ class Suite(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class HasHorizon(Protocol):
     """A suite that can say what the oracle takes without playing an episode."""
 
     def horizon(self, timeline: Timeline) -> int | None:

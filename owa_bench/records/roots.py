@@ -37,8 +37,7 @@ def plan_order(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
     kept = tuple(leaves)
     for leaf in kept:
         if leaf.index not in place:
-            msg = f"Attempt {leaf.attempt_id} is of no entry of the plan."
-            raise TraceError(msg)
+            raise TraceError(f"Attempt {leaf.attempt_id} is of no entry of the plan.")
     return tuple(sorted(kept, key=lambda leaf: (place[leaf.index], leaf.attempt)))
 
 

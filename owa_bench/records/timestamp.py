@@ -44,8 +44,9 @@ def read(reply: bytes) -> Stamp:
     try:
         return _read(reply)
     except (ValueError, IndexError, StopIteration) as error:
-        msg = f"The bytes are not an RFC 3161 reply: {error or type(error).__name__}."
-        raise CheckFailure(msg) from error
+        raise CheckFailure(
+            f"The bytes are not an RFC 3161 reply: {error or type(error).__name__}."
+        ) from error
 
 
 def _read(reply: bytes) -> Stamp:
@@ -53,17 +54,14 @@ def _read(reply: bytes) -> Stamp:
     outer = list(_items(_only(reply, _SEQUENCE)))
     status = int.from_bytes(next(_items(outer[0].body)).body, "big")
     if status not in (0, 1):
-        msg = f"The time-stamping service refused, PKI status {status}."
-        raise CheckFailure(msg)
+        raise CheckFailure(f"The time-stamping service refused, PKI status {status}.")
     kind, content = list(_items(outer[1].body))[:2]
     if kind.body != _SIGNED_DATA_OID:
-        msg = "the token is not signed data"
-        raise ValueError(msg)
+        raise ValueError("the token is not signed data")
     signed = list(_items(_only(content.body, _SEQUENCE)))
     kind, content = list(_items(signed[2].body))[:2]
     if kind.body != _TST_INFO_OID:
-        msg = "the token holds no TSTInfo"
-        raise ValueError(msg)
+        raise ValueError("the token holds no TSTInfo")
     return _stamp(_only(_only(content.body, _OCTETS), _SEQUENCE))
 
 
@@ -72,11 +70,9 @@ def _stamp(info: bytes) -> Stamp:
     parts = list(_items(info))
     algorithm, digest = list(_items(parts[2].body))[:2]
     if next(_items(algorithm.body)).body != _SHA256_OID:
-        msg = "the imprint is not a SHA-256"
-        raise ValueError(msg)
+        raise ValueError("the imprint is not a SHA-256")
     if parts[4].tag != _TIME:
-        msg = "there is no time where it belongs"
-        raise ValueError(msg)
+        raise ValueError("there is no time where it belongs")
     # Behind the time only the nonce is a bare INTEGER.
     nonces = [part.body for part in parts[5:] if part.tag == _INTEGER]
     nonce = int.from_bytes(nonces[0], "big") if nonces else None
@@ -98,8 +94,7 @@ def _items(data: bytes) -> Iterator[_Item]:
             length = int.from_bytes(data[place : place + size], "big")
             place += size
         if place + length > len(data):
-            msg = f"an item of {length} bytes does not fit"
-            raise ValueError(msg)
+            raise ValueError(f"an item of {length} bytes does not fit")
         yield _Item(tag, data[place : place + length])
         place += length
 

@@ -71,8 +71,9 @@ class Trace:
         """The terms of the episode; TraceError without any."""
         first = self.events[0] if self.events else None
         if not isinstance(first, EpisodeStart):
-            msg = f"Attempt {self.leaf.attempt_id} does not begin with episode_start."
-            raise TraceError(msg)
+            raise TraceError(
+                f"Attempt {self.leaf.attempt_id} does not begin with episode_start."
+            )
         return first
 
     @property
@@ -80,8 +81,9 @@ class Trace:
         """What came of the episode; TraceError if that is not said."""
         last = self.events[-1] if self.events else None
         if not isinstance(last, EpisodeEnd):
-            msg = f"Attempt {self.leaf.attempt_id} does not close with episode_end."
-            raise TraceError(msg)
+            raise TraceError(
+                f"Attempt {self.leaf.attempt_id} does not close with episode_end."
+            )
         return last
 
     def of(self, kind: type[EventT]) -> Iterator[EventT]:

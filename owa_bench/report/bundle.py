@@ -110,8 +110,9 @@ class Bundle:
         try:
             return Reveal(str(document["master"]), str(document["nonce"]))
         except KeyError as error:
-            msg = f"{self.layout.reveal} must hold `master` and `nonce`, lacks {error}."
-            raise RunDirectoryError(msg) from error
+            raise RunDirectoryError(
+                f"{self.layout.reveal} must hold `master` and `nonce`, lacks {error}."
+            ) from error
 
 
 def read(run_dir: Path) -> Bundle:
@@ -143,28 +144,31 @@ def document_of(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(_bytes(path), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        msg = f"{path} must be a whole JSON document, got: {error}. {_FIX}"
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"{path} must be a whole JSON document, got: {error}. {_FIX}"
+        ) from error
     if not isinstance(document, dict):
-        msg = f"{path} must hold a JSON object, got {type(document).__name__}."
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{path} must hold a JSON object, got {type(document).__name__}."
+        )
     return document
 
 
 def _refuse_constant(name: str) -> None:
     """Refuse NaN and Infinity, which Python reads and JSON does not have."""
-    msg = f"{name} is no JSON number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _plan_document(layout: RunLayout) -> dict[str, Any]:
     """Return the plan as plain data, exactly as the file has it."""
     if not layout.root.is_dir():
-        msg = f"A run directory must exist, got {layout.root}. {_FIX}"
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"A run directory must exist, got {layout.root}. {_FIX}"
+        )
     if not layout.plan.exists():
-        msg = f"{layout.root} is no run directory: it holds no plan.json. {_FIX}"
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{layout.root} is no run directory: it holds no plan.json. {_FIX}"
+        )
     return document_of(layout.plan)
 
 
@@ -176,8 +180,9 @@ def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
     except (msgspec.ValidationError, OwaError) as error:
         wrong = str(error)
     if wrong:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}. {_FIX}"
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}. {_FIX}"
+        )
     return found
 
 
@@ -186,8 +191,9 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        msg = f"{path.parent} must hold {path.name}: {error.strerror}. {_FIX}"
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"{path.parent} must hold {path.name}: {error.strerror}. {_FIX}"
+        ) from error
 
 
 def _shards(

@@ -73,8 +73,9 @@ def lines(folder: Path, frame: Frame) -> list[bytes]:
         body, _ = _decompress(shard.read(frame.length), 0)
     rows = body.split(b"\n")
     if rows[-1]:
-        msg = f"{frame.shard}: the frame at {frame.offset} ends inside a line."
-        raise TraceError(msg)
+        raise TraceError(
+            f"{frame.shard}: the frame at {frame.offset} ends inside a line."
+        )
     return rows[1:-1]
 
 
@@ -94,8 +95,9 @@ def _decompress(data: bytes, offset: int) -> tuple[bytes, int]:
         pieces.append(piece)
         size += len(piece)
         if size > _FRAME_LIMIT:
-            msg = f"a frame must unpack to at most {_FRAME_LIMIT} bytes, got more."
-            raise TraceError(msg)
+            raise TraceError(
+                f"a frame must unpack to at most {_FRAME_LIMIT} bytes, got more."
+            )
         if reader.eof:
             return b"".join(pieces), at - offset - len(reader.unused_data)
     raise _TornError

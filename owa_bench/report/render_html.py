@@ -39,11 +39,7 @@ class FigureBlock(NamedTuple):
 
 
 def render(
-    report: Report,
-    *,
-    protocol_text: str,
-    price_text: str,
-    shown: Sequence[Shown] = (),
+    report: Report, *, protocol_text: str, price_text: str, shown: Sequence[Shown] = ()
 ) -> str:
     """Return the page; the two files are printed as the run used them.
 

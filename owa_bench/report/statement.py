@@ -42,11 +42,10 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
         _refuse(bundle, key)
         broken = [f"{c.name} ({c.detail})" for c in checks if not c.ok]
         if broken:
-            msg = (
+            raise CheckFailure(
                 f"The evidence must hold before it is signed: {'; '.join(broken)}. If "
                 "a crash left it so, `owa-bench run --resume --out DIR` mends it."
             )
-            raise CheckFailure(msg)
     ladder = assurance.assess(bundle, checks, signed=key is not None)
     report = composition.compose(bundle, ladder)
     html = composition.page(bundle, report)
@@ -105,12 +104,11 @@ def _refuse(bundle: Bundle, key: Ed25519PrivateKey) -> None:
             f"must be the plan's key {bundle.plan.public_key or '(the plan has none)'}",
         )
     if bundle.missing:
-        msg = (
+        raise RunDirectoryError(
             f"{bundle.layout.root} is half played: {len(bundle.missing)} of "
             f"{len(bundle.plan.entries)} planned episodes were never tried. Go on with "
             "`owa-bench run --resume`, or write an unsigned draft."
         )
-        raise RunDirectoryError(msg)
 
 
 def _whole(path: Path, data: bytes) -> None:

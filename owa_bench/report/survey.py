@@ -91,8 +91,9 @@ def _root(bundle: Bundle, faults: list[str]) -> bytes | None:
     try:
         master, nonce = bytes.fromhex(reveal.master), bytes.fromhex(reveal.nonce)
     except ValueError as error:
-        msg = f"{bundle.layout.reveal} must hold hex strings: {error}."
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"{bundle.layout.reveal} must hold hex strings: {error}."
+        ) from error
     if commitment(nonce, master) != bundle.plan.commitment:
         faults.append("what was revealed does not open the plan's commitment")
     return mixed_master(master, bundle.plan.verifier_nonce)

@@ -23,12 +23,7 @@ def drift(traces: Iterable[Trace]) -> CellTable:
     for trace in traces:
         met = set()
         for change in trace.of(Drift):
-            key = (
-                change.operator,
-                change.version,
-                change.announcement,
-                change.weight,
-            )
+            key = (change.operator, change.version, change.announcement, change.weight)
             changes[key] += 1
             targets[key].add(change.target)
             met.add(key)

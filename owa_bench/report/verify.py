@@ -56,8 +56,9 @@ def recompute(run_dir: Path) -> tuple[Check, ...]:
     bundle = read(run_dir)
     signed = opened(bundle)
     if signed is None:
-        msg = f"{run_dir} holds no report; make one with `owa-bench report {run_dir}`."
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{run_dir} holds no report; make one with `owa-bench report {run_dir}`."
+        )
     ladder = signed.report.assurance
     now = assurance.assess(bundle, evidence.checks(bundle), signed=ladder.level > 1)
     try:
@@ -85,8 +86,9 @@ def opened(bundle: Bundle) -> Signed | None:
         predicate = statement["predicate"]
         report = msgspec.convert(predicate, Report)
     except (ValueError, KeyError, TypeError, RecursionError, CheckFailure) as error:
-        msg = f"{path} must be a signed report (owa-report-1), got: {error}."
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"{path} must be a signed report (owa-report-1), got: {error}."
+        ) from error
     return Signed(subjects, predicate, report)
 
 

@@ -24,14 +24,14 @@ def parse(card: AgentCard, text: str) -> dict[str, str]:
     for part in _NEXT.split(text) if text else ():
         name, sign, value = part.partition("=")
         if not sign or (name not in card.options and name != ARM):
-            msg = f"{_listing(card)}; it has no option `{name if sign else '?'}`."
-            raise AgentSpecError(msg)
+            raise AgentSpecError(
+                f"{_listing(card)}; it has no option `{name if sign else '?'}`."
+            )
         _refuse_password(card, name, value)
         options[name] = value
     missing = [name for name in card.required if not options.get(name)]
     if missing:
-        msg = f"{_listing(card)}; missing: {', '.join(missing)}."
-        raise AgentSpecError(msg)
+        raise AgentSpecError(f"{_listing(card)}; missing: {', '.join(missing)}.")
     return options
 
 
@@ -40,11 +40,10 @@ def _refuse_password(card: AgentCard, name: str, value: str) -> None:
         return
     parts = urlsplit(value)
     if parts.username or parts.password:
-        msg = (
+        raise AgentSpecError(
             f"`{name}` of agent `{card.name}` must hold no user or password: the plan "
             f"that repeats it is public, got {parts.scheme}://...@{parts.hostname}."
         )
-        raise AgentSpecError(msg)
 
 
 def _listing(card: AgentCard) -> str:

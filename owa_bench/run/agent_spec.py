@@ -100,8 +100,7 @@ def load(text: str, *, folder: Path | None = None) -> AgentHandle:
     if " " in spec or "/" in spec:
         return _command(spec, place)
     if spec.endswith(".py") or not spec:
-        msg = f"An agent is {_FORMS}; no such file, got {spec!r}."
-        raise AgentSpecError(msg)
+        raise AgentSpecError(f"An agent is {_FORMS}; no such file, got {spec!r}.")
     raise UnknownNameError("agent", spec, discovery.find("agents"))
 
 
@@ -144,8 +143,9 @@ def _client(spec: str) -> AgentHandle:
     """Return an agent that plays from outside; nothing of its code can be seen."""
     name = spec.removeprefix(CLIENT)
     if not _CLIENT_NAME.fullmatch(name):
-        msg = f"A client's name is letters, digits, `.`, `_` and `-`, got {name!r}."
-        raise AgentSpecError(msg)
+        raise AgentSpecError(
+            f"A client's name is letters, digits, `.`, `_` and `-`, got {name!r}."
+        )
     return AgentHandle(
         spec=spec,
         name=name,
@@ -158,8 +158,9 @@ def _object(spec: str, place: Path) -> AgentHandle:
     module, _, name = spec.partition(":")
     source = _module_file(module, place)
     if source is None:
-        msg = f"An agent is {_FORMS}; no module `{module}` was found, got {spec!r}."
-        raise AgentSpecError(msg)
+        raise AgentSpecError(
+            f"An agent is {_FORMS}; no module `{module}` was found, got {spec!r}."
+        )
     return AgentHandle(
         spec=spec,
         name=name,
@@ -186,11 +187,10 @@ def _model(spec: str, place: Path) -> AgentHandle:
     """
     path = (place / spec.removeprefix(MODEL).removeprefix("path=")).resolve()
     if not path.is_file():
-        msg = (
+        raise AgentSpecError(
             "A trained agent is sb3:FILE.zip, as `owa-bench train` writes it; no such "
             f"file, got {spec!r}."
         )
-        raise AgentSpecError(msg)
     return AgentHandle(
         spec=spec,
         name=path.parent.name if path.stem == "model" else path.stem,
@@ -204,12 +204,14 @@ def _command(spec: str, place: Path) -> AgentHandle:
     try:
         words = shlex.split(spec)
     except ValueError as error:
-        msg = f"An agent's command line must be quoted as in a shell: {error}."
-        raise AgentSpecError(msg) from error
+        raise AgentSpecError(
+            f"An agent's command line must be quoted as in a shell: {error}."
+        ) from error
     if not words or not (shutil.which(words[0]) or (place / words[0]).is_file()):
         missing = words[0] if words else ""
-        msg = f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}."
-        raise AgentSpecError(msg)
+        raise AgentSpecError(
+            f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}."
+        )
     files = (place / word for word in words)
     return AgentHandle(
         spec=spec,
@@ -225,15 +227,13 @@ def _service(spec: str) -> AgentHandle:
         _ = parts.port  # read where it is asked for
     except ValueError as error:
         rule = "An agent's address must be http://HOST[:PORT]/PATH"
-        msg = f"{rule}, got {spec}: {error}."
-        raise AgentSpecError(msg) from error
+        raise AgentSpecError(f"{rule}, got {spec}: {error}.") from error
     if not parts.hostname or parts.username or parts.password:
         shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-        msg = (
+        raise AgentSpecError(
             "An agent's address needs a host and no user or password (the plan that "
             f"names it is public), got {shown}."
         )
-        raise AgentSpecError(msg)
     return AgentHandle(
         spec=spec,
         name=parts.hostname,

@@ -14,11 +14,11 @@ from owa_bench.calendars import drift_order, nested, share
 from owa_bench.discovery import get
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
-    Almanac,
+    DriftEvent,
+    EnumerableSchedule,
     Operator,
     Schedule,
     Source,
-    Strike,
     Suite,
     View,
     World,
@@ -51,12 +51,12 @@ def source(suite_name: str, schedule: Schedule | None = None) -> Source:
     return lru_cache(maxsize=_TIMELINES_KEPT)(timeline)
 
 
-def own_schedule(suite: Suite) -> Almanac:
+def own_schedule(suite: Suite) -> EnumerableSchedule:
     """Return the schedule of a suite that has one, else its domain's nested calendar.
 
     CartPole3D has one: its families say which operator strikes.
     """
-    found: Almanac | None = getattr(suite, "schedule", None)
+    found: EnumerableSchedule | None = getattr(suite, "schedule", None)
     return found or nested(suite.card.domain)
 
 
@@ -64,7 +64,7 @@ def drift_step(
     suite: str,
     instance: Instance,
     delta: float,
-    schedule: Almanac | None = None,
+    schedule: EnumerableSchedule | None = None,
 ) -> int:
     """Return the drift step of nominal magnitude `delta` for an instance."""
     calendar = schedule or own_schedule(get("suites", suite))
@@ -78,7 +78,7 @@ def make_env(
     drift_step: int = 0,
     delta: float | None = None,
     view: View = "language",
-    schedule: Almanac | None = None,
+    schedule: EnumerableSchedule | None = None,
     site: str | None = None,
     **options: Any,
 ) -> gymnasium.Env[Any, Any]:
@@ -88,8 +88,7 @@ def make_env(
     the families that are called `site/...`.
     """
     if delta is not None and drift_step:
-        msg = f"Give `delta` or `drift_step`, got {delta} and {drift_step}."
-        raise UsageError(msg)
+        raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
     plugin: Suite = get("suites", suite)
     instances = plain_instances(
         plugin.card, tier=tier, family=family, site=site, drift_step=drift_step
@@ -128,17 +127,17 @@ def _generated(instance: Instance) -> World:
 
 def _possible(
     schedule: Schedule, instance: Instance, world: World
-) -> tuple[Strike, ...]:
+) -> tuple[DriftEvent, ...]:
     """Return all that could have been applied to the instance."""
     if hasattr(schedule, "whole"):
-        possible: tuple[Strike, ...] = schedule.whole(instance, world)
+        possible: tuple[DriftEvent, ...] = schedule.whole(instance, world)
         return possible
     domain = get("suites", instance.suite).card.domain
     return drift_order(instance, world, domain)
 
 
 def _at_magnitude(
-    suite: str, instances: Instances, delta: float, schedule: Almanac | None
+    suite: str, instances: Instances, delta: float, schedule: EnumerableSchedule | None
 ) -> Instances:
     """Return `instances` with the drift step that `delta` is for each."""
 
@@ -151,7 +150,7 @@ def _at_magnitude(
 
 
 def _struck(
-    instance: Instance, world: World, strikes: tuple[Strike, ...], realised: float
+    instance: Instance, world: World, strikes: tuple[DriftEvent, ...], realised: float
 ) -> Timeline:
     """Return the timeline of a world under strikes, one world per distinct time."""
     starts: list[int] = [0]
@@ -181,7 +180,7 @@ def _struck(
 
 
 def _applied(
-    instance: Instance, world: World, strike: Strike, before: str
+    instance: Instance, world: World, strike: DriftEvent, before: str
 ) -> tuple[World, Change]:
     """Return the world after one strike, and the change it was.
 

@@ -167,8 +167,9 @@ def _refuse_lone_client(plan: Plan, means: Means) -> None:
     """Refuse to play an agent that plays from outside where nobody lets it in."""
     outside = any(arm.agent.startswith(agent_spec.CLIENT) for arm in plan.arms)
     if outside and (means.client is None or means.workers * means.concurrency > 1):
-        msg = "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
-        raise UsageError(msg)
+        raise UsageError(
+            "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
+        )
 
 
 # --- playing ------------------------------------------------------------------------
@@ -233,8 +234,9 @@ class _Watch:
         key = keys.load(means.home, means.key)
         campaign_days = any(entry.day is not None for entry in plan.entries)
         if campaign_days and keys.public_hex(key) != plan.public_key:
-            msg = f"Key `{means.key}` did not sign this plan; days need the same key."
-            raise UsageError(msg)
+            raise UsageError(
+                f"Key `{means.key}` did not sign this plan; days need the same key."
+            )
         self._plan = plan
         self._tally = tally
         self._progress = means.progress

@@ -82,11 +82,17 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
     wanted = set(protocol.drift.magnitudes)
     for family, pairs in instances.items():
         if len(pairs) < least:
-            rule = f"must draw at least {least} instances of {family}"
-            raise BatteryError("suite.episodes", len(pairs), rule)
+            raise BatteryError(
+                "suite.episodes",
+                len(pairs),
+                f"must draw at least {least} instances of {family}",
+            )
         if not wanted <= magnitudes[family]:
-            rule = f"must hold every magnitude of the protocol for {family}"
-            raise BatteryError("suite.deltas", tuple(sorted(magnitudes[family])), rule)
+            raise BatteryError(
+                "suite.deltas",
+                tuple(sorted(magnitudes[family])),
+                f"must hold every magnitude of the protocol for {family}",
+            )
 
 
 def _read(name: str) -> bytes:
@@ -94,8 +100,9 @@ def _read(name: str) -> bytes:
         try:
             return Path(name).read_bytes()
         except OSError as error:
-            rule = f"must be a file that can be read ({error.strerror})"
-            raise BatteryError("battery", name, rule) from error
+            raise BatteryError(
+                "battery", name, f"must be a file that can be read ({error.strerror})"
+            ) from error
     if name not in known():
         raise UnknownNameError("battery", name, known())
     return (resources.files(_FOLDER) / f"{name}.toml").read_bytes()

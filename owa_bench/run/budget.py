@@ -150,16 +150,18 @@ def check(budget: Budget) -> None:
         if seconds is not None:
             _check_amount(f"budget.{field}", seconds)
             if seconds > _YEAR_S:
-                rule = f"must be at most {_YEAR_S} s, a year"
-                raise PlanError(f"budget.{field}", seconds, rule)
+                raise PlanError(
+                    f"budget.{field}", seconds, f"must be at most {_YEAR_S} s, a year"
+                )
     for field in ("episode_meters", "run_meters"):
         meters = [meter for meter, _ in getattr(budget, field)]
         if len(set(meters)) < len(meters):
             raise PlanError(f"budget.{field}", meters, "must name each meter once")
         for meter, limit in getattr(budget, field):
             if meter not in get_args(Meter):
-                rule = one_of(meter, get_args(Meter))
-                raise PlanError(f"budget.{field}", meter, rule)
+                raise PlanError(
+                    f"budget.{field}", meter, one_of(meter, get_args(Meter))
+                )
             _check_amount(f"budget.{field}.{meter}", limit)
 
 

@@ -57,8 +57,7 @@ def maker(origin: Origin) -> Maker:
 
 def _attribute(module: Any, name: str) -> Any:
     if not hasattr(module, name):
-        msg = f"module {module.__name__} holds no `{name}`"
-        raise AgentRaised(msg)
+        raise AgentRaised(f"module {module.__name__} holds no `{name}`")
     return getattr(module, name)
 
 
@@ -66,8 +65,7 @@ def _run_file(path: Path) -> Any:
     """Return the module of a file outside any package."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        msg = f"{path.name} is not a Python file"
-        raise AgentRaised(msg)
+        raise AgentRaised(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -90,19 +88,17 @@ def _only_agent(module: Any, origin: Origin) -> Any:
     if not classes and callable(getattr(module, "act", None)):
         return module.act
     found = ", ".join(sorted(value.__name__ for value in classes)) or "none"
-    msg = (
+    raise AgentRaised(
         f"{Path(origin.target).name} must hold an AGENT card, one class with `act`, or "
         f"a function `act`; classes with `act`: {found}"
     )
-    raise AgentRaised(msg)
 
 
 def _from_export(export: Any, origin: Origin) -> Maker:
     """Return the maker behind a card, a class, an object or a function."""
     if isinstance(export, AgentCard):
         if export.make is None:
-            msg = f"the card of `{origin.target}` makes no agent"
-            raise AgentRaised(msg)
+            raise AgentRaised(f"the card of `{origin.target}` makes no agent")
         return export.make
     if isinstance(export, type):
         return lambda _config: export()
@@ -110,5 +106,4 @@ def _from_export(export: Any, origin: Origin) -> Maker:
         return lambda _config: export
     if callable(export):
         return lambda _config: CallableAgent(export)
-    msg = f"`{origin.target}` is a {type(export).__name__}, not an agent"
-    raise AgentRaised(msg)
+    raise AgentRaised(f"`{origin.target}` is a {type(export).__name__}, not an agent")

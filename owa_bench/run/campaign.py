@@ -115,8 +115,8 @@ def _check(campaign: Campaign) -> None:
     if campaign.practice < 0:
         raise PlanError("practice", campaign.practice, "must be at least 0")
     if not 0.0 < campaign.drift_per_day <= 1.0:
-        rule = "must lie in (0, 1]"
-        raise PlanError("drift_per_day", campaign.drift_per_day, rule)
+        raise PlanError("drift_per_day", campaign.drift_per_day, "must lie in (0, 1]")
     if campaign.calendar and campaign.calendar.partition(":")[0] not in DAILY:
-        rule = f"must be one of days: {', '.join(DAILY)}"
-        raise PlanError("calendar", campaign.calendar, rule)
+        raise PlanError(
+            "calendar", campaign.calendar, f"must be one of days: {', '.join(DAILY)}"
+        )

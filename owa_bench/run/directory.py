@@ -22,29 +22,32 @@ def refuse_unwritable_name(out: Path) -> None:
     try:
         str(out.absolute()).encode()
     except UnicodeEncodeError as error:
-        msg = f"A run directory must have a name in UTF-8, got {os.fsencode(out)!r}."
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"A run directory must have a name in UTF-8, got {os.fsencode(out)!r}."
+        ) from error
 
 
 def refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
     """Refuse a directory that holds something else, or a run unless resumed."""
     if layout.plan.exists():
         if not resume:
-            msg = f"{layout.root} holds a run; resume it, or choose another directory."
-            raise UsageError(msg)
+            raise UsageError(
+                f"{layout.root} holds a run; resume it, or choose another directory."
+            )
         return
     if resume:
-        msg = f"{layout.root} is no run to resume: it has no plan.json."
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{layout.root} is no run to resume: it has no plan.json."
+        )
     if layout.root.exists() and not layout.root.is_dir():
-        msg = f"{layout.root} must be a folder, and it is a file; choose another name."
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{layout.root} must be a folder, and it is a file; choose another name."
+        )
     if layout.root.exists() and not _is_free(layout):
-        msg = (
+        raise RunDirectoryError(
             f"{layout.root} must be empty or a run, and it is neither (no plan.json); "
             "choose another directory."
         )
-        raise RunDirectoryError(msg)
 
 
 def _is_free(layout: RunLayout) -> bool:
@@ -62,8 +65,9 @@ def make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"{out} cannot be made: {error.strerror}. Choose another directory."
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"{out} cannot be made: {error.strerror}. Choose another directory."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -77,8 +81,7 @@ def locked(folder: Path) -> Iterator[int]:
         until = time.monotonic() + _LOCK_PATIENCE_S
         while not _lock_taken(descriptor):
             if time.monotonic() > until:
-                msg = f"{folder} is being played by another process."
-                raise UsageError(msg)
+                raise UsageError(f"{folder} is being played by another process.")
             time.sleep(0.05)
         yield descriptor
     finally:
@@ -96,12 +99,11 @@ def _lock_taken(descriptor: int) -> bool:
 def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
     """Refuse to go on with a plan that differs in these fields."""
     if fields:
-        msg = (
+        raise UsageError(
             f"The plan in {layout.root} differs from what would be played now in: "
             f"{', '.join(fields)}. A run goes on only under its own plan; start "
             "another directory."
         )
-        raise UsageError(msg)
 
 
 def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
@@ -112,11 +114,10 @@ def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
     }
     for path, digest in fixed.items():
         if not path.is_file() or sha256(path.read_bytes()) != digest:
-            msg = (
+            raise RunDirectoryError(
                 f"{path} must be the file that the plan fixed (SHA-256 {digest}): put "
                 "it back, or start another directory."
             )
-            raise RunDirectoryError(msg)
 
 
 def drifted(plan: Plan, folder: Path | None) -> tuple[str, ...]:
@@ -140,8 +141,7 @@ def explained(plan: Plan) -> list[str]:
 def refuse_revealed(layout: RunLayout) -> None:
     """Refuse to play worlds that an agent could already know."""
     if layout.reveal.exists():
-        msg = (
+        raise UsageError(
             f"{layout.root} is revealed: its seeds are public, so nothing more is "
             "played under its plan. Start another directory."
         )
-        raise UsageError(msg)

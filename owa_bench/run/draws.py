@@ -67,8 +67,7 @@ def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
     card = suite.card
     for family in draw.families:
         if family not in card.families:
-            rule = one_of(family, card.families)
-            raise error(f"{place}.families", family, rule)
+            raise error(f"{place}.families", family, one_of(family, card.families))
     for tier in draw.tiers:
         if tier not in card.tiers:
             raise error(f"{place}.tiers", tier, one_of(tier, card.tiers))
@@ -138,8 +137,9 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for name in ("deltas", "interventions", "crews"):
         values: tuple[Any, ...] = getattr(draw, name)
         if not values or len(set(values)) < len(values):
-            rule = "must list at least one value, each once"
-            raise error(f"{place}.{name}", values, rule)
+            raise error(
+                f"{place}.{name}", values, "must list at least one value, each once"
+            )
     if not draw.weight > 0:
         raise error(f"{place}.weight", draw.weight, "must be above 0")
 
@@ -156,14 +156,18 @@ def _check_calendar(
 def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
     for budget in draw.interventions:
         if budget != "unlimited" and budget < 0:
-            rule = 'must be a count >= 0 or "unlimited"'
-            raise error(f"{place}.interventions", budget, rule)
+            raise error(
+                f"{place}.interventions", budget, 'must be a count >= 0 or "unlimited"'
+            )
         if budget != "unlimited" and budget > MOST:
             raise error(f"{place}.interventions", budget, f"must be at most {MOST}")
     for crew in draw.crews:
         size = crew.removesuffix(_MUTED)
         if crew != OPEN and not (size.isdecimal() and int(size) >= 1):
-            rule = 'must be "open", a count of roles >= 1, or such a count and ":muted"'
-            raise error(f"{place}.crews", crew, rule)
+            raise error(
+                f"{place}.crews",
+                crew,
+                'must be "open", a count of roles >= 1, or such a count and ":muted"',
+            )
         if crew != OPEN and int(size) > MOST:
             raise error(f"{place}.crews", crew, f"must be at most {MOST}")

@@ -50,11 +50,10 @@ def find(folder: Path, name: str) -> Escrow:
     """
     path = _path(folder, name)
     if not path.exists():
-        msg = (
+        raise UsageError(
             f"No master lies in {folder} under the commitment {name}. It is on the "
             "machine, and in the data folder, where the plan was made."
         )
-        raise UsageError(msg)
     check_private(path)
     return _checked(path, name)
 
@@ -79,11 +78,10 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
     committed to.
     """
     if not layout.reveal.exists():
-        msg = (
+        raise UsageError(
             f"{layout.root} is not revealed yet, so its seeds are not known. "
             "Its owner runs: owa-bench escrow reveal"
         )
-        raise UsageError(msg)
     escrow = _checked(layout.reveal, plan.commitment)
     return mixed_master(escrow.master, plan.verifier_nonce)
 
@@ -94,11 +92,11 @@ def _checked(path: Path, name: str) -> Escrow:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
         master, nonce = bytes.fromhex(file.master), bytes.fromhex(file.nonce)
     except (OSError, ValueError) as error:
-        msg = f"{path} does not hold a master and a nonce: {error}."
-        raise TraceError(msg) from error
+        raise TraceError(
+            f"{path} does not hold a master and a nonce: {error}."
+        ) from error
     if commitment(nonce, master) != name:
-        msg = f"{path} is not what the commitment {name} was made to."
-        raise CheckFailure(msg)
+        raise CheckFailure(f"{path} is not what the commitment {name} was made to.")
     return Escrow(master, nonce, name)
 
 
@@ -116,6 +114,5 @@ def _as_reveal(escrow: Escrow) -> Reveal:
 def _path(folder: Path, name: str) -> Path:
     """Return the file of a commitment."""
     if len(name) != 64 or not set(name) <= set("0123456789abcdef"):
-        msg = f"A commitment is 64 hex digits, got {name!r}."
-        raise UsageError(msg)
+        raise UsageError(f"A commitment is 64 hex digits, got {name!r}.")
     return folder / "escrow" / f"{name}.json"

@@ -78,8 +78,7 @@ class Exchange:
         """Return the descriptors that are ready before the deadline."""
         left = until - time.monotonic()
         if left <= 0:
-            msg = f"no reply within {deadline_s:g} s"
-            raise AgentTimeout(msg)
+            raise AgentTimeout(f"no reply within {deadline_s:g} s")
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         if self._noise is not None:
@@ -94,8 +93,7 @@ class Exchange:
         except BlockingIOError:
             return 0
         except BrokenPipeError as error:
-            msg = "the agent's process left"
-            raise Closed(msg) from error
+            raise Closed("the agent's process left") from error
 
     def _receive(self) -> None:
         try:
@@ -103,12 +101,10 @@ class Exchange:
         except BlockingIOError:
             return
         if not data:
-            msg = "the agent's process left"
-            raise Closed(msg)
+            raise Closed("the agent's process left")
         self._unread += data
         if len(self._unread) > REPLY_LIMIT:
-            msg = f"a reply has at most {REPLY_LIMIT} bytes"
-            raise AgentRaised(msg)
+            raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
 
     def _drain(self) -> None:
         while self._noise is not None:

@@ -157,12 +157,7 @@ class _Crew:
     """The worker processes of a run and the jobs that wait."""
 
     def __init__(
-        self,
-        bench: Bench,
-        jobs: deque[Job],
-        tally: RunTally,
-        told: Told,
-        lock: int,
+        self, bench: Bench, jobs: deque[Job], tally: RunTally, told: Told, lock: int
     ) -> None:
         self.deaths = 0
         self._lock = lock
@@ -231,8 +226,7 @@ class _Crew:
 
     def _take(self, worker: _Worker, line: Line) -> None:
         if line.error is not None:
-            msg = f"a worker cannot go on: {line.error}"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure(f"a worker cannot go on: {line.error}")
         worker.ready = True
         if line.done is not None:
             number = line.done.job
@@ -250,8 +244,9 @@ class _Crew:
         self.deaths += 1
         self._stillborn = 0 if worker.ready else self._stillborn + 1
         if self._stillborn >= _MOST_STILLBORN:
-            msg = f"worker processes die before they are ready (exit code {code})"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure(
+                f"worker processes die before they are ready (exit code {code})"
+            )
         _LOG.warning(
             "a worker died (exit code %d); its %d open attempts are played again",
             code,

@@ -53,8 +53,9 @@ class TemplateLink:
                 )
                 return self._receive()
             except OSError as error:
-                msg = f"an agent's fork template does not answer: {error}"
-                raise InfrastructureFailure(msg) from error
+                raise InfrastructureFailure(
+                    f"an agent's fork template does not answer: {error}"
+                ) from error
 
     def greeting(self, deadline_s: float) -> Answer:
         """Return the first answer of a new template.
@@ -66,11 +67,11 @@ class TemplateLink:
         try:
             return self._receive()
         except TimeoutError as error:
-            msg = f"importing the agent took more than {deadline_s:g} s"
-            raise AgentTimeout(msg) from error
+            raise AgentTimeout(
+                f"importing the agent took more than {deadline_s:g} s"
+            ) from error
         except OSError as error:
-            msg = "importing the agent ended its process"
-            raise AgentRaised(msg) from error
+            raise AgentRaised("importing the agent ended its process") from error
 
     def kill(self, pid: int, patience_s: float = 0.0) -> str:
         """Kill a process this template forked; how it had ended before, if it had."""
@@ -88,8 +89,7 @@ class TemplateLink:
     def _receive(self) -> Answer:
         data = self._control.recv(ORDER_LIMIT)
         if not data:
-            msg = "the socket is closed"
-            raise ConnectionError(msg)
+            raise ConnectionError("the socket is closed")
         return _ANSWER.decode(data)
 
 

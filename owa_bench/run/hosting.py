@@ -98,8 +98,7 @@ class NoLine:
 
     def ask(self, request: Request, deadline_s: float) -> Reply:
         """Refuse: nobody sits here."""
-        msg = "no agent has been started"
-        raise InfrastructureFailure(msg)
+        raise InfrastructureFailure("no agent has been started")
 
     def end(self) -> None:
         """End nothing."""
@@ -114,8 +113,7 @@ class ProcessLine:
     def ask(self, request: Request, deadline_s: float) -> Reply:
         """Return the reply; an agent whose process died raised."""
         if self._child is None:
-            msg = "the agent's process has ended"
-            raise AgentRaised(msg)
+            raise AgentRaised("the agent's process has ended")
         try:
             line = self._child.exchange.ask(write_request(request), deadline_s)
         except Closed as error:
@@ -166,8 +164,7 @@ class LocalLine:
         except (Exception, SystemExit) as error:
             raise AgentRaised(describe(error)) from error
         if time.monotonic() - begun > deadline_s:
-            msg = f"no reply within {deadline_s:g} s"
-            raise AgentTimeout(msg)
+            raise AgentTimeout(f"no reply within {deadline_s:g} s")
         return read_reply(reply)
 
     def end(self) -> None:
@@ -206,6 +203,5 @@ class Hosting:
             except AgentFailure:
                 raise
             except (Exception, SystemExit) as error:
-                msg = f"importing the agent: {describe(error)}"
-                raise AgentRaised(msg) from error
+                raise AgentRaised(f"importing the agent: {describe(error)}") from error
         return self._makers[origin]

@@ -105,7 +105,5 @@ def pending(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Job, ...]:
 
 def _turn(entry: PlanEntry, last: Counter[int], failures: Counter[int]) -> Turn:
     return Turn(
-        index=entry.index,
-        attempt=last[entry.index],
-        failures=failures[entry.index],
+        index=entry.index, attempt=last[entry.index], failures=failures[entry.index]
     )

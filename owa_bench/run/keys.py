@@ -49,8 +49,9 @@ def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
     try:
         write_private(private, pem)
     except FileExistsError as error:
-        msg = f"A key called `{name}` exists at {private}; choose another name."
-        raise UsageError(msg) from error
+        raise UsageError(
+            f"A key called `{name}` exists at {private}; choose another name."
+        ) from error
     shown = key.public_key().public_bytes(
         Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
     )
@@ -71,11 +72,11 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(private.read_bytes(), password=None)
     except (ValueError, TypeError) as error:
-        msg = f"{private} is not a private key in PEM: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(f"{private} is not a private key in PEM: {error}.") from error
     if not isinstance(key, Ed25519PrivateKey):
-        msg = f"{private} must hold an Ed25519 key, got {type(key).__name__}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{private} must hold an Ed25519 key, got {type(key).__name__}."
+        )
     return key
 
 
@@ -109,11 +110,10 @@ def write_private(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        msg = (
+        raise UsageError(
             f"The data folder {path.parent} cannot be made: {error.strerror}. "
             "OWA_BENCH_HOME names another."
-        )
-        raise UsageError(msg) from error
+        ) from error
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
@@ -125,8 +125,9 @@ def check_private(path: Path) -> None:
     """Raise UsageError if anybody but its owner may read `path`."""
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
-        msg = f"{path} must have mode 0600, got {mode:04o}; run: chmod 600 {path}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"{path} must have mode 0600, got {mode:04o}; run: chmod 600 {path}"
+        )
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:

@@ -182,10 +182,7 @@ def make_envs(
         envs = _batched(env_id, options, count=count, seed=seed)
         return _scaled(envs, scaled=scaled)
     from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.vec_env import (
-        DummyVecEnv,
-        SubprocVecEnv,
-    )
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
     kinds: dict[str, Any] = {"here": DummyVecEnv, "processes": SubprocVecEnv}
     if backend not in kinds:
@@ -194,8 +191,9 @@ def make_envs(
     kwargs = env_kwargs(env_id, options)
     probe = _probe(env_id, kwargs)
     if not isinstance(probe, gymnasium.spaces.Box):
-        msg = f"Training needs an env with a Box of numbers to see, got {probe}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"Training needs an env with a Box of numbers to see, got {probe}."
+        )
     envs = make_vec_env(
         env_id if suite_of(env_id) is None else f"owa_bench:{env_id}",
         n_envs=count,
@@ -219,8 +217,9 @@ def _scaled(envs: Any, *, scaled: bool) -> tuple[Any, Any]:
 def _batched(env_id: str, options: Options, *, count: int, seed: int) -> Any:
     """Return CartPole3D's batched envs; UsageError for any other env."""
     if suite_of(env_id) != "cartpole3d":
-        msg = f"--backend {BATCHED} is CartPole3D's, and the env is {env_id}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"--backend {BATCHED} is CartPole3D's, and the env is {env_id}."
+        )
     from owa_bench.envs.cartpole3d.batched.sb3 import vec_env
     from owa_bench.envs.cartpole3d.levels import magnitude_of
 
@@ -230,8 +229,9 @@ def _batched(env_id: str, options: Options, *, count: int, seed: int) -> Any:
     try:
         return vec_env(count, seed=seed, **given)
     except TypeError as error:
-        msg = f"The batched backend cannot be made with {given}: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(
+            f"The batched backend cannot be made with {given}: {error}."
+        ) from error
 
 
 def _probe(env_id: str, kwargs: dict[str, Any]) -> gymnasium.Space[Any]:
@@ -239,8 +239,7 @@ def _probe(env_id: str, kwargs: dict[str, Any]) -> gymnasium.Space[Any]:
     try:
         env = gymnasium.make(env_id, **kwargs)
     except TypeError as error:
-        msg = f"{env_id} cannot be made with {kwargs}: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(f"{env_id} cannot be made with {kwargs}: {error}.") from error
     try:
         return env.observation_space
     finally:
@@ -281,8 +280,9 @@ def new(
         )
     except _REFUSALS as error:
         shown = ", ".join(f"{name}={value}" for name, value in settings.items())
-        msg = f"{kind.name} cannot learn here with {shown}: {error}."
-        raise UsageError(msg) from error
+        raise UsageError(
+            f"{kind.name} cannot learn here with {shown}: {error}."
+        ) from error
     return Learner(model, envs, scaling)
 
 
@@ -293,11 +293,10 @@ def _refuse_unmasked(kind: Recipe, envs: Any) -> None:
     from sb3_contrib.common.maskable.utils import is_masking_supported
 
     if not is_masking_supported(envs):
-        msg = (
+        raise UsageError(
             f"{kind.name} needs an env with `action_masks`, as the tool suites have; "
             "take ppo or dqn for this one."
         )
-        raise UsageError(msg)
 
 
 def save(learner: Learner, folder: Path, notes: Notes) -> None:

@@ -69,11 +69,7 @@ class EnvPool:
             idle = self._idle.get(scene)
             env = idle.pop() if idle else None
         env = env or stepping.env_for(
-            self._plan,
-            entry.suite,
-            view=view,
-            wire=self._wire,
-            calendar=entry.calendar,
+            self._plan, entry.suite, view=view, wire=self._wire, calendar=entry.calendar
         )
         try:
             yield env
@@ -222,8 +218,7 @@ class _Play:
         timed = self._with_agent(env, observation, info)
         ending = env.ending
         if ending is None:
-            msg = "the loop ended before the episode did"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure("the loop ended before the episode did")
         wall_s = time.perf_counter() - self._began
         return stepping.episode_end(env, ending, timed=timed, wall_s=wall_s)
 

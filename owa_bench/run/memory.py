@@ -147,12 +147,14 @@ class Lane:
             packed = AESGCM(self._key).decrypt(nonce, sealed, digest.encode())
             _unpack(packed, self.path)
         except (OSError, InvalidTag, tarfile.TarError, zstandard.ZstdError) as error:
-            msg = f"The memory snapshot {path} cannot be restored: {error!r}."
-            raise RunDirectoryError(msg) from error
+            raise RunDirectoryError(
+                f"The memory snapshot {path} cannot be restored: {error!r}."
+            ) from error
         self.digest = folder_digest(self.path)
         if self.digest != digest:
-            msg = f"The memory snapshot {path} does not hold what its name says."
-            raise RunDirectoryError(msg)
+            raise RunDirectoryError(
+                f"The memory snapshot {path} does not hold what its name says."
+            )
 
     def _snapshot(self, digest: str) -> Path:
         return self._folder / f"{digest}.sealed"

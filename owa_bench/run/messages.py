@@ -78,8 +78,7 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Path):
         return str(value)
-    msg = f"a {type(value).__name__} has no JSON form"
-    raise TypeError(msg)
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=plain)
@@ -112,8 +111,9 @@ def read_reply(line: bytes) -> Reply:
         reply = _REPLY.decode(line)
     except msgspec.MsgspecError as error:
         shown = line[:120].decode(errors="replace").strip()
-        msg = f"answered nonsense: {error}; the line began {shown!r}"
-        raise AgentRaised(msg) from error
+        raise AgentRaised(
+            f"answered nonsense: {error}; the line began {shown!r}"
+        ) from error
     if reply.error is not None:
         raise AgentRaised(reply.error)
     return reply
@@ -140,14 +140,14 @@ def as_move(reply: Reply, *, numbers: bool = False) -> Move:
     """
     for meter, amount in reply.usage:
         if meter not in DECLARABLE or not math.isfinite(amount) or amount < 0:
-            msg = (
+            raise AgentRaised(
                 f"usage is a known meter and an amount >= 0, got {meter!r}, {amount!r}"
             )
-            raise AgentRaised(msg)
     for name, p in reply.beliefs:
         if not 0.0 <= p <= 1.0:
-            msg = f"a belief is an id and a p in [0, 1], got {name!r}, {p!r}"
-            raise AgentRaised(msg)
+            raise AgentRaised(
+                f"a belief is an id and a p in [0, 1], got {name!r}, {p!r}"
+            )
     return Move(
         action=_action_text(reply.action, numbers=numbers),
         usage=reply.usage,
@@ -165,5 +165,4 @@ def _action_text(action: Any, *, numbers: bool) -> str:
     if isinstance(action, dict) or (numbers and number):
         return _ENCODER.encode(action).decode()
     kinds = "a number or a list of them" if numbers else "text or an object"
-    msg = f"an action is {kinds}, got {repr(action)[:80]}"
-    raise AgentRaised(msg)
+    raise AgentRaised(f"an action is {kinds}, got {repr(action)[:80]}")

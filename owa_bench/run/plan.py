@@ -78,11 +78,10 @@ def within(made: Iterable[_Made]) -> list[_Made]:
     """Return all that was made for a plan; UsageError if a plan cannot hold it."""
     found = list(itertools.islice(made, MOST + 1))
     if len(found) > MOST:
-        msg = (
+        raise UsageError(
             f"A plan must hold at most {MOST} episodes, and this one would hold more: "
             "draw fewer, or make several runs of it."
         )
-        raise UsageError(msg)
     return found
 
 
@@ -152,12 +151,16 @@ def _check_terms(plan: Plan) -> None:
         calendar = _calendar(plan, suite)
         deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
         if (most := max(deltas, default=0.0)) > calendar.reach:
-            rule = f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes"
-            raise PlanError("delta", most, rule)
+            raise PlanError(
+                "delta",
+                most,
+                f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes",
+            )
     nonce = plan.verifier_nonce
     if nonce is not None and len(nonce) < _NONCE_MIN:
-        rule = f"must have at least {_NONCE_MIN} characters"
-        raise PlanError("verifier_nonce", nonce, rule)
+        raise PlanError(
+            "verifier_nonce", nonce, f"must have at least {_NONCE_MIN} characters"
+        )
 
 
 def _calendar(plan: Plan, suite: Suite) -> Calendar:
@@ -185,11 +188,15 @@ def _check_entry(
         raise PlanError("delta", None, "or `day` must be given")
     both = entry.delta is not None and entry.day is not None
     if both and entry.phase != "checkpoint":
-        rule = "must not stand beside `day` outside a checkpoint"
-        raise PlanError("delta", entry.delta, rule)
+        raise PlanError(
+            "delta", entry.delta, "must not stand beside `day` outside a checkpoint"
+        )
     if entry.pair.startswith("practice/") != (entry.phase == "practice"):
-        rule = f"must start with practice/ in that phase only (phase {entry.phase})"
-        raise PlanError("pair", entry.pair, rule)
+        raise PlanError(
+            "pair",
+            entry.pair,
+            f"must start with practice/ in that phase only (phase {entry.phase})",
+        )
 
 
 def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) -> None:
@@ -201,15 +208,22 @@ def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) 
         suite: Suite = discovery.get("suites", name)
         for agent in agents:
             if agent.suites and name not in agent.suites:
-                rule = f"must play `{name}`, and it plays {', '.join(agent.suites)}"
-                raise PlanError("agent", agent.spec, rule)
+                raise PlanError(
+                    "agent",
+                    agent.spec,
+                    f"must play `{name}`, and it plays {', '.join(agent.suites)}",
+                )
             if agent.origin.kind == "client" and suite.card.native:
-                rule = f"must play `{name}`, which has no tools to call"
-                raise PlanError("agent", agent.spec, rule)
+                raise PlanError(
+                    "agent",
+                    agent.spec,
+                    f"must play `{name}`, which has no tools to call",
+                )
             policy = agent.origin.kind == "policy"
             if policy and agent.origin.target not in suite.policies:
-                rule = f"must be a control policy of `{name}`"
-                raise PlanError("agent", agent.spec, rule)
+                raise PlanError(
+                    "agent", agent.spec, f"must be a control policy of `{name}`"
+                )
 
 
 def refuse_unready(plan: Plan) -> None:
@@ -251,19 +265,19 @@ def read_plan(layout: RunLayout) -> Plan:
     Errors: RunDirectoryError if it has none that reads back.
     """
     if not layout.plan.is_file():
-        msg = (
+        raise RunDirectoryError(
             f"{layout.root} is no run directory: it holds no plan.json. "
             f"`owa-bench run --out {layout.root}` makes one."
         )
-        raise RunDirectoryError(msg)
     try:
         plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
         wrong = fault(plan)
     except (OSError, ValueError, RecursionError) as error:
         wrong = str(error)
     if wrong:
-        msg = f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
-        raise RunDirectoryError(msg)
+        raise RunDirectoryError(
+            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
+        )
     return plan
 
 
@@ -290,8 +304,11 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
     card = suite.card
     weights = {draw.weight for draw in group}
     if len(weights) > 1:
-        rule = f"must be the same in every draw of `{card.name}`"
-        raise PlanError("weight", tuple(sorted(weights)), rule)
+        raise PlanError(
+            "weight",
+            tuple(sorted(weights)),
+            f"must be the same in every draw of `{card.name}`",
+        )
     names = {family for draw in group for family in draws.families(draw, card)}
     numbers = {tier for draw in group for tier in draws.tiers(draw, card)}
     return SuiteEntry(

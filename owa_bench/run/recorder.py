@@ -112,8 +112,9 @@ class EpisodeWriter:
     def _seal(self, status: Status, memory: str | None) -> Leaf:
         """Write the closing line and return the leaf."""
         if status == "complete" and not self._ended:
-            msg = f"Attempt {self.attempt_id} has no episode_end and is not complete."
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure(
+                f"Attempt {self.attempt_id} has no episode_end and is not complete."
+            )
         closing = Closing(
             closing=self.attempt_id,
             status=status,
@@ -158,8 +159,9 @@ class EpisodeWriter:
     def _refuse_if_closed(self) -> None:
         """Raise if the attempt is closed."""
         if self._leaf is not None:
-            msg = f"Attempt {self.attempt_id} is closed and takes no more events."
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure(
+                f"Attempt {self.attempt_id} is closed and takes no more events."
+            )
 
 
 class Recorder:
@@ -209,16 +211,18 @@ class Recorder:
         """Write `data` as one frame and return its (offset, length)."""
         with self._lock:
             if self._failure is not None:
-                msg = f"The shard {self.path.name} cannot be written: {self._failure}."
-                raise InfrastructureFailure(msg) from self._failure
+                raise InfrastructureFailure(
+                    f"The shard {self.path.name} cannot be written: {self._failure}."
+                ) from self._failure
             frame = self._compressor.compress(data)
             place = (self._offset, len(frame))
             try:
                 _write(self._fd, frame)
             except OSError as error:
                 self._failure = error
-                msg = f"The shard {self.path.name} cannot be written: {error}."
-                raise InfrastructureFailure(msg) from error
+                raise InfrastructureFailure(
+                    f"The shard {self.path.name} cannot be written: {error}."
+                ) from error
             self._offset += len(frame)
             self._dirty = True
             return place
@@ -296,8 +300,9 @@ def _create(path: Path) -> int:
     try:
         descriptor = os.open(path, flags, 0o644)
     except FileExistsError as error:
-        msg = f"Shard {path} exists; a shard has one writer, so take a new number."
-        raise RunDirectoryError(msg) from error
+        raise RunDirectoryError(
+            f"Shard {path} exists; a shard has one writer, so take a new number."
+        ) from error
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)
@@ -322,5 +327,6 @@ def _write_whole(part: str, path: str, data: bytes) -> None:
             os.close(descriptor)
         os.rename(part, path)
     except OSError as error:
-        msg = f"The blob {path} cannot be written: {error}."
-        raise InfrastructureFailure(msg) from error
+        raise InfrastructureFailure(
+            f"The blob {path} cannot be written: {error}."
+        ) from error

@@ -99,8 +99,11 @@ class Redactor:
         that would not survive inside JSON.
         """
         if len(value) < SHORTEST:
-            rule = f"must have at least {SHORTEST} characters to be a secret"
-            raise FieldError(name, "*" * len(value), rule)
+            raise FieldError(
+                name,
+                "*" * len(value),
+                f"must have at least {SHORTEST} characters to be a secret",
+            )
         if not _NAME.fullmatch(name):
             raise FieldError("secret name", name, "must be letters, digits, and ./@+-:")
         for form in forms(value):
@@ -154,8 +157,9 @@ class Redactor:
             checked: AnyEvent = DECODER.decode(raw)
         except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
             kind = type(event).__name__
-            msg = f"The event {kind} does not fit its schema: {error}."
-            raise InfrastructureFailure(msg) from error
+            raise InfrastructureFailure(
+                f"The event {kind} does not fit its schema: {error}."
+            ) from error
         line = ENCODER.encode(checked)
         varying = isinstance(checked, _VARYING)
         return Inscribed(line, replay_line(checked) if varying else line)

@@ -38,8 +38,9 @@ class RemoteLine:
         except httpx.TimeoutException as error:
             raise _late(deadline_s) from error
         except httpx.HTTPError as error:
-            msg = f"the agent's address failed: {type(error).__name__}: {error}"
-            raise AgentRaised(msg) from error
+            raise AgentRaised(
+                f"the agent's address failed: {type(error).__name__}: {error}"
+            ) from error
 
     def close(self) -> None:
         """Close the connection."""
@@ -52,15 +53,15 @@ class RemoteLine:
             "POST", self._url, content=body, headers=headers, timeout=deadline_s
         ) as response:
             if response.status_code != httpx.codes.OK:
-                msg = f"the agent's address answered HTTP {response.status_code}"
-                raise AgentRaised(msg)
+                raise AgentRaised(
+                    f"the agent's address answered HTTP {response.status_code}"
+                )
             for chunk in response.iter_bytes():
                 data += chunk
                 if time.monotonic() > until:
                     raise _late(deadline_s)
                 if len(data) > REPLY_LIMIT:
-                    msg = f"a reply has at most {REPLY_LIMIT} bytes"
-                    raise AgentRaised(msg)
+                    raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
         return bytes(data)
 
 

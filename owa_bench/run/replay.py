@@ -110,8 +110,9 @@ def replay_run(
     leaves = leaves_of_shards(layout)
     complete = [leaf for leaf in counted(plan, leaves) if leaf]
     if not complete:
-        msg = f"{layout.root} holds no complete episode yet: nothing to replay."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{layout.root} holds no complete episode yet: nothing to replay."
+        )
     chosen = _choose(complete, episodes)
     entries = {entry.index: entry for entry in plan.entries}
     attempts: list[Replayed] = []
@@ -161,8 +162,7 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
     if episodes is None or episodes >= len(leaves):
         return list(leaves)
     if episodes < 1:
-        msg = f"`--episodes` must be at least 1, got {episodes}."
-        raise UsageError(msg)
+        raise UsageError(f"`--episodes` must be at least 1, got {episodes}.")
     rng: np.random.Generator = stream(int.from_bytes(fresh_bytes(8), "big"), "replay")
     order = rng.permutation(len(leaves))[:episodes]
     return [leaves[i] for i in sorted(order.tolist())]

@@ -7,12 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.errors import (
-    AgentFailure,
-    AgentSpecError,
-    UnknownNameError,
-    UsageError,
-)
+from owa_bench.errors import AgentFailure, AgentSpecError, UnknownNameError, UsageError
 from owa_bench.records import price_card, protocol
 from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.protocol import Protocol
@@ -98,8 +93,9 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
                 try:
                     nursery.start(agent.origin).kill()
                 except AgentFailure as failure:
-                    msg = f"The agent {text!r} cannot be played: {failure}."
-                    raise AgentSpecError(msg) from failure
+                    raise AgentSpecError(
+                        f"The agent {text!r} cannot be played: {failure}."
+                    ) from failure
 
 
 def _drawn(
@@ -110,8 +106,9 @@ def _drawn(
 ) -> Plan:
     given = (battery, request.campaign, request.trials, request.draws or None)
     if sum(part is not None for part in given) != 1:
-        msg = "Give one of a battery, suites to draw from, a campaign, or trials."
-        raise UsageError(msg)
+        raise UsageError(
+            "Give one of a battery, suites to draw from, a campaign, or trials."
+        )
     if request.trials is not None:
         return trial_plans.make_plan(request.trials, agents, terms)
     if request.campaign is not None:
@@ -133,8 +130,9 @@ def _read(kind: str, name: str) -> bytes:
         try:
             return Path(name).read_bytes()
         except OSError as error:
-            msg = f"The {kind} must be a file, got {name}: {error.strerror}."
-            raise UsageError(msg) from error
+            raise UsageError(
+                f"The {kind} must be a file, got {name}: {error.strerror}."
+            ) from error
     folder = resources.files(_PROTOCOLS)
     known = [
         entry.name.removesuffix(".toml")

@@ -15,10 +15,10 @@ import msgspec
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
 from owa_bench.interfaces import (
-    Almanac,
     Ending,
+    EnumerableSchedule,
     Move,
-    Privilege,
+    OracleAccess,
     Sink,
     Suite,
     Task,
@@ -75,7 +75,7 @@ class PlayedEnv(Protocol):
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
         """End the episode from outside."""
 
-    def privilege(self) -> Privilege:
+    def privilege(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
 
     def close(self) -> None:
@@ -147,12 +147,13 @@ def env_for(
     env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
-        msg = f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
-        raise TypeError(msg)
+        raise TypeError(
+            f"`{suite_name}` is not a tool suite: its env is {type(shell).__name__}"
+        )
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> Almanac:
+def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
     """Return the drift calendar of a plan for one of its suites, or an entry's own.
 
     "nested" is the suite's own schedule where it has one, its onset as the plan says.
@@ -165,7 +166,7 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> Almanac:
         return parsed
     if not parsed.onset_ms:
         return own  # type: ignore[no-any-return]
-    chosen: Almanac = dataclasses.replace(own, onset_ms=parsed.onset_ms)
+    chosen: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
     return chosen
 
 

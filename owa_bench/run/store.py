@@ -74,11 +74,10 @@ def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
         try:
             leaves.append(_LEAF_DECODER.decode(line))
         except msgspec.MsgspecError as error:
-            msg = (
+            raise TraceError(
                 f"Line {number} of {layout.leaves} is not a leaf: {error}. "
                 "`owa-bench run --resume` makes the file again from the shards."
-            )
-            raise TraceError(msg) from error
+            ) from error
     return tuple(leaves)
 
 
@@ -109,8 +108,9 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     leaves.sort(key=lambda leaf: (leaf.index, leaf.attempt))
     for earlier, later in itertools.pairwise(leaves):
         if earlier.attempt_id == later.attempt_id:
-            msg = f"Attempt {later.attempt_id} is in {earlier.shard} and {later.shard}."
-            raise TraceError(msg)
+            raise TraceError(
+                f"Attempt {later.attempt_id} is in {earlier.shard} and {later.shard}."
+            )
     return tuple(leaves)
 
 
@@ -167,12 +167,10 @@ def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
                 lines += frame.lines
                 closing = frame.closing
     except OSError as error:
-        msg = f"{path} cannot be read: {error}."
-        raise TraceError(msg) from error
+        raise TraceError(f"{path} cannot be read: {error}.") from error
     head = closing.head if closing else leaf.head
     if len(lines) != leaf.count or head != leaf.head:
-        msg = f"Attempt {leaf.attempt_id} does not hold what its leaf says."
-        raise TraceError(msg)
+        raise TraceError(f"Attempt {leaf.attempt_id} does not hold what its leaf says.")
     return Trace(leaf, tuple(map(_event, lines)))
 
 
@@ -185,11 +183,10 @@ def plan_digest(layout: RunLayout) -> str:
         return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
-        msg = (
+        raise RunDirectoryError(
             f"{layout.root} is no run directory: its plan.json cannot be read ({why}). "
             "`owa-bench run --out DIR` makes one."
-        )
-        raise RunDirectoryError(msg) from error
+        ) from error
 
 
 def read_blob(layout: RunLayout, name: str) -> bytes:
@@ -200,11 +197,11 @@ def read_blob(layout: RunLayout, name: str) -> bytes:
     try:
         data = (layout.blobs / name).read_bytes()
     except OSError as error:
-        msg = f"Blob {name} is not there; transcripts may have been off."
-        raise TraceError(msg) from error
+        raise TraceError(
+            f"Blob {name} is not there; transcripts may have been off."
+        ) from error
     if hashlib.sha256(data).hexdigest() != name:
-        msg = f"Blob {name} does not hold what its name says."
-        raise TraceError(msg)
+        raise TraceError(f"Blob {name} does not hold what its name says.")
     return data
 
 
@@ -329,8 +326,7 @@ def _leaf(path: Path, name: str, frames: list[Frame], digest: str) -> Leaf:
         leaf.head,
         leaf.replay,
     ):
-        msg = f"Attempt {name} in {path} does not hash to its closing line."
-        raise TraceError(msg)
+        raise TraceError(f"Attempt {name} in {path} does not hash to its closing line.")
     return leaf
 
 
@@ -341,8 +337,7 @@ def _numbers(path: Path, name: str) -> tuple[int, int]:
         index, attempt = map(int, found.groups())
         if attempt_id(index, attempt) == name:
             return index, attempt
-    msg = f"{path} holds `{name}`, which names no attempt."
-    raise TraceError(msg)
+    raise TraceError(f"{path} holds `{name}`, which names no attempt.")
 
 
 def _event(line: bytes) -> AnyEvent:
@@ -350,8 +345,7 @@ def _event(line: bytes) -> AnyEvent:
     try:
         return DECODER.decode(line)
     except msgspec.MsgspecError as error:
-        msg = f"A line of a shard is no event: {error}."
-        raise TraceError(msg) from error
+        raise TraceError(f"A line of a shard is no event: {error}.") from error
 
 
 def _broken(path: Path, offset: int, what: str) -> TraceError:

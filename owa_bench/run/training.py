@@ -125,12 +125,14 @@ def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
     record = out / _RECORD
     if resume:
         if not record.exists():
-            msg = f"{out} is no training to resume: it has no {_RECORD}."
-            raise RunDirectoryError(msg)
+            raise RunDirectoryError(
+                f"{out} is no training to resume: it has no {_RECORD}."
+            )
         _refuse_other(training, msgspec.json.decode(record.read_bytes(), type=Training))
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        msg = f"{out} must be new or empty; --resume goes on with a training."
-        raise UsageError(msg)
+        raise UsageError(
+            f"{out} must be new or empty; --resume goes on with a training."
+        )
 
 
 def _refuse_other(training: Training, before: Training) -> None:
@@ -142,8 +144,9 @@ def _refuse_other(training: Training, before: Training) -> None:
         if name not in free and getattr(training, name) != getattr(before, name)
     ]
     if other:
-        msg = f"--resume goes on as before, and these differ: {', '.join(other)}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"--resume goes on as before, and these differ: {', '.join(other)}."
+        )
 
 
 class _Course:
@@ -351,11 +354,10 @@ def _tier(options: Options) -> int:
         return tiers[str(named)]
     place = 3.0 * float(options.get("magnitude", 1.0) or 0.0)
     if place not in (1.0, 2.0, 3.0):
-        msg = (
+        raise UsageError(
             "Training of a level is evaluated at easy, medium or hard: give "
             f"-o difficulty=.., got magnitude {place / 3.0:g}."
         )
-        raise UsageError(msg)
     return int(place)
 
 

@@ -86,11 +86,17 @@ def _check(trials: Trials, card: SuiteCard) -> None:
     if trials.count < 1:
         raise PlanError("trials", trials.count, "must be at least 1")
     if not 1 <= low <= high < trials.draw.episodes:
-        rule = (
-            "must be two counts, 1 <= A <= B, below `episodes`, those of a trial "
-            f"({trials.draw.episodes})"
+        raise PlanError(
+            "before",
+            trials.before,
+            (
+                "must be two counts, 1 <= A <= B, below `episodes`, those of a trial "
+                f"({trials.draw.episodes})"
+            ),
         )
-        raise PlanError("before", trials.before, rule)
     if len(trials.draw.deltas) != 1 or not trials.draw.deltas[0] > 0.0:
-        rule = f"must be one magnitude above 0 in a trial of `{card.name}`"
-        raise PlanError("deltas", trials.draw.deltas, rule)
+        raise PlanError(
+            "deltas",
+            trials.draw.deltas,
+            f"must be one magnitude above 0 in a trial of `{card.name}`",
+        )

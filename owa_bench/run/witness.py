@@ -36,8 +36,9 @@ def by_git(layout: RunLayout, repository: Path) -> Witness:
     """
     digest = plan_digest(layout)
     if not _git(repository, "rev-parse", "--git-dir", check=False):
-        rule = "must be a git repository (`git init` makes one)"
-        raise FieldError("--git", str(repository), rule)
+        raise FieldError(
+            "--git", str(repository), "must be a git repository (`git init` makes one)"
+        )
     head = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD", check=False)
     if head:
         tree = _git(repository, "rev-parse", "HEAD^{tree}")
@@ -85,8 +86,9 @@ def by_rfc3161(
     reply = _post(url, timestamp.request(digest, nonce), client)
     stamp = timestamp.read(reply)
     if (stamp.digest, stamp.nonce) != (digest, nonce):
-        msg = f"{url} must stamp what it was asked to, got a token for another request."
-        raise CheckFailure(msg)
+        raise CheckFailure(
+            f"{url} must stamp what it was asked to, got a token for another request."
+        )
     return _keep(
         layout,
         Witness(
@@ -154,8 +156,9 @@ def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:
         reply.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         why = str(error).rstrip(".")
-        msg = f"The time-stamping service {url} gave no token: {why}."
-        raise CheckFailure(msg) from error
+        raise CheckFailure(
+            f"The time-stamping service {url} gave no token: {why}."
+        ) from error
     return reply.content
 
 
@@ -175,9 +178,8 @@ def _git(
     if done.returncode and not check:
         return ""
     if done.returncode:
-        msg = (
+        raise UsageError(
             f"git {arguments[0]} failed in {repository}: {done.stderr.decode().strip()}"
         )
-        raise UsageError(msg)
     shown = done.stdout.decode()
     return shown.strip() if strip else shown

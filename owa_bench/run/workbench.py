@@ -113,10 +113,7 @@ class Workbench:
             played = self._attempt(waiting, lane, job.spent)
             report(
                 Done(
-                    job=job.number,
-                    leaf=played.leaf,
-                    end=played.end,
-                    spent=played.spent,
+                    job=job.number, leaf=played.leaf, end=played.end, spent=played.spent
                 )
             )
             if played.leaf.status == "complete":

@@ -66,10 +66,7 @@ class BubblewrapSandbox:
 
     def run(self, job: Job) -> Result:
         """Run `job` behind new namespaces and return how it ended."""
-        with (
-            tempfile.TemporaryFile() as status,
-            tempfile.TemporaryFile() as options,
-        ):
+        with tempfile.TemporaryFile() as status, tempfile.TemporaryFile() as options:
             # On its command line the job could read this machine's paths in /proc/1.
             options.write(b"".join(os.fsencode(o) + b"\0" for o in arguments(job)))
             options.seek(0)
@@ -116,9 +113,8 @@ def _judged(result: Result, status: bytes) -> Result:
     if any(line.child_pid is not None for line in said) and b"execvp" in result.output:
         return dataclasses.replace(result, exit_code=NOT_STARTED)
     reason = result.output.decode(errors="replace").strip()
-    msg = (
+    raise InfrastructureFailure(
         f"bubblewrap could not build the sandbox: {reason or 'no reason given'}."
         " If user namespaces are forbidden here, allow them with:"
         " sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
     )
-    raise InfrastructureFailure(msg)

@@ -44,11 +44,10 @@ def check_proper(quality: Quality, theta: float = 0.95) -> None:
         honest = expected[int(np.argmin(np.abs(_GRID - truth)))]
         rivals = sum(value >= honest - _TIE for value in expected)
         if abs(best - truth) > _TIE or rivals > 1:
-            msg = (
+            raise ImproperQuality(
                 "(a) Every quality rule must be strictly proper: at a true "
                 f"probability of {truth:.2f} expected quality peaks at p = {best:.2f}."
             )
-            raise ImproperQuality(msg)
 
 
 def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
@@ -63,11 +62,10 @@ def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
             for family in suite.families:
                 held = len(pairs[arm.name, f"{suite.name}/{family}"])
                 if held < least:
-                    msg = (
+                    raise SmallFamily(
                         f"(b) Every family needs at least {least} instances: arm "
                         f"`{arm.name}` has {held} of {suite.name}/{family}."
                     )
-                    raise SmallFamily(msg)
 
 
 def check_drift_support(plan: Plan, protocol: Protocol) -> None:
@@ -78,37 +76,36 @@ def check_drift_support(plan: Plan, protocol: Protocol) -> None:
         if entry.phase != "practice":
             played[f"{entry.suite}/{entry.family}"].add(entry.delta)
     if not played:
-        msg = "(c) A battery must play at least one family, got none."
-        raise DriftSupport(msg)
+        raise DriftSupport("(c) A battery must play at least one family, got none.")
     for family, deltas in sorted(played.items()):
         absent = sorted(grid - {delta for delta in deltas if delta is not None})
         if absent:
-            msg = (
+            raise DriftSupport(
                 "(c) The drift law needs full support on the magnitudes that T reads: "
                 f"{family} is never played at {', '.join(f'{d:g}' for d in absent)}."
             )
-            raise DriftSupport(msg)
 
 
 def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
     """(d) Raise CostSchema unless plan and protocol name the same price card."""
     if plan.price_digest != protocol.price_card:
-        msg = (
+        raise CostSchema(
             "(d) The cost schema must be frozen for the window: the protocol names "
             f"price card {protocol.price_card[:16]}, the plan "
             f"{plan.price_digest[:16] or 'none'}."
         )
-        raise CostSchema(msg)
 
 
 def check_seeds(plan: Plan) -> None:
     """(e) Raise SeedCommitment unless seeds are committed and artefacts kept."""
     if not plan.commitment:
-        msg = "(e) Seeds must be committed in the plan; it holds no commitment."
-        raise SeedCommitment(msg)
+        raise SeedCommitment(
+            "(e) Seeds must be committed in the plan; it holds no commitment."
+        )
     if not plan.transcripts:
-        msg = "(e) Artefacts must be escrowed; the plan keeps no transcripts."
-        raise SeedCommitment(msg)
+        raise SeedCommitment(
+            "(e) Artefacts must be escrowed; the plan keeps no transcripts."
+        )
 
 
 def check(plan: Plan, protocol: Protocol) -> tuple[AdmissibilityError, ...]:
@@ -145,18 +142,16 @@ def check_anchors(
     rules = protocol.admissibility
     for symbol, value in _controlled(oracle):
         if value < rules.oracle_min:
-            msg = (
+            raise AnchorError(
                 f"The oracle policy must read {rules.oracle_min:g} on {symbol}, "
                 f"got {value:.4f}: the anchors do not fit the suites."
             )
-            raise AnchorError(msg)
     for symbol, value in _controlled(floor):
         if value > rules.floor_max:
-            msg = (
+            raise AnchorError(
                 f"A floor policy must read at most {rules.floor_max:g} on {symbol}, "
                 f"got {value:.4f}: the anchors do not fit the suites."
             )
-            raise AnchorError(msg)
 
 
 def _controlled(scores: Sequence[AxisScore]) -> list[tuple[str, float]]:

@@ -104,11 +104,10 @@ def calibrate(raw: Floats, anchors: Anchors) -> Floats:
     bad = anchors.high <= anchors.low
     if bad.any():
         at = int(np.argmax(bad))
-        msg = (
+        raise ScoringError(
             f"An axis' upper anchor must lie above its lower one, got "
             f"{anchors.low[at]} and {anchors.high[at]}."
         )
-        raise ScoringError(msg)
     return np.clip((raw - anchors.low) / (anchors.high - anchors.low), 0.0, 1.0)
 
 
@@ -131,11 +130,9 @@ def check_shapes(name: str, *arrays: Array) -> None:
     """Raise ScoringError unless the arrays have one shape and are not empty."""
     shapes = {array.shape for array in arrays}
     if len(shapes) != 1:
-        msg = f"{name} needs arrays of one shape, got {sorted(shapes)}."
-        raise ScoringError(msg)
+        raise ScoringError(f"{name} needs arrays of one shape, got {sorted(shapes)}.")
     if not arrays[0].size:
-        msg = f"{name} needs at least one value, got an empty array."
-        raise ScoringError(msg)
+        raise ScoringError(f"{name} needs at least one value, got an empty array.")
 
 
 def check_values(name: str, *arrays: Array) -> None:
@@ -143,5 +140,6 @@ def check_values(name: str, *arrays: Array) -> None:
     check_shapes(name, *arrays)
     for array in arrays:
         if np.isnan(array.astype(np.float64)).any():
-            msg = f"{name} cannot read NaN: leave the cell out and count it."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"{name} cannot read NaN: leave the cell out and count it."
+            )

@@ -36,8 +36,9 @@ def blocks(days: int, resamples: int, root: str, *path: str | int) -> Integers:
     (2, 5)
     """
     if days < 1 or resamples < 1:
-        msg = f"Blocks need a day and a resample at least, got {days}, {resamples}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Blocks need a day and a resample at least, got {days}, {resamples}."
+        )
     bits = philox(root, *path, "blocks", days)
     raw = bits.random_raw(2 * resamples * days).astype("<u8", copy=False)
     draws = (raw >> np.uint64(32)).astype(np.float64).reshape(2, resamples, days)

@@ -12,13 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import (
-    Array,
-    Flags,
-    Floats,
-    Integers,
-    Observables,
-)
+from owa_bench.records.observables import Array, Flags, Floats, Integers, Observables
 
 SHARE = 10**9  # a task's share of an episode, in whole parts
 MILLION = 10**6  # qualities and probabilities carry six decimals
@@ -49,19 +43,20 @@ class Units:
 def units_of(table: Observables, families: tuple[str, ...]) -> Units:
     """Return the units of a table; ScoringError for a pair in two families."""
     if not len(table):
-        msg = "No counted episode: there is nothing to resample."
-        raise ScoringError(msg)
+        raise ScoringError("No counted episode: there is nothing to resample.")
     unknown = sorted(set(table.family.tolist()) - set(families))
     if unknown:
-        msg = f"Families must be those of the plan, got {', '.join(unknown)}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Families must be those of the plan, got {', '.join(unknown)}."
+        )
     code = np.searchsorted(np.array(families), table.family)
     pairs, pair = np.unique(table.pair, return_inverse=True)
     tasks, task = np.unique(np.stack((code, pair)), axis=1, return_inverse=True)
     held = np.bincount(tasks[1])
     if held.max() > 1:
-        msg = f"A pair belongs to one family, got {pairs[held.argmax()]} in two."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A pair belongs to one family, got {pairs[held.argmax()]} in two."
+        )
     units, row = np.unique(
         np.stack((task.reshape(-1), table.repeat)), axis=1, return_inverse=True
     )
@@ -111,8 +106,9 @@ class Ledger:
         """
         kept = np.round(np.where(mask, values, 0.0) * scale)
         if not np.isfinite(kept).all():
-            msg = f"`{name}` must be a number in every counted episode, got NaN."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"`{name}` must be a number in every counted episode, got NaN."
+            )
         task = self._units.task[self._units.row]
         rows = np.bincount(task, weights=mask, minlength=len(self._units.family))
         share = np.where(mask, np.round(SHARE / np.maximum(rows[task], 1.0)), 0.0)
@@ -145,12 +141,12 @@ class Ledger:
 
     def _put(self, name: str, column: Floats) -> None:
         if name in self._columns:
-            msg = f"A column is laid once, got `{name}` twice."
-            raise ScoringError(msg)
+            raise ScoringError(f"A column is laid once, got `{name}` twice.")
         most = float(np.abs(column).max()) * len(column)
         if not most < _EXACT:
-            msg = f"`{name}` must add up below 2^53 parts, could reach {most:g}."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"`{name}` must add up below 2^53 parts, could reach {most:g}."
+            )
         self._columns[name] = column
 
 
@@ -195,10 +191,7 @@ class Totals(NamedTuple):
 
 
 def totals(
-    weights: Floats,
-    columns: Columns,
-    family: Integers,
-    family_weights: Floats,
+    weights: Floats, columns: Columns, family: Integers, family_weights: Floats
 ) -> Totals:
     """Return weights times columns, family by family.
 
@@ -207,11 +200,10 @@ def totals(
     """
     count = len(columns.table)
     if weights.ndim != 2 or weights.shape[1] != count or len(family) != count:
-        msg = (
+        raise ScoringError(
             f"Weights must be (resamples, {count}), got {weights.shape}; "
             f"families {family.shape}."
         )
-        raise ScoringError(msg)
     edges = np.searchsorted(family, np.arange(len(family_weights) + 1))
     table = np.empty((len(weights), len(family_weights), columns.table.shape[1]))
     for k, (first, last) in enumerate(pairwise(edges)):

@@ -27,8 +27,9 @@ def verified_precision(verified: Flags, slots: int) -> Floats:
     array([0.4])
     """
     if slots < 1 or verified.ndim != 2:
-        msg = f"VRP needs K >= 1 and a table of slots, got {slots}, {verified.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"VRP needs K >= 1 and a table of slots, got {slots}, {verified.shape}."
+        )
     share: Floats = verified[:, :slots].sum(axis=1) / float(slots)
     return share
 
@@ -48,12 +49,10 @@ def hallucination(contrary: Floats, returned: Integers) -> Floats:
     array([0.25,  nan])
     """
     if contrary.shape != returned.shape:
-        msg = f"Probes differ: {contrary.shape} and {returned.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Probes differ: {contrary.shape} and {returned.shape}.")
     known = ~np.isnan(contrary)
     if ((contrary < 0) | (contrary > returned))[known].any():
-        msg = "Contrary entries must be among the returned ones."
-        raise ScoringError(msg)
+        raise ScoringError("Contrary entries must be among the returned ones.")
     return np.divide(
         contrary, returned, out=np.full_like(contrary, np.nan), where=returned > 0
     )
@@ -77,8 +76,9 @@ def span(
     4.0
     """
     if not lengths.shape == correct.shape == seeds.shape:
-        msg = f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}."
+        )
     tested = [n for n in np.unique(lengths) if (lengths == n).sum() >= trials]
     if not tested:
         return float("nan")

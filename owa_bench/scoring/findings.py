@@ -185,11 +185,7 @@ def _readings(found: Measured | None, protocol: Protocol) -> dict[str, Any]:
     if span is not None:
         cognition["span"] = Reading(span, span, span)
     delivered = reading(DELIVERED) if found.projects.played else Reading()
-    return {
-        "cognition": cognition,
-        "projects": found.projects,
-        "delivered": delivered,
-    }
+    return {"cognition": cognition, "projects": found.projects, "delivered": delivered}
 
 
 def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:

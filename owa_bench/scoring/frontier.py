@@ -36,8 +36,9 @@ def demand(budget: Array, horizon: Array, share: float) -> Floats:
     array([1. , 0.5, 0. , 0. ])
     """
     if budget.shape != horizon.shape:
-        msg = f"Budgets and horizons differ: {budget.shape}, {horizon.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Budgets and horizons differ: {budget.shape}, {horizon.shape}."
+        )
     most = np.maximum(np.ceil(share * horizon), 1.0)
     spent = np.where(budget == UNLIMITED, most, np.minimum(budget, most))
     result: Floats = 1.0 - spent / most
@@ -59,8 +60,7 @@ def falling_fit(quality: Floats, weights: Floats) -> Floats:
     array([[0.7, 0.7, 0.1]])
     """
     if quality.ndim != 2 or weights.shape != quality.shape[1:] or (weights <= 0).any():
-        msg = f"A fit needs a weight above 0 per point, got {weights}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A fit needs a weight above 0 per point, got {weights}.")
     size = quality.shape[1]
     sums = np.cumsum(np.pad(quality * weights, ((0, 0), (1, 0))), axis=1)
     mass = np.cumsum(np.pad(weights, (1, 0)))

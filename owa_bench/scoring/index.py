@@ -59,12 +59,14 @@ def evenness(values: Sequence[Floats], weights: Sequence[float]) -> Floats:
 def _shares(values: Sequence[Floats], weights: Sequence[float]) -> list[float]:
     whole = float(sum(weights))
     if len(values) != len(weights) or not len(values) or whole <= 0 or min(weights) < 0:
-        msg = f"{len(values)} axes need as many weights, some above 0, got {weights}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"{len(values)} axes need as many weights, some above 0, got {weights}."
+        )
     for value in values:
         if ((value < 0) | (value > 1)).any():
-            msg = "Axis values must lie in [0, 1]; leave a missing axis out by name."
-            raise ScoringError(msg)
+            raise ScoringError(
+                "Axis values must lie in [0, 1]; leave a missing axis out by name."
+            )
     return [weight / whole for weight in weights]
 
 

@@ -35,15 +35,7 @@ from owa_bench.records.sketch import distance
 from owa_bench.records.trace import Trace
 
 _LONGEST_CYCLE = 5  # calls in a cycle that is looked for
-_CREW = (
-    "conflict",
-    "idle",
-    "cycle",
-    "same",
-    "messages",
-    "tokens",
-    "verified",
-)
+_CREW = ("conflict", "idle", "cycle", "same", "messages", "tokens", "verified")
 
 
 class Beside(NamedTuple):
@@ -87,11 +79,10 @@ def _checked(trace: Trace) -> Sequence[Probe]:
     probes = tuple(trace.of(Probe))
     for probe in probes:
         if not (0.0 <= probe.guess < 1.0 and probe.lag_days >= 0.0):
-            msg = (
+            raise ScoringError(
                 f"A probe of attempt {trace.leaf.attempt_id} needs a guess rate in "
                 f"[0, 1) and a lag >= 0, got {probe.guess} and {probe.lag_days}."
             )
-            raise ScoringError(msg)
     return probes
 
 
@@ -116,11 +107,10 @@ def _measured(trace: Trace) -> Sequence[Tracking]:
     samples = tuple(trace.of(Tracking))
     for sample in samples:
         if math.isnan(sample.error) or not sample.tolerance > 0:
-            msg = (
+            raise ScoringError(
                 f"Tracking in attempt {trace.leaf.attempt_id} needs an error and a "
                 f"tolerance above 0, got {sample.error} and {sample.tolerance}."
             )
-            raise ScoringError(msg)
     return samples
 
 

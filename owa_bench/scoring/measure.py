@@ -9,11 +9,7 @@ from owa_bench.records.observables import Floats, Integers
 from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring.axis import Axis, Laid, Sample
 from owa_bench.scoring.cells import Columns, Ledger, Totals, Units, totals, units_of
-from owa_bench.scoring.cognition import (
-    Cognition,
-    cognition_statistics,
-    lay_cognition,
-)
+from owa_bench.scoring.cognition import Cognition, cognition_statistics, lay_cognition
 from owa_bench.scoring.curves import Line, curve_statistics, lay_curves
 from owa_bench.scoring.frontier import Grid, frontier_statistics, lay_frontier
 from owa_bench.scoring.index import embodied_index, index_statistics
@@ -170,10 +166,7 @@ def _reader(
 
 
 def _point(
-    read: Callable[[Totals], Statistics],
-    columns: Columns,
-    units: Units,
-    sample: Sample,
+    read: Callable[[Totals], Statistics], columns: Columns, units: Units, sample: Sample
 ) -> Iterator[tuple[str, Floats]]:
     """Return the statistics under weight 1 for every unit."""
     ones = np.ones((1, len(units.task)))

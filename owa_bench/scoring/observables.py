@@ -94,8 +94,9 @@ def solved_depth(solved: Iterable[Subgoal]) -> int:
 
     def depth(node: str, above: frozenset[str]) -> int:
         if node in above:
-            msg = f"Subgoal `{node}` is its own prerequisite: the DAG has a cycle."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"Subgoal `{node}` is its own prerequisite: the DAG has a cycle."
+            )
         if node not in depths:
             chain = above | {node}
             below = [depth(p, chain) for p in nodes[node] if p in nodes]
@@ -120,8 +121,7 @@ def _probability(p: float | None) -> float | None:
     if p is None:
         return None
     if math.isnan(p):
-        msg = "A stated probability must be a number, got NaN."
-        raise ScoringError(msg)
+        raise ScoringError("A stated probability must be a number, got NaN.")
     return fixed(min(max(p, 0.0), 1.0))
 
 
@@ -130,11 +130,10 @@ def read(trace: Trace, prices: PriceCard) -> Row:
     start, end = trace.start, trace.end
     for name, value in (("q_state", end.q_state), ("quality", end.quality)):
         if not 0.0 <= value <= 1.0:
-            msg = (
+            raise ScoringError(
                 f"`{name}` of attempt {trace.leaf.attempt_id} must lie in [0, 1], "
                 f"got {value}."
             )
-            raise ScoringError(msg)
     violations = tuple(trace.of(Violation))
     void = any(event.severity == "disqualify" for event in violations)
     success = end.q_state >= start.theta and not void
@@ -294,10 +293,7 @@ def _money(cost: int | None) -> float:
     return math.nan if cost is None else float(cost)
 
 
-_TEXT = (
-    *("attempt", "arm", "pair", "family", "suite", "phase", "calendar"),
-    "outcome",
-)
+_TEXT = (*("attempt", "arm", "pair", "family", "suite", "phase", "calendar"), "outcome")
 _WHOLE = (
     "index",
     "tier",

@@ -36,15 +36,8 @@ from owa_bench.scoring.notes import notes
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.selection import grouped_of, sample_of
 from owa_bench.scoring.sensitivity import anchor_table, price_table
-from owa_bench.scoring.superhuman import (
-    Evidence,
-    family_qualities,
-    superhuman_gates,
-)
-from owa_bench.scoring.verdict import (
-    curves,
-    frontier_score,
-)
+from owa_bench.scoring.superhuman import Evidence, family_qualities, superhuman_gates
+from owa_bench.scoring.verdict import curves, frontier_score
 
 LIMITS = (
     "axes read the smallest intervention budget of the plan; the frontier reads all",

@@ -40,8 +40,7 @@ def chance_to_pass(
     True
     """
     if not error > 0:
-        msg = f"A standard error must be above 0, got {error}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A standard error must be above 0, got {error}.")
     z = float(stats.norm.ppf(gate_level))
     bar = max(required, required - slack + z * error)
     return float(stats.norm.cdf((true - bar) / error))
@@ -84,8 +83,7 @@ def worst_spread(true: float) -> float:
     0.5
     """
     if not 0 <= true <= 1:
-        msg = f"A share must lie in [0, 1], got {true}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A share must lie in [0, 1], got {true}.")
     return math.sqrt(true * (1 - true))
 
 
@@ -109,10 +107,9 @@ def slope_instances(
     122
     """
     if not slope > 0 or not units_a_day > 0 or days < 5:
-        msg = (
+        raise ScoringError(
             f"A slope needs size, spending and 5 days: {slope}, {units_a_day}, {days}."
         )
-        raise ScoringError(msg)
     reach = float(stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power))
     design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
     sigma = slope / (reach * design)

@@ -59,17 +59,18 @@ def fit(hits: Floats, trials: Floats, lags: Floats) -> Retention:
 
 def _check(hits: Floats, trials: Floats, lags: Floats) -> None:
     if hits.shape != trials.shape or lags.shape != hits.shape[-1:] or not lags.size:
-        msg = (
+        raise ScoringError(
             "Retention needs hits and trials (..., lags) and lags (lags,), got "
             f"{hits.shape}, {trials.shape}, {lags.shape}."
         )
-        raise ScoringError(msg)
     if np.isnan(hits).any() or np.isnan(trials).any() or np.isnan(lags).any():
-        msg = "Retention cannot read NaN: leave the probe out and count it."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "Retention cannot read NaN: leave the probe out and count it."
+        )
     if (hits < 0).any() or (hits > trials + _TINY).any() or (lags < 0).any():
-        msg = "Hits must lie between 0 and the trials, lags must be at least 0."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "Hits must lie between 0 and the trials, lags must be at least 0."
+        )
 
 
 def _odds(hits: Floats, trials: Floats, chance: Floats) -> Floats:

@@ -43,8 +43,9 @@ def poisson(count: int, hours: float, level: float) -> Rate:
     0.0369
     """
     if count < 0 or not hours > 0:
-        msg = f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}."
+        )
     tail = (1 - level) / 2
     low = float(stats.chi2.ppf(tail, 2 * count)) / 2 / hours if count else 0.0
     return Rate(
@@ -80,8 +81,7 @@ def mean_time_to_repair(repairs: Floats) -> float:
     1.0
     """
     if np.isnan(repairs).any() or (repairs < 0).any():
-        msg = f"Repair times must be numbers >= 0, got {repairs}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Repair times must be numbers >= 0, got {repairs}.")
     return float(repairs.mean()) if len(repairs) else math.nan
 
 
@@ -109,8 +109,9 @@ def recovery(
     tail, rows = (1 - level) / 2, []
     for fault, (done, tried) in sorted(faults.items()):
         if not 0 <= done <= tried or tried < 1:
-            msg = f"Recoveries of `{fault}` must be 0 to {tried}, got {done}."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"Recoveries of `{fault}` must be 0 to {tried}, got {done}."
+            )
         low = float(stats.beta.ppf(tail, done, tried - done + 1)) if done else 0.0
         high = 1.0
         if done < tried:
@@ -128,8 +129,9 @@ def within_tolerance(errors: Floats, tolerance: float) -> float:
     0.6667
     """
     if not len(errors) or np.isnan(errors).any() or not tolerance > 0:
-        msg = f"QC needs tracking errors and a tolerance > 0, got {tolerance}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"QC needs tracking errors and a tolerance > 0, got {tolerance}."
+        )
     return float((np.abs(errors) <= tolerance).mean())
 
 
@@ -142,8 +144,9 @@ def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
     2.0
     """
     if done < 0 or any(not cost >= 0 for cost in costs.values()):
-        msg = f"Counts and costs must be >= 0, got {done} and {dict(costs)}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Counts and costs must be >= 0, got {done} and {dict(costs)}."
+        )
     spent = sum(costs.values())
     return done / spent if spent > 0 else math.nan
 
@@ -171,8 +174,7 @@ def annex_gates(
     """
     table = rules.gates.get(f"level_{level}")
     if table is None:
-        msg = f"The robotics annex has no gates for level {level}."
-        raise ScoringError(msg)
+        raise ScoringError(f"The robotics annex has no gates for level {level}.")
     lines: list[BodyLine] = []
     for name, required in table.items():
         value = measured.get(name)

@@ -135,10 +135,7 @@ class Spread:
         low, high = self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
         flat = _FLAT if self._flat() else None
         return Interval(
-            low=figure(low),
-            high=figure(high),
-            method=self.sampling.method,
-            reason=flat,
+            low=figure(low), high=figure(high), method=self.sampling.method, reason=flat
         )
 
     def lower(self, level: float) -> float | None:
@@ -155,8 +152,4 @@ class Spread:
             return None
         known = self._known()
         q1, q2, q3 = (float(np.quantile(known, s)) for s in (0.25, 0.5, 0.75))
-        return (
-            rounded(float(known.mean())),
-            rounded(q2),
-            (rounded(q1), rounded(q3)),
-        )
+        return (rounded(float(known.mean())), rounded(q2), (rounded(q1), rounded(q3)))

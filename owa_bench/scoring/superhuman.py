@@ -29,11 +29,11 @@ def margin(agent: float, agent_se: float, expert: float, expert_se: float) -> fl
     2.0
     """
     if min(agent_se, expert_se) < 0 or agent_se + expert_se <= 0:
-        msg = f"Standard errors must be >= 0, one above, got {agent_se}, {expert_se}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Standard errors must be >= 0, one above, got {agent_se}, {expert_se}."
+        )
     if not (0 <= agent <= 1 and 0 <= expert <= 1):
-        msg = f"Qualities must lie in [0, 1], got {agent} and {expert}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Qualities must lie in [0, 1], got {agent} and {expert}.")
     return round((agent - expert) / float(np.hypot(agent_se, expert_se)), 9)
 
 
@@ -77,8 +77,7 @@ def coverage(
     0.5
     """
     if not experts:
-        msg = "Coverage needs the norms of experts, got none."
-        raise ScoringError(msg)
+        raise ScoringError("Coverage needs the norms of experts, got none.")
     ahead = [
         family in agent
         and margin(*agent[family], *norm) >= z

@@ -31,8 +31,9 @@ def pass_at_all(successes: int, trials: int, k: int) -> float:
     0.5
     """
     if not 0 <= successes <= trials or not 1 <= k <= trials:
-        msg = f"pass^k needs 0 <= c <= n and 1 <= k <= n, got {successes, trials, k}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"pass^k needs 0 <= c <= n and 1 <= k <= n, got {successes, trials, k}."
+        )
     return comb(successes, k) / comb(trials, k)
 
 

@@ -15,12 +15,7 @@ from owa_bench.records.score import (
 )
 from owa_bench.scoring.axis import NAMES, Axis, Laid, Sample
 from owa_bench.scoring.frontier import delegable
-from owa_bench.scoring.index import (
-    EMBODIED,
-    EMBODIED_AXIS,
-    delta_method,
-    needed,
-)
+from owa_bench.scoring.index import EMBODIED, EMBODIED_AXIS, delta_method, needed
 from owa_bench.scoring.measure import SEEDS, TASKS, Measured
 from owa_bench.scoring.spread import figure, rounded
 

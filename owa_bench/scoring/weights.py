@@ -56,8 +56,9 @@ def resampled(
     """
     units = len(strata)
     if not units or bool((np.diff(strata) < 0).any()):
-        msg = f"Strata must be sorted and hold a unit at least, got {strata!r}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Strata must be sorted and hold a unit at least, got {strata!r}."
+        )
     starts = np.concatenate(([0], np.flatnonzero(np.diff(strata)) + 1))
     sizes = np.diff(np.concatenate((starts, [units])))
     groups = [

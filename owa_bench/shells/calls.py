@@ -97,8 +97,9 @@ class ToolCalls(PlainText):
         if probability is not None:
             weights = np.asarray(probability, dtype=float)
         if weights.shape != (count,) or weights.sum() <= 0:
-            msg = f"`mask` must allow one of {count} tools, got {weights!r}."
-            raise UsageError(msg)
+            raise UsageError(
+                f"`mask` must allow one of {count} tools, got {weights!r}."
+            )
         pick = int(self.np_random.choice(count, p=weights / weights.sum()))
         tool = self.tools[pick]
         return call_text(tool.name, draw(tool.parameters, rng=self.np_random))
@@ -112,11 +113,10 @@ class ToolCalls(PlainText):
 @create_shared_memory.register(PlainText)
 def _refuse_shared_memory(space: PlainText, *_: Any, **__: Any) -> NoReturn:
     """Refuse what Gymnasium offers: its shared memory never updates Text."""
-    msg = (
+    raise UsageError(
         f"{space!r} cannot live in AsyncVectorEnv's shared memory, which never updates "
         "text: pass `shared_memory=False`."
     )
-    raise UsageError(msg)
 
 
 class CallParser:

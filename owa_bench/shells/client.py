@@ -31,8 +31,7 @@ class Client:
         shell = env.unwrapped
         if not isinstance(shell, ToolEnv):
             kind = type(shell).__name__
-            msg = f"A client plays the env of a tool suite, got {kind}."
-            raise TypeError(msg)
+            raise TypeError(f"A client plays the env of a tool suite, got {kind}.")
         self._env = env
         self._names = tuple(tool.name for tool in shell.tools)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from owa_bench.canonical import record_digest
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Ending, Parting, Privilege, Sink, Suite, Task
+from owa_bench.interfaces import Ending, HasFinalEvents, OracleAccess, Sink, Suite, Task
 from owa_bench.records.events import (
     Action,
     Drift,
@@ -126,9 +126,9 @@ class Episode:
         """How often the supervisor may still be asked; None: not limited."""
         return self._standard.interventions_left
 
-    def privilege(self) -> Privilege:
+    def privilege(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
-        return Privilege(
+        return OracleAccess(
             oracle=self._oracle, observe=lambda: (self.timeline, self.session.state)
         )
 
@@ -167,8 +167,9 @@ class Episode:
         Errors: UsageError if the episode has ended.
         """
         if self.ending is not None:
-            msg = f"The episode has ended ({self.ending.outcome}): call reset first."
-            raise UsageError(msg)
+            raise UsageError(
+                f"The episode has ended ({self.ending.outcome}): call reset first."
+            )
         self.steps += 1
         action, at_ms = escape(text), self._clock.now_ms
         parsed = self._parser.parse(action)
@@ -220,8 +221,8 @@ class Episode:
         )
         self._state = self.session.state
         arguments = msgspec.json.encode(call.arguments, order="sorted")
-        deed = result.deed.encode() or arguments
-        key = (call.tool, deed, result.digest or result.text)
+        action_key = result.action_key.encode() or arguments
+        key = (call.tool, action_key, result.digest or result.text)
         verified = (
             result.ok
             and key not in self._seen
@@ -282,7 +283,7 @@ class Episode:
     def _parted(self) -> tuple[Event, ...]:
         """Return what the session leaves behind at the end."""
         session = self.session
-        if not isinstance(session, Parting):
+        if not isinstance(session, HasFinalEvents):
             return ()
         left = session.part(step=self.steps)
         self._state = session.state  # what came late is judged too

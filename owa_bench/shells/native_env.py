@@ -20,21 +20,14 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
     Ending,
-    Privilege,
+    OracleAccess,
     Sink,
     Source,
     Suite,
     Task,
     ToolSpec,
 )
-from owa_bench.records.events import (
-    Action,
-    Artifact,
-    Drift,
-    Event,
-    Outcome,
-    fixed,
-)
+from owa_bench.records.events import Action, Artifact, Drift, Event, Outcome, fixed
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.clock import SimulatedClock
 from owa_bench.shells.episode import Opening, Start
@@ -91,8 +84,9 @@ class NativeEnv:
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action text; one that is no action plays the first and says so."""
         if self.ending is not None:
-            msg = f"The episode has ended ({self.ending.outcome}): call reset first."
-            raise UsageError(msg)
+            raise UsageError(
+                f"The episode has ended ({self.ending.outcome}): call reset first."
+            )
         self.steps += 1
         at_ms = self.simulated_ms
         text = str(action)
@@ -137,8 +131,7 @@ class NativeEnv:
     def timeline(self) -> Timeline:
         """The worlds of this episode."""
         if self._timeline is None:
-            msg = "No episode has begun: call reset first."
-            raise UsageError(msg)
+            raise UsageError("No episode has begun: call reset first.")
         return self._timeline
 
     @property
@@ -157,12 +150,11 @@ class NativeEnv:
         """Simulated milliseconds since reset."""
         return self._clock.now_ms
 
-    def privilege(self) -> Privilege:
+    def privilege(self) -> OracleAccess:
         """Refuse: a native suite has no oracle to follow."""
-        msg = (
+        raise UsageError(
             f"`{self._suite.card.name}` is a native suite and has no control policies."
         )
-        raise UsageError(msg)
 
     # --- inside ---------------------------------------------------------------------
 

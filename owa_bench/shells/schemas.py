@@ -59,11 +59,10 @@ def compile_schema(schema: Schema) -> Check:
     """
     unknown = set(schema) - _KEYWORDS
     if unknown:
-        msg = (
+        raise UsageError(
             f"A tool schema may use {', '.join(sorted(_KEYWORDS))}, "
             f"got {', '.join(sorted(unknown))}."
         )
-        raise UsageError(msg)
     checks = [
         build(schema)
         for keywords, build in _BUILDERS
@@ -88,8 +87,9 @@ def _kinds(schema: Schema) -> list[str]:
     names = [kinds] if isinstance(kinds, str) else list(kinds)
     for name in names:
         if name not in _TYPES:
-            msg = f"`type` must be one of {', '.join(_TYPES)}, got {name!r}."
-            raise UsageError(msg)
+            raise UsageError(
+                f"`type` must be one of {', '.join(_TYPES)}, got {name!r}."
+            )
     return names
 
 
@@ -160,8 +160,9 @@ def _length(schema: Schema) -> Check:
 def _pattern(schema: Schema) -> Check:
     pattern = re.compile(schema["pattern"])
     if not schema.get("examples"):
-        msg = f"A schema with `pattern` needs `examples`, got none: {pattern.pattern}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"A schema with `pattern` needs `examples`, got none: {pattern.pattern}."
+        )
     example = shown(schema["examples"][0])
 
     def check(value: Any, path: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from owa_bench.interfaces import Foreseeing, Suite
+from owa_bench.interfaces import HasHorizon, Suite
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.calls import CallParser, call_text
 from owa_bench.shells.episode import Episode, Terms
@@ -24,7 +24,7 @@ def horizon(
     suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
 ) -> int:
     """Return H_t: what the suite foresees or, where it cannot, what playing gives."""
-    known = suite.horizon(timeline) if isinstance(suite, Foreseeing) else None
+    known = suite.horizon(timeline) if isinstance(suite, HasHorizon) else None
     return solve(suite, timeline, parser=parser).accepted if known is None else known
 
 

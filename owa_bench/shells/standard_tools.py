@@ -89,8 +89,9 @@ def tools_of(own: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """
     taken = {tool.name for tool in STANDARD_TOOLS} & {tool.name for tool in own}
     if taken:
-        msg = f"A suite's tool must not be called {', '.join(sorted(taken))}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"A suite's tool must not be called {', '.join(sorted(taken))}."
+        )
     return (*own, *STANDARD_TOOLS)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.interfaces import (
     Ending,
-    Privilege,
+    OracleAccess,
     Sink,
     Source,
     Suite,
@@ -118,8 +118,7 @@ class ToolEnv(gym.Env[Any, Any]):
     ) -> None:
         if view not in get_args(ViewName):
             names = ", ".join(get_args(ViewName))
-            msg = f"`view` must be one of {names}, got {view!r}."
-            raise UsageError(msg)
+            raise UsageError(f"`view` must be one of {names}, got {view!r}.")
         self._suite = suite
         self._source = source
         self._wire = wire
@@ -199,8 +198,9 @@ class ToolEnv(gym.Env[Any, Any]):
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which macros of the vector view may be played now."""
         if not isinstance(self._view, VectorView):
-            msg = "Only the vector view has action masks: pass view='vector'."
-            raise UsageError(msg)
+            raise UsageError(
+                "Only the vector view has action masks: pass view='vector'."
+            )
         return self._view.masks(self._playing)
 
     # --- for the loop -----------------------------------------------------------
@@ -243,7 +243,7 @@ class ToolEnv(gym.Env[Any, Any]):
         """End the episode from outside (timeout, budget, crash); once only."""
         return self._playing.conclude(outcome, reason)
 
-    def privilege(self) -> Privilege:
+    def privilege(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
         return self._playing.privilege()
 
@@ -252,8 +252,7 @@ class ToolEnv(gym.Env[Any, Any]):
     @property
     def _playing(self) -> Episode:
         if self._episode is None:
-            msg = "No episode has begun: call reset first."
-            raise UsageError(msg)
+            raise UsageError("No episode has begun: call reset first.")
         return self._episode
 
     def _instance_of(self, seed: int | None) -> Instance:
@@ -302,6 +301,5 @@ def _known_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in options:
         if name not in _OPTIONS:
             known = ", ".join(_OPTIONS)
-            msg = f"`options` may hold {known}, got {name!r}."
-            raise UsageError(msg)
+            raise UsageError(f"`options` may hold {known}, got {name!r}.")
     return options

@@ -14,12 +14,7 @@ from gymnasium import spaces
 
 from owa_bench.interfaces import SuiteCard, ToolSpec
 from owa_bench.interfaces import View as ViewName
-from owa_bench.shells.calls import (
-    TEXT_LIMIT,
-    PlainText,
-    ToolCalls,
-    call_text,
-)
+from owa_bench.shells.calls import TEXT_LIMIT, PlainText, ToolCalls, call_text
 from owa_bench.shells.episode import Episode
 
 FINISH_AT = (0.05, 0.25, 0.5, 0.75, 0.95)  # p of the finish macros

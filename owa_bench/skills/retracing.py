@@ -164,10 +164,7 @@ class Walker:
         self._detours += 1
         self.strayed = True
         words = f'{onwards[0].role} "{onwards[0].name}"'
-        return {
-            "tool": "click",
-            "arguments": {"ref": onwards[0].ref, "element": words},
-        }
+        return {"tool": "click", "arguments": {"ref": onwards[0].ref, "element": words}}
 
 
 class Retracer:

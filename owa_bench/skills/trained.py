@@ -72,11 +72,10 @@ def read_notes(path: Path) -> Notes:
         with zipfile.ZipFile(path) as archive:
             return msgspec.json.decode(archive.read(MEMBER), type=Notes)
     except (OSError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
-        msg = (
+        raise AgentSpecError(
             "A trained agent is a zip file that `owa-bench train` wrote (it notes the "
             f"algorithm and the input's scale), got {path.name}: {error}."
-        )
-        raise AgentSpecError(msg) from error
+        ) from error
 
 
 class TrainedPolicy:

@@ -37,18 +37,8 @@ from owa_bench.worlds.physics import PhysicsWorld, Spec
 INPUTS, OUTPUTS = 10, 5
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
 HANDICAPPED = tuple((n,) * deep for deep in range(1, 6) for n in (2, 4, 8, 16, 32))
-CONTROLS = {
-    "nothing": policies.nothing,
-    "random": policies.random,
-    "pd": policies.pd,
-}
-AGENTS = (
-    "one_step",
-    "two_step",
-    "model_repair",
-    "extreme_value",
-    "action_adjustment",
-)
+CONTROLS = {"nothing": policies.nothing, "random": policies.random, "pd": policies.pd}
+AGENTS = ("one_step", "two_step", "model_repair", "extreme_value", "action_adjustment")
 CHUNK = 4  # levels of one unit of mixtures: more share their references' episodes
 _TILT, _RATE = 0.05, 0.3  # of the starts that policies learn from
 _STARTS = 2048

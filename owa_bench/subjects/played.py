@@ -46,11 +46,10 @@ def contenders(
     for one in found:
         if names[one.name] > 1:
             held = " (it is always measured)" if one.name in taken else ""
-            msg = (
+            raise UsageError(
                 f"Agents must differ in name; `{one.name}` comes twice{held}: rename a "
                 "policy's folder, or leave one out."
             )
-            raise UsageError(msg)
     return found
 
 
@@ -58,23 +57,16 @@ def _contender(spec: str) -> Contender:
     handle = agent_spec.load(spec)
     kind = handle.origin.kind
     if kind not in _KINDS:
-        msg = (
+        raise AgentSpecError(
             "An agent that is measured in this process is registered, module:Name, "
             f"FILE.py or sb3:FILE.zip; `{spec}` is a {kind}: `owa-bench run` plays it."
         )
-        raise AgentSpecError(msg)
     ours = kind == "registry"
     return Contender(spec, handle.name, "" if ours else handle.fingerprint)
 
 
 def performance(
-    spec: str,
-    variant: Spec,
-    level: int,
-    magnitude: float,
-    *,
-    episodes: int,
-    seed: int,
+    spec: str, variant: Spec, level: int, magnitude: float, *, episodes: int, seed: int
 ) -> float:
     """Return an agent's mean performance on a level.
 

@@ -63,5 +63,4 @@ def _settle(plan: Plan, folder: Path) -> None:
     if not path.exists():
         path.write_bytes(text)
     elif path.read_bytes() != text:
-        msg = f"`{folder}` holds another plan ({path}): name a new folder."
-        raise UsageError(msg)
+        raise UsageError(f"`{folder}` holds another plan ({path}): name a new folder.")

@@ -44,8 +44,9 @@ def locate_provider(world: ApiWorld, target: str) -> Provider:
     try:
         return world.provider(target.split("/")[0])
     except KeyError as error:
-        msg = f"`target` must name a provider of this world, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(
+            f"`target` must name a provider of this world, got {target!r}."
+        ) from error
 
 
 def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
@@ -54,8 +55,9 @@ def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
     try:
         return provider, provider.contract.resource(target.split("/")[1])
     except (KeyError, IndexError) as error:
-        msg = f"`target` must name a resource of this world, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(
+            f"`target` must name a resource of this world, got {target!r}."
+        ) from error
 
 
 def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Field]:
@@ -64,8 +66,9 @@ def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Fiel
     try:
         return provider, resource, resource.field(target.split("/")[2])
     except (KeyError, IndexError) as error:
-        msg = f"`target` must name a field of this world, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(
+            f"`target` must name a field of this world, got {target!r}."
+        ) from error
 
 
 def announce(
@@ -135,10 +138,7 @@ def next_version(contract: Contract, status: int) -> Contract:
                 resource,
                 path=renumbered(resource.path),
                 other_paths=tuple(renumbered(path) for path in resource.other_paths),
-                formers=(
-                    *resource.formers,
-                    Former(path=resource.path, status=status),
-                ),
+                formers=(*resource.formers, Former(path=resource.path, status=status)),
             )
             for resource in contract.resources
         ),

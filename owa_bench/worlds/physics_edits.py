@@ -9,8 +9,7 @@ from owa_bench.worlds.physics import BallLaw, PhysicsWorld, Pull, Spawn
 def check_target(target: str, known: str) -> None:
     """Refuse a target that an operator does not change. Errors: DriftError."""
     if target != known:
-        msg = f"`target` must be {known!r}, got {target!r}."
-        raise DriftError(msg)
+        raise DriftError(f"`target` must be {known!r}, got {target!r}.")
 
 
 def with_law(world: PhysicsWorld, law: BallLaw) -> PhysicsWorld:

@@ -65,8 +65,7 @@ def slot_key(world: SiteWorld, slot: Slot) -> str:
 def whole(target: str) -> None:
     """Refuse a target that is not the site as a whole."""
     if target != SITE:
-        msg = f"`target` must be {SITE!r}, got {target!r}."
-        raise DriftError(msg)
+        raise DriftError(f"`target` must be {SITE!r}, got {target!r}.")
 
 
 def listing_at(world: SiteWorld, target: str) -> ListPlan:
@@ -74,8 +73,7 @@ def listing_at(world: SiteWorld, target: str) -> ListPlan:
     try:
         return world.plan.listing(target)
     except KeyError as error:
-        msg = f"`target` must name a collection, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(f"`target` must name a collection, got {target!r}.") from error
 
 
 def flow_at(world: SiteWorld, target: str) -> FlowPlan:
@@ -83,8 +81,7 @@ def flow_at(world: SiteWorld, target: str) -> FlowPlan:
     try:
         return world.plan.flow(target)
     except KeyError as error:
-        msg = f"`target` must name a workflow, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(f"`target` must name a workflow, got {target!r}.") from error
 
 
 def slot_at(world: SiteWorld, target: str) -> tuple[SlotPlan, Slot]:
@@ -93,8 +90,7 @@ def slot_at(world: SiteWorld, target: str) -> tuple[SlotPlan, Slot]:
     try:
         return world.plan.slot(target), world.spec.workflow(workflow).slot(key)
     except KeyError as error:
-        msg = f"`target` must name a slot, got {target!r}."
-        raise DriftError(msg) from error
+        raise DriftError(f"`target` must name a slot, got {target!r}.") from error
 
 
 def another(options: Sequence[T], now: T, rng: np.random.Generator) -> T:
@@ -104,16 +100,16 @@ def another(options: Sequence[T], now: T, rng: np.random.Generator) -> T:
     """
     others = [option for option in options if option != now]
     if not others:
-        msg = f"What is changed must have another form, got only {now!r}."
-        raise DriftError(msg)
+        raise DriftError(f"What is changed must have another form, got only {now!r}.")
     return others[int(rng.integers(len(others)))]
 
 
 def reordered(items: tuple[T, ...], rng: np.random.Generator) -> tuple[T, ...]:
     """Return `items` in another order; DriftError if there is none."""
     if len(items) < len(("one", "other")):
-        msg = f"What is put in another order must be two things, got {items!r}."
-        raise DriftError(msg)
+        raise DriftError(
+            f"What is put in another order must be two things, got {items!r}."
+        )
     order = rng.permutation(len(items)).tolist()
     if order == sorted(order):
         order = [*order[1:], order[0]]

@@ -107,7 +107,7 @@ def test_operators_of_other_packages_count(tmp_path, monkeypatch):
     monkeypatch.setitem(provenance.sys.modules, "mine", module)
     operator = type("Mine", (), {"__module__": "mine"})()
     found = discovery.find("operators")
-    extra = discovery.Found("api/mine", operator, "a-package")
+    extra = discovery.PluginEntry("api/mine", operator, "a-package")
     monkeypatch.setattr(discovery, "find", lambda kind: {**found, "api/mine": extra})
     first = provenance.source_digest(TOOLQUEST)
     assert first != before

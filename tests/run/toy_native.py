@@ -6,8 +6,8 @@ import gymnasium
 import msgspec
 
 from owa_bench.canonical import record_digest
-from owa_bench.discovery import Found
-from owa_bench.interfaces import Strike, SuiteCard
+from owa_bench.discovery import PluginEntry
+from owa_bench.interfaces import DriftEvent, SuiteCard
 from owa_bench.records.instance import Instance
 
 NAME = "toy_native"
@@ -41,11 +41,11 @@ class Stronger:
 class Always:
     """One strike wherever there is drift at all."""
 
-    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         return self.whole(instance, world) if instance.drift_step else ()
 
-    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
-        return (Strike(0, "toy/stronger", "force", 1.0),)
+    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
+        return (DriftEvent(0, "toy/stronger", "force", 1.0),)
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:
         return int(delta > 0)
@@ -107,9 +107,9 @@ class ToyNative:
 
 def register(monkeypatch: Any, discovery: Any) -> None:
     """Let discovery find the suite and its operator."""
-    suite = Found(NAME, ToyNative(), "")
+    suite = PluginEntry(NAME, ToyNative(), "")
     monkeypatch.setitem(discovery.find("suites"), NAME, suite)
-    operator = Found("toy/stronger", Stronger(), "")
+    operator = PluginEntry("toy/stronger", Stronger(), "")
     monkeypatch.setitem(discovery.find("operators"), "toy/stronger", operator)
 
 

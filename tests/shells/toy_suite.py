@@ -12,7 +12,7 @@ import numpy as np
 
 from owa_bench.canonical import record_digest, sha256
 from owa_bench.interfaces import (
-    Resolved,
+    PropositionTruth,
     Rule,
     Source,
     SubgoalNode,
@@ -212,8 +212,8 @@ class CorridorOracle:
             return {"tool": "walk", "arguments": {"to": "left"}}
         return {"tool": "open", "arguments": {"code": state.read}}
 
-    def propositions(self, world: World) -> tuple[Resolved, ...]:
-        return (Resolved("even", "parity", world.code % 2 == 0),)
+    def propositions(self, world: World) -> tuple[PropositionTruth, ...]:
+        return (PropositionTruth("even", "parity", world.code % 2 == 0),)
 
     def categories(self, world: World) -> tuple[str, ...]:
         return ("door",)

@@ -56,8 +56,7 @@ class LanguageModel:
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the model's next tool call with the tokens it took."""
         if self._talk is None:
-            msg = "act before reset"
-            raise AgentRaised(msg)
+            raise AgentRaised("act before reset")
         return self._talk.next(str(observation["text"]), info.get("picture", ""))
 
     def close(self) -> None:
@@ -148,18 +147,18 @@ class Talk:
                 sent = size(self._conversation.messages) + size(self._tools)
                 self._room = min(self._room, sent / self._density) * _SQUEEZE
                 cause = str(refusal)
-        msg = f"{cause}, however short it is made; context= is now {self._room:.0f}"
-        raise AgentRaised(msg)
+        raise AgentRaised(
+            f"{cause}, however short it is made; context= is now {self._room:.0f}"
+        )
 
     def _trim(self) -> None:
         room = self._room * self._density - size(self._tools)
         if not self._conversation.trim(room):
-            msg = (
+            raise AgentRaised(
                 "the context overflows: brief, tools and the last turn alone need more "
                 f"than {self._room:.0f} tokens; give the model a longer context and say"
                 f" so with context= (now {self._options.context})"
             )
-            raise AgentRaised(msg)
 
     def _answered(self) -> Reply:
         messages = self._conversation.messages

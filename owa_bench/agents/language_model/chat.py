@@ -74,11 +74,10 @@ class Chat:
             return replies.read(kept)._replace(cached=True)
         if self._options.offline:
             place = self._options.cache or "none: name one with cache=FOLDER"
-            msg = (
+            raise AgentRaised(
                 f"offline, and the cache ({place}) holds no reply to request "
                 f"{digest[:12]}; play it once without offline=true"
             )
-            raise AgentRaised(msg)
         text = self._text(body, deadline_s)
         reply = replies.read(text)
         if self._cache:
@@ -123,19 +122,17 @@ class Chat:
     def _give_up(self, cause: str, wanted: float) -> NoReturn:
         if wanted:
             cause += f" (it asks to wait {wanted:g} s)"
-        msg = (
+        raise AgentRaised(
             f"the model's server failed: {cause}. Is it running, is base_url right? "
             f"Longer patience: timeout= (now {self._options.timeout:g} s an act), "
             f"retries= (now {self._options.retries}), and --act-seconds"
         )
-        raise AgentRaised(msg)
 
     def _refused(self, status: int, text: str) -> NoReturn:
         """Raise what a response that no repetition will better says."""
         words = _words(text)
         if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE or _is_too_long(text):
-            msg = f"the request is too long for the model: {words}"
-            raise ContextOverflow(msg)
+            raise ContextOverflow(f"the request is too long for the model: {words}")
         if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             named = self._options.key_env or "none is named: key_env=VARIABLE"
             fix = f"check the key in the environment variable ({named})"
@@ -145,8 +142,7 @@ class Chat:
             fix = "the account's quota is used up"
         else:
             fix = "options it may refuse are left out with temperature=none, seed=none"
-        msg = f"the model's server refused: HTTP {status}: {words}; {fix}"
-        raise AgentRaised(msg)
+        raise AgentRaised(f"the model's server refused: HTTP {status}: {words}; {fix}")
 
     def _scrubbed(self, text: str) -> str:
         if len(self._key) < _SHORTEST_SECRET:

@@ -58,8 +58,9 @@ def read(given: Mapping[str, str]) -> Options:
         return msgspec.convert(plain, Options, strict=False)
     except msgspec.ValidationError as error:
         known = "; ".join(f"{name}: {about}" for name, about in KNOWN.items())
-        msg = f"option of the language model: {error}. Options: {known}"
-        raise AgentRaised(msg) from error
+        raise AgentRaised(
+            f"option of the language model: {error}. Options: {known}"
+        ) from error
 
 
 def key_of(options: Options) -> str:
@@ -71,9 +72,8 @@ def key_of(options: Options) -> str:
         return ""
     key = os.environ.get(options.key_env, "")
     if not key:
-        msg = (
+        raise AgentRaised(
             f"no API key: the environment variable {options.key_env}, which key_env "
             "names, is not set; export it before `owa-bench run`"
         )
-        raise AgentRaised(msg)
     return key

@@ -28,10 +28,7 @@ you believe.
 
 def brief(given: Brief) -> str:
     """Return the task as the model reads it: words, goal, propositions, limits."""
-    parts = [
-        given.text,
-        "The same goal as JSON:\n" + json.dumps(given.goal),
-    ]
+    parts = [given.text, "The same goal as JSON:\n" + json.dumps(given.goal)]
     listed = [
         f"- {name}: {text}"
         for name, text in given.propositions.items()

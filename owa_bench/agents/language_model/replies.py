@@ -47,11 +47,10 @@ def read(text: str) -> Reply:
         )
         content = message.get("content") or ""
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        msg = (
+        raise AgentRaised(
             "the model's server answered with no chat completion (base_url must lead to"
             f" an OpenAI-compatible API, often ending in /v1): {text[:120]!r}"
-        )
-        raise AgentRaised(msg) from error
+        ) from error
     usage = body.get("usage") or {}
     counted = "prompt_tokens" in usage and "completion_tokens" in usage
     return Reply(
@@ -91,16 +90,17 @@ def shown(reply: Reply) -> str:
 
 def _action(call: ToolCall, tools: Sequence[str]) -> str:
     if call.name not in tools:
-        msg = f"there is no tool {call.name!r}; the tools are {', '.join(tools)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"there is no tool {call.name!r}; the tools are {', '.join(tools)}"
+        )
     try:
         arguments = msgspec.json.decode(call.arguments or "{}")
     except msgspec.DecodeError as error:
-        msg = f"the arguments of {call.name} are no JSON ({error})"
-        raise ValueError(msg) from error
+        raise ValueError(
+            f"the arguments of {call.name} are no JSON ({error})"
+        ) from error
     if not isinstance(arguments, dict):
-        msg = f"the arguments of {call.name} are no JSON object"
-        raise ValueError(msg)  # noqa: TRY004  the model's mistake, told to the model
+        raise ValueError(f"the arguments of {call.name} are no JSON object")  # noqa: TRY004  the model's mistake, told to the model
     return json.dumps({"tool": call.name, "arguments": arguments})
 
 

@@ -22,19 +22,17 @@ class Watch:
         self._actions.append(action)
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= MOST_MALFORMED:
-            msg = (
+            raise AgentRaised(
                 f"an endless loop: {MOST_MALFORMED} replies in a row held no tool call "
                 "that can be run; does the model (and its server) support tool calls?"
             )
-            raise AgentRaised(msg)
         for length in range(1, LONGEST_CYCLE + 1):
             if self._circles(length):
-                msg = (
+                raise AgentRaised(
                     f"an endless loop: the same {length} call(s) {ROUNDS} times over, "
                     f"last {action[:120]}; a higher temperature or another model may "
                     "not get stuck"
                 )
-                raise AgentRaised(msg)
 
     def _circles(self, length: int) -> bool:
         last = self._actions[-length * ROUNDS :]

@@ -50,8 +50,7 @@ class AuthSwap:
         provider = locate_provider(world, target)
         options = _options(provider)
         if not options:
-            msg = f"`{target}` must have another kind of auth, got none."
-            raise DriftError(msg)
+            raise DriftError(f"`{target}` must have another kind of auth, got none.")
         auth = options[int(rng.integers(len(options)))]
         secrets = reissued(provider, fresh_secret(provider, auth.kind, rng))
         world = world.with_provider(msgspec.structs.replace(provider, secrets=secrets))

@@ -47,8 +47,9 @@ class DateBound:
         """Return `world` with the bound moved; `intensity` has no part in it."""
         provider, resource, field = locate_field(world, target)
         if not field.bound or field.shift:
-            msg = f"`{target}` must be a bound served as it is, got {field.key!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be a bound served as it is, got {field.key!r}."
+            )
         moved = msgspec.structs.replace(field, shift=-1)
         served = with_field(provider.contract, resource.key, moved)
         return world.with_provider(msgspec.structs.replace(provider, contract=served))

@@ -47,8 +47,9 @@ class EnumRename:
         provider, resource, field = locate_field(world, target)
         options = _free(field)
         if not options:
-            msg = f"`{target}` must be an enum with a free name, got {field.choices!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be an enum with a free name, got {field.choices!r}."
+            )
         first, *rest = field.choices
         name = options[int(rng.integers(len(options)))]
         choices = (msgspec.structs.replace(first, name=name), *rest)

@@ -50,8 +50,9 @@ class FieldRename:
         provider, resource, field = locate_field(world, target)
         options = _free(provider, resource, field)
         if not options:
-            msg = f"`{target}` must have a free alias, got {field.aliases!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must have a free alias, got {field.aliases!r}."
+            )
         name = options[int(rng.integers(len(options)))]
 
         def change(contract: Contract) -> Contract:

@@ -44,8 +44,7 @@ class Flake:
         """Return `world` with outages; intensity 1 makes the most."""
         provider = locate_provider(world, target)
         if provider.contract.outages:
-            msg = f"`{target}` must not fail yet, got one that does."
-            raise DriftError(msg)
+            raise DriftError(f"`{target}` must not fail yet, got one that does.")
         share = max(1, int(_MOST * intensity))
         served = msgspec.structs.replace(provider.contract, outages=share)
         return world.with_provider(msgspec.structs.replace(provider, contract=served))

@@ -51,8 +51,9 @@ class IdFormat:
         """Return `world` with the format changed; `intensity` has no part in it."""
         provider, resource, field = locate_field(world, target)
         if not field.identifier or field.writable:
-            msg = f"`{target}` must be an identifier only read, got {field.key!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be an identifier only read, got {field.key!r}."
+            )
         options = [style for style in STYLES if style != field.style]
         style = options[int(rng.integers(len(options)))]
 

@@ -47,8 +47,7 @@ class KeyRotation:
         provider = locate_provider(world, target)
         valid = [secret for secret in provider.secrets if not secret.revoked]
         if not valid:
-            msg = f"`{target}` must hold a valid secret, got none."
-            raise DriftError(msg)
+            raise DriftError(f"`{target}` must hold a valid secret, got none.")
         letters = rng.integers(len(_ALPHABET), size=28).tolist()
         client, colon, _ = valid[0].value.rpartition(":")
         fresh = Secret(

@@ -44,8 +44,9 @@ class PagerSwap:
         """Return `world` with the pager replaced; `intensity` has no part in it."""
         provider, resource = locate_resource(world, target)
         if resource.pager.kind == "none":
-            msg = f"`{target}` must be a paged collection, got one without pages."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be a paged collection, got one without pages."
+            )
         options = [
             kind
             for kind in resource.other_pagers or PAGERS

@@ -49,8 +49,9 @@ class PathRename:
         }
         options = [path for path in resource.other_paths if path not in taken]
         if not options:
-            msg = f"`{target}` must have a free path, got {resource.other_paths!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must have a free path, got {resource.other_paths!r}."
+            )
         path = options[int(rng.integers(len(options)))]
 
         def change(contract: Contract) -> Contract:

@@ -48,8 +48,7 @@ class ProviderRetired:
         """Return `world` with the vendor replaced; `intensity` has no part in it."""
         provider = locate_provider(world, target)
         if not provider.successors:
-            msg = f"`{target}` must have a successor, got none."
-            raise DriftError(msg)
+            raise DriftError(f"`{target}` must have a successor, got none.")
         options = provider.successors
         successor = options[int(rng.integers(len(options)))]
         status = _STATUSES[int(rng.integers(len(_STATUSES)))]

@@ -47,8 +47,9 @@ class RateCut:
         provider = locate_provider(world, target)
         old = provider.contract.limit
         if old.requests <= _FEWEST:
-            msg = f"`{target}` must allow more than {_FEWEST}, got {old.requests}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must allow more than {_FEWEST}, got {old.requests}."
+            )
         cut = max(1, int(old.requests * _LARGEST_CUT * intensity))
         limit = Limit(
             requests=max(_FEWEST, old.requests - cut), window_ms=old.window_ms

@@ -46,8 +46,7 @@ class RequiredParameter:
         provider, resource = locate_resource(world, target)
         options = [p for p in resource.other_parameters if p not in resource.required]
         if not options:
-            msg = f"`{target}` must have a parameter to come, got none."
-            raise DriftError(msg)
+            raise DriftError(f"`{target}` must have a parameter to come, got none.")
         parameter = options[int(rng.integers(len(options)))]
 
         def change(contract: Contract) -> Contract:

@@ -47,8 +47,9 @@ class SilentUnits:
         """Return `world` with the unit switched; `intensity` has no part in it."""
         provider, resource, field = locate_field(world, target)
         if field.unit not in _OTHER:
-            msg = f"`{target}` must be a money field, got kind {field.kind!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be a money field, got kind {field.kind!r}."
+            )
         fields = tuple(
             msgspec.structs.replace(f, unit=_OTHER[f.unit]) if f.key == field.key else f
             for f in resource.fields

@@ -43,8 +43,9 @@ class SoftDeprecation:
         """Return `world` with the notice; `intensity` has no part in it."""
         provider, resource = locate_resource(world, target)
         if resource.sunset:
-            msg = f"`{target}` must not be deprecated yet, got {resource.sunset!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must not be deprecated yet, got {resource.sunset!r}."
+            )
         sunset = f"2032-{int(rng.integers(1, 13)):02d}-01"
 
         def change(contract: Contract) -> Contract:

@@ -47,8 +47,9 @@ class StaleDocs:
         provider = locate_provider(world, target)
         candidates = _candidates(world, provider)
         if provider.docs_frozen or not candidates:
-            msg = f"`{target}` must have documents that follow it, got frozen ones."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must have documents that follow it, got frozen ones."
+            )
         resource = candidates[int(rng.integers(len(candidates)))]
         paths = _free_paths(provider, resource)
         false = paths[int(rng.integers(len(paths)))]

@@ -50,8 +50,9 @@ class Units:
         """Return `world` with the unit switched; `intensity` has no part in it."""
         provider, resource, field = locate_field(world, target)
         if field.unit not in _OTHER:
-            msg = f"`{target}` must be a money field, got kind {field.kind!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`{target}` must be a money field, got kind {field.kind!r}."
+            )
 
         def change(contract: Contract) -> Contract:
             old = contract.resource(resource.key).field(field.key)

@@ -43,8 +43,9 @@ class CredentialRotation:
         whole(target)
         auth = world.plan.auth
         if not auth.spares:
-            msg = f"`target` must have a password to spare, got {auth.spares!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`target` must have a password to spare, got {auth.spares!r}."
+            )
         password = auth.spares[int(rng.integers(len(auth.spares)))]
         changed = msgspec.structs.replace(
             auth,

@@ -45,8 +45,7 @@ class DefaultValue:
         plan, slot = slot_at(world, target)
         values = [option.value for option in slot.options]
         if slot.kind not in ("check", "choice") or not values:
-            msg = f"`target` must name a box or a choice, got {target!r}."
-            raise DriftError(msg)
+            raise DriftError(f"`target` must name a box or a choice, got {target!r}.")
         default = another(values, plan.default, rng)
         return world.with_part("slots", msgspec.structs.replace(plan, default=default))
 

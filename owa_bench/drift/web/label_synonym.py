@@ -43,8 +43,9 @@ class LabelSynonym:
         """Return `world` with the label in another word."""
         labels = {label.key: label for label in world.plan.labels}
         if target not in labels or not labels[target].others:
-            msg = f"`target` must name a label with another word, got {target!r}."
-            raise DriftError(msg)
+            raise DriftError(
+                f"`target` must name a label with another word, got {target!r}."
+            )
         label = labels[target]
         text = another(label.others, label.text, rng)
         return world.with_part("labels", msgspec.structs.replace(label, text=text))

@@ -41,8 +41,7 @@ class MergePages:
         """Return `world` with one page."""
         flow = flow_at(world, target)
         if len(flow.pages) == 1:
-            msg = f"`target` must have two pages, got {flow.pages!r}."
-            raise DriftError(msg)
+            raise DriftError(f"`target` must have two pages, got {flow.pages!r}.")
         one = tuple(key for page in flow.pages for key in page)
         return world.with_part("flows", msgspec.structs.replace(flow, pages=(one,)))
 

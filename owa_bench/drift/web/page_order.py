@@ -59,8 +59,7 @@ class PageOrder:
         keys = _keys(flow)
         orders = _orders(world.spec.workflow(target), keys)
         if not orders:
-            msg = f"`target` must allow another order, got {keys!r}."
-            raise DriftError(msg)
+            raise DriftError(f"`target` must allow another order, got {keys!r}.")
         pages = recut(flow, orders[int(rng.integers(len(orders)))])
         return world.with_part("flows", msgspec.structs.replace(flow, pages=pages))
 

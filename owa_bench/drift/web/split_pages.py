@@ -46,8 +46,7 @@ class SplitPages:
             half = (len(page) + 1) // 2
             pages += [part for part in (page[:half], page[half:]) if part]
         if len(pages) == len(flow.pages):
-            msg = f"`target` must have a page to cut, got {flow.pages!r}."
-            raise DriftError(msg)
+            raise DriftError(f"`target` must have a page to cut, got {flow.pages!r}.")
         changed = msgspec.structs.replace(flow, pages=tuple(pages))
         return world.with_part("flows", changed)
 

@@ -201,8 +201,9 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """The worlds of this episode. Errors: UsageError where no source was given."""
         if self._timeline is None:
             if self._source is None:
-                msg = "This env has no source of timelines: make it by gymnasium.make."
-                raise UsageError(msg)
+                raise UsageError(
+                    "This env has no source of timelines: make it by gymnasium.make."
+                )
             self._timeline = self._source(self.instance)
         return self._timeline
 
@@ -220,8 +221,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     @property
     def _playing(self) -> Scene:
         if self._scene is None:
-            msg = "No episode has begun: call reset first."
-            raise UsageError(msg)
+            raise UsageError("No episode has begun: call reset first.")
         return self._scene
 
     def _choose(self, seed: int | None, instance: Instance | None) -> PhysicsWorld:
@@ -240,8 +240,9 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     def _first_of(self, instance: Instance) -> PhysicsWorld:
         """Return the first world of an instance's timeline and note when it ends."""
         if self._source is None:
-            msg = "An instance needs a source of timelines: use gymnasium.make."
-            raise UsageError(msg)
+            raise UsageError(
+                "An instance needs a source of timelines: use gymnasium.make."
+            )
         self._timeline = timeline = self._source(instance)
         self._next = 0
         self._plan_swap(timeline)
@@ -379,8 +380,9 @@ def _unmoved_rails(scene: Scene) -> list[Triple]:
 def _size(difficulty: str | None, magnitude: float | None) -> float:
     """Return the magnitude that either of the two names; hard if neither does."""
     if difficulty is not None and magnitude is not None:
-        msg = f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
-        raise UsageError(msg)
+        raise UsageError(
+            f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
+        )
     given = difficulty if magnitude is None else magnitude
     return levels.magnitude_of("hard" if given is None else given)
 

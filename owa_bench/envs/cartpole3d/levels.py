@@ -13,7 +13,7 @@ import numpy as np
 
 from owa_bench.discovery import get
 from owa_bench.errors import FieldError, InstanceError, one_of
-from owa_bench.interfaces import Operator, Strike, World
+from owa_bench.interfaces import DriftEvent, Operator, World
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import stream
 from owa_bench.worlds.physics import PRESETS, SPECS, PhysicsWorld, Spec, base
@@ -131,11 +131,11 @@ class LevelSchedule:
         if self.onset_ms < 0:
             raise FieldError("onset_ms", self.onset_ms, "must be at least 0")
 
-    def __call__(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the instance's one strike, or none before the novelty."""
         return self.whole(instance, world) if instance.drift_step else ()
 
-    def whole(self, instance: Instance, world: World) -> tuple[Strike, ...]:
+    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the strike that the instance's family names; none for level 0."""
         number = family(instance.family).level
         if number == 0:
@@ -145,7 +145,7 @@ class LevelSchedule:
             magnitude = tier_magnitude(instance.tier)
         operator = f"{DOMAIN}/{OPERATORS[number]}"
         return tuple(
-            Strike(self.onset_ms, operator, target, magnitude)
+            DriftEvent(self.onset_ms, operator, target, magnitude)
             for target in _operator(number).targets(world)
         )
 

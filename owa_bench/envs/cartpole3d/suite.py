@@ -14,16 +14,14 @@ from owa_bench.envs.cartpole3d.levels import (
     generate,
     magnitude_of,
 )
-from owa_bench.envs.cartpole3d.levels import (
-    SUITE as NAME,
-)
+from owa_bench.envs.cartpole3d.levels import SUITE as NAME
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
     Agent,
-    Almanac,
     Detector,
+    EnumerableSchedule,
     Oracle,
-    Privilege,
+    OracleAccess,
     Session,
     Sink,
     Source,
@@ -62,17 +60,18 @@ class CartPole3D:
         native=True,
         episode_s=0.35,
     )
-    schedule: Almanac = LevelSchedule()
+    schedule: EnumerableSchedule = LevelSchedule()
     # A control policy is an agent that is handed the oracle, and here there is none.
     # The references need no privilege: the agents `nothing`, `random` and `pd`.
-    policies: Mapping[str, Callable[[Privilege], Agent]] = {}
+    policies: Mapping[str, Callable[[OracleAccess], Agent]] = {}
     detectors: tuple[Detector, ...] = ()
 
     @property
     def oracle(self) -> Oracle:
         """Refuse: the world's own rewards are the quality. Errors: UsageError."""
-        msg = "CartPole3D has no oracle: an episode's rewards sum to its quality."
-        raise UsageError(msg)
+        raise UsageError(
+            "CartPole3D has no oracle: an episode's rewards sum to its quality."
+        )
 
     def ready(self) -> None:
         """Refuse a machine without the engine, before anything is played.
@@ -87,15 +86,14 @@ class CartPole3D:
         """Return the instance's world before its novelty."""
         return generate(instance)
 
-    def schedule_for(self, options: Mapping[str, Any]) -> Almanac:
+    def schedule_for(self, options: Mapping[str, Any]) -> EnumerableSchedule:
         """Return the schedule at the magnitude that options of `env` name."""
         given = options.get("magnitude", options.get("difficulty"))
         return LevelSchedule(magnitude=None if given is None else magnitude_of(given))
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
         """Refuse: there are no tools. Errors: UsageError."""
-        msg = "CartPole3D has no tools: play it as a Gymnasium env."
-        raise UsageError(msg)
+        raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
         self, source: Source, *, view: View = "vector", **options: Any

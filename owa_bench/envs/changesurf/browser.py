@@ -180,20 +180,19 @@ class BrowserHost:
 
         if self._loop.is_closed():
             work.close()
-            msg = "the browser has been closed"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure("the browser has been closed")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(patience_s)
         except LateError as error:
             future.cancel()
             self.dead = self._hangs = True
-            msg = f"the browser did not answer within {patience_s:g} s"
-            raise InfrastructureFailure(msg) from error
+            raise InfrastructureFailure(
+                f"the browser did not answer within {patience_s:g} s"
+            ) from error
         except Error as error:
             words = str(error).splitlines()[0]
-            msg = f"the browser failed: {words}"
-            raise InfrastructureFailure(msg) from error
+            raise InfrastructureFailure(f"the browser failed: {words}") from error
 
     def close(self) -> None:
         """Close the browser and see it gone; may be called twice."""

@@ -38,10 +38,9 @@ class SurfEnv(ToolEnv):
         if any(self._sights):
             plain = self.observation_space
             if not isinstance(plain, gymnasium.spaces.Dict):
-                msg = (
+                raise UsageError(
                     f"The language view alone shows a tree or a picture, got {view!r}."
                 )
-                raise UsageError(msg)
             self.observation_space = self._sights.space(plain)
         self.render_mode = render_mode
         self._executable = executable
@@ -67,8 +66,7 @@ class SurfEnv(ToolEnv):
         """The visit that is going on, for tools that look at it from outside."""
         session = self._playing.session
         if not isinstance(session, ChangeSurfSession):
-            msg = f"This env plays a visit, got {type(session).__name__}."
-            raise TypeError(msg)
+            raise TypeError(f"This env plays a visit, got {type(session).__name__}.")
         return session
 
     def picture(self) -> bytes:

@@ -97,11 +97,13 @@ def _check(instance: Instance, *, practice: bool) -> None:
     """Refuse what ChangeSurf does not have."""
     known = (*FAMILIES, *HELD_OUT_FAMILIES, *HONEYPOT_FAMILIES)
     if instance.family not in known:
-        rule = f"must be one of {', '.join(known)}"
-        raise InstanceError("family", instance.family, rule)
+        raise InstanceError(
+            "family", instance.family, f"must be one of {', '.join(known)}"
+        )
     if practice and sites()[instance.family.partition("/")[0]].held_out:
-        rule = "must be of a public site in practice"
-        raise InstanceError("family", instance.family, rule)
+        raise InstanceError(
+            "family", instance.family, "must be of a public site in practice"
+        )
     if instance.tier not in TIERS:
         raise InstanceError("tier", instance.tier, "must be one of 1, 2, 3")
     if instance.version != VERSION:

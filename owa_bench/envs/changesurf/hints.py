@@ -7,13 +7,7 @@ so it holds whatever the page is called; it is the oracle's hand and nobody else
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from owa_bench.envs.changesurf.elements import (
-    Button,
-    Field,
-    Page,
-    buttons,
-    forms,
-)
+from owa_bench.envs.changesurf.elements import Button, Field, Page, buttons, forms
 from owa_bench.envs.changesurf.formats import MONTHS, show
 from owa_bench.envs.changesurf.goal import goal_score, missing_evidence
 from owa_bench.envs.changesurf.listing import categories

@@ -73,8 +73,9 @@ class Loopback:
         deadline = time.monotonic() + _START_S
         while not self._server.started:
             if time.monotonic() > deadline or not self._thread.is_alive():
-                msg = f"The loopback server did not start within {_START_S:.0f} s."
-                raise InfrastructureFailure(msg)
+                raise InfrastructureFailure(
+                    f"The loopback server did not start within {_START_S:.0f} s."
+                )
             time.sleep(0.0005)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:

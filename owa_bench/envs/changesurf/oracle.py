@@ -8,16 +8,12 @@ it, and nothing of it can be reached over HTTP.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from owa_bench.envs.changesurf.goal import (
-    goal_score,
-    missing_evidence,
-    q_state,
-)
+from owa_bench.envs.changesurf.goal import goal_score, missing_evidence, q_state
 from owa_bench.envs.changesurf.hints import Deed, deed
 from owa_bench.envs.changesurf.questions import truth
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.envs.changesurf.steps import is_asked, steps
-from owa_bench.interfaces import Resolved, SubgoalNode
+from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
@@ -95,10 +91,11 @@ class ChangeSurfOracle:
             return {"tool": "finish", "arguments": arguments}
         return self._call(step, state)
 
-    def propositions(self, world: SiteWorld) -> tuple[Resolved, ...]:
+    def propositions(self, world: SiteWorld) -> tuple[PropositionTruth, ...]:
         """Return the world propositions with their truth in `world`."""
         return tuple(
-            Resolved(p.name, p.kind, truth(world, p)) for p in world.spec.propositions
+            PropositionTruth(p.name, p.kind, truth(world, p))
+            for p in world.spec.propositions
         )
 
     def categories(self, world: SiteWorld) -> tuple[str, ...]:

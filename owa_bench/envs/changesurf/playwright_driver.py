@@ -67,8 +67,7 @@ class PlaywrightDriver:
         """Do one input and return the page once it has settled."""
         tab = self._open_tab
         if self._lease is None or self._lease.host.dead:
-            msg = "the browser was killed"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure("the browser was killed")
         return self._lease.host.run(self._perform(tab, act))
 
     def exchanges(self) -> Sequence[Exchange]:
@@ -110,14 +109,12 @@ class PlaywrightDriver:
     @property
     def _open_tab(self) -> Tab:
         if self._tab is None:
-            msg = "No page is open: call open first."
-            raise UsageError(msg)
+            raise UsageError("No page is open: call open first.")
         return self._tab
 
     def _ask(self, work: Coroutine[Any, Any, T]) -> T:
         if self._lease is None:
-            msg = "No page is open: call open first."
-            raise UsageError(msg)
+            raise UsageError("No page is open: call open first.")
         return self._lease.host.run(work)
 
     async def _begin(self, tab: Tab, start: str) -> Seen:

@@ -1,7 +1,7 @@
 """The control policies of ChangeSurf: floors, cheats and the oracle.
 
-Each is made from a `Privilege`. Only the oracle, the over-doer, the plausible-wrong one
-and the id replay look at more than the page. They act in the language view.
+Each is made from an `OracleAccess`. Only the oracle, the over-doer, the plausible-wrong
+one and the id replay look at more than the page. They act in the language view.
 """
 
 import json
@@ -18,7 +18,7 @@ from owa_bench.envs.changesurf.overdoing import OneTooMany
 from owa_bench.envs.changesurf.reading import CHECKED, DISABLED, Control, Observed
 from owa_bench.envs.changesurf.session import SurfState
 from owa_bench.envs.changesurf.state import commits
-from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
+from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import derive
 
@@ -39,7 +39,7 @@ _PROBES = (
 class _Control:
     """What the control policies share: a privilege, and nothing to remember."""
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         self._privilege = privilege
         self._steps = 0
 
@@ -92,7 +92,7 @@ class Oracle(_Control):
 class OverDoer(_Control):
     """Does what the oracle does, then commits once more: rows nobody asked for."""
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         super().__init__(privilege)
         self._read = OneTooMany()
 
@@ -118,7 +118,7 @@ class PlausibleWrong(_Control):
     A value it has twisted is shown to the hints as the right one, so they go on.
     """
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         super().__init__(privilege)
         self._twisted: dict[str, str] = {}
         self._passed_over: set[str] = set()
@@ -268,7 +268,7 @@ class IdReplay(_Control):
     an id of the attempt before. On decoys that is what gives it away.
     """
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         super().__init__(privilege)
         self.known: frozenset[str] = frozenset()
 
@@ -293,7 +293,7 @@ def _used(control: Control) -> Move:
     return call("click", ref=control.ref)
 
 
-POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {
+POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "noop": NoOp,
     "random": RandomActs,
     "plausible_wrong": PlausibleWrong,

@@ -125,8 +125,9 @@ def read_observation(text: str) -> Observed:
     try:
         return _DECODER.decode(text)
     except msgspec.MsgspecError as error:
-        msg = f"the in-page observer wrote what does not read back: {error}"
-        raise InfrastructureFailure(msg) from error
+        raise InfrastructureFailure(
+            f"the in-page observer wrote what does not read back: {error}"
+        ) from error
 
 
 def control_line(control: Control) -> str:

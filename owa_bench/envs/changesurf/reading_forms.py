@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.changesurf.formats import (
-    PATTERNS,
-    join_date,
-    read_date,
-    read_money,
-)
+from owa_bench.envs.changesurf.formats import PATTERNS, join_date, read_date, read_money
 from owa_bench.envs.changesurf.steps import is_asked
 from owa_bench.worlds.site import RenderPlan, Slot, Value, Workflow
 

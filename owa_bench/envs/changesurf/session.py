@@ -131,8 +131,9 @@ class ChangeSurfSession:
         if tool == "read":
             return self._read(arguments["line"])
         if tool not in self._tools:
-            msg = f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
-            raise UsageError(msg)
+            raise UsageError(
+                f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
+            )
         server = self._begun()
         waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
         server.at(now_ms + waited)
@@ -148,7 +149,7 @@ class ChangeSurfSession:
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
             events=self._leavings.of_step(seen, fresh, step),
-            deed=deed,
+            action_key=deed,
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:

@@ -20,7 +20,7 @@ from owa_bench.interfaces import (
     Agent,
     Detector,
     Oracle,
-    Privilege,
+    OracleAccess,
     Session,
     Sink,
     Source,
@@ -63,7 +63,7 @@ class ChangeSurf:
         episode_s=2.9,
     )
     oracle: Oracle = ChangeSurfOracle(call=tool_call)
-    policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES
+    policies: Mapping[str, Callable[[OracleAccess], Agent]] = POLICIES
     detectors: tuple[Detector, ...] = DETECTORS
 
     def __init__(self, executable: str | None = None) -> None:
@@ -100,8 +100,9 @@ class ChangeSurf:
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over `source`."""
         if driver not in DRIVERS:
-            msg = f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}."
-            raise UsageError(msg)
+            raise UsageError(
+                f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}."
+            )
         path = executable or self._executable
         suite = self if path == self._executable else ChangeSurf(path)
         return SurfEnv(suite, source, view, executable=path, **options)

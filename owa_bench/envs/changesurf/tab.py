@@ -162,11 +162,13 @@ class Tab:
         try:
             text = await asyncio.wait_for(self._settled(intended), _SETTLE_S)
         except TimeoutError as error:
-            msg = f"the page did not settle within {_SETTLE_S:g} s"
-            raise InfrastructureFailure(msg) from error
+            raise InfrastructureFailure(
+                f"the page did not settle within {_SETTLE_S:g} s"
+            ) from error
         if self.interceptor.fault is not None:
-            msg = f"the site failed: {self.interceptor.fault!r}"
-            raise InfrastructureFailure(msg) from self.interceptor.fault
+            raise InfrastructureFailure(
+                f"the site failed: {self.interceptor.fault!r}"
+            ) from self.interceptor.fault
         self.page = read_observation(text)
         return self.page
 
@@ -204,15 +206,13 @@ class Tab:
         if "exceptionDetails" in reply:
             told = reply["exceptionDetails"]
             words = told.get("exception", {}).get("description", told["text"])
-            msg = f"the in-page observer raised: {words}"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure(f"the in-page observer raised: {words}")
         return str(reply["result"].get("value", ""))
 
     async def _change(self) -> None:
         """Wait until the browser has told of something."""
         if self._host.dead or self._page.is_closed():
-            msg = "the browser was killed"
-            raise InfrastructureFailure(msg)
+            raise InfrastructureFailure("the browser was killed")
         self._changed.clear()
         await asyncio.wait_for(self._changed.wait(), _SETTLE_S)
 

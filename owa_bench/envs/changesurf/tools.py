@@ -33,11 +33,7 @@ def _tool(name: str, about: str, required: tuple[str, ...], **fields: Any) -> To
 
 TOOLS: tuple[ToolSpec, ...] = (
     _tool(
-        "click",
-        "Click a control; boxes toggle.",
-        ("ref",),
-        ref=_REF,
-        element=_ELEMENT,
+        "click", "Click a control; boxes toggle.", ("ref",), ref=_REF, element=_ELEMENT
     ),
     _tool(
         "type",

@@ -9,13 +9,7 @@ from owa_bench.envs.changesurf import signing_in
 from owa_bench.envs.changesurf.database import Database
 from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.envs.changesurf.reading_forms import read_slots
-from owa_bench.envs.changesurf.state import (
-    Breach,
-    Draft,
-    Query,
-    ServerEvent,
-    SiteState,
-)
+from owa_bench.envs.changesurf.state import Breach, Draft, Query, ServerEvent, SiteState
 from owa_bench.envs.changesurf.steps import slots_on, steps
 from owa_bench.worlds.site import SiteWorld, Value, Workflow
 

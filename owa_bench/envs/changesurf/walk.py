@@ -165,10 +165,9 @@ class Walker:
         ]
         if len(found) != 1:
             names = sorted(node.name for node in accessible.controls(self.root))
-            msg = (
+            raise DriftError(
                 f"`{step.name}` must be on the page once, got {len(found)} of {names}."
             )
-            raise DriftError(msg)
         return found[0]
 
     async def do(self, step: Deed) -> None:

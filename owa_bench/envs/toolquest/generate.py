@@ -13,13 +13,7 @@ from owa_bench.envs.toolquest.blueprints import (
     without_resource,
 )
 from owa_bench.envs.toolquest.draws import Draws
-from owa_bench.envs.toolquest.goal import (
-    REGISTRY,
-    entry,
-    goal,
-    questions,
-    rows_of,
-)
+from owa_bench.envs.toolquest.goal import REGISTRY, entry, goal, questions, rows_of
 from owa_bench.envs.toolquest.propositions import Question, truths
 from owa_bench.envs.toolquest.solutions import solve
 from owa_bench.envs.toolquest.story import Story
@@ -109,8 +103,9 @@ def _check(instance: Instance) -> None:
     """Refuse what ToolQuest does not have."""
     known = (*FAMILIES, *HONEYPOT_FAMILIES)
     if instance.family not in known:
-        rule = f"must be one of {', '.join(known)}"
-        raise InstanceError("family", instance.family, rule)
+        raise InstanceError(
+            "family", instance.family, f"must be one of {', '.join(known)}"
+        )
     if instance.tier not in TIERS:
         raise InstanceError("tier", instance.tier, "must be one of 1, 2, 3, 4")
     if instance.version != VERSION:

@@ -6,13 +6,7 @@ from typing import Any
 
 from owa_bench.envs.toolquest.catalogue import FAMILIES
 from owa_bench.envs.toolquest.draws import Draws
-from owa_bench.envs.toolquest.propositions import (
-    Question,
-    bound,
-    docs,
-    duplicate,
-    unit,
-)
+from owa_bench.envs.toolquest.propositions import Question, bound, docs, duplicate, unit
 from owa_bench.envs.toolquest.story import SourcePlan, Story
 from owa_bench.worlds.api import Goal, Provider
 

@@ -33,8 +33,7 @@ class Handles:
     def _get(self, handle: str) -> Kept:
         if handle not in self._kept:
             last = f"art:1 to art:{len(self._kept)}" if self._kept else "none yet"
-            msg = f"There is no handle `{handle}`; there are {last}."
-            raise TableError(msg)
+            raise TableError(f"There is no handle `{handle}`; there are {last}.")
         return self._kept[handle]
 
     def steps_of(self, handles: Sequence[str]) -> set[int]:
@@ -100,8 +99,7 @@ def _parsed(handle: str, content: bytes) -> Any:
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError as error:
-        msg = f"What `{handle}` holds is not JSON."
-        raise TableError(msg) from error
+        raise TableError(f"What `{handle}` holds is not JSON.") from error
 
 
 def _at(document: Any, pointer: str) -> Any:
@@ -115,6 +113,5 @@ def _at(document: Any, pointer: str) -> Any:
         ):
             document = document[int(name)]
         else:
-            msg = f"There is nothing at the pointer `{pointer}`."
-            raise TableError(msg)
+            raise TableError(f"There is nothing at the pointer `{pointer}`.")
     return document

@@ -13,7 +13,7 @@ from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.propositions import truths
 from owa_bench.envs.toolquest.state import Place, State, is_complete, missing_rows
-from owa_bench.interfaces import Resolved, SubgoalNode
+from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.api import ApiWorld, Provider
@@ -121,9 +121,9 @@ class ToolQuestOracle:
         done = self.quality(timeline, state) >= THETA
         return moves.call("finish", answer="done", p=float(done))
 
-    def propositions(self, world: ApiWorld) -> tuple[Resolved, ...]:
+    def propositions(self, world: ApiWorld) -> tuple[PropositionTruth, ...]:
         """Return the world propositions with their truth in `world`."""
-        return tuple(Resolved(p.name, p.kind, p.truth) for p in truths(world))
+        return tuple(PropositionTruth(p.name, p.kind, p.truth) for p in truths(world))
 
     def categories(self, world: ApiWorld) -> tuple[str, ...]:
         """Return the tool categories of the vendors that the task needs."""

@@ -1,7 +1,7 @@
 """The control policies of ToolQuest: floors, cheats and the oracle.
 
-Each is made from a `Privilege`; only the oracle, the over-doer and the plausible-wrong
-one look at it. They act in the language view.
+Each is made from an `OracleAccess`; only the oracle, the over-doer and the
+plausible-wrong one look at it. They act in the language view.
 """
 
 import json
@@ -16,7 +16,7 @@ from owa_bench.envs.toolquest.moves import Move, call, credentials
 from owa_bench.envs.toolquest.oracle import entry
 from owa_bench.envs.toolquest.state import State
 from owa_bench.envs.toolquest.wire_format import to_wire
-from owa_bench.interfaces import Agent, Brief, Privilege, ToolSpec
+from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
 
 _PATIENCE = 40  # calls the random policy makes before it finishes
@@ -27,7 +27,7 @@ _PORTS = (80, 443, 8000, 8080, 5000)
 class _Control:
     """What the control policies share: a privilege, and nothing to remember."""
 
-    def __init__(self, privilege: Privilege) -> None:
+    def __init__(self, privilege: OracleAccess) -> None:
         self._privilege = privilege
         self._tools: tuple[ToolSpec, ...] = ()
         self._steps = 0
@@ -231,7 +231,7 @@ def _beginning(path: Path) -> str:
         return ""
 
 
-POLICIES: Mapping[str, Callable[[Privilege], Agent]] = {
+POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "noop": NoOp,
     "random": RandomCalls,
     "plausible_wrong": PlausibleWrong,

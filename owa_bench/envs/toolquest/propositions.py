@@ -127,12 +127,7 @@ def _question(
     spec: dict[str, object],
 ) -> Question:
     proposition = Proposition(
-        name=name,
-        kind=kind,
-        text=text,
-        truth=False,
-        subject=subject,
-        negated=negated,
+        name=name, kind=kind, text=text, truth=False, subject=subject, negated=negated
     )
     return Question(proposition, {"id": name, "kind": kind, **spec})
 

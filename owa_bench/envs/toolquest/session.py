@@ -88,8 +88,9 @@ class ToolQuestSession:
     ) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer."""
         if tool not in self._tools:
-            msg = f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
-            raise UsageError(msg)
+            raise UsageError(
+                f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
+            )
         self._backend.at(now_ms)
         try:
             return self._tools[tool](arguments, step)
@@ -281,16 +282,14 @@ class ToolQuestSession:
 def _literal(columns: tuple[str, ...], given: list[Any]) -> Rows:
     for i, row in enumerate(given):
         if not isinstance(row, list) or len(row) != len(columns):
-            msg = f"`rows[{i}]` must be a list of {len(columns)} cells."
-            raise TableError(msg)
+            raise TableError(f"`rows[{i}]` must be a list of {len(columns)} cells.")
     return Rows(columns, tuple(tuple(row) for row in given))
 
 
 def _in_order(table: Rows, columns: tuple[str, ...]) -> Rows:
     missing = [name for name in columns if name not in table.columns]
     if missing and table.rows:
-        msg = f"The rows lack the columns {', '.join(missing)}."
-        raise TableError(msg)
+        raise TableError(f"The rows lack the columns {', '.join(missing)}.")
     places = [table.columns.index(name) for name in columns if not missing]
     rows = tuple(tuple(row[i] for i in places) for row in table.rows)
     return Rows(columns, rows, table.steps)
@@ -301,8 +300,9 @@ def _plain_cells(table: Rows) -> Rows:
     for row in table.rows:
         for cell in row:
             if not isinstance(cell, str | int | float | None):
-                msg = f"A cell must be text, a number or true / false, got {cell!r}."
-                raise TableError(msg)
+                raise TableError(
+                    f"A cell must be text, a number or true / false, got {cell!r}."
+                )
     return table
 
 

@@ -22,7 +22,7 @@ from owa_bench.interfaces import (
     Agent,
     Detector,
     Oracle,
-    Privilege,
+    OracleAccess,
     Session,
     Sink,
     Source,
@@ -59,7 +59,7 @@ class ToolQuest:
         macros=vector.MACROS,
     )
     oracle: Oracle = ToolQuestOracle()
-    policies: Mapping[str, Callable[[Privilege], Agent]] = POLICIES
+    policies: Mapping[str, Callable[[OracleAccess], Agent]] = POLICIES
     detectors: tuple[Detector, ...] = DETECTORS
 
     def generate(self, instance: Instance) -> ApiWorld:

@@ -34,8 +34,7 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> Rows:
         level = [
             child for node in level if isinstance(node, dict) for child in node.values()
         ]
-    msg = "There is no list of objects behind this handle."
-    raise TableError(msg)
+    raise TableError("There is no list of objects behind this handle.")
 
 
 def from_records(records: Sequence[Record], steps: tuple[int, ...] = ()) -> Rows:
@@ -74,8 +73,7 @@ def work(table: Rows, other: Rows | None, request: Mapping[str, Any]) -> Rows:
 def _place(table: Rows, name: str) -> int:
     if name not in table.columns:
         known = ", ".join(table.columns) or "none"
-        msg = f"There is no column `{name}`; the columns are {known}."
-        raise TableError(msg)
+        raise TableError(f"There is no column `{name}`; the columns are {known}.")
     return table.columns.index(name)
 
 
@@ -128,16 +126,14 @@ def _aggregate(table: Rows, text: str) -> Callable[[list[tuple[Any, ...]]], Any]
         "max": max,
     }
     if word not in functions:
-        msg = f"An aggregate is count, sum:x, min:x or max:x, got `{text}`."
-        raise TableError(msg)
+        raise TableError(f"An aggregate is count, sum:x, min:x or max:x, got `{text}`.")
     i, function = _place(table, name), functions[word]
 
     def apply(rows: list[tuple[Any, ...]]) -> Any:
         try:
             return function([row[i] for row in rows])
         except TypeError as error:
-            msg = f"`{text}` cannot be taken of these values."
-            raise TableError(msg) from error
+            raise TableError(f"`{text}` cannot be taken of these values.") from error
 
     return apply
 
@@ -174,8 +170,7 @@ def view(table: Rows, handle: str, offset: int, limit: int, room: int) -> str:
             break
         shown.append(text)
     if not shown and offset < len(table.rows) and limit > 0:
-        msg = "One row is longer than an answer; choose fewer `columns`."
-        raise TableError(msg)
+        raise TableError("One row is longer than an answer; choose fewer `columns`.")
     end = offset + len(shown)
     more = end if end < len(table.rows) else None
     front = msgspec.json.encode({**head, "offset": offset, "next_offset": more})

@@ -104,8 +104,9 @@ class InProcess:
             running.__await__().send(None)
         except StopIteration:
             return _reply(sent)
-        msg = "An endpoint waited for an event loop; endpoints must not really wait."
-        raise InfrastructureFailure(msg)
+        raise InfrastructureFailure(
+            "An endpoint waited for an event loop; endpoints must not really wait."
+        )
 
 
 def _scope(request: Outgoing) -> dict[str, Any]:
@@ -189,8 +190,9 @@ class Wire:
         deadline = time.monotonic() + _START_S
         while not self._server.started:
             if time.monotonic() > deadline or not self._thread.is_alive():
-                msg = f"The loopback server did not start within {_START_S:.0f} s."
-                raise InfrastructureFailure(msg)
+                raise InfrastructureFailure(
+                    f"The loopback server did not start within {_START_S:.0f} s."
+                )
             time.sleep(0.0005)
 
     def use(self, app: ASGIApp) -> None:
@@ -215,8 +217,9 @@ class Wire:
             answer = self._client.getresponse()
             body = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            msg = f"The loopback server did not answer: {error}."
-            raise InfrastructureFailure(msg) from error
+            raise InfrastructureFailure(
+                f"The loopback server did not answer: {error}."
+            ) from error
         if self._error is not None:
             raise self._error
         return _received(answer.status, answer.getheaders(), body)

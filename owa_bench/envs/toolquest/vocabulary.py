@@ -31,10 +31,7 @@ def lookalikes(draws: Draws, title: str, suffixes: Sequence[str]) -> list[str]:
     place = draws.pick(places)
     vowel = draws.pick([v for v in _VOWELS if v != stem[place]])
     other = draws.pick([s for s in draws.known(suffixes) if s != suffix])
-    return [
-        f"{stem[:place]}{vowel}{stem[place + 1 :]} {suffix}",
-        f"{stem} {other}",
-    ]
+    return [f"{stem[:place]}{vowel}{stem[place + 1 :]} {suffix}", f"{stem} {other}"]
 
 
 class Heir(NamedTuple):

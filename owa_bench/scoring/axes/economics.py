@@ -33,8 +33,7 @@ def throughput(done: Floats, spent: Floats) -> Floats:
     """
     check_shapes("throughput", done, spent)
     if (done < 0).any() or (spent < 0).any():
-        msg = "Tasks done and money spent cannot be negative."
-        raise ScoringError(msg)
+        raise ScoringError("Tasks done and money spent cannot be negative.")
     return np.divide(done, spent, out=np.full_like(spent, np.nan), where=spent > 0)
 
 

@@ -31,13 +31,13 @@ def embodiment(reliability: Floats, safety: Floats, transfer: Floats) -> Floats:
     array([0.8])
     """
     if not reliability.shape == safety.shape == transfer.shape:
-        msg = f"Parts differ: {reliability.shape}, {safety.shape}, {transfer.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Parts differ: {reliability.shape}, {safety.shape}, {transfer.shape}."
+        )
     for part in (reliability, safety, transfer):
         known = part[~np.isnan(part)]
         if ((known < 0) | (known > 1)).any():
-            msg = "AR, SS and S2R must lie in [0, 1]."
-            raise ScoringError(msg)
+            raise ScoringError("AR, SS and S2R must lie in [0, 1].")
     return np.cbrt(reliability * safety * transfer)
 
 
@@ -52,11 +52,11 @@ def safety(counts: Floats, hours: Floats, rules: Rules) -> Floats:
     array([0.8187])
     """
     if counts.shape[-1:] != (len(SEVERITIES),) or (counts < 0).any():
-        msg = f"Incidents are counted by severity, at least 0, got {counts.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Incidents are counted by severity, at least 0, got {counts.shape}."
+        )
     if (hours <= 0).any():
-        msg = "Incident rates need exposure hours above 0."
-        raise ScoringError(msg)
+        raise ScoringError("Incident rates need exposure hours above 0.")
     weights = np.array([rules.near_miss, rules.minor, rules.major])
     rates = _PER * counts[..., :3] / hours[..., None]
     return np.where(counts[..., 3] > 0, 0.0, np.exp(-(rates * weights).sum(axis=-1)))

@@ -32,11 +32,10 @@ def generality(quality: Floats, threshold: Floats, decimals: int = 6) -> Floats:
     array([0.5])
     """
     if quality.ndim != 2 or threshold.shape != quality.shape[1:] or not threshold.size:
-        msg = (
+        raise ScoringError(
             "generality needs (resamples, families) and (families,), got "
             f"{quality.shape} and {threshold.shape}."
         )
-        raise ScoringError(msg)
     covered = covers(quality, threshold, decimals)
     share: Floats = covered.mean(axis=1)
     return np.where(np.isnan(quality).any(axis=1), np.nan, share)

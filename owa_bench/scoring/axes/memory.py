@@ -45,8 +45,9 @@ def memory(
     """
     check_shapes("memory", start, forgetting, recall, guess)
     if (guess >= rules.full_encoding).any():
-        msg = f"The guess rate must lie below {rules.full_encoding}, got {guess.max()}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"The guess rate must lie below {rules.full_encoding}, got {guess.max()}."
+        )
     encoded = np.clip((start - guess) / (rules.full_encoding - guess), 0.0, 1.0)
     fastest = math.log(2) / rules.half_life_days
     kept = encoded * np.clip(1.0 - forgetting / fastest, 0.0, 1.0)

@@ -7,13 +7,7 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Flags, Floats
-from owa_bench.scoring.axis import (
-    Anchors,
-    Laid,
-    Sample,
-    bounds,
-    calibrate,
-)
+from owa_bench.scoring.axis import Anchors, Laid, Sample, bounds, calibrate
 from owa_bench.scoring.cells import Ledger, Totals
 
 # [S] What a revision must have passed to count.
@@ -46,14 +40,13 @@ def self_revision(autonomy: Floats, gains: Floats, net: Array) -> Floats:
     array(0.)
     """
     if autonomy.shape != gains.shape or autonomy.ndim != 1:
-        msg = f"Events differ: {autonomy.shape} and {gains.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Events differ: {autonomy.shape} and {gains.shape}.")
     if np.isnan(autonomy).any() or np.isnan(gains).any() or np.isnan(net).any():
-        msg = "self_revision cannot read NaN: leave the event out and count it."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "self_revision cannot read NaN: leave the event out and count it."
+        )
     if ((autonomy < 0) | (autonomy > 1)).any():
-        msg = f"The autonomy factor must lie in [0, 1], got {autonomy}."
-        raise ScoringError(msg)
+        raise ScoringError(f"The autonomy factor must lie in [0, 1], got {autonomy}.")
     return np.asarray(np.minimum((autonomy * gains).sum(), net), dtype=np.float64)
 
 
@@ -64,8 +57,9 @@ def debiased(capability: Floats) -> Floats:
     array([0.15])
     """
     if capability.ndim != 2 or capability.shape[1] < 4:
-        msg = f"A revision has four capabilities at least, got {capability.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A revision has four capabilities at least, got {capability.shape}."
+        )
     own = capability[:, _AFTER] - capability[:, _BEFORE]
     control = capability[:, _CONTROL_AFTER] - capability[:, _CONTROL_BEFORE]
     gain: Floats = own - control

@@ -35,13 +35,13 @@ def lift(chosen: Floats, alone: Floats, weights: Floats) -> Floats:
     array([0.5])
     """
     if chosen.shape != alone.shape or weights.shape != alone.shape[1:]:
-        msg = f"Crews differ: {chosen.shape}, {alone.shape}, {weights.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Crews differ: {chosen.shape}, {alone.shape}, {weights.shape}."
+        )
     for values in (chosen, alone):
         known = values[~np.isnan(values)]
         if ((known < -_TIE) | (known > 1 + _TIE)).any():
-            msg = "Capability must lie in [0, 1]."
-            raise ScoringError(msg)
+            raise ScoringError("Capability must lie in [0, 1].")
     held = ~(np.isnan(chosen) | np.isnan(alone))
     gain = (np.where(held, chosen - alone, 0.0) * weights).sum(axis=1)
     room = (np.where(held, 1.0 - alone, 0.0) * weights).sum(axis=1)

@@ -33,14 +33,14 @@ def tool_economy(used: Floats, success: Floats, grid: Floats, prior: int) -> Flo
     """
     fits = success.ndim == 2 and used.shape == success.shape[:1]
     if not fits or grid.shape != success.shape[1:] or len(grid) < 2:
-        msg = (
+        raise ScoringError(
             "tool_economy needs (resamples,), (resamples, grid) and (grid,), got "
             f"{used.shape}, {success.shape} and {grid.shape}."
         )
-        raise ScoringError(msg)
     if grid[0] != 0 or grid[-1] != 1 or (np.diff(grid) <= 0).any():
-        msg = f"The grid of magnitudes must rise from 0 to 1, got {grid.tolist()}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"The grid of magnitudes must rise from 0 to 1, got {grid.tolist()}."
+        )
     area = ((success[:, 1:] + success[:, :-1]) / 2 * np.diff(grid)).sum(axis=1)
     breadth = np.minimum(1.0, np.log1p(used) / math.log1p(prior))
     result: Floats = breadth * area

@@ -40,8 +40,9 @@ def world_model(
     """
     check_shapes("world_model", brier, reference, count)
     if (brier < 0).any() or (brier > count).any() or (reference > count).any():
-        msg = "Sums of squared errors must lie in [0, n]: probabilities are in [0, 1]."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "Sums of squared errors must lie in [0, n]: probabilities are in [0, 1]."
+        )
     counted = np.where(count > 0, count, np.nan)
     floor = np.maximum(reference / counted, 1.0 / (guard * counted))
     result: Floats = 1.0 - brier / counted / floor

@@ -42,12 +42,12 @@ class Expansion(NamedTuple):
 def _check(found: Capabilities) -> None:
     shapes = {part.shape for part in found}
     if len(shapes) != 1 or found.before.ndim != 1 or len(found.before) < 2:
-        msg = f"Expansion needs five arrays of 2 tasks at least, got {sorted(shapes)}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Expansion needs five arrays of 2 tasks at least, got {sorted(shapes)}."
+        )
     for part in found:
         if np.isnan(part).any() or ((part < 0) | (part > 1)).any():
-            msg = "Capabilities must be numbers in [0, 1]."
-            raise ScoringError(msg)
+            raise ScoringError("Capabilities must be numbers in [0, 1].")
 
 
 def expansion_test(

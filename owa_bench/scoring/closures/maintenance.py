@@ -37,13 +37,13 @@ def ratios(drifted: Floats, baseline: Floats) -> Ratios:
     array([0.975])
     """
     if drifted.ndim != 2 or baseline.ndim != 2 or len(drifted) != len(baseline):
-        msg = f"Days need equal resamples, got {drifted.shape}, {baseline.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Days need equal resamples, got {drifted.shape}, {baseline.shape}."
+        )
     for values in (drifted, baseline):
         known = values[~np.isnan(values)]
         if ((known < 0) | (known > 1)).any():
-            msg = "AAI_dyn must lie in [0, 1]."
-            raise ScoringError(msg)
+            raise ScoringError("AAI_dyn must lie in [0, 1].")
     base = baseline.mean(axis=1)
     safe = np.where(base > 0, base, np.nan)
     each = drifted / safe[:, None]
@@ -61,8 +61,7 @@ def decide(lower: float | None, uppers: Sequence[float | None], rho: float) -> b
     (True, False)
     """
     if lower is None or any(upper is None for upper in uppers):
-        msg = "Maintenance needs a bound for the mean and for every day."
-        raise ScoringError(msg)
+        raise ScoringError("Maintenance needs a bound for the mean and for every day.")
     return lower >= rho and all(upper >= rho for upper in uppers if upper is not None)
 
 

@@ -43,11 +43,7 @@ def dissimilarity_map(
     for i, j in np.argwhere(found.filled).tolist():
         axes.text(j, i, "*", ha="center", va="center", color="white", fontsize=_SMALL)
     filled = "; * from the triangle inequality" if found.filled.any() else ""
-    axes.set(
-        xlabel=label,
-        ylabel=label,
-        title=f"noise floor {found.floor:.3f}{filled}",
-    )
+    axes.set(xlabel=label, ylabel=label, title=f"noise floor {found.floor:.3f}{filled}")
     figure.colorbar(drawn, ax=axes, label="dissimilarity")
     return figure
 
@@ -139,9 +135,7 @@ def mean_and_quotient(
     return figure
 
 
-def trends(
-    checks: Mapping[str, tuple[Floats, Sequence[Complexity], Floats]],
-) -> Figure:
+def trends(checks: Mapping[str, tuple[Floats, Sequence[Complexity], Floats]]) -> Figure:
     """Return complexity and entropy against a parameter (figures 7 and 8).
 
     checks: name to (values, complexities with their intervals, entropies).

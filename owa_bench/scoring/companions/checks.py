@@ -35,11 +35,11 @@ def vector(values: npt.ArrayLike, name: str, *, least: int = 1) -> Floats:
     """Return `values` as a finite vector of at least `least` numbers."""
     array = _numbers(values, name)
     if array.ndim != 1:
-        msg = f"`{name}` must be one row of numbers, got shape {array.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`{name}` must be one row of numbers, got shape {array.shape}."
+        )
     if array.size < least:
-        msg = f"`{name}` needs at least {least} values, got {array.size}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`{name}` needs at least {least} values, got {array.size}.")
     finite(array, name)
     return array
 
@@ -48,8 +48,9 @@ def matrix(values: npt.ArrayLike, name: str, *, axes: str) -> Floats:
     """Return `values` as a matrix that is not empty; `axes` names its two sides."""
     array = _numbers(values, name)
     if array.ndim != 2 or not array.size:
-        msg = f"`{name}` must be ({axes}) and not empty, got shape {array.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`{name}` must be ({axes}) and not empty, got shape {array.shape}."
+        )
     return array
 
 
@@ -58,8 +59,9 @@ def finite(array: Floats, name: str) -> None:
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         place = tuple(int(i) for i in bad[0])
-        msg = f"`{name}` must hold finite numbers, got {array[place]} at {place}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`{name}` must hold finite numbers, got {array[place]} at {place}."
+        )
 
 
 def within(array: Floats, name: str, low: float, high: float) -> None:
@@ -67,23 +69,20 @@ def within(array: Floats, name: str, low: float, high: float) -> None:
     bad = np.argwhere((array < low) | (array > high))
     if bad.size:
         place = tuple(int(i) for i in bad[0])
-        msg = (
+        raise ScoringError(
             f"`{name}` must lie in [{low:g}, {high:g}], got {array[place]} at {place}."
         )
-        raise ScoringError(msg)
 
 
 def same_length(first: Floats, second: Floats, names: str) -> None:
     """ScoringError if two vectors differ in length."""
     if first.shape[0] != second.shape[0]:
         lengths = (first.shape[0], second.shape[0])
-        msg = f"{names} must be of one length, got {lengths}."
-        raise ScoringError(msg)
+        raise ScoringError(f"{names} must be of one length, got {lengths}.")
 
 
 def _numbers(values: npt.ArrayLike, name: str) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        msg = f"`{name}` must hold numbers only: {error}."
-        raise ScoringError(msg) from error
+        raise ScoringError(f"`{name}` must hold numbers only: {error}.") from error

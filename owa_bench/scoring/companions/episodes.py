@@ -29,8 +29,7 @@ def generality_by_suite(table: Observables) -> dict[str, dict[str, Generality]]:
     """
     plain = table.take(~table.honeypot)
     if not len(plain):
-        msg = "generality needs an episode that is no honeypot, got none."
-        raise ScoringError(msg)
+        raise ScoringError("generality needs an episode that is no honeypot, got none.")
     largest = float(plain.tier.max())
     found: dict[str, dict[str, Generality]] = {}
     for suite in (*np.unique(plain.suite).tolist(), EVERYWHERE):
@@ -60,8 +59,9 @@ def failures_by_arm(table: Observables) -> dict[str, Failures]:
     """
     plain = table.take(~table.honeypot)
     if not len(plain):
-        msg = "failure counts need an episode that is no honeypot, got none."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "failure counts need an episode that is no honeypot, got none."
+        )
     return {
         arm: from_attempts(
             plain.failed_attempts[plain.arm == arm], plain.u[plain.arm == arm] > 0

@@ -26,8 +26,7 @@ _REGIONS = (  # exponents, colour, name: the seed's figure 1
 def capability_spread(agents: Mapping[str, Generality]) -> Figure:
     """Return the plane of capability and spread with its three isometrics."""
     if not agents:
-        msg = "`agents` is empty: there is nothing to draw."
-        raise ScoringError(msg)
+        raise ScoringError("`agents` is empty: there is nothing to draw.")
     figure, axes = _sheet("capability", "spread (lower is more general)")
     lines = isometrics(next(iter(agents.values())).largest)
     axes.plot(lines.capability, lines.general, ":", color="green", label="gamma = 1")
@@ -54,8 +53,9 @@ def failure_regions(
     figure, axes = _sheet("failures before success", "probability")
     seen = tail(failures, 1.0)
     if not seen.values.size:
-        msg = "`failures` holds no count of 1 or more: nothing can be drawn on logs."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "`failures` holds no count of 1 or more: nothing can be drawn on logs."
+        )
     shares = seen.weights / failures.counts.size
     x = np.geomspace(1.0, max(10.0, float(seen.values[-1])), 100)
     top = float(shares[0])
@@ -129,9 +129,7 @@ def _complexities(
 
 
 def _heat_map(
-    axes: Axes,
-    domains: Sequence[str],
-    dissimilarities: np.typing.NDArray[np.float64],
+    axes: Axes, domains: Sequence[str], dissimilarities: np.typing.NDArray[np.float64]
 ) -> None:
     axes.imshow(dissimilarities, cmap="viridis")
     axes.set_xticks(range(len(domains)), domains, rotation=45, ha="right", fontsize=8)
@@ -176,8 +174,7 @@ def novelty_curves(curves: Sequence[Curves]) -> Figure:
     agent's line in grey, as lines that lie on each other could not be told apart.
     """
     if not curves:
-        msg = "`curves` is empty: there is no whole trial to draw."
-        raise ScoringError(msg)
+        raise ScoringError("`curves` is empty: there is no whole trial to draw.")
     if len(curves) > _FEW:
         return _panels(curves)
     figure, axes = _sheet(_SINCE, _QUALITY)

@@ -138,15 +138,13 @@ def metrics(
     owa_bench.errors.ScoringError: The run holds no whole trial: play one with --trials.
     """
     if not found:
-        msg = "The run holds no whole trial: play one with --trials."
-        raise ScoringError(msg)
+        raise ScoringError("The run holds no whole trial: play one with --trials.")
     beside = {lane.trial: lane for lane in found if lane.arm == baseline}
     if not beside:
         arms = ", ".join(dict.fromkeys(lane.arm for lane in found))
-        msg = (
+        raise ScoringError(
             f"The baseline must be an arm that played trials ({arms}), got {baseline}."
         )
-        raise ScoringError(msg)
     made = []
     for arm in dict.fromkeys(lane.arm for lane in found):
         own = [lane for lane in found if lane.arm == arm and lane.trial in beside]

@@ -47,11 +47,7 @@ class KappaGate:
         )
 
     def _linked(
-        self,
-        rule: GateRule,
-        findings: Findings,
-        families: list[KappaScore],
-        asked: str,
+        self, rule: GateRule, findings: Findings, families: list[KappaScore], asked: str
     ) -> GateResult:
         """Return the line of slopes on the logit link; saturated families are out."""
         rules, decimals = findings.protocol.improvement, findings.protocol.statistics

@@ -20,13 +20,7 @@ class Counterfactual(NamedTuple):
 
 
 def counterfactual(
-    name: str,
-    spent: Floats,
-    agent: Floats,
-    frozen: Floats,
-    *,
-    least: int,
-    level: float,
+    name: str, spent: Floats, agent: Floats, frozen: Floats, *, least: int, level: float
 ) -> Counterfactual:
     """Return the slope on resources with learning, without it, and of the gap.
 
@@ -46,8 +40,9 @@ def counterfactual(
     0.03
     """
     if agent.shape != frozen.shape:
-        msg = f"A control plays the same checkpoints: {agent.shape}, {frozen.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A control plays the same checkpoints: {agent.shape}, {frozen.shape}."
+        )
 
     def of(values: Floats) -> Response:
         return response(name, spent, values, None, least=least, level=level)

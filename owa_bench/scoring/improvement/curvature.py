@@ -40,11 +40,11 @@ def local_quadratic(x: Floats, y: Floats) -> Bend:
     Bend(slope=12.0, curvature=6.0)
     """
     if x.shape != y.shape or x.ndim != 1:
-        msg = f"Curvature needs two arrays of one length, got {x.shape}, {y.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Curvature needs two arrays of one length, got {x.shape}, {y.shape}."
+        )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        msg = "Curvature cannot read NaN or infinity."
-        raise ScoringError(msg)
+        raise ScoringError("Curvature cannot read NaN or infinity.")
     if len(np.unique(x)) < _FEWEST:
         return Bend(np.nan, np.nan)
     slope, bend = _fit(x[None, :], y[None, :])
@@ -100,8 +100,9 @@ def curvature(
     Errors: ScoringError if shapes differ. Source: [S] eqs 13-14, section 3.7.
     """
     if spent.shape != values.shape:
-        msg = f"Curvature needs equal lengths, got {spent.shape}, {values.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Curvature needs equal lengths, got {spent.shape}, {values.shape}."
+        )
     if len(spent) < rules.curvature_days_min:
         return _none(link, f"too few days: {len(spent)} of {rules.curvature_days_min}")
     g = on_link(values, link, rules.link_clip)
@@ -168,8 +169,7 @@ def meta_elasticity(spent: Floats, slopes: Floats) -> float:
     1.0
     """
     if spent.shape != slopes.shape:
-        msg = f"Windows differ: {spent.shape} and {slopes.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Windows differ: {spent.shape} and {slopes.shape}.")
     kept = (spent > 0) & (slopes > 0)
     if len(np.unique(spent[kept])) < 2:
         return float("nan")

@@ -33,8 +33,9 @@ def escape(gap: float, velocity: float, pace: float | None = None) -> Reach:
     Reach(resource=10.0, time=5.0)
     """
     if not velocity > 0 or (pace is not None and not pace > 0):
-        msg = f"No bound follows from v = {velocity}, r_min = {pace}: both must be > 0."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"No bound follows from v = {velocity}, r_min = {pace}: both must be > 0."
+        )
     resource = max(0.0, gap) / velocity
     return Reach(resource, None if pace is None else resource / pace)
 
@@ -48,8 +49,7 @@ def normalised_rate(slope: float, reference: float) -> float:
     (0.5, 0.0)
     """
     if not reference > 0:
-        msg = f"The reference rate must be above 0, got {reference}."
-        raise ScoringError(msg)
+        raise ScoringError(f"The reference rate must be above 0, got {reference}.")
     kept = max(0.0, slope)
     return kept / (kept + reference)
 
@@ -68,11 +68,10 @@ def rate_escape(start: float, constant: float, power: float) -> float:
     2.0
     """
     if not 0 <= start <= 1 or not constant > 0 or not power < 1:
-        msg = (
+        raise ScoringError(
             "Rate escape needs k0 in [0, 1], c > 0 and p < 1, got "
             f"{start}, {constant}, {power}."
         )
-        raise ScoringError(msg)
     return float((1 - start) ** (1 - power) / (constant * (1 - power)))
 
 
@@ -127,8 +126,9 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> M
     known = rates[~np.isnan(rates)]
     bad = bool(((known < 0) | (known > 1)).any()) or not power < 1
     if spent.shape != rates.shape or bad:
-        msg = f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}."
+        )
     if len(rates) < 2 or len(known) < len(rates) or (np.diff(spent) <= 0).any():
         return Measured()
     line = (1 - (1 - rates) ** (1 - power)) / (1 - power)
@@ -164,8 +164,7 @@ def theorem(
     Source: [S] theorem 3.1 of the AAI paper; the decision rule [R].
     """
     if len(constants) != len(_STATEMENTS):
-        msg = f"Theorem 3.1 has six assumptions, got {len(constants)}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Theorem 3.1 has six assumptions, got {len(constants)}.")
     rows = tuple(
         Assumption(name, text, *found, _standing(found))
         for (name, text), found in zip(_STATEMENTS, constants, strict=True)

@@ -78,12 +78,7 @@ def _floor(table: Observables, rows: Flags, family: str, level: float) -> float:
     return float(means.mean()) - float(stats.t.ppf(level, len(pairs) - 1)) * error
 
 
-def _means(
-    table: Observables,
-    marks: Flags,
-    days: list[int],
-    family: str,
-) -> Floats:
+def _means(table: Observables, marks: Flags, days: list[int], family: str) -> Floats:
     rows = [marks & (table.day == day) & (table.family == family) for day in days]
     return np.array([table.q[r].mean() if r.any() else math.nan for r in rows])
 

@@ -39,8 +39,9 @@ def levers(
     whole = sum(used.values())
     zero = [symbol for symbol in used if not values.get(symbol, 0.0) > 0]
     if zero or whole <= 0:
-        msg = f"Marginal returns need every axis above 0, got 0 on {', '.join(zero)}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Marginal returns need every axis above 0, got 0 on {', '.join(zero)}."
+        )
     found = [
         Lever(
             symbol,
@@ -70,11 +71,10 @@ def innovation(
     0.3161
     """
     if min(tools, revisions) < 0 or min(per_tool, per_rev) <= 0:
-        msg = (
+        raise ScoringError(
             "Rates must be >= 0 and constants > 0, got "
             f"{tools}, {revisions}, {per_tool}, {per_rev}."
         )
-        raise ScoringError(msg)
     return (2 - math.exp(-tools / per_tool) - math.exp(-revisions / per_rev)) / 2
 
 

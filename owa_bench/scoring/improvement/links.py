@@ -42,8 +42,7 @@ LINKS: Mapping[str, Link] = {
 def named(link: str) -> Link:
     """Return a link by name; ScoringError names the links there are."""
     if link not in LINKS:
-        msg = f"A link must be one of {', '.join(LINKS)}, got {link!r}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A link must be one of {', '.join(LINKS)}, got {link!r}.")
     return LINKS[link]
 
 
@@ -62,8 +61,7 @@ def on_link(values: Floats, link: str, clip: float) -> Floats:
     """
     known = values[~np.isnan(values)]
     if ((known < 0) | (known > 1)).any():
-        msg = "A link reads capability in [0, 1]."
-        raise ScoringError(msg)
+        raise ScoringError("A link reads capability in [0, 1].")
     kept = np.where(values > 0, np.minimum(values, 1.0 - clip), np.nan)
     return named(link).forward(kept)
 
@@ -83,8 +81,9 @@ def step(value: float, distance: float, link: str) -> float:
     (0.7, 0.85)
     """
     if not 0 < value < 1 or not np.isfinite(distance):
-        msg = f"A link step starts between 0 and 1, got {value} and {distance}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A link step starts between 0 and 1, got {value} and {distance}."
+        )
     g = named(link)
     return float(g.inverse(g.forward(np.array(value)) + distance))
 
@@ -102,8 +101,9 @@ def power_step(value: float, power: float) -> float:
     0.64
     """
     if not 0 <= value <= 1 or not power > 0:
-        msg = f"A power step needs A in [0, 1], gamma > 0, got {value} and {power}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A power step needs A in [0, 1], gamma > 0, got {value} and {power}."
+        )
     return float(1.0 - (1.0 - value) ** power)
 
 
@@ -114,11 +114,11 @@ def steps_made(before: float, after: float, distance: float, link: str) -> int:
     2
     """
     if not distance > 0:
-        msg = f"A link step must be above 0, got {distance}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A link step must be above 0, got {distance}.")
     if not (0 < before < 1 and 0 < after < 1):
-        msg = f"Steps are counted between 0 and 1, got {before} and {after}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Steps are counted between 0 and 1, got {before} and {after}."
+        )
     g = named(link).forward
     gap = float(g(np.array(after)) - g(np.array(before)))
     return max(0, int(np.floor(gap / distance + 1e-9)))

@@ -29,8 +29,7 @@ def differences(spent: Floats, values: Floats) -> Floats:
     array([0.1, nan])
     """
     if spent.shape != values.shape or spent.ndim != 1:
-        msg = f"Checkpoints differ: {spent.shape} and {values.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(f"Checkpoints differ: {spent.shape} and {values.shape}.")
     gap, rise = np.diff(spent), np.diff(values)
     return np.divide(rise, gap, out=np.full_like(rise, np.nan), where=gap > 0)
 
@@ -49,8 +48,7 @@ def window_pace(days: Floats, spent: Floats, values: Floats) -> Pace:
     Pace(kappa=0.05, spend_rate=2.0, time_slope=0.1)
     """
     if len(days) < 2 or not days[-1] > days[0]:
-        msg = f"A window needs two rising days, got {days}."
-        raise ScoringError(msg)
+        raise ScoringError(f"A window needs two rising days, got {days}.")
     rise, cost = float(values[-1] - values[0]), float(spent[-1] - spent[0])
     length = float(days[-1] - days[0])
     slope = round(rise / cost, 12) if cost > 0 else float("nan")
@@ -67,6 +65,5 @@ def per_resource(slope: float, bend: float, spend_rate: float) -> tuple[float, f
     (0.05, 0.01)
     """
     if not spend_rate > 0:
-        msg = f"The spend rate must be above 0, got {spend_rate}."
-        raise ScoringError(msg)
+        raise ScoringError(f"The spend rate must be above 0, got {spend_rate}.")
     return slope / spend_rate, bend / spend_rate**2

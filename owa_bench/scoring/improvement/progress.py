@@ -104,9 +104,7 @@ def margin_responses(window: Window) -> tuple[Response, ...]:
 
 
 def _responses(
-    window: Window,
-    series: Mapping[str, Floats],
-    targets: Mapping[str, float | None],
+    window: Window, series: Mapping[str, Floats], targets: Mapping[str, float | None]
 ) -> tuple[Response, ...]:
     least = window.protocol.improvement.checkpoints_min
     return tuple(
@@ -128,13 +126,7 @@ def response_table(title: str, found: Sequence[Response], note: str) -> CellTabl
         title=title,
         columns=("of", "last", "target", "slope", "low", "high", "why"),
         rows=tuple(
-            (
-                r.name,
-                figure(r.last),
-                r.target,
-                *(figure(x) for x in r.slope),
-                r.reason,
-            )
+            (r.name, figure(r.last), r.target, *(figure(x) for x in r.slope), r.reason)
             for r in found
         ),
         note=note,

@@ -55,8 +55,9 @@ def response(
     (0.1, True)
     """
     if spent.shape != values.shape or spent.ndim != 1:
-        msg = f"A response needs equal series, got {spent.shape} and {values.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A response needs equal series, got {spent.shape} and {values.shape}."
+        )
     last = float(values[-1]) if len(values) else math.nan
     if not np.isfinite(values).all() or not np.isfinite(spent).all():
         why = "not measured at each checkpoint"

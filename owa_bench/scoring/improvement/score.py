@@ -24,8 +24,9 @@ def position(value: float, start: float, saturation: float) -> float:
     0.25
     """
     if not saturation > start:
-        msg = f"Saturation must lie above the baseline, got {saturation} and {start}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Saturation must lie above the baseline, got {saturation} and {start}."
+        )
     share = (value - start) / (saturation - start)
     return share if math.isnan(share) else min(max(share, 0.0), 1.0)
 
@@ -68,8 +69,7 @@ def acceleration(bend: float, reference: float, sharpness: float) -> float:
 
 def _positive(*numbers: float) -> None:
     if min(numbers) <= 0:
-        msg = f"References and sharpness must be above 0, got {numbers}."
-        raise ScoringError(msg)
+        raise ScoringError(f"References and sharpness must be above 0, got {numbers}.")
 
 
 def continuous(
@@ -97,13 +97,15 @@ def continuous(
     0.75
     """
     if len(weights) != 3 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
-        msg = f"Three weights >= 0 that sum to 1 are needed, got {tuple(weights)}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Three weights >= 0 that sum to 1 are needed, got {tuple(weights)}."
+        )
     place, speed, bend = weights
     if acc is None:
         if place + speed <= 0:
-            msg = "Without acceleration a weight of position or rate must be above 0."
-            raise ScoringError(msg)
+            raise ScoringError(
+                "Without acceleration a weight of position or rate must be above 0."
+            )
         return (place * pos + speed * pace) / (place + speed)
     return place * pos + speed * pace + bend * ((1 + acc) / 2 if shifted else acc)
 
@@ -123,8 +125,9 @@ def cut_points(scores: Floats, levels: Sequence[int]) -> dict[int, float]:
     {1: 0.2, 2: 0.4}
     """
     if len(scores) != len(levels) or np.isnan(scores).any():
-        msg = f"Each of {len(levels)} exemplars needs a score, got {scores}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"Each of {len(levels)} exemplars needs a score, got {scores}."
+        )
     reached = np.array(levels)
     return {n: float(scores[reached >= n].min()) for n in sorted(set(levels))}
 

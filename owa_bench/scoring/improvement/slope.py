@@ -51,11 +51,11 @@ def theil_sen(x: Floats, y: Floats, level: float) -> Slope:
     2.0
     """
     if x.shape != y.shape or x.ndim != 1 or len(x) < 2 or (np.diff(x) <= 0).any():
-        msg = f"A slope needs two rising points at least, got {x} and {y}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"A slope needs two rising points at least, got {x} and {y}."
+        )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        msg = "A slope cannot read NaN or infinity."
-        raise ScoringError(msg)
+        raise ScoringError("A slope cannot read NaN or infinity.")
     first, second = np.triu_indices(len(x), k=1)
     slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
     value, tail = float(np.median(slopes)), (1 - level) / 2

@@ -9,12 +9,7 @@ from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.escape import normalised_rate
 from owa_bench.scoring.improvement.levers import Milestones
 from owa_bench.scoring.improvement.links import on_link
-from owa_bench.scoring.improvement.score import (
-    acceleration,
-    continuous,
-    position,
-    rate,
-)
+from owa_bench.scoring.improvement.score import acceleration, continuous, position, rate
 from owa_bench.scoring.improvement.window import Window, said
 from owa_bench.scoring.spread import figure
 

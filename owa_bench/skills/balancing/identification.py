@@ -126,11 +126,7 @@ def ball_equations(before: Seen, after: Seen) -> tuple[list[Floats], list[Floats
     rows: list[Floats] = []
     values: list[Floats] = []
     centre = before.places.mean(axis=0)
-    goals = (
-        np.zeros(3),
-        centre,
-        np.array([before.cart[0], before.cart[1], 0.7]),
-    )
+    goals = (np.zeros(3), centre, np.array([before.cart[0], before.cart[1], 0.7]))
     for i in np.flatnonzero(free(before) & free(after)):
         place, speed = before.places[i], before.speeds[i]
         slow = _DRAG + _DRAG * float(np.linalg.norm(speed))

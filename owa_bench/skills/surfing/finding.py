@@ -125,11 +125,7 @@ class Finder:
         return questions.chosen(question, rows, day_first=first)
 
     def _summed(
-        self,
-        question: Question,
-        picked: questions.Chosen,
-        rows: list[Row],
-        entry: str,
+        self, question: Question, picked: questions.Chosen, rows: list[Row], entry: str
     ) -> Plan[Amount | None]:
         tables = [row.cells for row in rows]
         labels = questions.money_labels(tables) or questions.numeric_labels(tables)

@@ -92,8 +92,7 @@ def _lane(touch: Touch, lanes: int) -> Tensor:
     if touch.ball is not None:
         return touch.ball % lanes
     if touch.lane is None:
-        msg = "a contact must have a ball or a lane"
-        raise ValueError(msg)
+        raise ValueError("a contact must have a ball or a lane")
     return touch.lane
 
 

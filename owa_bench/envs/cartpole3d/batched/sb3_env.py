@@ -60,8 +60,9 @@ class BatchedVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refuse: lanes have no attributes of their own."""
-        msg = f"A lane has no attribute `{attr_name}`: make another env instead."
-        raise UsageError(msg)
+        raise UsageError(
+            f"A lane has no attribute `{attr_name}`: make another env instead."
+        )
 
     def env_method(
         self,
@@ -71,8 +72,9 @@ class BatchedVecEnv(VecEnv):
         **method_kwargs: Any,
     ) -> list[Any]:
         """Refuse: lanes have no methods of their own."""
-        msg = f"A lane has no method `{method_name}`: call the simulator instead."
-        raise UsageError(msg)
+        raise UsageError(
+            f"A lane has no method `{method_name}`: call the simulator instead."
+        )
 
     def env_is_wrapped(
         self, wrapper_class: type, indices: Iterable[int] | int | None = None

@@ -96,8 +96,9 @@ class Simulator:
     def begin(self, states: list[State]) -> None:
         """Put exact states into all lanes; their hidden tick is not played."""
         if len(states) != self.count:
-            rule = f"must be {self.count}, one a lane"
-            raise FieldError("len(states)", len(states), rule)
+            raise FieldError(
+                "len(states)", len(states), f"must be {self.count}, one a lane"
+            )
         self.lanes = self._columns(states)
         self.lanes.seeds.copy_(self.seeds)
 
@@ -265,6 +266,9 @@ def _found(name: str) -> torch.device:
     except RuntimeError as error:
         raise FieldError("device", name, "must be cpu, cuda or cuda:N") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        rule = "needs a GPU that torch can see, and there is none here: take cpu"
-        raise FieldError("device", name, rule)
+        raise FieldError(
+            "device",
+            name,
+            "needs a GPU that torch can see, and there is none here: take cpu",
+        )
     return device

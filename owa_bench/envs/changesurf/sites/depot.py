@@ -113,16 +113,8 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="visitor",
         tables=(
-            Table(
-                key="products",
-                columns=_PRODUCT_COLUMNS,
-                rows=tuple(products),
-            ),
-            Table(
-                key="orders",
-                columns=_ORDER_COLUMNS,
-                rows=tuple(orders),
-            ),
+            Table(key="products", columns=_PRODUCT_COLUMNS, rows=tuple(products)),
+            Table(key="orders", columns=_ORDER_COLUMNS, rows=tuple(orders)),
             _VOUCHERS,
         ),
         collections=_COLLECTIONS,
@@ -222,13 +214,7 @@ def _return(tier: int) -> Workflow:
     )
 
 
-def _quote(
-    draws: Draws,
-    tier: int,
-    products: Rows,
-    orders: Rows,
-    _day: str,
-) -> Task:
+def _quote(draws: Draws, tier: int, products: Rows, orders: Rows, _day: str) -> Task:
     if tier < 3:
         row = draws.pick(products)
         times = draws.between(2, 4) if tier == 2 else 1
@@ -258,24 +244,14 @@ def _values(draws: Draws, tier: int, stock: int, day: str) -> dict[str, Value]:
     return values
 
 
-def _purchase(
-    draws: Draws,
-    tier: int,
-    products: Rows,
-    _orders: Rows,
-    day: str,
-) -> Task:
+def _purchase(draws: Draws, tier: int, products: Rows, _orders: Rows, day: str) -> Task:
     row = draws.pick(products)
     values = _values(draws, tier, int(row[6]), day)
     return Task(f"Buy `{row[1]}`.", "buy", values, row[0])
 
 
 def _giving_back(
-    draws: Draws,
-    tier: int,
-    _products: Rows,
-    orders: Rows,
-    _day: str,
+    draws: Draws, tier: int, _products: Rows, orders: Rows, _day: str
 ) -> Task:
     row = draws.pick(orders)
     values: dict[str, Value] = {"reason": draws.pick(_REASONS).value}

@@ -90,12 +90,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
     day = plots.today(draws)
     queues = _queues(draws, _COUNTS[tier][1])
     tickets = _tickets(draws, queues, day, _COUNTS[tier][0])
-    tasks = {
-        "lookup": _lookup,
-        "file": _file,
-        "route": _route,
-        "infeasible": _closed,
-    }
+    tasks = {"lookup": _lookup, "file": _file, "route": _route, "infeasible": _closed}
     task = tasks[goal](draws, tier, tickets, queues, day)
     asked = draws.pick(tickets)
     return Plot(

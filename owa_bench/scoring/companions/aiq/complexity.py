@@ -72,8 +72,9 @@ def complexity(
     """
     large, good = _pool(sizes, performances, low, high)
     if bins < 1 or not low < high:
-        msg = f"`bins` must be at least 1 and low < high, got {bins}, {low}, {high}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`bins` must be at least 1 and low < high, got {bins}, {low}, {high}."
+        )
     edges = np.linspace(low, high, bins + 1)
     curve, how = _curve(large, good, edges)
     draws = np.full(resamples, np.nan)
@@ -100,8 +101,9 @@ def normalised(values: npt.ArrayLike) -> Floats:
     """
     areas = checks.vector(values, "values")
     if not areas.max() > 0.0:
-        msg = f"`values` must hold a complexity above 0, got {areas.max():g} at most."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`values` must hold a complexity above 0, got {areas.max():g} at most."
+        )
     return np.asarray(areas / areas.max(), dtype=np.float64)
 
 
@@ -113,13 +115,11 @@ def _pool(
     good = np.asarray(performances, dtype=np.float64)
     checks.same_length(large, good, "`sizes` and `performances`")
     if large.min() <= 0:
-        msg = f"`sizes` must be above 0, got {large.min():g}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`sizes` must be above 0, got {large.min():g}.")
     checks.within(good, "performances", low, high)
     known = ~np.isnan(good)
     if not known.any():
-        msg = "`performances` holds no number: every policy is missing."
-        raise ScoringError(msg)
+        raise ScoringError("`performances` holds no number: every policy is missing.")
     return large[known], good[known]
 
 

@@ -59,11 +59,11 @@ def dissimilarity(
     )
     checks.same_length(p, table, "`proportions` and `mixed`")
     if p.size < 2 or p[0] != 0.0 or p[-1] != 1.0 or np.any(np.diff(p) <= 0):
-        msg = f"`proportions` must rise from 0 to 1, got {p.tolist()}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`proportions` must rise from 0 to 1, got {p.tolist()}.")
     if np.isnan(table).all(axis=1).any():
-        msg = "`mixed` holds a proportion without a retraining that worked."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "`mixed` holds a proportion without a retraining that worked."
+        )
     seen = np.nanmean(table, axis=1)
     expected = p * seen[-1] + (1.0 - p) * seen[0]
     return float(integrate.trapezoid(np.abs(seen - expected), p))
@@ -106,8 +106,9 @@ def distances(measured: npt.ArrayLike, *, floor: float = 0.0) -> Distances:
     """
     table = checks.matrix(measured, "measured", axes="domains, domains")
     if table.shape[0] != table.shape[1]:
-        msg = f"`measured` must be square (domains, domains), got {table.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`measured` must be square (domains, domains), got {table.shape}."
+        )
     checks.within(table, "measured", 0.0, np.inf)
     known = ~np.isnan(table)
     _check_symmetry(table, known, floor)
@@ -145,8 +146,9 @@ def among(found: Distances, chosen: Sequence[int]) -> Distances:
         or len(set(kept)) < len(kept)
         or not set(kept) <= set(range(count))
     ):
-        msg = f"`chosen` must be at least 2 different domains of {count}, got {kept}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`chosen` must be at least 2 different domains of {count}, got {kept}."
+        )
     cells = np.ix_(kept, kept)
     return Distances(
         found.matrix[cells], found.told[cells], found.filled[cells], found.floor
@@ -158,11 +160,10 @@ def _between(filled: Flags, whole: Floats, i: int, j: int) -> float:
     shared = np.flatnonzero(~filled[i] & ~filled[j])
     shared = shared[(shared != i) & (shared != j)]
     if not shared.size:
-        msg = (
+        raise ScoringError(
             f"`measured` must link every pair through a domain measured with both; "
             f"{i} and {j} of {len(whole)} share none."
         )
-        raise ScoringError(msg)
     first, second = whole[i, shared], whole[j, shared]
     lowest = float(np.abs(first - second).max())
     highest = float((first + second).min())
@@ -175,8 +176,7 @@ def _check_symmetry(table: Floats, known: Flags, floor: float) -> None:
     bad = np.argwhere(known & known.T & (gap > allowed))
     if bad.size:
         i, j = bad[0].tolist()
-        msg = (
+        raise ScoringError(
             f"`measured` must be symmetric, got {table[i, j]:.4g} at ({i}, {j}) and "
             f"{table[j, i]:.4g} at ({j}, {i}): average more retrainings."
         )
-        raise ScoringError(msg)

@@ -66,8 +66,9 @@ def counted_entropy(counts: npt.ArrayLike) -> float:
     checks.within(table, "counts", 0.0, math.inf)
     whole = table.sum(1)
     if not np.all(whole > 0):
-        msg = "each row of `counts` must hold an observation, got one with none."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "each row of `counts` must hold an observation, got one with none."
+        )
     total = 0.0
     for row, count in zip(table, whole, strict=True):
         shares = row[row > 0] / count
@@ -92,11 +93,10 @@ def image_entropy(images: npt.ArrayLike, *, classes: int) -> ImageEntropy:
     """
     stack = np.asarray(images, dtype=np.float64)
     if stack.ndim != 3 or not stack.size or classes < 1:
-        msg = (
+        raise ScoringError(
             "`images` must be (images, height, width) and `classes` at least 1, got "
             f"{stack.shape} and {classes}."
         )
-        raise ScoringError(msg)
     checks.finite(stack, "images")
     means = [_local(image) + math.log2(classes) for image in stack]
     total = float(np.sum(means))

@@ -116,8 +116,7 @@ def novelty(trials: Sequence[Trial], *, last: int = 5) -> Novelty:
     (1.0, 1.0, 2.0, 0.667)
     """
     if not trials:
-        msg = "`trials` is empty: at least one trial is needed."
-        raise ScoringError(msg)
+        raise ScoringError("`trials` is empty: at least one trial is needed.")
     for trial in trials:
         _check(trial, last)
     found = [detection(trial) for trial in trials]
@@ -175,15 +174,15 @@ def _check(trial: Trial, last: int) -> None:
     columns = {name: checks.vector(getattr(trial, name), name) for name in _COLUMNS}
     lengths = {name: values.size for name, values in columns.items()}
     if len(set(lengths.values())) != 1:
-        msg = f"the columns of a trial must be of one length, got {lengths}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"the columns of a trial must be of one length, got {lengths}."
+        )
     novel = trial.agent.size - trial.introduced
     if trial.introduced < 1 or not 1 <= last <= novel:
-        msg = (
+        raise ScoringError(
             "`introduced` needs an instance before it and `last` instances after it, "
             f"got {trial.introduced} of {trial.agent.size} with last = {last}."
         )
-        raise ScoringError(msg)
 
 
 _COLUMNS = ("agent", "baseline", "novelty", "threshold")

@@ -159,16 +159,15 @@ def _suite(
     checks.finite(gaps, "dissimilarities")
     if gaps.shape != (heights.size, heights.size):
         shapes = (gaps.shape, heights.shape)
-        msg = f"`dissimilarities` must be n x n for n `complexities`, got {shapes}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`dissimilarities` must be n x n for n `complexities`, got {shapes}."
+        )
     checks.within(gaps, "dissimilarities", 0.0, math.inf)
     if not np.allclose(gaps, gaps.T) or np.any(np.diag(gaps) != 0.0):
-        msg = (
+        raise ScoringError(
             "`dissimilarities` must be symmetric with zeros on the diagonal; "
             "`dissimilarity.distances` makes it so."
         )
-        raise ScoringError(msg)
     if heights.min() <= 0.0:
-        msg = f"`complexities` must be above 0, got {heights.min():g}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`complexities` must be above 0, got {heights.min():g}.")
     return gaps, heights

@@ -89,11 +89,10 @@ def uncertainty_index(conditional: npt.ArrayLike, marginal: npt.ArrayLike) -> Fl
     checks.within(inner, "conditional", 0.0, math.inf)
     if np.any(inner > outer + 1e-9):
         place = int(np.argmax(inner > outer + 1e-9))
-        msg = (
+        raise ScoringError(
             "`conditional` cannot exceed `marginal` (entropy is concave), got "
             f"{inner[place]} above {outer[place]} at {place}."
         )
-        raise ScoringError(msg)
     shares = np.full(inner.size, np.nan)
     kept = outer > 0.0
     shares[kept] = inner[kept] / outer[kept]
@@ -126,8 +125,9 @@ def information_gain(
     checks.within(shares, "index", 0.0, 1.0)
     lacking = sorted({*short, *long} - set(ks.astype(np.int64).tolist()))
     if lacking:
-        msg = f"`lengths` must hold {lacking} for the IGS, got {ks.tolist()}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`lengths` must hold {lacking} for the IGS, got {ks.tolist()}."
+        )
     near, far = (
         float(np.mean([shares[ks == k][0] for k in chosen])) for chosen in (short, long)
     )
@@ -205,8 +205,9 @@ def from_entropies(
     checks.same_length(ks, shares, "`lengths` and `conditional`")
     checks.within(ks, "lengths", 1.0, math.inf)
     if np.unique(ks).size != ks.size:
-        msg = f"`lengths` must name each context length once, got {ks.tolist()}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`lengths` must name each context length once, got {ks.tolist()}."
+        )
     nowhere = checks.Span(math.nan, math.nan, "entropies only: no windows to resample")
     columns = (np.asarray(part, dtype=np.float64) for part in (conditional, marginal))
     points = tuple(
@@ -223,24 +224,21 @@ def _corpus(
     """Return the tokens, or say how many lack."""
     corpus = np.asarray(tokens)
     if corpus.ndim != 1 or not np.issubdtype(corpus.dtype, np.integer):
-        msg = (
+        raise ScoringError(
             f"`tokens` must be one row of integers, got {corpus.dtype} {corpus.shape}."
         )
-        raise ScoringError(msg)
     if not lengths or min(lengths) < 1 or not 2 <= groups <= windows:
         got = (tuple(lengths), groups, windows)
-        msg = (
+        raise ScoringError(
             "`lengths` must be at least 1 and 2 <= `groups` <= `windows`, got "
             f"(lengths, groups, windows) = {got}."
         )
-        raise ScoringError(msg)
     needed = windows + max(lengths)
     if corpus.size < needed:
-        msg = (
+        raise ScoringError(
             f"`tokens` needs {needed} for {windows} windows of up to {max(lengths)}, "
             f"got {corpus.size}: use fewer windows or shorter lengths."
         )
-        raise ScoringError(msg)
     return corpus.astype(np.int64)
 
 
@@ -264,14 +262,14 @@ def _group_sums(
             masses = np.zeros((groups, logs.shape[1]))
         if logs.shape[1] != masses.shape[1]:
             sizes = (logs.shape[1], masses.shape[1])
-            msg = f"`next_token_logits` must keep one vocabulary, got sizes {sizes}."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"`next_token_logits` must keep one vocabulary, got sizes {sizes}."
+            )
         counts[group] += last - first
         entropies[group] += float(special.entr(shares).sum())
         masses[group] += shares.sum(axis=0)
     if masses is None:
-        msg = f"`windows` must be at least 1, got {windows}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`windows` must be at least 1, got {windows}.")
     return Sums(counts, entropies, masses)
 
 
@@ -287,14 +285,14 @@ def _log_softmax(model: LanguageModel, contexts: Integers) -> Floats:
     """Return log probabilities in double precision, or say what is wrong with them."""
     logits = np.asarray(model.next_token_logits(contexts), dtype=np.float64)
     if logits.ndim != 2 or logits.shape[0] != contexts.shape[0] or not logits.shape[1]:
-        msg = (
+        raise ScoringError(
             f"`next_token_logits` must return ({contexts.shape[0]}, vocabulary), got "
             f"shape {logits.shape}."
         )
-        raise ScoringError(msg)
     if np.isnan(logits).any() or np.isinf(logits.max(axis=1)).any():
-        msg = "`next_token_logits` must be numbers, -inf allowed, one finite a row."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "`next_token_logits` must be numbers, -inf allowed, one finite a row."
+        )
     return np.asarray(special.log_softmax(logits, axis=1), dtype=np.float64)
 
 

@@ -34,6 +34,7 @@ def strip(text: str, *, begins_with: str | None = None) -> str:
     words = r"\s+".join(re.escape(word) for word in begins_with.split()) + r"(?!\w)"
     places = [match.start() for match in re.finditer(words, text)]
     if not places:
-        msg = f"`begins_with` must be found in the text, got {begins_with!r}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`begins_with` must be found in the text, got {begins_with!r}."
+        )
     return text[places[-1] :]

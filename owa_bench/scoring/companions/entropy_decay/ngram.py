@@ -18,17 +18,17 @@ class NGramModel:
     ) -> None:
         corpus = np.asarray(tokens)
         if corpus.ndim != 1 or corpus.size < 1 or order < 1:
-            msg = (
+            raise ScoringError(
                 "an n-gram model needs a row of tokens and `order` of at least 1, got "
                 f"shape {corpus.shape} and {order}."
             )
-            raise ScoringError(msg)
         self.order = order
         self.vocabulary = int(vocabulary or corpus.max() + 1)
         if corpus.min() < 0 or corpus.max() >= self.vocabulary:
             span = (int(corpus.min()), int(corpus.max()))
-            msg = f"`tokens` must lie in [0, {self.vocabulary}), got {span}."
-            raise ScoringError(msg)
+            raise ScoringError(
+                f"`tokens` must lie in [0, {self.vocabulary}), got {span}."
+            )
         self._counts = _counts(corpus.tolist(), order)
         self._logs: dict[tuple[int, ...], Floats] = {}
 
@@ -79,8 +79,7 @@ def characters(text: str) -> tuple[Integers, tuple[str, ...]]:
     (array([0, 1, 1, 0]), ('a', 'b'))
     """
     if not text:
-        msg = "`text` is empty: there is nothing to measure."
-        raise ScoringError(msg)
+        raise ScoringError("`text` is empty: there is nothing to measure.")
     alphabet = tuple(sorted(set(text)))
     place = {sign: i for i, sign in enumerate(alphabet)}
     return np.array([place[sign] for sign in text], dtype=np.int64), alphabet

@@ -68,13 +68,13 @@ def characteristic_curve(
     answers = np.asarray(responses, dtype=np.float64)
     if answers.shape != hardness.shape:
         shapes = (answers.shape, hardness.shape)
-        msg = f"`responses` and `difficulties` must be of one length, got {shapes}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`responses` and `difficulties` must be of one length, got {shapes}."
+        )
     checks.within(answers, "responses", 0.0, 1.0)
     kept = ~np.isnan(answers)
     if not kept.any():
-        msg = "`responses` holds no number: every item is missing."
-        raise ScoringError(msg)
+        raise ScoringError("`responses` holds no number: every item is missing.")
     points, place = np.unique(hardness[kept], return_inverse=True)
     means = np.bincount(place, answers[kept]) / np.bincount(place)
     return _extended(points, means, largest)
@@ -143,8 +143,9 @@ def generality(
     hardness = _difficulties(difficulties)
     if answers.shape[1] != hardness.size:
         sizes = (answers.shape[1], hardness.size)
-        msg = f"`difficulties` needs one value an item, got (items, values) = {sizes}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`difficulties` needs one value an item, got (items, values) = {sizes}."
+        )
     top = float(hardness.max()) if largest is None else float(largest)
     return tuple(_row(row, hardness, top) for row in answers)
 
@@ -232,8 +233,7 @@ def _check_curve(h: Floats, p: Floats) -> None:
     checks.same_length(h, p, "`difficulty` and `response`")
     checks.finite(p, "response")
     if h.size < 2 or h[0] != 0.0 or np.any(np.diff(h) < 0) or not h[-1] > 0.0:
-        msg = (
+        raise ScoringError(
             "`difficulty` must begin at 0, never fall and end above 0, got "
             f"{h.tolist()[:8]}."
         )
-        raise ScoringError(msg)

@@ -73,8 +73,9 @@ def opponents(matches: npt.ArrayLike) -> Transformed:
     """
     scores = checks.matrix(matches, "matches", axes="agents, agents")
     if scores.shape[0] != scores.shape[1]:
-        msg = f"`matches` must be square (agents, agents), got shape {scores.shape}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`matches` must be square (agents, agents), got shape {scores.shape}."
+        )
     checks.within(scores, "matches", 0.0, 1.0)
     _every(scores.T, "agent", "matches")
     _warn_small("Opp", scores)
@@ -181,11 +182,10 @@ def disagreeing_neighbours(
     checks.finite(table, "features")
     labels = np.asarray(classes)
     if labels.shape != table.shape[:1] or not 1 <= neighbours < len(table):
-        msg = (
+        raise ScoringError(
             "`classes` needs one label an instance and `neighbours` must be below the "
             f"instances, got {labels.shape}, {neighbours} and {len(table)} instances."
         )
-        raise ScoringError(msg)
     gaps = np.sum((table[:, None, :] - table[None, :, :]) ** 2, axis=2)
     np.fill_diagonal(gaps, math.inf)
     nearest = np.argsort(gaps, axis=1, kind="stable")[:, :neighbours]
@@ -210,14 +210,14 @@ def _every(table: Floats, kind: str, name: str) -> None:
     answered = np.sum(~np.isnan(table), axis=0) > 0
     if not answered.all():
         place = int(np.argmin(answered))
-        msg = f"`{name}` holds no number for {kind} {place}: leave it out."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`{name}` holds no number for {kind} {place}: leave it out."
+        )
 
 
 def _steps(count: int) -> Floats:
     if count < 1:
-        msg = f"`count` must be at least 1, got {count}."
-        raise ScoringError(msg)
+        raise ScoringError(f"`count` must be at least 1, got {count}.")
     return np.arange(1.0, count + 1.0)
 
 

@@ -65,8 +65,9 @@ def item_response(responses: npt.ArrayLike) -> ItemResponse:
     table = checks.matrix(responses, "responses", axes="agents, items")
     known = ~np.isnan(table)
     if not np.isin(table[known], (0.0, 1.0)).all():
-        msg = "`responses` must be 0 or 1 for IRT; use ARef, Rnk or DRef for others."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "`responses` must be 0 or 1 for IRT; use ARef, Rnk or DRef for others."
+        )
     warn_if_small("IRT", *table.shape)
     varied = _varies(table)
     fit = _fit(np.where(known, table, 0.0)[:, varied], known[:, varied])
@@ -109,8 +110,9 @@ def factor(responses: npt.ArrayLike, *, rounds: int = 200) -> Factor:
     varied = np.ptp(whole, axis=0) > 0 if len(whole) else np.zeros(table.shape[1], bool)
     if len(whole) < 3 or varied.sum() < 2:
         found = (len(whole), int(varied.sum()))
-        msg = f"FA needs 3 whole agents and 2 items that vary, got {found}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"FA needs 3 whole agents and 2 items that vary, got {found}."
+        )
     correlation = np.atleast_2d(np.corrcoef(whole[:, varied].T))
     loadings = np.full(table.shape[1], np.nan)
     loadings[varied] = _axis(correlation, rounds)
@@ -124,8 +126,9 @@ def _varies(table: Floats) -> npt.NDArray[np.bool_]:
     answered = (~np.isnan(table)).sum(axis=0)
     varied = np.asarray((ones > 0) & (ones < answered))
     if not varied.any():
-        msg = "IRT needs an item that some agents solve and some do not, got none."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "IRT needs an item that some agents solve and some do not, got none."
+        )
     return varied
 
 

@@ -111,8 +111,9 @@ def maximum_likelihood(
     True
     """
     if start is not None and start < 1:
-        msg = f"`start` must be at least 1 (a power law has no 0), got {start:g}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`start` must be at least 1 (a power law has no 0), got {start:g}."
+        )
     chosen, found = _best(failures, start)
     distinct, size = chosen.values.size, chosen.size
     where = f"at or above {chosen.start:g}"

@@ -59,14 +59,14 @@ def from_scores(scores: npt.ArrayLike, reference: npt.ArrayLike) -> Failures:
     """
     table = checks.matrix(scores, "scores", axes="items, candidates")
     if np.isnan(table).any() or table.shape[1] < 2:
-        msg = "`scores` needs two candidates or more and no NaN."
-        raise ScoringError(msg)
+        raise ScoringError("`scores` needs two candidates or more and no NaN.")
     column = checks.vector(reference, "reference")
     checks.same_length(table, column, "`scores` and `reference`")
     whole = column == np.floor(column)
     if not np.all(whole & (column >= 0) & (column < table.shape[1])):
-        msg = f"`reference` must be columns 0 .. {table.shape[1] - 1} of `scores`."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`reference` must be columns 0 .. {table.shape[1] - 1} of `scores`."
+        )
     own = np.take_along_axis(table, column.astype(np.int64)[:, None], axis=1)
     above = np.sum(table > own, axis=1)
     tied = np.sum(table == own, axis=1) - 1
@@ -91,8 +91,9 @@ def from_attempts(failed: npt.ArrayLike, solved: npt.ArrayLike) -> Failures:
     counts = _counts(failed, "failed")
     done = np.asarray(solved)
     if done.shape != counts.shape or not np.isin(done, (0, 1)).all():
-        msg = "`solved` needs one true or false for each task of `failed`."
-        raise ScoringError(msg)
+        raise ScoringError(
+            "`solved` needs one true or false for each task of `failed`."
+        )
     return Failures(counts, ~done.astype(np.bool_), math.inf)
 
 
@@ -151,6 +152,7 @@ def _counts(values: npt.ArrayLike, name: str) -> Floats:
     checks.within(counts, name, 0.0, math.inf)
     bad = np.flatnonzero(2.0 * counts != np.floor(2.0 * counts))
     if bad.size:
-        msg = f"`{name}` must be whole or half, got {counts[bad[0]]} at {int(bad[0])}."
-        raise ScoringError(msg)
+        raise ScoringError(
+            f"`{name}` must be whole or half, got {counts[bad[0]]} at {int(bad[0])}."
+        )
     return counts

@@ -54,8 +54,7 @@ def region(alpha: float) -> str:
     ('Limited', 'Capable', 'Autonomous')
     """
     if math.isnan(alpha):
-        msg = "`alpha` must be a number, got NaN."
-        raise ScoringError(msg)
+        raise ScoringError("`alpha` must be a number, got NaN.")
     if alpha <= TURNS[0]:
         return LIMITED
     return CAPABLE if alpha <= TURNS[1] else AUTONOMOUS

@@ -42,11 +42,10 @@ def avalanches(
     [0, 0, 0, 1, 0, 0, 0, 1]
     """
     if not 1 <= dimension <= 4 or side < 1 or grains < 1:
-        msg = (
+        raise ScoringError(
             "`dimension` must be 1 .. 4, `side` and `grains` at least 1, got "
             f"{dimension}, {side}, {grains}."
         )
-        raise ScoringError(msg)
     cells = side**dimension
     first = cells if warm_up is None else warm_up
     drops = rng.integers(0, cells, first + grains)

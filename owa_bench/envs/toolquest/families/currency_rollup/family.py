@@ -3,12 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import (
-    Row,
-    Rows,
-    VendorPlan,
-    control_rows,
-)
+from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
 from owa_bench.envs.toolquest.draws import DAYS, YEAR, Draws, numbered
 from owa_bench.envs.toolquest.families.currency_rollup.rule import solve
 from owa_bench.envs.toolquest.families.currency_rollup.vendors import (
@@ -17,12 +12,7 @@ from owa_bench.envs.toolquest.families.currency_rollup.vendors import (
     SALES_WITHOUT_LINK,
     TREASURY,
 )
-from owa_bench.envs.toolquest.story import (
-    Bound,
-    Family,
-    SourcePlan,
-    Story,
-)
+from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
 from owa_bench.worlds.api import Value
 
 

@@ -3,14 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest.rows import (
-    Cells,
-    Row,
-    Rule,
-    Sources,
-    distinct,
-    linked,
-)
+from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
 from owa_bench.worlds.api import Value
 
 PARITY = 10_000  # the rate of a currency that is worth the group's own

@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import (
-    Row,
-    Rows,
-    VendorPlan,
-    control_rows,
-)
+from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
 from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
 from owa_bench.envs.toolquest.families.deduplicate.rule import solve
 from owa_bench.envs.toolquest.families.deduplicate.vendors import (
@@ -17,12 +12,7 @@ from owa_bench.envs.toolquest.families.deduplicate.vendors import (
     CRM_WITHOUT_LINK,
     DIRECTORY,
 )
-from owa_bench.envs.toolquest.story import (
-    Bound,
-    Family,
-    SourcePlan,
-    Story,
-)
+from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
 from owa_bench.worlds.api import Value
 
 
@@ -125,11 +115,7 @@ _TEXT = (
 
 def _policies(draws: Draws) -> list[Row]:
     return [
-        {
-            "segment": name,
-            "days": draws.between(10, 60),
-            "limit_included": draws.coin(),
-        }
+        {"segment": name, "days": draws.between(10, 60), "limit_included": draws.coin()}
         for name in draws.sample(draws.known(_SEGMENTS), 3)
     ]
 

@@ -3,14 +3,7 @@
 from collections import defaultdict
 from datetime import date
 
-from owa_bench.envs.toolquest.rows import (
-    Cells,
-    Row,
-    Rule,
-    Sources,
-    distinct,
-    linked,
-)
+from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
 from owa_bench.worlds.api import Value
 
 

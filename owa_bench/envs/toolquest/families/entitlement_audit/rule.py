@@ -3,14 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest.rows import (
-    Cells,
-    Row,
-    Rule,
-    Sources,
-    distinct,
-    linked,
-)
+from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
 from owa_bench.worlds.api import Value
 
 

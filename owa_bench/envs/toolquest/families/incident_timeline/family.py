@@ -3,12 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import (
-    Row,
-    Rows,
-    VendorPlan,
-    control_rows,
-)
+from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
 from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
 from owa_bench.envs.toolquest.families.incident_timeline.rule import solve
 from owa_bench.envs.toolquest.families.incident_timeline.vendors import (
@@ -17,12 +12,7 @@ from owa_bench.envs.toolquest.families.incident_timeline.vendors import (
     MONITOR_WITHOUT_LINK,
     ROLLOUT,
 )
-from owa_bench.envs.toolquest.story import (
-    Bound,
-    Family,
-    SourcePlan,
-    Story,
-)
+from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
 from owa_bench.worlds.api import Value
 
 

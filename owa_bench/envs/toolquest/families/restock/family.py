@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import (
-    Row,
-    Rows,
-    VendorPlan,
-    control_rows,
-)
+from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
 from owa_bench.envs.toolquest.draws import Draws, numbered
 from owa_bench.envs.toolquest.families.restock.rule import solve
 from owa_bench.envs.toolquest.families.restock.vendors import (
@@ -17,12 +12,7 @@ from owa_bench.envs.toolquest.families.restock.vendors import (
     INVENTORY_WITHOUT_LINK,
     SUPPLY,
 )
-from owa_bench.envs.toolquest.story import (
-    Bound,
-    Family,
-    SourcePlan,
-    Story,
-)
+from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
 from owa_bench.worlds.api import Value
 
 
@@ -52,10 +42,7 @@ def story(draws: Draws, tier: int) -> Story:
     items = _items(draws, size, classes)
     offers, pairs = _offers(draws, size, items)
     orders = _orders(draws, size, items, offers)
-    inventory: Mapping[str, Rows] = {
-        "classes": classes,
-        "items": draws.shuffled(items),
-    }
+    inventory: Mapping[str, Rows] = {"classes": classes, "items": draws.shuffled(items)}
     supply: Mapping[str, Rows] = {
         "offers": offers,
         "orders": orders,
