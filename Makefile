@@ -2,7 +2,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 
-.PHONY: demo test check slow battery bench golden sweep format
+.PHONY: demo test check slow battery bench golden sweep format mutants map
 
 demo:
 	./owa demo
@@ -37,6 +37,14 @@ bench:
 golden:
 	$(PY) benchmarks/golden.py
 	$(PY) benchmarks/golden_physics.py
+
+# Do the tests of scoring and report notice a changed operator? 300 mutants by a committed seed.
+mutants:
+	$(PY) benchmarks/mutants.py
+
+# Re-make the picture and the table of docs/map.md from the imports.
+map:
+	$(PY) benchmarks/package_map.py
 
 # The control battery, whole; commits its table to docs/tables/.
 sweep:
