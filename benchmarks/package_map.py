@@ -1,10 +1,10 @@
 """The rooms of the package and the imports between them, measured from the code.
 
-    python benchmarks/package_map.py            # rewrites the generated part of docs/map.md
+    python benchmarks/package_map.py            # rewrites its part of docs/map.md
     python benchmarks/package_map.py --check    # exit 1 if that part is out of date
 
-A room is a package folder, or a module at the top of `owa_bench`. An arrow says that one
-room imports another; arrows that follow from others are left out of the picture.
+A room is a package folder, or a module at the top of `owa_bench`. An arrow says that
+one room imports another; arrows that follow from others are left out of the picture.
 """
 
 import ast
