@@ -1,12 +1,12 @@
 """The agent that knows a site by heart: it looks for the very words it once pressed."""
 
 from owa_bench.interfaces import AgentCard, AgentConfig
-from owa_bench.skills.retracing import Retracer, exact
+from owa_bench.skills.script_replay import ScriptReplayer, find_exact
 
 
-def make(config: AgentConfig) -> Retracer:
+def make(config: AgentConfig) -> ScriptReplayer:
     """Return the agent over the script it is given."""
-    return Retracer(config.script, exact, wanders=False)
+    return ScriptReplayer(config.script, find_exact, wanders=False)
 
 
 AGENT = AgentCard(

@@ -1,12 +1,12 @@
 """The agent that knows synonyms: same way, other words, pages in between."""
 
 from owa_bench.interfaces import AgentCard, AgentConfig
-from owa_bench.skills.retracing import Retracer, tolerant
+from owa_bench.skills.script_replay import ScriptReplayer, find_similar
 
 
-def make(config: AgentConfig) -> Retracer:
+def make(config: AgentConfig) -> ScriptReplayer:
     """Return the agent over the script it is given."""
-    return Retracer(config.script, tolerant, wanders=True)
+    return ScriptReplayer(config.script, find_similar, wanders=True)
 
 
 AGENT = AgentCard(

@@ -9,7 +9,7 @@ from owa_bench.skills.clerk.case import DECLARE, LOST
 from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Runner
-from owa_bench.skills.surfing.errand import PAGES, Errand
+from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of the clerk's trade
 
@@ -32,7 +32,7 @@ class Agentic:
         if APIS in names:
             self._runner = Runner(Job(brief, self._memory).solve())
         elif PAGES in names:
-            self._runner = Runner(Errand(brief).solve())
+            self._runner = Runner(WebSolver(brief).solve())
         # Another trade's task: it says at once that it cannot do it.
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.skills.clerk.case import DECLARE, EMPTY, LOST, REFUSED_WRITE
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, Runner
-from owa_bench.skills.surfing.errand import PAGES
+from owa_bench.skills.web_solver.solver import PAGES
 
 APIS = "http"  # the tool of the trade that the whole crew knows
 ROUNDS = 2  # how often the verifier may send work back

@@ -3,7 +3,7 @@
 from owa_bench.agents.orchestrator.board import Board
 from owa_bench.interfaces import Brief
 from owa_bench.skills.planning import Call, Plan
-from owa_bench.skills.surfing.errand import Errand
+from owa_bench.skills.web_solver.solver import WebSolver
 
 PLANNER, SURFER, VERIFIER = "planner", "surfer", "verifier"
 ROUNDS = 2  # how often the verifier may have the work done again
@@ -24,14 +24,14 @@ class Surfers:
     def plan(self) -> Plan[Call]:
         """Walk the goal; return the call that ends the episode."""
         self.board.post(PLANNER, SURFER, "reach the goal on the site")
-        errand = Errand(self._brief)
+        errand = WebSolver(self._brief)
         ended = yield from errand.attempt()
         for _ in range(ROUNDS - 1):
             self.board.post(SURFER, VERIFIER, ended.refusal or "it is done")
             heard = bool(self.board.take(VERIFIER))
-            if ended.taken or ended.refusal or not heard:
+            if ended.accepted or ended.refusal or not heard:
                 break
             self.board.post(VERIFIER, SURFER, "nothing was taken: once more")
             ended = yield from errand.attempt(again=True)
-        self.board.post(VERIFIER, PLANNER, "taken" if ended.taken else "not taken")
+        self.board.post(VERIFIER, PLANNER, "taken" if ended.accepted else "not taken")
         return (yield from errand.conclude(ended))

@@ -17,7 +17,7 @@ from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.clerk.job import Job
 from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Plan, Runner, limited
-from owa_bench.skills.surfing.errand import PAGES
+from owa_bench.skills.web_solver.solver import PAGES
 
 APIS = "http"  # the tool of the clerk's trade
 STATUS_SIGNS: Mapping[int, str] = {

@@ -15,7 +15,7 @@ from owa_bench.interfaces import Brief
 from owa_bench.records.events import Revision
 from owa_bench.skills.clerk.habits import Habits
 from owa_bench.skills.planning import Call, Plan
-from owa_bench.skills.surfing.errand import Ended, Errand
+from owa_bench.skills.web_solver.solver import FormOutcome, WebSolver
 
 
 class Surfed(NamedTuple):
@@ -36,11 +36,11 @@ def surf(brief: Brief, notebook: Notebook) -> Plan[Surfed]:
     shown = errand.signs
     revision: Revision | None = None
     if trial is not None:
-        if ended.taken or ended.refusal:
+        if ended.accepted or ended.refusal:
             notebook, revision = revising.pass_over(notebook)
         else:
             errand, ended = yield from _tried(brief, order[1], again=True)
-            won = float(ended.taken)
+            won = float(ended.accepted)
             old, new = (0.0, won) if order[1] is trial else (won, 0.0)
             habit = notebook.trial.habit if notebook.trial else ""
             looked = revising.is_cured_by(habit, shown)
@@ -52,7 +52,9 @@ def surf(brief: Brief, notebook: Notebook) -> Plan[Surfed]:
     return Surfed(closing, notebook, revision)
 
 
-def _tried(brief: Brief, habits: Habits, *, again: bool) -> Plan[tuple[Errand, Ended]]:
-    errand = Errand(brief, habits)
+def _tried(
+    brief: Brief, habits: Habits, *, again: bool
+) -> Plan[tuple[WebSolver, FormOutcome]]:
+    errand = WebSolver(brief, habits)
     ended = yield from errand.attempt(again=again)
     return errand, ended

@@ -9,7 +9,7 @@ control total covers and rows that changed after they were read are not seen.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from owa_bench.skills import elimination
+from owa_bench.skills import schema_matching
 from owa_bench.skills.clerk.case import Case
 from owa_bench.skills.clerk.evidence import Evidence
 from owa_bench.skills.clerk.sheet import CENTS_IN_DOLLAR, DOLLARS, Sheet, Source, number
@@ -88,7 +88,7 @@ def _has_money(case: Case, source: Source, evidence: Evidence) -> bool:
 def _adds(found: Sheet, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
     for role in found.units:
-        shown = elimination.column(found.crop.rows, found.names.get(role, ""))
+        shown = schema_matching.column(found.crop.rows, found.names.get(role, ""))
         amounts = [amount for v in shown if (amount := number(v)) is not None]
         if len(amounts) == len(shown):
             scale = CENTS_IN_DOLLAR if found.units.get(role) == DOLLARS else 1

@@ -7,7 +7,7 @@ entry's account is the id of some account, a status column holds the status aske
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from owa_bench.skills import elimination
+from owa_bench.skills import schema_matching
 from owa_bench.skills.clerk.sheet import CENTS_IN_DOLLAR, Sheet, number
 from owa_bench.skills.clerk.tables import Clue, Clues
 
@@ -40,7 +40,7 @@ class Evidence:
         1 where nothing can be said: no clue speaks of the sheet.
         """
         columns = {
-            role: elimination.column(sheet.crop.rows, name)
+            role: schema_matching.column(sheet.crop.rows, name)
             for role, name in sheet.names.items()
         }
         clues = self._clues.get(sheet.source.id, ())
@@ -51,7 +51,7 @@ class Evidence:
     def meets(self, sheet: Sheet) -> bool:
         """Return whether every key of a sheet is found where the rule looks for it."""
         columns = {
-            role: elimination.column(sheet.crop.rows, name)
+            role: schema_matching.column(sheet.crop.rows, name)
             for role, name in sheet.names.items()
         }
         clues = self._clues.get(sheet.source.id, ())
@@ -71,7 +71,7 @@ class Evidence:
         """Choose the best naming; its lead is over the best that reads otherwise."""
         weighed: dict[tuple[str | None, ...], float] = {}
         names: dict[tuple[str | None, ...], dict[str, str]] = {}
-        for naming in elimination.namings(sheet.fit):
+        for naming in schema_matching.namings(sheet.fit):
             roles = sheet.roles_under(naming)
             key = tuple(roles.get(role) for role in sheet.source.fields)
             score = sum(sheet.fit.scores[pair] for pair in naming.items())
@@ -88,7 +88,9 @@ class Evidence:
     def _support(self, sheet: Sheet, names: Mapping[str, str]) -> float:
         """Return how many more clues hold than fail when the roles have these names."""
         rows = sheet.crop.rows
-        columns = {role: elimination.column(rows, name) for role, name in names.items()}
+        columns = {
+            role: schema_matching.column(rows, name) for role, name in names.items()
+        }
         clues = self._clues.get(sheet.source.id, ())
         if sheet.source.is_control:
             return self._control(columns)
@@ -136,7 +138,7 @@ class Evidence:
         sheet = self._sheets.get(source)
         if sheet is None or role not in sheet.names:
             return []
-        return elimination.column(sheet.crop.rows, sheet.names[role])
+        return schema_matching.column(sheet.crop.rows, sheet.names[role])
 
 
 def _totals(sheets: Any) -> Iterator[tuple[str, Any]]:

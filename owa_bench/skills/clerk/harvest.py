@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from owa_bench.skills import elimination, matching, openapi, probing
+from owa_bench.skills import matching, openapi, probing, schema_matching
 from owa_bench.skills.clerk.access import Access
 from owa_bench.skills.clerk.habits import ALL, Habits
 from owa_bench.skills.openapi import Operation, Pager
@@ -103,7 +103,7 @@ def likeness(operation: Operation, rows: Sequence[Raw]) -> float:
 
     A field of the documented name counts whole, one that only could be it in part.
     """
-    naming = elimination.resolve(operation.fields, rows)
+    naming = schema_matching.resolve(operation.fields, rows)
     served = len(rows[0]) if rows else 0
     same = len(naming.names) - len(naming.guessed)
     fitting = same + GUESSED * len(naming.guessed)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from owa_bench.skills import elimination, matching
+from owa_bench.skills import matching, schema_matching
 from owa_bench.skills.clerk.harvest import Crop, Raw
-from owa_bench.skills.elimination import Fit
 from owa_bench.skills.openapi import Operation
+from owa_bench.skills.schema_matching import SchemaFit
 
 CENTS, DOLLARS = "cents", "dollars"
 CENTS_IN_DOLLAR = 100
@@ -49,7 +49,7 @@ class Sheet:
     source: Source
     crop: Crop
     properties: dict[str, str]
-    fit: Fit
+    fit: SchemaFit
     names: dict[str, str]
     units: dict[str, str]
     documented: dict[str, str]
@@ -136,7 +136,7 @@ class Sheet:
         """
         if type(cents) is not int:
             return cents
-        shown = elimination.column(self.crop.rows, self.names.get(role, ""))
+        shown = schema_matching.column(self.crop.rows, self.names.get(role, ""))
         as_text = role in self.units and any(isinstance(v, str) for v in shown)
         if self.units.get(role) != DOLLARS:
             return str(cents) if as_text else cents
@@ -153,7 +153,7 @@ def sheet(
 
     Fields that go by another name are named by likeness if `guesses`, else not at all.
     """
-    fit = elimination.fit(operation.fields, crop.rows)
+    fit = schema_matching.fit(operation.fields, crop.rows)
     if crop.rows and fit.missing:
         crop.lags.add("fields")
     abouts = {prop.name: prop.about for prop in operation.fields}
@@ -198,7 +198,7 @@ def check_money(subject: Sheet, control: Sequence[Mapping[str, Any]]) -> None:
 
 def _unit(subject: Sheet, name: str, total: Any) -> str | None:
     """Return the unit in which the column adds up to `total` cents, None if neither."""
-    amounts = [number(v) for v in elimination.column(subject.crop.rows, name)]
+    amounts = [number(v) for v in schema_matching.column(subject.crop.rows, name)]
     added = sum(amount for amount in amounts if amount is not None)
     if not added or None in amounts:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from owa_bench.skills import elimination, matching
+from owa_bench.skills import matching, schema_matching
 from owa_bench.skills.clerk.sheet import CENTS, CENTS_IN_DOLLAR, DOLLARS, Sheet, number
 from owa_bench.skills.clerk.tables import Clues, Row
 
@@ -34,7 +34,7 @@ def compare(sheet: Sheet, rule: Mapping[str, Any], clues: Clues) -> None:
 
 def _values(sheet: Sheet, role: str, needed: str) -> None:
     """Find which documented value each value that nothing tells of stands for."""
-    shown = elimination.column(sheet.crop.rows, sheet.names.get(role, ""))
+    shown = schema_matching.column(sheet.crop.rows, sheet.names.get(role, ""))
     served = list(dict.fromkeys(map(str, shown)))
     told = sheet.choices.get(role, ())
     if not served or (not told and needed in served):
@@ -127,5 +127,5 @@ def _cents(sheet: Sheet, role: str, unit: str | None) -> set[int]:
 
 
 def _amounts(sheet: Sheet, role: str) -> list[float | int]:
-    shown = elimination.column(sheet.crop.rows, sheet.names.get(role, ""))
+    shown = schema_matching.column(sheet.crop.rows, sheet.names.get(role, ""))
     return [amount for v in shown if (amount := number(v)) is not None]

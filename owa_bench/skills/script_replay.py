@@ -1,8 +1,8 @@
-"""Walking a recorded way through pages again, by the words of its controls.
+"""Script replay for web pages: re-locates each recorded control by role and name.
 
 A recorded call says in `element` what it acted on: `textbox "Guests" in "Stay"`. The
-exact walker wants the same role and name. The tolerant one knows synonyms, other kinds
-of control for the same choice, steps that moved, and pages that come in between.
+exact search needs the same role and name. The similarity search also accepts synonyms,
+other kinds of control for the same choice, moved steps and unknown pages in between.
 """
 
 import json
@@ -29,7 +29,7 @@ _CHOICES = frozenset({"radio", "option", "checkbox", "switch"})
 _TEXTUAL = frozenset({"textbox", "searchbox", "spinbutton", "combobox"})
 
 
-class Step(NamedTuple):
+class RecordedCall(NamedTuple):
     """A recorded call and what it acted on."""
 
     tool: str
@@ -39,25 +39,33 @@ class Step(NamedTuple):
     group: str = ""
 
 
-def recorded(lines: Sequence[str]) -> tuple[Step, ...]:
+def parse_script(lines: Sequence[str]) -> tuple[RecordedCall, ...]:
     """Return the steps of a script, one JSON call a line."""
     return tuple(_step(json.loads(line)) for line in lines)
 
 
-def _step(call: Mapping[str, Any]) -> Step:
+def _step(call: Mapping[str, Any]) -> RecordedCall:
     arguments = dict(call["arguments"])
     match = _ELEMENT.fullmatch(str(arguments.get("element", "")))
     if match is None:
-        return Step(call["tool"], arguments)
+        return RecordedCall(call["tool"], arguments)
     group = match["group"] or ""
-    return Step(call["tool"], arguments, match["role"], match["name"], group)
+    return RecordedCall(call["tool"], arguments, match["role"], match["name"], group)
 
 
-Finder = Callable[[Step, Sequence[Item]], Item | None]
+ControlFinder = Callable[[RecordedCall, Sequence[Item]], Item | None]
 
 
-def exact(step: Step, page: Sequence[Item]) -> Item | None:
-    """Return the control of the same role and name; its group tells twins apart."""
+def find_exact(step: RecordedCall, page: Sequence[Item]) -> Item | None:
+    """Return the control of the same role and name; the group resolves duplicates.
+
+    Args:
+        step: the recorded call.
+        page: the controls of the open page.
+
+    Returns:
+        The control, None if there is none or no single one.
+    """
     same = [i for i in page if (i.role, i.name) == (step.role, step.name)]
     grouped = [i for i in same if i.group == step.group]
     if len(grouped) == 1:
@@ -65,9 +73,17 @@ def exact(step: Step, page: Sequence[Item]) -> Item | None:
     return same[0] if len(same) == 1 else None
 
 
-def tolerant(step: Step, page: Sequence[Item]) -> Item | None:
-    """Return the control that most likely means what the step's did."""
-    found = exact(step, page)
+def find_similar(step: RecordedCall, page: Sequence[Item]) -> Item | None:
+    """Return the control most similar to the recorded one.
+
+    Args:
+        step: the recorded call.
+        page: the controls of the open page.
+
+    Returns:
+        The control, None if none is similar enough.
+    """
+    found = find_exact(step, page)
     if found is not None:
         return found
     fitting = [i for i in page if is_open(i) and _fits(step, i)]
@@ -77,7 +93,7 @@ def tolerant(step: Step, page: Sequence[Item]) -> Item | None:
     return fitting[-max(scored)[1]]
 
 
-def _fits(step: Step, item: Item) -> bool:
+def _fits(step: RecordedCall, item: Item) -> bool:
     """Return whether a control can take the step, perhaps as another kind."""
     if step.tool == "type":
         return item.role in _TEXTUAL and not item.options
@@ -91,7 +107,7 @@ def _fits(step: Step, item: Item) -> bool:
     return item.role in ("button", "link")
 
 
-def _likeness(step: Step, item: Item) -> float:
+def _likeness(step: RecordedCall, item: Item) -> float:
     wanted = step.name
     if step.tool == "select" and item.role in _CHOICES:
         wanted = str(step.arguments["option"])
@@ -101,11 +117,13 @@ def _likeness(step: Step, item: Item) -> float:
     return alike(item.name, wanted) + 0.2 * near
 
 
-class Walker:
-    """Walks a script; `lost` once it knows no further step."""
+class ScriptCursor:
+    """The position in a script; `lost` once no further step can be placed."""
 
-    def __init__(self, script: Sequence[str], finder: Finder, *, wanders: bool) -> None:
-        self._steps = recorded(script)
+    def __init__(
+        self, script: Sequence[str], finder: ControlFinder, *, wanders: bool
+    ) -> None:
+        self._steps = parse_script(script)
         self._place = 0
         self._finder = finder
         self._wanders = wanders
@@ -131,15 +149,16 @@ class Walker:
                 return found
         return self._detour(page)
 
-    def _call(self, step: Step, page: Sequence[Item]) -> Mapping[str, Any] | None:
+    def _call(
+        self, step: RecordedCall, page: Sequence[Item]
+    ) -> Mapping[str, Any] | None:
         """Return the step as a call on this page, None if its control is missing."""
         if not step.name:
             return {"tool": step.tool, "arguments": dict(step.arguments)}
         item = self._finder(step, page)
         if item is None:
             return None
-        words = f'{item.role} "{item.name}"'
-        given = {"ref": item.ref, "element": words}
+        given = _target(item)
         if step.tool == "type":
             text = step.arguments["text"]
             return {"tool": "type", "arguments": {**given, "text": text}}
@@ -163,36 +182,55 @@ class Walker:
             return None
         self._detours += 1
         self.strayed = True
-        words = f'{onwards[0].role} "{onwards[0].name}"'
-        return {"tool": "click", "arguments": {"ref": onwards[0].ref, "element": words}}
+        return {"tool": "click", "arguments": _target(onwards[0])}
 
 
-class Retracer:
-    """The agent that walks one script again and again, by a way of finding controls.
+def _target(item: Item) -> dict[str, Any]:
+    return {"ref": item.ref, "element": f'{item.role} "{item.name}"'}
 
-    One that `wanders` skips steps that are gone and presses on through unknown pages.
+
+class ScriptReplayer:
+    """Agent that replays one script in every episode.
+
+    With `wanders` it skips steps that are gone and clicks through unknown pages.
     """
 
-    def __init__(self, script: Sequence[str], finder: Finder, *, wanders: bool) -> None:
+    def __init__(
+        self, script: Sequence[str], finder: ControlFinder, *, wanders: bool
+    ) -> None:
         self._script = tuple(script)
         self._finder = finder
         self._wanders = wanders
-        self._walker = Walker(self._script, finder, wanders=wanders)
+        self._cursor = ScriptCursor(self._script, finder, wanders=wanders)
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode at the first line of the script."""
-        self._walker = Walker(self._script, self._finder, wanders=self._wanders)
+        """Begin an episode at the first line of the script.
+
+        Args:
+            brief: not used.
+            tools: not used.
+            memory_dir: not used.
+        """
+        self._cursor = ScriptCursor(self._script, self._finder, wanders=self._wanders)
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next call of the script as this page has it, or the end."""
-        call = self._walker.advance(str(observation["text"]))
+        """Return the next call of the script on this page.
+
+        Args:
+            observation: holds the page's text.
+            info: not used.
+
+        Returns:
+            The call as JSON text; `finish` at the end or when lost.
+        """
+        call = self._cursor.advance(str(observation["text"]))
         if call is None:
             arguments = {"answer": "", "p": LOST}
             return json.dumps({"tool": "finish", "arguments": arguments})
         if call["tool"] in _ENDINGS:
-            p = STRAYED if self._walker.strayed else CONFIDENT
+            p = STRAYED if self._cursor.strayed else CONFIDENT
             call = {"tool": call["tool"], "arguments": {**call["arguments"], "p": p}}
         return json.dumps(call)
 

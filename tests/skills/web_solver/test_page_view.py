@@ -1,7 +1,7 @@
 """Pages as a reader takes them in: tables, cards, facts, fields."""
 
-from owa_bench.skills.surfing import sight as reading
-from owa_bench.skills.surfing.fields import fields, puts
+from owa_bench.skills.web_solver import page_view
+from owa_bench.skills.web_solver.page_view import fields, fill_calls
 
 HEAD = "url: https://inn.test/a\ntitle: Rooms - Inn\nInn\n"
 TABLE = (
@@ -51,7 +51,7 @@ FORM = (
 
 
 def test_a_tables_row_has_its_links_name_in_the_empty_cell():
-    rows = reading.rows(reading.look(TABLE), {"Home"})
+    rows = page_view.rows(page_view.parse_page(TABLE), {"Home"})
     assert [row.title for row in rows] == ["Blue", "Red"]
     assert rows[0].cells == {
         "No.": "R1",
@@ -63,26 +63,26 @@ def test_a_tables_row_has_its_links_name_in_the_empty_cell():
 
 
 def test_what_every_page_says_is_no_card():
-    furniture = {"We are closed today.", "Inn, a site of the sandbox."}
-    rows = reading.rows(reading.look(CARDS), furniture)
+    boilerplate = {"We are closed today.", "Inn, a site of the sandbox."}
+    rows = page_view.rows(page_view.parse_page(CARDS), boilerplate)
     assert [row.title for row in rows] == ["Blue"]
     assert rows[0].cells["Rate"] == "10.50"
 
 
 def test_a_page_that_was_cut_is_joined_without_a_second_head():
     first = HEAD + "# Rooms\none\n[2 more lines below: read from line 6]"
-    whole = reading.joined(first, "url: u\ntitle: t\ntwo\nthree")
-    assert reading.rest_from(first) == 6
-    assert reading.look(whole).lines[-3:] == ("one", "two", "three")
+    whole = page_view.join_continuation(first, "url: u\ntitle: t\ntwo\nthree")
+    assert page_view.continuation_line(first) == 6
+    assert page_view.parse_page(whole).lines[-3:] == ("one", "two", "three")
 
 
 def test_refusals_are_notices():
-    seen = reading.look("error: it is gone\n" + HEAD + "# Rooms\n! Too fast.")
+    seen = page_view.parse_page("error: it is gone\n" + HEAD + "# Rooms\n! Too fast.")
     assert seen.notices == ("it is gone", "Too fast.")
 
 
 def test_a_date_in_parts_is_one_field_and_what_follows_is_another():
-    found = fields(reading.look(FORM).items)
+    found = fields(page_view.parse_page(FORM).items)
     kinds = [(field.label, field.kind) for field in found]
     assert kinds == [
         ("Arrival date", "date"),
@@ -90,11 +90,11 @@ def test_a_date_in_parts_is_one_field_and_what_follows_is_another():
         ("Insurance", "check"),
         ("Secret", "text"),
     ]
-    calls = list(puts(found[0], "2031-02-24", ""))
+    calls = list(fill_calls(found[0], "2031-02-24", ""))
     assert [call.arguments["ref"] for call in calls] == [24, 36, 37]
-    assert not list(puts(found[2], "Yes", ""))
-    assert [c.tool for c in puts(found[2], "No", "")] == ["click"]
-    assert not list(puts(found[3], "abcd", ""))
+    assert not list(fill_calls(found[2], "Yes", ""))
+    assert [c.tool for c in fill_calls(found[2], "No", "")] == ["click"]
+    assert not list(fill_calls(found[3], "abcd", ""))
 
 
 def test_the_line_after_a_control_is_its_note():
@@ -106,5 +106,5 @@ More words
 -- Speed --
 not a note
 [3] button "Send\""""
-    notes = [item.note for item in reading.look(HEAD + page).items]
+    notes = [item.note for item in page_view.parse_page(HEAD + page).items]
     assert notes == ["In EUR, such as 1234.50", "", ""]

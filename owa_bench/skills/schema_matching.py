@@ -1,4 +1,4 @@
-"""Finds fields that go by another name: by type, by likeness, by what is left over."""
+"""Schema matching: documented fields to the served names that replaced them."""
 
 import difflib
 import re
@@ -23,12 +23,12 @@ LISTED = 2.0  # what values that the documents list are worth
 MOST_TRIED = 5000  # ways of naming that are weighed against each other
 
 
-class Fit(NamedTuple):
+class SchemaFit(NamedTuple):
     """How well each undocumented name fits each documented field that is missing."""
 
     present: frozenset[str]
     missing: tuple[str, ...]
-    left: tuple[str, ...]
+    unmatched: tuple[str, ...]
     scores: Mapping[tuple[str, str], float]
 
     @property
@@ -51,8 +51,16 @@ class Naming(NamedTuple):
     absent: frozenset[str]
 
 
-def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Fit:
-    """Return which documented fields `rows` lack and what they may be called there."""
+def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> SchemaFit:
+    """Score each undocumented name against each missing documented field.
+
+    Args:
+        documented: the fields of the documents.
+        rows: the rows as served.
+
+    Returns:
+        Which fields are present, missing and unmatched, with scores.
+    """
     served = list(dict.fromkeys(name for row in rows[:SAMPLE] for name in row))
     known = {prop.name for prop in documented}
     missing = [prop for prop in documented if prop.name not in served]
@@ -64,7 +72,7 @@ def fit(documented: Sequence[Property], rows: Sequence[Mapping[str, Any]]) -> Fi
         if (score := fitness(prop, name, column(rows, name))) is not None
     }
     names = tuple(prop.name for prop in missing)
-    return Fit(frozenset(known & set(served)), names, tuple(left), scores)
+    return SchemaFit(frozenset(known & set(served)), names, tuple(left), scores)
 
 
 def resolve(
@@ -72,8 +80,15 @@ def resolve(
 ) -> Naming:
     """Return what each documented field is called in `rows`.
 
-    A field that is there keeps its name. One that is not gets an undocumented name
-    whose values have its type, the likeliest by the words of name and description.
+    A present field keeps its name. A missing one gets the undocumented name of its
+    type that is most similar to its name and description.
+
+    Args:
+        documented: the fields of the documents.
+        rows: the rows as served.
+
+    Returns:
+        Names by documented name, with those guessed and those absent.
     """
     found = fit(documented, rows)
     chosen = matching.assign(found.scores, found.missing)
@@ -84,11 +99,11 @@ def resolve(
     )
 
 
-def namings(found: Fit) -> Iterator[dict[str, str]]:
+def namings(found: SchemaFit) -> Iterator[dict[str, str]]:
     """Yield the ways to name the missing fields, as full as possible, likely first."""
     options = found.options
     order = sorted(found.missing, key=lambda name: (len(options[name]), name))
-    spare = max(0, len(order) - len(found.left))
+    spare = max(0, len(order) - len(found.unmatched))
     spare = max(spare, sum(not options[name] for name in order))
     return islice(_extend(order, options, {}, spare), MOST_TRIED)
 
@@ -112,12 +127,29 @@ def _extend(
 
 
 def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
-    """Return the values of `name`, absent and null ones left out."""
+    """Return the values of a field.
+
+    Args:
+        rows: the rows as served.
+        name: the field.
+
+    Returns:
+        Its values; absent and null ones are left out.
+    """
     return [row[name] for row in rows if row.get(name) is not None]
 
 
 def fitness(prop: Property, name: str, values: Sequence[Any]) -> float | None:
-    """Return how well `name` with its `values` fits `prop`; None if it cannot be it."""
+    """Return the similarity of a served field to a documented one.
+
+    Args:
+        prop: the documented field.
+        name: the served name.
+        values: its values.
+
+    Returns:
+        A score of at least 0, None if the type rules it out.
+    """
     sample = values[:SAMPLE]
     if not all(_is_type(value, prop.type) for value in sample):
         return None

@@ -1,7 +1,7 @@
-"""The browser in an agent's hands: presses, reads pages whole, gets past interruptions.
+"""Browser client of the web solver: clicks, full page text, handled interruptions.
 
-Whatever comes between (a limit on requests, a sign-in, a page that was cut) is dealt
-with here, so that a plan sees only the pages it asked for.
+Rate limits, sign-ins and truncated pages are dealt with here, so that a plan sees only
+the pages it asked for.
 """
 
 import re
@@ -11,9 +11,14 @@ from owa_bench.skills import lexicon
 from owa_bench.skills.clerk.habits import Habits
 from owa_bench.skills.pages import Item, is_open
 from owa_bench.skills.planning import Call, Plan, Reply
-from owa_bench.skills.surfing import sight as reading
-from owa_bench.skills.surfing.fields import Field, fields, press, puts
-from owa_bench.skills.surfing.sight import Sight
+from owa_bench.skills.web_solver import page_view
+from owa_bench.skills.web_solver.page_view import (
+    PageView,
+    ViewField,
+    fields,
+    fill_calls,
+    press,
+)
 
 _SECONDS = re.compile(r"(\d+) seconds?")
 _CODE = re.compile(r"code is (\w+)")
@@ -28,18 +33,18 @@ _ENTRY = re.compile(r"(.+), a site of the sandbox\.|Welcome to (.+?)\.")
 
 
 class Browser:
-    """One window. `sight` is the page it shows, `menu` the links that all pages have.
+    """One window. `page` is the open page, `menu` the links that all pages have.
 
-    `furniture` is what else stands on the site's first page and so on all others,
-    `signs` what went wrong by name, `seen` every page so far.
+    `boilerplate` are the other lines of the site's first page, which all pages repeat;
+    `signs` names what went wrong; `seen` holds every page so far.
     """
 
     def __init__(self, first: str, credentials: Mapping[str, str], habits: Habits):
-        self.sight = reading.look(first)
+        self.page = page_view.parse_page(first)
         self.menu: tuple[str, ...] = ()
-        self.furniture: frozenset[str] = frozenset()
+        self.boilerplate: frozenset[str] = frozenset()
         self.signs: set[str] = set()
-        self.seen: list[Sight] = []
+        self.seen: list[PageView] = []
         self._habits = habits
         self._credentials = dict(credentials)
         self._home = ""
@@ -52,47 +57,47 @@ class Browser:
     @property
     def body(self) -> tuple[Item, ...]:
         """The controls of the page that are not the menu's."""
-        return reading.body(self.sight, self.menu)
+        return page_view.body(self.page, self.menu)
 
     def enter(self) -> Plan[None]:
         """Come from wherever the window stands to the site's own first page."""
-        yield from self._whole("\n".join(self.sight.lines))
-        if self.sight.heading and not self._looks_like_search():
+        yield from self._whole("\n".join(self.page.lines))
+        if self.page.heading and not self._looks_like_search():
             self._learn_menu()
             return
         brand = self._brand()
-        field = fields(self.sight.items)[0]
-        for call in puts(field, brand, ""):
+        field = fields(self.page.items)[0]
+        for call in fill_calls(field, brand, ""):
             yield from self.do(call)
-        yield from self.press(self._button(self.sight.items))
-        hits = [i for i in self.sight.items if i.role == "link" and brand in i.name]
+        yield from self.press(self._button(self.page.items))
+        hits = [i for i in self.page.items if i.role == "link" and brand in i.name]
         hits.sort(key=lambda item: _RESULTS not in item.name)
         yield from self.press(hits[0] if hits else None)
         self._learn_menu()
 
-    def open(self, entry: str) -> Plan[Sight]:
+    def open(self, entry: str) -> Plan[PageView]:
         """Press an entry of the menu."""
-        links = (i for i in self.sight.items if i.role == "link" and i.name == entry)
+        links = (i for i in self.page.items if i.role == "link" and i.name == entry)
         item = next(links, None)
         if item is None:
             yield from self.do(Call("goto", {"address": "/"}))
-            links = (i for i in self.sight.items if i.name == entry)
+            links = (i for i in self.page.items if i.name == entry)
             item = next(links, None)
         return (yield from self.press(item))
 
-    def press(self, item: Item | None) -> Plan[Sight]:
+    def press(self, item: Item | None) -> Plan[PageView]:
         """Press a control and get past what comes between; nothing if there is none."""
         if item is None:
-            return self.sight
+            return self.page
         yield from self.do(press(item))
         yield from self._settle()
-        return self.sight
+        return self.page
 
-    def go(self, address: str) -> Plan[Sight]:
+    def go(self, address: str) -> Plan[PageView]:
         """Go to an address and get past what comes between."""
         yield from self.do(Call("goto", {"address": address}))
         yield from self._settle()
-        return self.sight
+        return self.page
 
     def do(self, call: Call) -> Plan[Reply]:
         """Make one call; the page it brings is the sight, whole."""
@@ -100,16 +105,25 @@ class Browser:
         yield from self._whole(reply.text)
         return reply
 
-    def fill(self, field: Field, value: str, pattern: str) -> Plan[None]:
-        """Bring a field to a value, one control after the other."""
+    def fill(self, field: ViewField, value: str, pattern: str) -> Plan[None]:
+        """Fill a field, one control after the other.
+
+        Args:
+            field: the field; it is found again after each input.
+            value: the goal's value.
+            pattern: the page's date pattern, "" if unknown.
+
+        Returns:
+            The plan; it ends when the field has the value or does not take it.
+        """
         for _ in range(_MOST_WRITES):
             now = next((f for f in fields(self.body) if _same(f, field)), None)
-            call = next(puts(now, value, pattern), None) if now else None
+            call = next(fill_calls(now, value, pattern), None) if now else None
             if call is None:
                 return
-            before = self.sight.lines
+            before = self.page.lines
             yield from self.do(call)
-            if self.sight.lines == before:
+            if self.page.lines == before:
                 return  # it does not take it
 
     # --- what comes between -------------------------------------------------------
@@ -117,13 +131,13 @@ class Browser:
     def _whole(self, text: str) -> Plan[None]:
         """Read a page that was cut to its end."""
         for _ in range(_MOST_PARTS):
-            line = reading.rest_from(text)
+            line = page_view.continuation_line(text)
             if line is None or not self._habits.pages:
                 break
             more = yield Call("read", {"line": line})
-            text = reading.joined(text, more.text)
-        self.sight = reading.look(text)
-        self.seen.append(self.sight)
+            text = page_view.join_continuation(text, more.text)
+        self.page = page_view.parse_page(text)
+        self.seen.append(self.page)
 
     def _settle(self) -> Plan[None]:
         """Wait where the site asks for it, sign in where it wants that."""
@@ -172,13 +186,13 @@ class Browser:
     @property
     def _seconds(self) -> int:
         """How many seconds the page asks for."""
-        told = _SECONDS.search(" ".join(self.sight.notices))
+        told = _SECONDS.search(" ".join(self.page.notices))
         return int(told[1]) if told else _SOME_S
 
     @property
     def is_too_soon(self) -> bool:
         """Whether the site asks for some seconds of patience."""
-        return _SECONDS.search(" ".join(self.sight.notices)) is not None
+        return _SECONDS.search(" ".join(self.page.notices)) is not None
 
     def too_fast(self) -> Plan[bool]:
         """Wait where a form was sent too soon; False if it was not."""
@@ -203,11 +217,11 @@ class Browser:
         if not self._credentials or self._looks_like_search():
             return False
         form = [f for f in fields(self.body) if f.kind == "text"]
-        heading = self.sight.heading
+        heading = self.page.heading
         if any(lexicon.alike(f.label, _SECRET) >= _LEAST for f in form):
             return True
         names = [i.name for i in self.body if i.role == "button"]
-        foreign = bool(self._home) and self.sight.host != self._home
+        foreign = bool(self._home) and self.page.host != self._home
         return bool(form and (heading in names or foreign)) or bool(self._ways())
 
     def _ways(self) -> list[Item]:
@@ -232,10 +246,10 @@ class Browser:
         if button is not None:
             yield from self.do(press(button))
 
-    def _asked(self, form: list[Field]) -> Plan[list[str]]:
+    def _asked(self, form: list[ViewField]) -> Plan[list[str]]:
         """Return what goes into the fields of a sign-in page."""
         user = self._credentials.get("User name", "")
-        told = " ".join(x for x in self.sight.lines if not x.startswith("[")).lower()
+        told = " ".join(x for x in self.page.lines if not x.startswith("[")).lower()
         if len(form) > 1:
             self._named = True
             return [user, self._password()]
@@ -264,17 +278,17 @@ class Browser:
         return known[-1 - tried % len(known)]
 
     def _is_refused(self) -> bool:
-        return bool(self.sight.notices)
+        return bool(self.page.notices)
 
     def _mailed(self) -> Plan[str]:
         """Look a code up in the site's mailbox and come back."""
         for entry in lexicon.nearest(_MAIL, self.menu)[:_MOST_BOXES]:
-            links = [i for i in self.sight.items if i.name == entry]
+            links = [i for i in self.page.items if i.name == entry]
             if not links:
                 continue
             yield from self._calmly(press(links[0]))
-            code = _CODE.search("\n".join(self.sight.lines))
-            links = [i for i in self.sight.items if i.group and i.name not in self.menu]
+            code = _CODE.search("\n".join(self.page.lines))
+            links = [i for i in self.page.items if i.group and i.name not in self.menu]
             links = [i for i in links if i.name != entry and i.role == "link"]
             back = press(links[0]) if code and links else Call("back", {})
             yield from self._calmly(back)
@@ -285,17 +299,17 @@ class Browser:
     # --- finding one's way --------------------------------------------------------
 
     def _learn_menu(self) -> None:
-        links = (i.name for i in self.sight.items if i.role == "link" and is_open(i))
+        links = (i.name for i in self.page.items if i.role == "link" and is_open(i))
         self.menu = tuple(dict.fromkeys(links))
-        self.furniture = frozenset({*self.menu, *self.sight.lines})
-        self._home = self.sight.host
+        self.boilerplate = frozenset({*self.menu, *self.page.lines})
+        self._home = self.page.host
 
     def _looks_like_search(self) -> bool:
         """Return whether this is a page that searches for sites, not the site."""
-        return "search the web" in " ".join(i.name.lower() for i in self.sight.items)
+        return "search the web" in " ".join(i.name.lower() for i in self.page.items)
 
     def _brand(self) -> str:
-        found = (_ENTRY.fullmatch(line) for line in self.sight.lines)
+        found = (_ENTRY.fullmatch(line) for line in self.page.lines)
         match = next((m for m in found if m), None)
         return (match[1] or match[2]) if match else ""
 
@@ -304,7 +318,7 @@ class Browser:
         return next((i for i in items if i.role == "button" and is_open(i)), None)
 
 
-def _same(one: Field, other: Field) -> bool:
+def _same(one: ViewField, other: ViewField) -> bool:
     return (one.label, one.kind, one.items[0].group) == (
         other.label,
         other.kind,

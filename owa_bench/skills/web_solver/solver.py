@@ -1,4 +1,4 @@
-"""One goal on one site: find the place, fill the forms, say how likely it is right."""
+"""Web solver: reaches one goal on one site and states how likely it is right."""
 
 import re
 from collections.abc import Mapping
@@ -11,14 +11,13 @@ from owa_bench.skills.clerk.desk import Desk
 from owa_bench.skills.clerk.habits import ALL, Habits
 from owa_bench.skills.pages import Item, is_open
 from owa_bench.skills.planning import Call, Plan
-from owa_bench.skills.surfing import beliefs, questions
-from owa_bench.skills.surfing.browser import Browser
-from owa_bench.skills.surfing.fields import Field, fields
-from owa_bench.skills.surfing.finding import Finder
-from owa_bench.skills.surfing.lists import Lists
-from owa_bench.skills.surfing.matching import is_optional, matched
+from owa_bench.skills.web_solver import matching, page_view
+from owa_bench.skills.web_solver.browser import Browser
+from owa_bench.skills.web_solver.element_search import ListReader, ListSearch
+from owa_bench.skills.web_solver.matching import assign_arguments, is_optional
+from owa_bench.skills.web_solver.page_view import ViewField, fields
 
-PAGES = "click"  # the tool of whoever works on pages
+PAGES = "click"  # the tool that only browser suites have
 PRIOR = 0.97  # a goal that was reached without a doubt
 GUESSED = 0.6  # odds left by each value whose field was told by its place alone
 UNSURE = 0.3  # odds left by an amount whose label is not the question's
@@ -31,18 +30,18 @@ _DECLINES = "no not skip decline without"
 _SUBJECT = re.compile(r"`([^`]+)`|\b([A-Z]+-\d+)\b")
 
 
-class Ended(NamedTuple):
-    """How a form went: taken, or the words in which the site refused it."""
+class FormOutcome(NamedTuple):
+    """The result of a form: accepted, or the text of the site's refusal."""
 
-    taken: bool
+    accepted: bool
     refusal: str = ""
 
 
-class Errand:
-    """Works on a goal with the habits it is given.
+class WebSolver:
+    """Works on one goal with the habits it is given.
 
-    `doubts` is what else was noticed: how much of the odds each leaves; `signs` names
-    what went wrong.
+    `doubts` are factors on the odds, one for each observation that makes the result
+    less certain; `signs` names what went wrong.
     """
 
     def __init__(self, brief: Brief, habits: Habits = ALL) -> None:
@@ -53,8 +52,8 @@ class Errand:
         self._words = brief.text.partition("\n")[0]
         self._pattern = ""
         self.browser = Browser(brief.text, goal.get("credentials", {}), habits)
-        self.lists = Lists(self.browser, habits)
-        self.finder = Finder(self.browser, self.lists, habits)
+        self.lists = ListReader(self.browser, habits)
+        self.finder = ListSearch(self.browser, self.lists, habits)
         self.doubts: list[float] = []
         self.taken = False
 
@@ -69,10 +68,10 @@ class Errand:
         ended = yield from self.attempt()
         return (yield from self.conclude(ended))
 
-    def attempt(self, *, again: bool = False) -> Plan[Ended]:
-        """Go to the place, fill in the forms there; say how it ended.
+    def attempt(self, *, again: bool = False) -> Plan[FormOutcome]:
+        """Go to the form and fill in its pages; return the result.
 
-        `again`: the window stands wherever an attempt before has left it.
+        `again`: the window is wherever the attempt before left it.
         """
         if again:
             yield from self.browser.do(Call("goto", {"address": "/"}))
@@ -82,14 +81,14 @@ class Errand:
         there = yield from (self._find_out() if asks else self._go())
         if not there:
             self.browser.signs.add("gone")
-            return Ended(taken=False)
+            return FormOutcome(accepted=False)
         ended = yield from self._forms()
-        self.taken = ended.taken
+        self.taken = ended.accepted
         return ended
 
-    def conclude(self, ended: Ended) -> Plan[Call]:
+    def conclude(self, ended: FormOutcome) -> Plan[Call]:
         """Ask when it did not work out; return the call that ends the episode."""
-        if ended.taken:
+        if ended.accepted:
             return self._finish(calibration.stated(PRIOR, self.doubts))
         if ended.refusal:
             return self._declare(SURE_OF_REFUSAL)
@@ -127,7 +126,7 @@ class Errand:
             yield from self.browser.open(entry)
             form = fields(self.browser.body)
             ready = [f for f in form if f.kind != "text" or f.required]
-            fits = matched(ready, self._given, self._habits)
+            fits = assign_arguments(ready, self._given, self._habits)
             if ready and (len(fits) >= min(wanted, len(ready)) > 0):
                 return True
             if not self._habits.searches:
@@ -136,12 +135,12 @@ class Errand:
 
     def _find_out(self) -> Plan[bool]:
         """Find the amount that is asked for, then the form that takes it."""
-        question = questions.understood(self._words)
+        question = matching.parse_question(self._words)
         found = yield from self.finder.amount(question)
         if found is None:
             return False
         self.doubts += [UNSURE] * (not found.sure)
-        self._given = {_ANSWER: f"EUR {questions.amount(found.cents):s}"}
+        self._given = {_ANSWER: f"EUR {matching.amount(found.cents):s}"}
         for entry in self.finder.entries(_ANSWER):
             yield from self.browser.open(entry)
             form = [f for f in fields(self.browser.body) if f.required]
@@ -153,29 +152,29 @@ class Errand:
 
     # --- forms --------------------------------------------------------------------
 
-    def _forms(self) -> Plan[Ended]:
+    def _forms(self) -> Plan[FormOutcome]:
         """Fill in page after page until the site thanks, or refuses for good."""
         refusals, waited = 0, False
         left, tried = dict(self._given), dict[str, set[str]]()
         for _ in range(_MOST_FORMS):
-            here = self.browser.sight.url
+            here = self.browser.page.url
             placed = yield from self._fill(left, tried)
             buttons = [
                 i for i in self.browser.body if i.role == "button" and is_open(i)
             ]
             if not buttons:
-                return Ended(taken=self._is_thanked())
+                return FormOutcome(accepted=self._is_thanked())
             if not waited:
                 yield from self.browser.pause()
             yield from self.browser.press(_onward(buttons))
-            sight = self.browser.sight
+            sight = self.browser.page
             if not sight.notices:
                 waited = False
                 if sight.url != here:  # else a sign-in led back to the same page
                     _use(placed, left, tried)
                 if self._is_thanked():
                     self.doubts += [GUESSED] * len(set(left) - set(tried))
-                    return Ended(taken=True)
+                    return FormOutcome(accepted=True)
                 continue
             refusals += 1
             waited = yield from self.browser.too_fast()
@@ -183,15 +182,15 @@ class Errand:
                 continue
             if refusals > _MOST_REFUSALS or not self._mends(refusals):
                 return self._refused()
-        return Ended(taken=False)
+        return FormOutcome(accepted=False)
 
     def _fill(
         self, left: Mapping[str, str], tried: Mapping[str, set[str]]
-    ) -> Plan[dict[str, Field]]:
+    ) -> Plan[dict[str, ViewField]]:
         """Put what is left of the goal into the fields of the page; say what where."""
         form = fields(self.browser.body)
         self._learn_pattern()
-        places = matched(form, left, self._habits, tried)
+        places = assign_arguments(form, left, self._habits, tried)
         if any(f.required and i not in places for i, f in enumerate(form)):
             self.browser.signs.add("renamed")
         for place, name in places.items():
@@ -200,7 +199,7 @@ class Errand:
 
     def _learn_pattern(self) -> None:
         """Take over the form of dates that a hint or a refusal names."""
-        told = _PATTERN.search("\n".join(self.browser.sight.lines))
+        told = _PATTERN.search("\n".join(self.browser.page.lines))
         if told is not None and self._habits.repages:
             self._pattern = told[0]
 
@@ -210,18 +209,18 @@ class Errand:
         self.browser.signs |= {"bad request"} if faulty else set()
         return faulty and self._habits.repages and refusals <= 2
 
-    def _refused(self) -> Ended:
+    def _refused(self) -> FormOutcome:
         """Return the refusal of a form whose fields the site finds nothing wrong with.
 
         Only a rule of the site is evidence that the goal cannot be reached.
         """
         faulty = any("invalid" in item.states for item in self.browser.body)
         passing = self.browser.is_too_soon or self.browser.wants_sign_in
-        told = " ".join(self.browser.sight.notices)
-        return Ended(taken=False, refusal="" if faulty or passing else told)
+        told = " ".join(self.browser.page.notices)
+        return FormOutcome(accepted=False, refusal="" if faulty or passing else told)
 
     def _is_thanked(self) -> bool:
-        told = [x for x in self.browser.sight.lines if not x.startswith("[")]
+        told = [x for x in self.browser.page.lines if not x.startswith("[")]
         return any(map(_THANKS.search, told))
 
     # --- ending -------------------------------------------------------------------
@@ -247,11 +246,14 @@ class Errand:
         return Call(DECLARE, {"p": p, "beliefs": self._beliefs()})
 
     def _beliefs(self) -> dict[str, float]:
-        return beliefs.held(self._brief.propositions, self.browser, self.finder.units)
+        return {
+            name: _belief(text, self.browser, self.finder.units)
+            for name, text in self._brief.propositions.items()
+        }
 
 
 def _use(
-    placed: Mapping[str, Field], left: dict[str, str], tried: dict[str, set[str]]
+    placed: Mapping[str, ViewField], left: dict[str, str], tried: dict[str, set[str]]
 ) -> None:
     """Take what a page took out of what is left.
 
@@ -282,3 +284,45 @@ def _onward(buttons: list[Item]) -> Item:
         return buttons[0]
     order = lexicon.nearest(_DECLINES, (b.name for b in buttons))
     return next(b for b in buttons if b.name == order[0])
+
+
+UNSEEN, LIKELY, UNLIKELY = 0.5, 0.95, 0.05
+RARE = 0.3  # amounts in cents, boxes ticked beforehand: seldom, where nothing was seen
+_FACT = re.compile(r"says of `(.+?)`: `(.+?)` is (.+?)\.$")
+_FORM = re.compile(r"comes with `(.+?)` already ticked")
+
+
+def _belief(text: str, browser: Browser, units: Mapping[str, bool]) -> float:
+    """Return the probability of a proposition, by the pages visited so far."""
+    fact, form = _FACT.search(text), _FORM.search(text)
+    if fact is not None:
+        return _fact(browser, fact[1], fact[3])
+    if form is not None:
+        return _ticked(browser, form[1])
+    if "cents" in text and units:
+        return LIKELY if any(units.values()) else UNLIKELY
+    return RARE
+
+
+def _fact(browser: Browser, title: str, value: str) -> float:
+    """Return whether a row that was seen holds a value in any of its cells."""
+    for page in browser.seen:
+        cells = [
+            r.cells
+            for r in page_view.rows(page, browser.boilerplate)
+            if r.title == title
+        ]
+        if page.heading == title:
+            cells.append(page_view.facts(page))
+        if cells:
+            return LIKELY if value in cells[0].values() else UNLIKELY
+    return UNSEEN
+
+
+def _ticked(browser: Browser, label: str) -> float:
+    """Return whether a box of that name was ticked when its page came."""
+    for page in browser.seen:
+        for field in fields(page.items):
+            if field.kind == "check" and lexicon.alike(field.label, label) > UNSEEN:
+                return LIKELY if "checked" in field.items[0].states else UNLIKELY
+    return RARE

@@ -1,1 +1,0 @@
-"""Working on web pages from their text alone, as the archetypes do."""

@@ -1,0 +1,1 @@
+"""Web solver: web pages read and filled in from their text alone."""
