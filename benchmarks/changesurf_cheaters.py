@@ -29,7 +29,7 @@ class Cheat:
     def __init__(self, env: Any, known: frozenset[str]) -> None:
         self.env = env
         self.known = known
-        self.privilege = env.privilege()
+        self.privilege = env.oracle_access()
         self.tried = False
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
@@ -167,10 +167,10 @@ def idents(env: Any, instance: Instance) -> frozenset[str]:
     """Return the ids that the oracle uses on an instance."""
     used: set[str] = set()
     env.reset(options={"instance": instance})
-    oracle = Oracle(env.privilege())
+    oracle = Oracle(env.oracle_access())
     over = False
     while not over:
-        _, state = env.privilege().observe()
+        _, state = env.oracle_access().observe()
         action = oracle.act(None, {})
         control = state.page.control(json.loads(action)["arguments"].get("ref", 0))
         used.add(control.ident if control else "")

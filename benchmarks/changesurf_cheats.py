@@ -147,7 +147,7 @@ def player(who: str, env: Any, still: Instance, known: frozenset[str]) -> Any:
     if who in CHEATS:
         return CHEATS[who].make(env, known)
     if who in SUITE.policies:
-        agent: Any = SUITE.policies[who](env.privilege())
+        agent: Any = SUITE.policies[who](env.oracle_access())
     else:
         card = discovery.get("agents", who)
         actions = script(still) if card.needs == "script" else ()

@@ -33,7 +33,7 @@ def pictures(env: Any, family: str, seed: int, delta: float) -> list[bytes]:
     instance = msgspec.structs.replace(plain, drift_step=step)
     env.reset(options={"instance": instance})
     session = env.unwrapped.session
-    privilege = env.unwrapped.privilege()
+    privilege = env.unwrapped.oracle_access()
     shots = [session.picture()]
     before = shots[0]
     over = False

@@ -141,7 +141,7 @@ def play(task: Task) -> dict[str, float]:
     scores = {}
     for name in AGENTS:
         start = env.reset(options={"instance": instance})
-        agent: Any = ById(env.privilege(), way)
+        agent: Any = ById(env.oracle_access(), way)
         if name != "ids":
             known = script if name in WALKERS else ()
             agent = discovery.get("agents", name).make(AgentConfig(script=known))

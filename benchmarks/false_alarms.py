@@ -251,7 +251,7 @@ def rules_found(timeline: Timeline, cheat: type[Cheat]) -> set[str]:
     sink = ListSink()
     env: Any = SUITE.env(lambda _: timeline, sink=sink).unwrapped
     start = env.reset(options={"instance": timeline.instance})
-    agent = cheat(env.privilege())
+    agent = cheat(env.oracle_access())
     agent.reset(Brief(text="", goal={}), env.tools, Path())
     play_out(env, agent, start)
     env.close()

@@ -41,7 +41,7 @@ Cell = list[tuple[Realised, bool]]
 def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
     """Return the timeline of an instance at a nominal magnitude."""
     world = generate(instance)
-    strikes = calendar.whole(instance, world)
+    strikes = calendar.possible(instance, world)
     step = calendars.longest_prefix(strikes, delta)
     for strike in strikes[:step]:
         rng = stream(instance.seed, "drift", strike.operator, strike.target)
@@ -74,7 +74,7 @@ def measure(
     """Return what one row is made of; instances the calendar spares are left out."""
     found: Cell = []
     for instance, plain in played:
-        if delta and not calendar.whole(instance, plain.state.world):
+        if delta and not calendar.possible(instance, plain.state.world):
             continue
         there = walk(drifted(instance, delta, calendar))
         solved = there.ended == "done" and q_state(there.state) == 1.0

@@ -128,7 +128,7 @@ def play(env: Any, policy: str, instance: Instance, sink: Sink) -> tuple[float, 
     """Return q_state and outcome of one episode."""
     env.attach(sink)
     start = env.reset(options={"instance": instance})
-    agent = get("suites", instance.suite).policies[policy](env.privilege())
+    agent = get("suites", instance.suite).policies[policy](env.oracle_access())
     brief_agent(env, agent, Path())
     info = play_out(env, agent, start)
     agent.close()

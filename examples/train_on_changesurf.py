@@ -86,7 +86,7 @@ class Progress(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one macro and add its pay."""
-        privilege = self.env.unwrapped.privilege()
+        privilege = self.env.unwrapped.oracle_access()
         _, before = privilege.observe()
         observation, reward, ended, cut, info = self.env.step(action)
         _, after = privilege.observe()

@@ -17,7 +17,7 @@ from typing import Literal
 
 from owa_bench.discovery import find, get
 from owa_bench.errors import FieldError
-from owa_bench.interfaces import DriftEvent, Operator, World
+from owa_bench.interfaces import DriftEvent, HasGroup, HasHeldOut, Operator, World
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import ANNOUNCEMENTS, Announcement, Instance
 from owa_bench.seeding import is_practice, stream
@@ -77,7 +77,7 @@ class Calendar:
         """Return the strikes of the instance's drift step, in order."""
         if instance.drift_step == 0:
             return ()
-        strikes = self.whole(instance, world)
+        strikes = self.possible(instance, world)
         if self.pace == "entry":
             return strikes[: instance.drift_step]
         day = min(1.0, self._risen(instance.drift_step) * self.share)
@@ -89,7 +89,7 @@ class Calendar:
         last = self._last
         return 1.0 if last is None else min(1.0, fixed(last * self.share))
 
-    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
+    def possible(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return every strike of the calendar's operators, in order."""
         return tuple(
             strike._replace(
@@ -118,7 +118,7 @@ class Calendar:
         if self.pace == "day":
             day = math.floor(delta / self.share + _TOLERANCE)
             return day if self._last is None else min(day, self._last)
-        return longest_prefix(self.whole(instance, world), delta)
+        return longest_prefix(self.possible(instance, world), delta)
 
     @property
     def _last(self) -> int | None:
@@ -257,7 +257,7 @@ def groups(domain: str) -> dict[str, tuple[str, ...]]:
 
 def group_of(operator: Operator) -> str:
     """Return the group that an operator says it belongs to, "" for none."""
-    return str(getattr(operator, "group", ""))
+    return operator.group if isinstance(operator, HasGroup) else ""
 
 
 def drift_order(
@@ -273,7 +273,7 @@ def drift_order(
         (name, target)
         for name, found in find("operators").items()
         if name.startswith(f"{domain}/")
-        and not (practice and getattr(found.plugin, "held_out", False))
+        and not (practice and _is_held_out(found.plugin))
         for target in sorted(found.plugin.targets(world))
     ]
     rng = stream(instance.seed, "drift", "order")
@@ -284,6 +284,10 @@ def drift_order(
         DriftEvent(0, pairs[i][0], pairs[i][1], fixed(intensity))
         for i, intensity in zip(shuffled, intensities, strict=True)
     )
+
+
+def _is_held_out(operator: Operator) -> bool:
+    return isinstance(operator, HasHeldOut) and operator.held_out
 
 
 def weight(strikes: Sequence[DriftEvent]) -> float:

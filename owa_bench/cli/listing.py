@@ -7,6 +7,7 @@ import typer
 from owa_bench import discovery
 from owa_bench.cli.console import as_json, table
 from owa_bench.errors import UnknownNameError
+from owa_bench.interfaces import HasAbout
 from owa_bench.run import batteries, draws
 from owa_bench.run.batteries import Battery
 
@@ -99,5 +100,6 @@ def _shown(cell: Any) -> str:
 
 
 def _first_line(plugin: Any) -> str:
-    text = getattr(plugin, "about", None) or plugin.__doc__ or ""
+    about = plugin.about if isinstance(plugin, HasAbout) else ""
+    text = about or plugin.__doc__ or ""
     return str(text).strip().splitlines()[0] if text else ""

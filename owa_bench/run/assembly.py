@@ -16,10 +16,12 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
+    HasSchedule,
+    HasScheduleOptions,
     Operator,
     Schedule,
-    Source,
     Suite,
+    TimelineSource,
     View,
     World,
 )
@@ -32,7 +34,7 @@ _WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
 _TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
 
 
-def source(suite_name: str, schedule: Schedule | None = None) -> Source:
+def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
     """Return the function from an instance to its timeline.
 
     `schedule` None is the suite's own, or the nested calendar of its domain.
@@ -56,8 +58,9 @@ def own_schedule(suite: Suite) -> EnumerableSchedule:
 
     CartPole3D has one: its families say which operator strikes.
     """
-    found: EnumerableSchedule | None = getattr(suite, "schedule", None)
-    return found or nested(suite.card.domain)
+    return (
+        suite.schedule if isinstance(suite, HasSchedule) else nested(suite.card.domain)
+    )
 
 
 def drift_step(
@@ -104,8 +107,10 @@ def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
     The suite says which schedule its options name.
     """
-    plugin = get("suites", suite)
-    return plugin.env(source(suite, plugin.schedule_for(options)), **options)  # type: ignore[no-any-return]
+    plugin: Suite = get("suites", suite)
+    if not isinstance(plugin, HasScheduleOptions):
+        return plugin.env(source(suite), **options)
+    return plugin.env(source(suite, plugin.schedule_for(options)), **options)
 
 
 def script(suite: str, instance: Instance) -> tuple[str, ...]:
@@ -129,9 +134,8 @@ def _possible(
     schedule: Schedule, instance: Instance, world: World
 ) -> tuple[DriftEvent, ...]:
     """Return all that could have been applied to the instance."""
-    if hasattr(schedule, "whole"):
-        possible: tuple[DriftEvent, ...] = schedule.whole(instance, world)
-        return possible
+    if isinstance(schedule, EnumerableSchedule):
+        return schedule.possible(instance, world)
     domain = get("suites", instance.suite).card.domain
     return drift_order(instance, world, domain)
 

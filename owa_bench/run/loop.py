@@ -276,7 +276,7 @@ class _Play:
         origin = self._agent.origin
         if origin.kind == "policy":
             make = self._suite.policies[origin.target]
-            return Host(LocalLine(lambda _config: make(env.privilege())))
+            return Host(LocalLine(lambda _config: make(env.oracle_access())))
         return self._stage.hosting.seat(origin)
 
     def _brief(self, env: PlayedEnv, session: int) -> Brief:

@@ -11,7 +11,7 @@ from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
 from owa_bench.canonical import canonical_json, document_digest, seal
 from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
-from owa_bench.interfaces import Suite
+from owa_bench.interfaces import HasReadyCheck, Suite
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
     MOST,
@@ -233,9 +233,9 @@ def refuse_unready(plan: Plan) -> None:
     Errors: MissingPartError with the line that installs what is lacking.
     """
     for entry in plan.suites:
-        ready = getattr(discovery.get("suites", entry.name), "ready", None)
-        if ready is not None:
-            ready()
+        suite = discovery.get("suites", entry.name)
+        if isinstance(suite, HasReadyCheck):
+            suite.ready()
 
 
 def write_plan(

@@ -75,7 +75,7 @@ class PlayedEnv(Protocol):
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
         """End the episode from outside."""
 
-    def privilege(self) -> OracleAccess:
+    def oracle_access(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
 
     def close(self) -> None:

@@ -15,7 +15,15 @@ import msgspec
 
 from owa_bench.canonical import record_digest
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Ending, HasFinalEvents, OracleAccess, Sink, Suite, Task
+from owa_bench.interfaces import (
+    Ending,
+    HasFinalEvents,
+    HasHoneypot,
+    OracleAccess,
+    Sink,
+    Suite,
+    Task,
+)
 from owa_bench.records.events import (
     Action,
     Drift,
@@ -126,7 +134,7 @@ class Episode:
         """How often the supervisor may still be asked; None: not limited."""
         return self._standard.interventions_left
 
-    def privilege(self) -> OracleAccess:
+    def oracle_access(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
         return OracleAccess(
             oracle=self._oracle, observe=lambda: (self.timeline, self.session.state)
@@ -144,7 +152,7 @@ class Episode:
             theta=self._suite.card.theta,
             categories=categories,
             needs_tools=bool(categories),
-            honeypot=bool(getattr(self._world, "honeypot", False)),
+            honeypot=isinstance(self._world, HasHoneypot) and self._world.honeypot,
         )
 
     def begin(self, start: EpisodeStart | None = None) -> str:
@@ -285,7 +293,7 @@ class Episode:
         session = self.session
         if not isinstance(session, HasFinalEvents):
             return ()
-        left = session.part(step=self.steps)
+        left = session.final_events(step=self.steps)
         self._state = session.state  # what came late is judged too
         return left
 

@@ -22,9 +22,9 @@ from owa_bench.interfaces import (
     Ending,
     OracleAccess,
     Sink,
-    Source,
     Suite,
     Task,
+    TimelineSource,
     ToolSpec,
 )
 from owa_bench.records.events import Action, Artifact, Drift, Event, Outcome, fixed
@@ -43,7 +43,7 @@ class NativeEnv:
     tools: tuple[ToolSpec, ...] = ()
 
     def __init__(
-        self, suite: Suite, source: Source, *, step_limit: int | None = None
+        self, suite: Suite, source: TimelineSource, *, step_limit: int | None = None
     ) -> None:
         self._suite = suite
         self._source = source
@@ -150,7 +150,7 @@ class NativeEnv:
         """Simulated milliseconds since reset."""
         return self._clock.now_ms
 
-    def privilege(self) -> OracleAccess:
+    def oracle_access(self) -> OracleAccess:
         """Refuse: a native suite has no oracle to follow."""
         raise UsageError(
             f"`{self._suite.card.name}` is a native suite and has no control policies."

@@ -13,10 +13,10 @@ from owa_bench.interfaces import (
     Ending,
     OracleAccess,
     Sink,
-    Source,
     Suite,
     SuiteCard,
     Task,
+    TimelineSource,
     ToolSpec,
 )
 from owa_bench.interfaces import View as ViewName
@@ -106,7 +106,7 @@ class ToolEnv(gym.Env[Any, Any]):
     def __init__(
         self,
         suite: Suite,
-        source: Source,
+        source: TimelineSource,
         view: ViewName = "language",
         *,
         wire: bool = False,
@@ -243,9 +243,9 @@ class ToolEnv(gym.Env[Any, Any]):
         """End the episode from outside (timeout, budget, crash); once only."""
         return self._playing.conclude(outcome, reason)
 
-    def privilege(self) -> OracleAccess:
+    def oracle_access(self) -> OracleAccess:
         """Return what a suite's own control policy may see."""
-        return self._playing.privilege()
+        return self._playing.oracle_access()
 
     # --- inside -----------------------------------------------------------------
 

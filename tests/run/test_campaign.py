@@ -110,7 +110,7 @@ def test_a_campaign_may_turn_back():
         if entry.phase == "practice":
             of = instance_of(plan, entry, b"m" * 32)
             struck = calendar(of, assembly.base_world(of))
-            whole = calendar.whole(of, assembly.base_world(of))
+            whole = calendar.possible(of, assembly.base_world(of))
             shares[entry.day] = calendars.share(struck, whole)
     assert shares[0] == shares[4] == 0.0
     assert 0 < shares[1] < shares[2] <= 0.5

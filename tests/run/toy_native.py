@@ -42,9 +42,9 @@ class Always:
     """One strike wherever there is drift at all."""
 
     def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-        return self.whole(instance, world) if instance.drift_step else ()
+        return self.possible(instance, world) if instance.drift_step else ()
 
-    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
+    def possible(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         return (DriftEvent(0, "toy/stronger", "force", 1.0),)
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:

@@ -210,7 +210,7 @@ def test_the_end_is_told_in_info():
 def test_conclude_and_privilege_serve_the_loop():
     env = corridor()
     env.reset(seed=0)
-    privilege = env.privilege()
+    privilege = env.oracle_access()
     timeline, state = privilege.observe()
     assert privilege.oracle.hint(timeline, state)["tool"] == "walk"
     env.step("nonsense")

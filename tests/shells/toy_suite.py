@@ -14,10 +14,10 @@ from owa_bench.canonical import record_digest, sha256
 from owa_bench.interfaces import (
     PropositionTruth,
     Rule,
-    Source,
     SubgoalNode,
     SuiteCard,
     Task,
+    TimelineSource,
     ToolResult,
     ToolSpec,
 )
@@ -249,7 +249,9 @@ class CorridorSuite:
     def session(self, timeline: Timeline, *, sink: Any, wire: bool) -> CorridorSession:
         return CorridorSession(timeline, sink)
 
-    def env(self, source: Source, *, view: Any = "language", **options: Any) -> ToolEnv:
+    def env(
+        self, source: TimelineSource, *, view: Any = "language", **options: Any
+    ) -> ToolEnv:
         return ToolEnv(self, source, view, **options)
 
 
@@ -275,7 +277,7 @@ def honeypot(instance: Instance) -> Timeline:
     )
 
 
-def relocked(*starts: int) -> Source:
+def relocked(*starts: int) -> TimelineSource:
     """Return a source whose code changes by one at each of `starts`."""
 
     def source(instance: Instance) -> Timeline:
@@ -311,6 +313,8 @@ def change(old: World, new: World) -> Change:
     )
 
 
-def corridor(view: str = "language", source: Source = still, **options: Any) -> ToolEnv:
+def corridor(
+    view: str = "language", source: TimelineSource = still, **options: Any
+) -> ToolEnv:
     """Return a corridor env."""
     return SUITE.env(source, view=view, **options)

@@ -18,7 +18,7 @@ from owa_bench.envs.cartpole3d.picture import picture
 from owa_bench.envs.cartpole3d.scene import Scene
 from owa_bench.envs.cartpole3d.start import Starts, State, Triple
 from owa_bench.errors import FieldError, UsageError, one_of
-from owa_bench.interfaces import Source
+from owa_bench.interfaces import TimelineSource
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import reseat, stream
 from owa_bench.worlds.physics import SPECS, PhysicsWorld, Spec
@@ -97,7 +97,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
     def __init__(
         self,
-        source: Source | None = None,
+        source: TimelineSource | None = None,
         *,
         spec: Spec = "table1",
         level: int = 0,

@@ -133,9 +133,9 @@ class LevelSchedule:
 
     def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the instance's one strike, or none before the novelty."""
-        return self.whole(instance, world) if instance.drift_step else ()
+        return self.possible(instance, world) if instance.drift_step else ()
 
-    def whole(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
+    def possible(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
         """Return the strike that the instance's family names; none for level 0."""
         number = family(instance.family).level
         if number == 0:

@@ -24,8 +24,8 @@ from owa_bench.interfaces import (
     OracleAccess,
     Session,
     Sink,
-    Source,
     SuiteCard,
+    TimelineSource,
     View,
 )
 from owa_bench.records.instance import Instance, Timeline
@@ -96,7 +96,7 @@ class CartPole3D:
         raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
-        self, source: Source, *, view: View = "vector", **options: Any
+        self, source: TimelineSource, *, view: View = "vector", **options: Any
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over `source`; its one view is Box / Discrete."""
         from owa_bench.envs.cartpole3d.env import CartPole3DEnv

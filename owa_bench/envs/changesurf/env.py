@@ -8,7 +8,7 @@ from owa_bench.envs.changesurf.browser import Lease
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.envs.changesurf.sights import Pixels, Sights, pixels
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import Source, Suite, View
+from owa_bench.interfaces import Suite, TimelineSource, View
 from owa_bench.shells.tool_env import ToolEnv
 
 
@@ -24,7 +24,7 @@ class SurfEnv(ToolEnv):
     def __init__(
         self,
         suite: Suite,
-        source: Source,
+        source: TimelineSource,
         view: View = "language",
         *,
         executable: str | None = None,

@@ -170,7 +170,7 @@ class ChangeSurfSession:
         self._begun()
         return features.macros(self._page, self._arguments())
 
-    def part(self, *, step: int) -> tuple[Event, ...]:
+    def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return the HAR, the last picture, and the manifest of all that was left.
 
         First come the requests that a page made after it was last looked at.

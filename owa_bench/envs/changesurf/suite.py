@@ -23,8 +23,8 @@ from owa_bench.interfaces import (
     OracleAccess,
     Session,
     Sink,
-    Source,
     SuiteCard,
+    TimelineSource,
     View,
 )
 from owa_bench.records.instance import Instance, Timeline
@@ -91,7 +91,7 @@ class ChangeSurf:
 
     def env(
         self,
-        source: Source,
+        source: TimelineSource,
         *,
         view: View = "language",
         driver: str = "playwright",

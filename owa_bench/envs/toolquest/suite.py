@@ -25,8 +25,8 @@ from owa_bench.interfaces import (
     OracleAccess,
     Session,
     Sink,
-    Source,
     SuiteCard,
+    TimelineSource,
     View,
 )
 from owa_bench.records.instance import Instance, Timeline
@@ -71,7 +71,7 @@ class ToolQuest:
         return ToolQuestSession(timeline, sink=sink, wire=wire)
 
     def env(
-        self, source: Source, *, view: View = "language", **options: Any
+        self, source: TimelineSource, *, view: View = "language", **options: Any
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over `source`."""
         return ToolEnv(self, source, view, **options)

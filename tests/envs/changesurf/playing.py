@@ -55,7 +55,7 @@ def play(env, agent, instance, *, sink=None, memory=None):
     if isinstance(agent, str):
         agent = SUITE.policies[agent]
     if isinstance(agent, type):
-        agent = agent(env.privilege())
+        agent = agent(env.oracle_access())
     task = env.task
     brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
     agent.reset(brief, env.tools, memory or Path())

@@ -60,7 +60,7 @@ def visited(sink):
     result = session.call("wait", {"seconds": 1}, now_ms=0, step=1)
     driver.ask("https://finder.test/late")
     driver.ask("https://foreign.example/late", denied=True)
-    left = session.part(step=1)
+    left = session.final_events(step=1)
     return session, (*result.events, *left)
 
 

@@ -185,7 +185,7 @@ def play(timeline: Timeline, policy: Any, *, wire: bool = False) -> Run:
     env: Any = SUITE.env(lambda _: timeline, sink=sink, wire=wire).unwrapped
     observation, info = env.reset(options={"instance": timeline.instance})
     make = SUITE.policies[policy] if isinstance(policy, str) else policy
-    agent = make(env.privilege())
+    agent = make(env.oracle_access())
     task = env.task
     brief = Brief(text=task.text, goal=task.goal, propositions=task.propositions)
     agent.reset(brief, env.tools, Path())

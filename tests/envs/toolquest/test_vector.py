@@ -45,7 +45,7 @@ def drive(timeline, adapted=False, limit=80):
         refused += env._playing.last_failed
         if env._playing.last_failed:
             env.step(len(vector.MACROS) + 8)  # wait a minute
-    timeline, state = env.privilege().observe()
+    timeline, state = env.oracle_access().observe()
     quality = SUITE.oracle.quality(timeline, state)
     env.close()
     return quality, refused
