@@ -101,7 +101,7 @@ def fork_ms() -> float:
 
 def interpreter_ms() -> float:
     """Return milliseconds per new interpreter that imports the same agent."""
-    code = "import owa_bench.agents.noop"
+    code = "import owa_bench.agents.floors"
     began = time.perf_counter()
     for _ in range(5):
         subprocess.run([sys.executable, "-c", code], check=True)

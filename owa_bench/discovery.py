@@ -1,6 +1,7 @@
 """The folder is the registry: plug-ins are found, never listed.
 
-Every entry of a plug-in folder exports one upper-case name. Third-party packages add
+Every entry of a plug-in folder exports one upper-case name; a module of several small
+agents exports them as a tuple, AGENTS. Third-party packages add
 theirs through the entry points `owa_bench.{suites,operators,agents,axes}`.
 """
 
@@ -39,8 +40,7 @@ def find(kind: str) -> dict[str, PluginEntry]:
     folder, module, export = _FOLDERS[kind]
     found: dict[str, PluginEntry] = {}
     for name in _modules(folder, module, depth=2 if kind == "operators" else 1):
-        plugin = getattr(importlib.import_module(name), export, None)
-        if plugin is not None:
+        for plugin in _exports(name, export):
             key = _key(kind, plugin, name)
             found[key] = PluginEntry(key, plugin, "")
     for point in entry_points(group=f"owa_bench.{kind}"):
@@ -65,6 +65,12 @@ def _third_party(point: EntryPoint) -> PluginEntry:
             f"The plug-in `{point.name}` of the package {package} cannot be loaded: "
             f"{type(error).__name__}: {error}. Mend or uninstall that package."
         ) from error
+
+
+def _exports(module: str, name: str) -> tuple[Any, ...]:
+    """Return what a module exports: one plug-in (AGENT) or a tuple of them (AGENTS)."""
+    scope = vars(importlib.import_module(module))
+    return (scope[name],) if name in scope else tuple(scope.get(f"{name}S", ()))
 
 
 def _modules(folder: str, module: str, *, depth: int) -> list[str]:

@@ -1,11 +1,12 @@
-"""Adjusts the actions of another policy to what pushes do in this world.
+"""Action adjustment: another policy's actions, corrected for what pushes do here.
 
-It measures what each of the five actions gives the cart, and any steady wind. The base
-policy asks for the push it wants as if at level 0; what the world then did not give is
-carried as a debt, and the action whose measured effect is nearest to wish and debt is
-played. At level 0 that is the base's own action. Base: the PD rule, or with
-`base=FILE.zip` a policy of `owa-bench train`. After the action-adjustment agents of the
-AIQ paper, section 3.4.1; the design is ours.
+The agent measures what each of the five actions gives the cart, any steady wind
+included. The base policy names the push it would make at level 0; the part of it that
+this world did not give is carried as a residual, and the action whose measured effect
+is nearest to push and residual is played. At level 0 that is the base's own action.
+Base: the PD rule, or with `base=FILE.zip` a policy of `owa-bench train`.
+
+Source: AIQ paper, section 3.4.1 (action-adjustment agents) [S]; the design [D].
 """
 
 from collections.abc import Callable, Mapping
@@ -17,31 +18,35 @@ import numpy as np
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.observables import Floats
-from owa_bench.skills.balancing.law import pd_action
-from owa_bench.skills.balancing.model import LEVEL_0
-from owa_bench.skills.balancing.reading import EFFECTS, Seen, read
-from owa_bench.skills.balancing.statement import Speaker, Statement
-from owa_bench.skills.trained import trained
+from owa_bench.skills.balancing.control import (
+    EFFECTS,
+    LEVEL_0,
+    BalanceState,
+    parse_observation,
+    pd_action,
+)
+from owa_bench.skills.balancing.novelty import NoveltyReporter, NoveltyStatement
+from owa_bench.skills.trained import load_policy
 
 _FILE = "effects.json"
 _PRIOR = 6.0  # ticks that the effects of level 0 weigh at first
 _FADE = 0.98  # what a measured tick still weighs at the next one
-_HIT = 0.6  # m/s that no push gives: a hit, not an effect
-_DEBT = 3.0  # most that is owed, in pushes of level 0
+_HIT = 0.6  # m/s that no push gives: a collision, not an effect
+_MOST_RESIDUAL = 3.0  # in pushes of level 0
 _SPREAD = 0.25  # of a push: how far effects may be off before it is novelty
 _LEAST = 15
 
-Base = Callable[[Any, Mapping[str, Any], Seen], int]
+_BasePolicy = Callable[[Any, Mapping[str, Any], BalanceState], int]
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What outlives an episode: measured effects, (5, 2) in m/s."""
+class _EffectsMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory between episodes: measured effects, (5, 2) in m/s."""
 
     effects: list[list[float]]
 
 
-class ActionAdjustment:
-    """Plays, for the base's wish, the action that this world needs for it."""
+class _ActionAdjustment:
+    """Plays, for the base's push, the action that gives it in this world."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._base = _base(config.options.get("base", "pd"))
@@ -56,33 +61,33 @@ class ActionAdjustment:
         path = memory_dir / _FILE
         self._effects = LEVEL_0.kick * EFFECTS
         if path.exists():
-            kept = msgspec.json.decode(path.read_bytes(), type=Kept)
-            self._effects = np.asarray(kept.effects)
+            memory = msgspec.json.decode(path.read_bytes(), type=_EffectsMemory)
+            self._effects = np.asarray(memory.effects)
         self._weights = np.full(len(EFFECTS), _PRIOR)
-        self._debt = np.zeros(2)
+        self._residual = np.zeros(2)
         self._ticks = 0
-        self._before: tuple[Seen, int] | None = None
-        self._speaker = Speaker()
+        self._before: tuple[BalanceState, int] | None = None
+        self._reporter = NoveltyReporter()
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the adjusted action, and how far effects are from level 0's."""
-        seen = read(observation)
+        state = parse_observation(observation)
         if self._before is not None:
-            self._measure(*self._before, seen)
-        wish = LEVEL_0.kick * EFFECTS[self._base(observation, info, seen)]
-        wanted = wish + self._debt
-        action = int(np.argmin(np.linalg.norm(self._effects - wanted, axis=1)))
-        limit = _DEBT * LEVEL_0.kick
-        self._debt = np.clip(wanted - self._effects[action], -limit, limit)
-        self._before = (seen, action)
-        return self._speaker.move(action, Statement(self._probability()))
+            self._measure(*self._before, state)
+        push = LEVEL_0.kick * EFFECTS[self._base(observation, info, state)]
+        target = push + self._residual
+        action = int(np.argmin(np.linalg.norm(self._effects - target, axis=1)))
+        limit = _MOST_RESIDUAL * LEVEL_0.kick
+        self._residual = np.clip(target - self._effects[action], -limit, limit)
+        self._before = (state, action)
+        return self._reporter.move(action, NoveltyStatement(self._probability()))
 
     def close(self) -> None:
         """Keep the effects."""
-        kept = Kept(effects=self._effects.round(6).tolist())
-        (self._memory / _FILE).write_bytes(msgspec.json.encode(kept))
+        memory = _EffectsMemory(effects=self._effects.round(6).tolist())
+        (self._memory / _FILE).write_bytes(msgspec.json.encode(memory))
 
-    def _measure(self, before: Seen, action: int, after: Seen) -> None:
+    def _measure(self, before: BalanceState, action: int, after: BalanceState) -> None:
         """Move the effect of the action played towards what it gave."""
         gained: Floats = after.velocity - before.velocity
         if float(np.abs(gained - self._effects[action]).max()) > _HIT:
@@ -100,18 +105,18 @@ class ActionAdjustment:
         return away**4 / (1.0 + away**4)
 
 
-def _base(name: str) -> Base:
+def _base(name: str) -> _BasePolicy:
     """Return the policy that is adjusted."""
     if name == "pd":
-        return lambda _observation, _info, seen: pd_action(seen)
-    policy = trained(Path(name))(AgentConfig())
-    return lambda observation, info, _seen: int(policy.act(observation, info))
+        return lambda _observation, _info, state: pd_action(state)
+    policy = load_policy(Path(name))(AgentConfig())
+    return lambda observation, info, _state: int(policy.act(observation, info))
 
 
 AGENT = AgentCard(
     name="action_adjustment",
     about="Measures what pushes do and adjusts another policy's actions to it.",
-    make=ActionAdjustment,
+    make=_ActionAdjustment,
     suites=("cartpole3d",),
     options={"base": "pd, or a policy's zip file (pd)"},
 )

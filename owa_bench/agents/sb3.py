@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig
-from owa_bench.skills.trained import trained
+from owa_bench.skills.trained import load_policy
 
 
 def _make(config: AgentConfig) -> Agent:
-    return trained(Path(config.options["path"]))(config)
+    return load_policy(Path(config.options["path"]))(config)
 
 
 AGENT = AgentCard(

@@ -49,9 +49,9 @@ def maker(origin: Origin) -> Maker:
         module, _, name = origin.target.partition(":")
         return _from_export(_attribute(importlib.import_module(module), name), origin)
     if origin.kind == "model":
-        from owa_bench.skills.trained import trained
+        from owa_bench.skills.trained import load_policy
 
-        return trained(Path(origin.target))
+        return load_policy(Path(origin.target))
     return _from_export(_only_agent(_run_file(Path(origin.target)), origin), origin)
 
 

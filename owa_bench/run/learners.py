@@ -19,9 +19,9 @@ from owa_bench.registration import ENV_IDS
 from owa_bench.skills.trained import (
     INSTALL,
     Normalisation,
-    Notes,
-    read_notes,
-    write_notes,
+    PolicyMetadata,
+    read_metadata,
+    write_metadata,
 )
 
 BATCHED = "batched"
@@ -299,14 +299,14 @@ def _refuse_unmasked(kind: Recipe, envs: Any) -> None:
         )
 
 
-def save(learner: Learner, folder: Path, notes: Notes) -> None:
+def save(learner: Learner, folder: Path, notes: PolicyMetadata) -> None:
     """Write a checkpoint that is whole or not there."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     learner.model.save(part / POLICY)
     scaled = msgspec.structs.replace(notes, normalisation=_scale(learner.scaling))
-    write_notes(part / POLICY, scaled)
+    write_metadata(part / POLICY, scaled)
     (part / _STATE).write_bytes(msgspec.json.encode(_moments(learner.scaling)))
     if hasattr(learner.model, "save_replay_buffer"):
         learner.model.save_replay_buffer(part / _BUFFER)
@@ -323,7 +323,7 @@ def load(
     model.set_random_seed(seed)
     if (folder / _BUFFER).exists():
         model.load_replay_buffer(folder / _BUFFER)
-    notes = read_notes(folder / POLICY)
+    notes = read_metadata(folder / POLICY)
     if scaling is not None and notes.normalisation is not None:
         kept = notes.normalisation
         scaling.obs_rms.mean = np.asarray(kept.mean)

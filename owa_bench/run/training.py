@@ -32,7 +32,7 @@ from owa_bench.run.draws import Draw
 from owa_bench.run.learners import Learner, Options
 from owa_bench.run.request import Request
 from owa_bench.seeding import derive
-from owa_bench.skills.trained import Notes, read_notes, trained
+from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
 
 _RECORD = "training.json"
 _TABLE = "evaluations.csv"
@@ -259,7 +259,7 @@ class _Course:
         folder = self._folder(steps)
         if steps == self._saved:
             return folder / learners.POLICY
-        notes = Notes(
+        notes = PolicyMetadata(
             algorithm=self._training.algorithm,
             env_id=self._training.env_id,
             options=self._training.options,
@@ -280,7 +280,7 @@ class _Course:
         """Return how good a policy is, played as any agent and on record."""
         import torch
 
-        steps = read_notes(policy).steps
+        steps = read_metadata(policy).steps
         place = self._out / "evaluations" / f"step-{steps:09d}"
         kept = torch.get_rng_state()
         if learners.suite_of(self._training.env_id) is None:
@@ -367,7 +367,7 @@ def _plain(training: Training, policy: Path, steps: int) -> Evaluation:
 
     from owa_bench.interfaces import AgentConfig
 
-    agent = trained(policy)(AgentConfig())
+    agent = load_policy(policy)(AgentConfig())
     kwargs: dict[str, Any] = dict(training.options)
     env = gymnasium.make(training.env_id, **kwargs)
     returns = []

@@ -1,7 +1,7 @@
-"""What a trained policy's zip file says of itself, beside what SB3 keeps in it.
+"""Policy archives: a Stable-Baselines3 zip file with metadata of its training.
 
-SB3 ignores members it does not know, so one file is the whole policy: weights, which
-algorithm loads them, what it was trained on, and how its input is normalised.
+SB3 ignores members it does not know, so one file is a complete policy: weights, the
+algorithm that loads them, what it was trained on, and the normalisation of its input.
 """
 
 import importlib
@@ -42,8 +42,8 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
         return np.asarray(np.clip(scaled, -self.clip, self.clip), dtype=np.float32)
 
 
-class Notes(msgspec.Struct, frozen=True, kw_only=True):
-    """How a policy came about. `size` is the length of the observation it reads.
+class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """Training of a policy. `size` is the length of the observation it reads.
 
     An observation that is longer is cut: a suite lists first what all its views share.
     """
@@ -57,20 +57,26 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     normalisation: Normalisation | None = None
 
 
-def write_notes(path: Path, notes: Notes) -> None:
-    """Add notes to a policy's zip file, which has none yet."""
+def write_metadata(path: Path, metadata: PolicyMetadata) -> None:
+    """Add metadata to a policy's zip file.
+
+    Args:
+        path: the zip file, which has none yet.
+        metadata: what is added.
+    """
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(MEMBER, msgspec.json.encode(notes))
+        archive.writestr(MEMBER, msgspec.json.encode(metadata))
 
 
-def read_notes(path: Path) -> Notes:
-    """Return a policy's notes.
+def read_metadata(path: Path) -> PolicyMetadata:
+    """Return a policy's metadata.
 
-    Errors: AgentSpecError for a file that is no policy of `owa-bench train`.
+    Raises:
+        AgentSpecError: the file is no policy of `owa-bench train`.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            return msgspec.json.decode(archive.read(MEMBER), type=Notes)
+            return msgspec.json.decode(archive.read(MEMBER), type=PolicyMetadata)
     except (OSError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
         raise AgentSpecError(
             "A trained agent is a zip file that `owa-bench train` wrote (it notes the "
@@ -78,12 +84,12 @@ def read_notes(path: Path) -> Notes:
         ) from error
 
 
-class TrainedPolicy:
-    """Plays the action its network holds best; masked ones never."""
+class _TrainedPolicy:
+    """Plays the action with the highest value of its network; masked ones never."""
 
-    def __init__(self, model: Any, notes: Notes) -> None:
+    def __init__(self, model: Any, metadata: PolicyMetadata) -> None:
         self._model = model
-        self._notes = notes
+        self._metadata = metadata
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -94,7 +100,7 @@ class TrainedPolicy:
         """Return the number of the action."""
         seen = self._input(np.asarray(observation, dtype=np.float32))
         masks = info.get("action_mask")
-        if self._notes.algorithm == "maskable_ppo" and masks is not None:
+        if self._metadata.algorithm == "maskable_ppo" and masks is not None:
             allowed = np.asarray(masks, dtype=np.bool_)
             action, _ = self._model.predict(
                 seen, deterministic=True, action_masks=allowed
@@ -107,18 +113,20 @@ class TrainedPolicy:
         """End the episode."""
 
     def _input(self, seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        cut = seen[: self._notes.size]
-        scale = self._notes.normalisation
+        cut = seen[: self._metadata.size]
+        scale = self._metadata.normalisation
         return cut if scale is None else scale.apply(cut)
 
 
-def trained(path: Path) -> Callable[[AgentConfig], Agent]:
-    """Return what makes the agent of a policy's file; its weights are loaded once.
+def load_policy(path: Path) -> Callable[[AgentConfig], Agent]:
+    """Return the factory of a policy's agents; the weights are loaded once.
 
-    Errors: MissingPartError without the extra; AgentSpecError for another file.
+    Raises:
+        MissingPartError: the extra `rl` is not installed.
+        AgentSpecError: the file is no policy of `owa-bench train`.
     """
-    notes = read_notes(path)
-    module, name = _CLASSES[notes.algorithm]
+    metadata = read_metadata(path)
+    module, name = _CLASSES[metadata.algorithm]
     try:
         import torch
 
@@ -127,4 +135,4 @@ def trained(path: Path) -> Callable[[AgentConfig], Agent]:
         raise MissingPartError(f"{module} (for trained agents)", INSTALL) from error
     torch.set_num_threads(1)  # a policy this small is slower on more
     model = kind.load(path, device="cpu")
-    return lambda _config: TrainedPolicy(model, notes)
+    return lambda _config: _TrainedPolicy(model, metadata)

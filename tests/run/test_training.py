@@ -19,7 +19,7 @@ from owa_bench.run import agent_spec, batch, learners, store, training
 from owa_bench.run.draws import Draw
 from owa_bench.run.request import Request
 from owa_bench.run.training import Ears, Training
-from owa_bench.skills.trained import MEMBER, Normalisation, read_notes, trained
+from owa_bench.skills.trained import MEMBER, Normalisation, load_policy, read_metadata
 
 PLAIN = Training(
     env_id="CartPole-v1",
@@ -88,7 +88,7 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("data", "{}")
     with pytest.raises(AgentSpecError, match="owa-bench train"):
-        read_notes(tmp_path / "other.zip")
+        read_metadata(tmp_path / "other.zip")
 
 
 def test_a_policy_is_named_by_its_folder_and_known_by_its_bytes(tmp_path):
@@ -126,14 +126,14 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, means, librari
 
     with pytest.raises(KeyboardInterrupt):
         training.train(PLAIN, out, means, ears=Ears(steps=stop))
-    left = read_notes(out / "model.zip").steps
+    left = read_metadata(out / "model.zip").steps
     assert 256 <= left < 512
     done = training.train(PLAIN, out, means, resume=True)
     assert done.steps >= 512
     names = sorted(path.name for path in (out / "checkpoints").iterdir())
     assert names[0] >= f"step-{256:09d}"
     assert not list((out / "checkpoints").glob(".*"))
-    notes = read_notes(done.policy)
+    notes = read_metadata(done.policy)
     assert notes.normalisation.count > done.steps - 1  # it went on counting
 
 
@@ -212,9 +212,9 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
     assert policy.read_bytes() == done.policy.read_bytes()
     with zipfile.ZipFile(policy) as archive:
         assert MEMBER in archive.namelist()
-    notes = read_notes(policy)
+    notes = read_metadata(policy)
     assert (notes.size, notes.algorithm) == (11, "dqn")
-    agent = trained(policy)(None)
+    agent = load_policy(policy)(None)
     full = np.zeros(39, dtype=np.float32)  # what the loop shows is longer: cut
     assert agent.act(full, {}) in range(5)
 

@@ -1,1 +1,1 @@
-"""Balancing a pole on a cart: reading observations, a model, laws of control."""
+"""Control of a pole on a cart and detection of novelty, for agents of CartPole3D."""

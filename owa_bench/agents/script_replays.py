@@ -1,6 +1,9 @@
-"""The agent that never looks: it replays the actions that solved the undrifted world.
+"""Script replay agents: they repeat the actions that solved the undrifted world.
 
-Source: `suites.md` section 9, archetype "fixed".
+`fixed` repeats the calls as they are; `exact_label` and `lexicon` repeat them on web
+pages and look for each recorded control by its words.
+
+Source: docs/archetypes.md#the-archetypes, archetype "fixed".
 """
 
 import json
@@ -10,6 +13,7 @@ from typing import Any
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills import planning
+from owa_bench.skills.script_replay import ScriptReplayer, find_exact, find_similar
 
 CONFIDENT = 0.9  # its script solved this task once
 HALTED = 0.02
@@ -17,7 +21,7 @@ ENDINGS = ("finish", "declare_infeasible")
 FIRST_OTHER = 300  # redirects among them: it goes nowhere else
 
 
-class Fixed:
+class _Fixed:
     """Replays `config.script` and halts at the first refusal it does not expect.
 
     It sees nothing but whether a step was refused. A refusal that the script waits out
@@ -26,7 +30,9 @@ class Fixed:
     """
 
     def __init__(self, config: AgentConfig) -> None:
-        self._script = tuple(map(_parsed, config.script))
+        self._script: list[dict[str, Any]] = [
+            json.loads(line) for line in config.script
+        ]
         self._step = 0
 
     def reset(
@@ -40,7 +46,11 @@ class Fixed:
         if self._step >= len(self._script):
             return _ending({"tool": "finish", "arguments": {"answer": ""}}, HALTED)
         call = self._script[self._step]
-        if self._step and call["tool"] != "wait" and refused(str(observation["text"])):
+        if (
+            self._step
+            and call["tool"] != "wait"
+            and is_refusal(str(observation["text"]))
+        ):
             self._step = len(self._script)
             return _ending({"tool": "finish", "arguments": {"answer": ""}}, HALTED)
         self._step += 1
@@ -50,19 +60,14 @@ class Fixed:
         """End the episode; nothing is kept."""
 
 
-def refused(text: str) -> bool:
-    """Return whether what came back tells of an error."""
-    seen = planning.reply(text)
-    if seen.error is not None:
+def is_refusal(text: str) -> bool:
+    """Return whether a tool result reports an error or a status of 300 or more."""
+    result = planning.reply(text)
+    if result.error is not None:
         return True
-    status = seen.value.get("status") if isinstance(seen.value, Mapping) else None
+    value = result.value
+    status = value.get("status") if isinstance(value, Mapping) else None
     return isinstance(status, int) and status >= FIRST_OTHER
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    """Return a line of the script as a call."""
-    call: dict[str, Any] = json.loads(line)
-    return call
 
 
 def _ending(call: dict[str, Any], p: float) -> str:
@@ -71,9 +76,25 @@ def _ending(call: dict[str, Any], p: float) -> str:
     return json.dumps({"tool": call["tool"], "arguments": arguments})
 
 
-AGENT = AgentCard(
-    name="fixed",
-    about="Replays the oracle's actions of the undrifted world.",
-    make=Fixed,
-    needs="script",
+AGENTS = (
+    AgentCard(
+        name="fixed",
+        about="Replays the oracle's actions of the undrifted world.",
+        make=_Fixed,
+        needs="script",
+    ),
+    AgentCard(
+        name="exact_label",
+        about="Replays the undrifted way by the exact words of its controls.",
+        make=lambda config: ScriptReplayer(config.script, find_exact, wanders=False),
+        needs="script",
+        suites=("changesurf",),
+    ),
+    AgentCard(
+        name="lexicon",
+        about="Replays the undrifted way by likely words, past moved and added pages.",
+        make=lambda config: ScriptReplayer(config.script, find_similar, wanders=True),
+        needs="script",
+        suites=("changesurf",),
+    ),
 )

@@ -1,4 +1,9 @@
-"""The agent itself: from the goal to an answer and honest odds, by API or by page."""
+"""The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
+
+It solves a goal over HTTP or on web pages, whichever its tools allow.
+
+Source: docs/archetypes.md#the-archetypes, archetype "agentic".
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +16,11 @@ from owa_bench.skills.memory import Memory
 from owa_bench.skills.planning import Call, Runner
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
-APIS = "http"  # the tool of the clerk's trade
+APIS = "http"  # the tool of API tasks
 
 
-class Agentic:
-    """Reads documents or pages, proves who it is, finds, computes, writes, states p."""
+class _Agentic:
+    """Reads documents or pages, signs in, finds, computes, writes, states p."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -33,7 +38,7 @@ class Agentic:
             self._runner = Runner(Job(brief, self._memory).solve())
         elif PAGES in names:
             self._runner = Runner(WebSolver(brief).solve())
-        # Another trade's task: it says at once that it cannot do it.
+        # Neither tool: it declares at once that it cannot solve the task.
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
@@ -50,5 +55,5 @@ class Agentic:
 AGENT = AgentCard(
     name="agentic",
     about="Reads documents and pages, probes on errors, adds up, asks when stuck.",
-    make=Agentic,
+    make=_Agentic,
 )

@@ -1,4 +1,4 @@
-"""The agent that plays at random: valid tool calls, or actions of a native suite."""
+"""Floor agents of every suite: one finishes at once, the other acts at random."""
 
 import json
 from collections.abc import Mapping
@@ -11,8 +11,29 @@ from owa_bench import seeding
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.shells.schemas import draw
 
+FINISH = {"tool": "finish", "arguments": {"answer": "", "p": 0.0, "beliefs": {}}}
 
-class Random:
+
+class _NoOp:
+    """Finishes in its first step, sure that it has not succeeded."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode; nothing is kept."""
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the call that finishes."""
+        return json.dumps(FINISH)
+
+    def close(self) -> None:
+        """End the episode."""
+
+
+class _Random:
     """Draws a tool and arguments its schema accepts, from the brief's seed.
 
     Where there are no tools it draws one of the actions that the goal counts.
@@ -44,8 +65,13 @@ class Random:
         """End the episode."""
 
 
-AGENT = AgentCard(
-    name="random",
-    about="Valid calls or actions drawn from the brief's seed.",
-    make=Random,
+AGENTS = (
+    AgentCard(
+        name="noop", about="Finishes at once; the floor of every suite.", make=_NoOp
+    ),
+    AgentCard(
+        name="random",
+        about="Valid calls or actions drawn from the brief's seed.",
+        make=_Random,
+    ),
 )

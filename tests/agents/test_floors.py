@@ -1,10 +1,10 @@
-"""The random agent makes valid calls, drawn from the brief's seed."""
+"""The floor agents: one finishes at once, one makes valid calls drawn from a seed."""
 
 from pathlib import Path
 
 from playing import instance, play
 
-from owa_bench.agents.random import AGENT, Random
+from owa_bench.discovery import get
 from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
 
 TOOL = ToolSpec(
@@ -19,9 +19,17 @@ TOOL = ToolSpec(
 
 
 def actions(seed: int, tmp_path: Path) -> list[str]:
-    agent = Random(AgentConfig())
+    agent = get("agents", "random").make(AgentConfig())
     agent.reset(Brief(text="", goal={}, seed=seed), (TOOL,), tmp_path)
     return [agent.act({"text": ""}, {}) for _ in range(8)]
+
+
+def test_scores_the_floor(tmp_path: Path) -> None:
+    played = play("noop", instance(), tmp_path)
+    assert len(played.actions) == 1
+    assert played.ending.q_state == 0.0
+    assert played.ending.stated == 0.0
+    assert played.ending.quality == 0.1
 
 
 def test_the_seed_decides(tmp_path: Path) -> None:
@@ -30,7 +38,6 @@ def test_the_seed_decides(tmp_path: Path) -> None:
 
 
 def test_no_call_is_refused_by_its_schema(tmp_path: Path) -> None:
-    assert AGENT.make is Random
     for seed in range(8):
         played = play("random", instance(seed=seed), tmp_path)
         refused = [text for text in played.seen if "`arguments" in text[:200]]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from playing import FAMILIES, instance, play
 
-from owa_bench.agents.fixed import Fixed, refused
+from owa_bench.agents.script_replays import is_refusal
+from owa_bench.discovery import get
 from owa_bench.interfaces import AgentConfig, Brief
 
 SCRIPT = (
@@ -16,7 +17,7 @@ SCRIPT = (
 
 
 def endings(replies: list[str], tmp_path: Path, script: tuple[str, ...]) -> dict:
-    agent = Fixed(AgentConfig(script=script))
+    agent = get("agents", "fixed").make(AgentConfig(script=script))
     agent.reset(Brief(text="", goal={}), (), tmp_path)
     for text in replies:
         last = agent.act({"text": text}, {})
@@ -24,7 +25,7 @@ def endings(replies: list[str], tmp_path: Path, script: tuple[str, ...]) -> dict
 
 
 def test_replays_its_lines_and_states_its_own_p(tmp_path: Path) -> None:
-    agent = Fixed(AgentConfig(script=SCRIPT))
+    agent = get("agents", "fixed").make(AgentConfig(script=SCRIPT))
     agent.reset(Brief(text="", goal={}), (), tmp_path)
     assert agent.act({"text": "brief"}, {}) == SCRIPT[0]
     last = json.loads(agent.act({"text": '{"status": 200}'}, {}))
@@ -55,7 +56,7 @@ def test_without_a_script_it_finishes_without_hope(tmp_path: Path) -> None:
     ],
 )
 def test_refused(text: str, answer: bool) -> None:
-    assert refused(text) is answer
+    assert is_refusal(text) is answer
 
 
 @pytest.mark.parametrize("family", FAMILIES)
