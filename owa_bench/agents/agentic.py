@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.clerk.case import DECLARE, LOST
-from owa_bench.skills.clerk.job import Job
-from owa_bench.skills.memory import Memory
-from owa_bench.skills.planning import Call, Runner
+from owa_bench.skills.api_solver.solver import ApiSolver
+from owa_bench.skills.api_solver.task_state import DECLARE, LOST
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.planning import PlanCall, Runner
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -24,18 +24,18 @@ class _Agentic:
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
-        self._memory: Memory | None = None
+        self._memory: FactMemory | None = None
         self._runner: Runner | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with what is remembered of the vendors."""
-        self._memory = Memory(memory_dir)
+        self._memory = FactMemory(memory_dir)
         self._runner = None
         names = {tool.name for tool in tools}
         if APIS in names:
-            self._runner = Runner(Job(brief, self._memory).solve())
+            self._runner = Runner(ApiSolver(brief, self._memory).solve())
         elif PAGES in names:
             self._runner = Runner(WebSolver(brief).solve())
         # Neither tool: it declares at once that it cannot solve the task.
@@ -43,7 +43,7 @@ class _Agentic:
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
         if self._runner is None:
-            return Call(DECLARE, {"p": LOST}).text()
+            return PlanCall(DECLARE, {"p": LOST}).text()
         return self._runner.advance(str(observation["text"])).text()
 
     def close(self) -> None:

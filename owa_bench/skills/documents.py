@@ -7,22 +7,22 @@ from urllib.parse import urljoin
 from owa_bench.skills import matching
 
 
-class Link(NamedTuple):
+class HtmlLink(NamedTuple):
     """An address on a page and its words."""
 
     address: str
     text: str
 
 
-class Page(NamedTuple):
+class HtmlPage(NamedTuple):
     """A page as read: title, links in order, all words."""
 
     title: str
-    links: tuple[Link, ...]
+    links: tuple[HtmlLink, ...]
     text: str
 
 
-def read(html: str, base: str) -> Page:
+def read(html: str, base: str) -> HtmlPage:
     """Return the page `html` found at `base`; links are absolute.
 
     A link that no reader of the page would see is not one.
@@ -30,11 +30,11 @@ def read(html: str, base: str) -> Page:
     reader = _Reader(base)
     reader.feed(html)
     reader.close()
-    links = tuple(Link(address, " ".join(text)) for address, text in reader.links)
-    return Page(" ".join(reader.title), links, " ".join(reader.words))
+    links = tuple(HtmlLink(address, " ".join(text)) for address, text in reader.links)
+    return HtmlPage(" ".join(reader.title), links, " ".join(reader.words))
 
 
-def nearest(page: Page, phrase: str) -> tuple[str, ...]:
+def nearest(page: HtmlPage, phrase: str) -> tuple[str, ...]:
     """Return the page's addresses by how near their words are to `phrase`."""
     texts = {link.address: f"{link.text} {link.address}" for link in page.links}
     return tuple(match.name for match in matching.ranked(phrase, texts))

@@ -7,7 +7,7 @@ from typing import Any
 FILE = "facts.json"
 
 
-class Memory:
+class FactMemory:
     """Facts by subject (a vendor's title) and name, kept in `folder` on `save`."""
 
     def __init__(self, folder: Path) -> None:
@@ -35,17 +35,17 @@ class Memory:
         draft.write_text(json.dumps(self._facts, sort_keys=True, indent=1) + "\n")
         draft.replace(self._path)
 
-    def apart(self) -> "Memory":
+    def apart(self) -> "FactMemory":
         """Return a memory of the same facts that this one will know nothing of."""
-        other = Memory(self._path.parent)
+        other = FactMemory(self._path.parent)
         other._facts = {name: dict(facts) for name, facts in self._facts.items()}
         return other
 
 
-class Unheeded(Memory):
+class WriteOnlyMemory(FactMemory):
     """A memory that is written to and never consulted."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: FactMemory) -> None:
         self._memory = memory
 
     def recall(self, subject: str, name: str) -> None:

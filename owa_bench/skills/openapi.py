@@ -25,7 +25,7 @@ class Security(NamedTuple):
     grant: str = "client_credentials"
 
 
-class Pager(NamedTuple):
+class PagingScheme(NamedTuple):
     """How a list is cut: style, parameter of the position, parameter of the size."""
 
     style: PagerStyle
@@ -60,7 +60,7 @@ class Operation(NamedTuple):
     address: str
     about: str
     wrapper: tuple[str, ...]
-    pager: Pager
+    pager: PagingScheme
     fields: tuple[Property, ...]
     fixed: tuple[tuple[str, str], ...] = ()
 
@@ -226,7 +226,7 @@ class _Reader:
             if parameter.get("required") and parameter.get("in") == "query":
                 yield str(parameter.get("name")), str(only[0])
 
-    def _pager(self, operation: Mapping[str, Any]) -> Pager:
+    def _pager(self, operation: Mapping[str, Any]) -> PagingScheme:
         names: dict[str, Mapping[str, Any]] = {}
         for raw in operation.get("parameters") or ():
             parameter = self._resolve(raw)
@@ -260,15 +260,15 @@ _POSITIONS: tuple[tuple[PagerStyle, tuple[str, ...]], ...] = (
 _SIZES = ("limit", "per_page", "page_size", "size", "count", "max_results")
 
 
-def pager_of(parameters: Mapping[str, Mapping[str, Any]]) -> Pager:
+def pager_of(parameters: Mapping[str, Mapping[str, Any]]) -> PagingScheme:
     """Return the pager that a list's query parameters tell of."""
     size = next((name for name in _SIZES if name in parameters), "")
     most = parameters.get(size, {}).get("maximum", 0) if size else 0
     for style, names in _POSITIONS:
         for name in names:
             if name in parameters:
-                return Pager(style, name, size, int(most))
-    return Pager("none", "", size, int(most))
+                return PagingScheme(style, name, size, int(most))
+    return PagingScheme("none", "", size, int(most))
 
 
 def _at(value: Any, *path: str) -> Any:

@@ -17,7 +17,7 @@ _MARKS = ("! ", "# ", "- ")  # what stands at the head of a notice, heading or p
 _GROUP = re.compile(r"-- (?:dialog: )?(.*) --")
 
 
-class Item(NamedTuple):
+class PageControl(NamedTuple):
     """A control as the page text tells of it; `group` is what it stands under.
 
     `note` is the line of text right after it, such as a hint or what is wrong.
@@ -33,13 +33,13 @@ class Item(NamedTuple):
     note: str = ""
 
 
-def items(text: str) -> tuple[Item, ...]:
+def items(text: str) -> tuple[PageControl, ...]:
     r"""Return the controls of a page text, in reading order.
 
     >>> [(i.ref, i.name, i.group) for i in items('-- Stay --\n[2] button "Book"')]
     [(2, 'Book', 'Stay')]
     """
-    found: list[Item] = []
+    found: list[PageControl] = []
     group, noted = "", True
     for line in text.splitlines():
         heading = _GROUP.fullmatch(line)
@@ -56,10 +56,10 @@ def items(text: str) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def _item(match: re.Match[str], group: str) -> Item:
+def _item(match: re.Match[str], group: str) -> PageControl:
     states = match["states"]
     options = _MORE.sub("", match["options"] or "")
-    return Item(
+    return PageControl(
         ref=int(match["ref"]),
         role=match["role"],
         name=match["name"],
@@ -70,12 +70,12 @@ def _item(match: re.Match[str], group: str) -> Item:
     )
 
 
-def control(line: str) -> Item | None:
+def control(line: str) -> PageControl | None:
     """Return the control that a line tells of, None for any other line."""
     match = _LINE.fullmatch(line)
     return None if match is None else _item(match, "")
 
 
-def is_open(item: Item) -> bool:
+def is_open(item: PageControl) -> bool:
     """Return whether a control can be acted on."""
     return "disabled" not in item.states

@@ -13,7 +13,7 @@ WAIT = "wait"  # the tool that lets simulated time pass
 REFUSAL = "error:"  # how the text of an action that was not taken begins
 
 
-class Call(NamedTuple):
+class PlanCall(NamedTuple):
     """One tool call."""
 
     tool: str
@@ -24,7 +24,7 @@ class Call(NamedTuple):
         return json.dumps({"tool": self.tool, "arguments": dict(self.arguments)})
 
 
-class Reply(NamedTuple):
+class PlanReply(NamedTuple):
     """What a call brought: the text read and, where it is JSON, its value."""
 
     text: str
@@ -38,10 +38,10 @@ class Reply(NamedTuple):
         return self.text if self.text.startswith(REFUSAL) else None
 
 
-Plan = Generator[Call, Reply, T]
+ToolPlan = Generator[PlanCall, PlanReply, T]
 
 
-def limited(plan: Plan[T], most: int) -> Plan[T | None]:
+def limited(plan: ToolPlan[T], most: int) -> ToolPlan[T | None]:
     """Walk a plan for at most `most` calls; None when it would need more."""
     try:
         call = next(plan)
@@ -54,15 +54,15 @@ def limited(plan: Plan[T], most: int) -> Plan[T | None]:
     return None
 
 
-def together(plans: Sequence[Plan[T]]) -> Plan[list[T]]:
+def together(plans: Sequence[ToolPlan[T]]) -> ToolPlan[list[T]]:
     """Walk several plans by turns; return what each returned.
 
     Nobody waits while another has something to do, and all wait at once.
     """
     found: dict[int, T] = {}
-    calls: dict[int, Call] = {}
+    calls: dict[int, PlanCall] = {}
 
-    def step(number: int, seen: Reply | None) -> None:
+    def step(number: int, seen: PlanReply | None) -> None:
         calls.pop(number, None)
         try:
             plan = plans[number]
@@ -89,12 +89,12 @@ class Runner:
     After the plan has returned its final call, that call is repeated.
     """
 
-    def __init__(self, plan: Plan[Call]) -> None:
+    def __init__(self, plan: ToolPlan[PlanCall]) -> None:
         self._plan = plan
         self._begun = False
-        self._final: Call | None = None
+        self._final: PlanCall | None = None
 
-    def advance(self, text: str) -> Call:
+    def advance(self, text: str) -> PlanCall:
         """Return the next call after seeing `text` (ignored the first time)."""
         if self._final is not None:
             return self._final
@@ -104,18 +104,18 @@ class Runner:
             self._begun = True
             return next(self._plan)
         except StopIteration as end:
-            final: Call = end.value
+            final: PlanCall = end.value
             self._final = final
             return final
 
 
-def reply(text: str) -> Reply:
+def reply(text: str) -> PlanReply:
     """Return `text` as a reply, parsed when it is JSON.
 
     >>> reply('{"error": "no such tool"}').error
     'no such tool'
     """
     try:
-        return Reply(text, json.loads(text))
+        return PlanReply(text, json.loads(text))
     except ValueError:
-        return Reply(text, None)
+        return PlanReply(text, None)

@@ -36,14 +36,14 @@ class HttpReply(NamedTuple):
         return 200 <= self.status < 300
 
 
-class Found(NamedTuple):
+class RowList(NamedTuple):
     """The list of a reply and the path down to it."""
 
     path: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
 
 
-def find_list(body: Any, path: tuple[str, ...] = ()) -> Found | None:
+def find_list(body: Any, path: tuple[str, ...] = ()) -> RowList | None:
     """Return the first list of objects in `body`, nearest to the top; None if none.
 
     >>> find_list({"total": 1, "data": {"items": [{"id": 7}]}})
@@ -51,7 +51,7 @@ def find_list(body: Any, path: tuple[str, ...] = ()) -> Found | None:
     """
     if isinstance(body, list):
         rows = tuple(row for row in body if isinstance(row, Mapping))
-        return Found(path, rows) if len(rows) == len(body) else None
+        return RowList(path, rows) if len(rows) == len(body) else None
     if not isinstance(body, Mapping) or len(path) >= _DEEPEST:
         return None
     for nested in (False, True):

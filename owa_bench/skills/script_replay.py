@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.skills.lexicon import alike
-from owa_bench.skills.pages import Item, is_open, items
+from owa_bench.skills.pages import PageControl, is_open, items
 
 CONFIDENT, STRAYED, LOST = 0.9, 0.6, 0.02  # stated p: as known, by guesses, halted
 _ENDINGS = ("finish", "declare_infeasible")
@@ -53,10 +53,10 @@ def _step(call: Mapping[str, Any]) -> RecordedCall:
     return RecordedCall(call["tool"], arguments, match["role"], match["name"], group)
 
 
-ControlFinder = Callable[[RecordedCall, Sequence[Item]], Item | None]
+ControlFinder = Callable[[RecordedCall, Sequence[PageControl]], PageControl | None]
 
 
-def find_exact(step: RecordedCall, page: Sequence[Item]) -> Item | None:
+def find_exact(step: RecordedCall, page: Sequence[PageControl]) -> PageControl | None:
     """Return the control of the same role and name; the group resolves duplicates.
 
     Args:
@@ -73,7 +73,7 @@ def find_exact(step: RecordedCall, page: Sequence[Item]) -> Item | None:
     return same[0] if len(same) == 1 else None
 
 
-def find_similar(step: RecordedCall, page: Sequence[Item]) -> Item | None:
+def find_similar(step: RecordedCall, page: Sequence[PageControl]) -> PageControl | None:
     """Return the control most similar to the recorded one.
 
     Args:
@@ -93,7 +93,7 @@ def find_similar(step: RecordedCall, page: Sequence[Item]) -> Item | None:
     return fitting[-max(scored)[1]]
 
 
-def _fits(step: RecordedCall, item: Item) -> bool:
+def _fits(step: RecordedCall, item: PageControl) -> bool:
     """Return whether a control can take the step, perhaps as another kind."""
     if step.tool == "type":
         return item.role in _TEXTUAL and not item.options
@@ -107,7 +107,7 @@ def _fits(step: RecordedCall, item: Item) -> bool:
     return item.role in ("button", "link")
 
 
-def _likeness(step: RecordedCall, item: Item) -> float:
+def _likeness(step: RecordedCall, item: PageControl) -> float:
     wanted = step.name
     if step.tool == "select" and item.role in _CHOICES:
         wanted = str(step.arguments["option"])
@@ -150,7 +150,7 @@ class ScriptCursor:
         return self._detour(page)
 
     def _call(
-        self, step: RecordedCall, page: Sequence[Item]
+        self, step: RecordedCall, page: Sequence[PageControl]
     ) -> Mapping[str, Any] | None:
         """Return the step as a call on this page, None if its control is missing."""
         if not step.name:
@@ -168,7 +168,7 @@ class ScriptCursor:
             return {"tool": "select", "arguments": {**given, "option": option}}
         return {"tool": "click", "arguments": given}
 
-    def _detour(self, page: Sequence[Item]) -> Mapping[str, Any] | None:
+    def _detour(self, page: Sequence[PageControl]) -> Mapping[str, Any] | None:
         """Return the press that leads on from a page the script does not know."""
         onwards = [
             item
@@ -185,7 +185,7 @@ class ScriptCursor:
         return {"tool": "click", "arguments": _target(onwards[0])}
 
 
-def _target(item: Item) -> dict[str, Any]:
+def _target(item: PageControl) -> dict[str, Any]:
     return {"ref": item.ref, "element": f'{item.role} "{item.name}"'}
 
 

@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
-from owa_bench.skills.memory import FILE, Memory, Unheeded
+from owa_bench.skills.memory import FILE, FactMemory, WriteOnlyMemory
 
 
 def test_facts_come_back(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
+    memory = FactMemory(tmp_path)
     memory.learn("Halden", "credential", "halden_key_2")
     memory.save()
-    assert Memory(tmp_path).recall("Halden", "credential") == "halden_key_2"
-    assert Memory(tmp_path).recall("Halden", "unit") is None
+    assert FactMemory(tmp_path).recall("Halden", "credential") == "halden_key_2"
+    assert FactMemory(tmp_path).recall("Halden", "unit") is None
 
 
 def test_equal_facts_are_equal_bytes(tmp_path: Path) -> None:
     for folder, order in (("a", (1, 2)), ("b", (2, 1))):
-        memory = Memory(tmp_path / folder)
+        memory = FactMemory(tmp_path / folder)
         for number in order:
             memory.learn(f"vendor {number}", "place", number)
         memory.save()
@@ -24,17 +24,17 @@ def test_equal_facts_are_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_nothing_learned_nothing_written(tmp_path: Path) -> None:
-    Memory(tmp_path).save()
+    FactMemory(tmp_path).save()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_broken_file_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{not json")
-    assert Memory(tmp_path).recall("Halden", "credential") is None
+    assert FactMemory(tmp_path).recall("Halden", "credential") is None
 
 
 def test_a_memory_apart_takes_nothing_back(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
+    memory = FactMemory(tmp_path)
     memory.learn("Halden", "place", "/a")
     apart = memory.apart()
     apart.learn("Halden", "place", "/b")
@@ -45,9 +45,9 @@ def test_a_memory_apart_takes_nothing_back(tmp_path: Path) -> None:
 
 
 def test_an_unheeded_memory_is_written_and_not_asked(tmp_path: Path) -> None:
-    memory = Memory(tmp_path)
-    unheeded = Unheeded(memory)
+    memory = FactMemory(tmp_path)
+    unheeded = WriteOnlyMemory(memory)
     unheeded.learn("Halden", "place", "/a")
     unheeded.save()
     assert unheeded.recall("Halden", "place") is None
-    assert Memory(tmp_path).recall("Halden", "place") == "/a"
+    assert FactMemory(tmp_path).recall("Halden", "place") == "/a"

@@ -1,7 +1,7 @@
 """A document becomes what a client needs."""
 
 from owa_bench.skills import openapi
-from owa_bench.skills.openapi import Pager, Property, Security
+from owa_bench.skills.openapi import PagingScheme, Property, Security
 
 DOCUMENT = {
     "openapi": "3.1.0",
@@ -93,7 +93,7 @@ def test_reads_a_collection() -> None:
     (bookings,) = model.method("GET")
     assert bookings.address == "https://api.halden.example/v2/bookings"
     assert bookings.wrapper == ("data", "rows")
-    assert bookings.pager == Pager("page", "page", "per_page", 25)
+    assert bookings.pager == PagingScheme("page", "page", "per_page", 25)
     assert bookings.fields == (
         Property("amt", "integer", "Amount.", "cents"),
         Property("day", "string", "Booking day.", "", "date"),

@@ -2,40 +2,47 @@
 
 import pytest
 
-from owa_bench.skills.planning import Call, Plan, Runner, limited, reply, together
+from owa_bench.skills.planning import (
+    PlanCall,
+    Runner,
+    ToolPlan,
+    limited,
+    reply,
+    together,
+)
 
 
-def plan() -> Plan[Call]:
-    seen = yield Call("http", {"url": "a"})
+def plan() -> ToolPlan[PlanCall]:
+    seen = yield PlanCall("http", {"url": "a"})
     again = yield from step(seen.value["next"])
-    return Call("finish", {"answer": again})
+    return PlanCall("finish", {"answer": again})
 
 
-def step(url: str) -> Plan[str]:
-    seen = yield Call("http", {"url": url})
+def step(url: str) -> ToolPlan[str]:
+    seen = yield PlanCall("http", {"url": url})
     return seen.text
 
 
 def test_walks_a_plan_and_repeats_its_end() -> None:
     runner = Runner(plan())
-    assert runner.advance("ignored") == Call("http", {"url": "a"})
-    assert runner.advance('{"next": "b"}') == Call("http", {"url": "b"})
-    end = Call("finish", {"answer": "done"})
+    assert runner.advance("ignored") == PlanCall("http", {"url": "a"})
+    assert runner.advance('{"next": "b"}') == PlanCall("http", {"url": "b"})
+    end = PlanCall("finish", {"answer": "done"})
     assert runner.advance("done") == end
     assert runner.advance("more") == end
     assert end.text() == '{"tool": "finish", "arguments": {"answer": "done"}}'
 
 
-def errand(name: str, calls: int, *, wait: int = 0) -> Plan[str]:
+def errand(name: str, calls: int, *, wait: int = 0) -> ToolPlan[str]:
     """Call `calls` times, wait once before the last call, return the name."""
     for number in range(calls):
         if wait and number == calls - 1:
-            yield Call("wait", {"seconds": wait})
-        yield Call("http", {"url": f"{name}{number}"})
+            yield PlanCall("wait", {"seconds": wait})
+        yield PlanCall("http", {"url": f"{name}{number}"})
     return name
 
 
-def walk(plan: Plan[object]) -> tuple[object, list[str]]:
+def walk(plan: ToolPlan[object]) -> tuple[object, list[str]]:
     """Return what a plan returned and its calls in short."""
     made: list[str] = []
     try:

@@ -14,9 +14,9 @@ from owa_bench.agents.orchestrator.crew import (
 )
 from owa_bench.agents.orchestrator.errand import Surfers
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
-from owa_bench.skills.clerk.case import DECLARE, EMPTY, LOST, REFUSED_WRITE
-from owa_bench.skills.memory import Memory
-from owa_bench.skills.planning import Call, Plan, Runner
+from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
 from owa_bench.skills.web_solver.solver import PAGES
 
 APIS = "http"  # the tool of the trade that the whole crew knows
@@ -29,7 +29,7 @@ class Orchestrator:
     """One program whose roles work over a message board on one seat."""
 
     def __init__(self, config: AgentConfig) -> None:
-        self._memory: Memory | None = None
+        self._memory: FactMemory | None = None
         self._board: Board | None = None
         self._runner: Runner | None = None
 
@@ -37,7 +37,7 @@ class Orchestrator:
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with the connectors that are remembered."""
-        self._memory = Memory(memory_dir)
+        self._memory = FactMemory(memory_dir)
         names = {tool.name for tool in tools}
         if PAGES in names and APIS not in names:
             surfers = Surfers(brief)
@@ -50,7 +50,7 @@ class Orchestrator:
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of whoever's turn it is, and what was said meanwhile."""
         if self._runner is None or self._board is None:
-            return Move(Call(DECLARE, {"p": LOST}).text())
+            return Move(PlanCall(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))
         return Move(call.text(), messages=self._board.sent())
 
@@ -60,7 +60,7 @@ class Orchestrator:
             self._memory.save()
 
 
-def _plan(crew: Crew, hints: int | None) -> Plan[Call]:
+def _plan(crew: Crew, hints: int | None) -> ToolPlan[PlanCall]:
     """Walk the whole goal; return the call that ends the episode."""
     case = crew.case
     for fetcher in crew.fetchers.values():
@@ -82,7 +82,7 @@ def _plan(crew: Crew, hints: int | None) -> Plan[Call]:
     return (yield from _answer(crew, lacking=lacking))
 
 
-def _check(crew: Crew) -> Plan[None]:
+def _check(crew: Crew) -> ToolPlan[None]:
     """Let reconciler and verifier work by turns until nothing more can be mended."""
     crew.reconcile()
     faults = crew.verify()
@@ -95,7 +95,7 @@ def _check(crew: Crew) -> Plan[None]:
     crew.case.doubts += [FAULTY] * len(kinds)
 
 
-def _answer(crew: Crew, *, lacking: bool) -> Plan[Call]:
+def _answer(crew: Crew, *, lacking: bool) -> ToolPlan[PlanCall]:
     """Compute and give the answer; what was written is checked before the end."""
     case = crew.case
     rows = None if lacking else case.compute()
@@ -116,7 +116,7 @@ def _answer(crew: Crew, *, lacking: bool) -> Plan[Call]:
     return case.finish(case.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken)))
 
 
-def _redo(crew: Crew, changed: list[str], rows: list[list[Any]]) -> Plan[list[Any]]:
+def _redo(crew: Crew, changed: list[str], rows: list[list[Any]]) -> ToolPlan[list[Any]]:
     """Send changed tables back; return the rows of the answer that stands then."""
     case = crew.case
     for source in case.sources:

@@ -3,11 +3,11 @@
 from urllib.parse import urljoin
 
 from owa_bench.skills import openapi
-from owa_bench.skills.clerk.desk import Desk
-from owa_bench.skills.clerk.scout import Scout
-from owa_bench.skills.memory import Memory
+from owa_bench.skills.api_solver.document_search import DocumentSearch
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import ApiModel
-from owa_bench.skills.planning import Plan
+from owa_bench.skills.planning import ToolPlan
 
 # Where documents stand by custom, for vendors whose entry leads nowhere.
 CUSTOMARY = ("/openapi.json", "/", "/docs", "/.well-known/api-catalog")
@@ -20,13 +20,13 @@ class Connectors:
     holds the models that another role has told of, by title.
     """
 
-    def __init__(self, desk: Desk, memory: Memory) -> None:
+    def __init__(self, desk: HttpSession, memory: FactMemory) -> None:
         self.heard: dict[str, ApiModel] = {}
         self._desk = desk
         self._memory = memory
-        self._scout = Scout(desk)
+        self._scout = DocumentSearch(desk)
 
-    def find(self, title: str, address: str) -> Plan[ApiModel | None]:
+    def find(self, title: str, address: str) -> ToolPlan[ApiModel | None]:
         """Return the model of the vendor `title`, None when no way leads there."""
         if title in self.heard:
             return self.heard[title]
@@ -40,7 +40,7 @@ class Connectors:
             model = model or found
         return model
 
-    def _remembered(self, title: str) -> Plan[ApiModel | None]:
+    def _remembered(self, title: str) -> ToolPlan[ApiModel | None]:
         """Return the model that stands where it stood before, if it is the vendor's."""
         place = self._memory.recall(title, "documents")
         if place is None:

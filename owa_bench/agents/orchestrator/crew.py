@@ -11,13 +11,13 @@ from owa_bench.agents.orchestrator.board import Board
 from owa_bench.agents.orchestrator.connectors import Connectors
 from owa_bench.interfaces import Brief
 from owa_bench.skills import probing
-from owa_bench.skills.clerk.audit import audit
-from owa_bench.skills.clerk.case import Case
-from owa_bench.skills.clerk.desk import Desk
-from owa_bench.skills.clerk.sheet import Sheet, Source
-from owa_bench.skills.clerk.vendors import Vendor, Vendors
-from owa_bench.skills.memory import Memory
-from owa_bench.skills.planning import Plan, together
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.providers import ProviderClient, ProviderClients
+from owa_bench.skills.api_solver.resource_table import GoalSource, ResourceTable
+from owa_bench.skills.api_solver.self_checks import audit
+from owa_bench.skills.api_solver.task_state import TaskState
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.planning import ToolPlan, together
 
 PLANNER, SCOUT = "planner", "scout"
 RECONCILER, VERIFIER = "reconciler", "verifier"
@@ -36,7 +36,12 @@ class Fetcher:
     """Fetches every table of one vendor."""
 
     def __init__(
-        self, name: str, title: str, desk: Desk, memory: Memory, registry: str | None
+        self,
+        name: str,
+        title: str,
+        desk: HttpSession,
+        memory: FactMemory,
+        registry: str | None,
     ) -> None:
         self.name = name
         self.title = title
@@ -44,7 +49,7 @@ class Fetcher:
         self._connectors = Connectors(desk, memory)
         self.vendors = self._fresh()
 
-    def hear(self, board: Board) -> list[Source]:
+    def hear(self, board: Board) -> list[GoalSource]:
         """Take in the notes; return the sources that are to be fetched again."""
         again = []
         for note in board.take(self.name):
@@ -54,9 +59,11 @@ class Fetcher:
                 again.append(note.thing)
         return again
 
-    def fetch(self, sources: Sequence[Source]) -> Plan[dict[str, Sheet]]:
+    def fetch(
+        self, sources: Sequence[GoalSource]
+    ) -> ToolPlan[dict[str, ResourceTable]]:
         """Return the sheets of those sources that can be had."""
-        sheets: dict[str, Sheet] = {}
+        sheets: dict[str, ResourceTable] = {}
         for source in sources:
             found = yield from self.vendors.fetch(source)
             if found is not None:
@@ -67,8 +74,8 @@ class Fetcher:
         """Drop credentials and tokens: the next fetch begins anew."""
         self.vendors = self._fresh()
 
-    def _fresh(self) -> Vendors:
-        return Vendors(
+    def _fresh(self) -> ProviderClients:
+        return ProviderClients(
             self._desk, self._memory, self._registry, finder=self._connectors
         )
 
@@ -76,9 +83,9 @@ class Fetcher:
 class Crew:
     """Every role but the planner, working on one case."""
 
-    def __init__(self, brief: Brief, memory: Memory) -> None:
-        self.desk = Desk(0)  # the planner alone asks the supervisor
-        self.case = Case(brief, self.desk)
+    def __init__(self, brief: Brief, memory: FactMemory) -> None:
+        self.desk = HttpSession(0)  # the planner alone asks the supervisor
+        self.case = TaskState(brief, self.desk)
         registry = brief.goal.get("registry")
         titles = list(dict.fromkeys(source.provider for source in self.case.sources))
         self.fetchers = {
@@ -96,10 +103,10 @@ class Crew:
         """Whether documents were read that lack what a goal needs."""
         return any(fetcher.vendors.infeasible for fetcher in self.fetchers.values())
 
-    def scout(self) -> Plan[None]:
+    def scout(self) -> ToolPlan[None]:
         """Find the vendors that the scout was asked to find; tell their fetchers."""
         for note in self.board.take(SCOUT):
-            source: Source = note.thing
+            source: GoalSource = note.thing
             entry = source.entry or self._registry
             if entry is None:
                 continue
@@ -109,7 +116,7 @@ class Crew:
                 words = f"{source.provider} answers at {model.server}"
                 self.board.post(SCOUT, receiver, words, model)
 
-    def fetch(self) -> Plan[None]:
+    def fetch(self) -> ToolPlan[None]:
         """Let every fetcher fetch its vendor's tables, side by side if several hold."""
         work = []
         for fetcher in self.fetchers.values():
@@ -152,7 +159,7 @@ class Crew:
         self.board.post(VERIFIER, PLANNER, words)
         return faults
 
-    def mend(self) -> Plan[bool]:
+    def mend(self) -> ToolPlan[bool]:
         """Fetch again what was sent back; return whether anything was."""
         any_again = False
         for fetcher in self.fetchers.values():
@@ -166,7 +173,7 @@ class Crew:
                 self.board.post(fetcher.name, RECONCILER, words)
         return any_again
 
-    def reread(self) -> Plan[list[str]]:
+    def reread(self) -> ToolPlan[list[str]]:
         """Look at the first page of each table again; return those that changed."""
         changed = []
         for source in self.case.sources:
@@ -180,6 +187,6 @@ class Crew:
                 changed.append(source.id)
         return changed
 
-    def vendor(self, source: Source) -> Plan[Vendor | None]:
+    def vendor(self, source: GoalSource) -> ToolPlan[ProviderClient | None]:
         """Return the vendor of a source as its fetcher knows it."""
         return (yield from self.fetchers[source.provider].vendors.open(source))

@@ -2,7 +2,7 @@
 
 from owa_bench.agents.orchestrator.board import Board
 from owa_bench.interfaces import Brief
-from owa_bench.skills.planning import Call, Plan
+from owa_bench.skills.planning import PlanCall, ToolPlan
 from owa_bench.skills.web_solver.solver import WebSolver
 
 PLANNER, SURFER, VERIFIER = "planner", "surfer", "verifier"
@@ -21,7 +21,7 @@ class Surfers:
         self.board = Board(roles, brief.role_cap, muted=brief.muted)
         self._brief = brief
 
-    def plan(self) -> Plan[Call]:
+    def plan(self) -> ToolPlan[PlanCall]:
         """Walk the goal; return the call that ends the episode."""
         self.board.post(PLANNER, SURFER, "reach the goal on the site")
         errand = WebSolver(self._brief)

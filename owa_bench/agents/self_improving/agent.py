@@ -11,12 +11,12 @@ from owa_bench.agents.self_improving.notebook import Notebook
 from owa_bench.agents.self_improving.surfing import surf
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Revision
-from owa_bench.skills.clerk.audit import audit, failed, share
-from owa_bench.skills.clerk.case import DECLARE, LOST, Case
-from owa_bench.skills.clerk.desk import Desk
-from owa_bench.skills.clerk.job import Job
-from owa_bench.skills.memory import Memory
-from owa_bench.skills.planning import Call, Plan, Runner, limited
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.self_checks import audit, failed, share
+from owa_bench.skills.api_solver.solver import ApiSolver
+from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
 from owa_bench.skills.web_solver.solver import PAGES
 
 APIS = "http"  # the tool of the clerk's trade
@@ -43,7 +43,7 @@ class SelfImproving:
 
     def __init__(self, config: AgentConfig) -> None:
         self._folder: Path | None = None
-        self._memory: Memory | None = None
+        self._memory: FactMemory | None = None
         self._notebook = Notebook()
         self._runner: Runner | None = None
         self._revision: Revision | None = None
@@ -54,7 +54,7 @@ class SelfImproving:
     ) -> None:
         """Begin an episode with the habits and facts that were kept."""
         self._folder = memory_dir
-        self._memory = Memory(memory_dir)
+        self._memory = FactMemory(memory_dir)
         self._notebook = notebook.read(memory_dir)
         self._steps = 0
         names = {tool.name for tool in tools}
@@ -66,7 +66,7 @@ class SelfImproving:
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of the plan; a revision goes with the last one."""
         if self._runner is None:
-            return Move(Call(DECLARE, {"p": LOST}).text())
+            return Move(PlanCall(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))
         self._steps += 1
         revision, self._revision = self._revision, None
@@ -78,16 +78,18 @@ class SelfImproving:
             self._memory.save()
             notebook.write(self._folder, self._notebook)
 
-    def _episode(self, brief: Brief, memory: Memory) -> Plan[Call]:
+    def _episode(self, brief: Brief, memory: FactMemory) -> ToolPlan[PlanCall]:
         """Fetch, fetch again with the change under trial, decide, then answer."""
         habits, trial = self._notebook.habits, revising.candidate(self._notebook)
         facts = memory.apart()
-        desk = Desk(0, waits=habits.waits)  # nobody is asked before both have fetched
-        job = Job(brief, memory, habits, desk)
+        desk = HttpSession(
+            0, waits=habits.waits
+        )  # nobody is asked before both have fetched
+        job = ApiSolver(brief, memory, habits, desk)
         gathered = yield from job.gather()
         shown = signs(job.case, facts)
         if trial is not None:
-            second = Job(brief, facts, trial, desk.twin(waits=trial.waits))
+            second = ApiSolver(brief, facts, trial, desk.twin(waits=trial.waits))
             left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
             if (yield from limited(second.gather(), max(0, left))) is None:
                 self._notebook, self._revision = revising.pass_over(self._notebook)
@@ -101,13 +103,13 @@ class SelfImproving:
             self._notebook, self._revision = revising.propose(self._notebook)
         return self._calibrated(closing, job.case)
 
-    def _surf(self, brief: Brief) -> Plan[Call]:
+    def _surf(self, brief: Brief) -> ToolPlan[PlanCall]:
         """Reach a goal on pages; keep what was learned of the agent's own habits."""
         done = yield from surf(brief, self._notebook)
         self._notebook, self._revision = done.notebook, done.revision
         return done.closing
 
-    def _compare(self, old: Case, new: Case, shown: frozenset[str]) -> None:
+    def _compare(self, old: TaskState, new: TaskState, shown: frozenset[str]) -> None:
         """Take one more pair into the open trial."""
         habit = self._notebook.trial.habit if self._notebook.trial else ""
         self._notebook, self._revision = revising.learn(
@@ -117,7 +119,7 @@ class SelfImproving:
             looked=revising.is_cured_by(habit, shown),
         )
 
-    def _calibrated(self, closing: Call, case: Case) -> Call:
+    def _calibrated(self, closing: PlanCall, case: TaskState) -> PlanCall:
         """Return the ending with a probability that past answers bear out.
 
         An answer that the supervisor gave in the end tells whether the agent's own
@@ -133,10 +135,10 @@ class SelfImproving:
             return closing
         stated = float(closing.arguments.get("p", LOST))
         p = (WEIGHT * stated + right) / (WEIGHT + asked)
-        return Call(closing.tool, {**closing.arguments, "p": round(p, 2)})
+        return PlanCall(closing.tool, {**closing.arguments, "p": round(p, 2)})
 
 
-def signs(case: Case, facts: Memory) -> frozenset[str]:
+def signs(case: TaskState, facts: FactMemory) -> frozenset[str]:
     """Return the signs of trouble that an episode showed."""
     needed = {source.id for source in case.sources if not source.optional}
     there = set(case.sheets)

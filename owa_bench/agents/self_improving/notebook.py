@@ -4,12 +4,12 @@ from pathlib import Path
 
 import msgspec
 
-from owa_bench.skills.clerk.habits import Habits
+from owa_bench.skills.api_solver.skill_config import SkillConfig
 
 FILE = "notebook.json"
 # The revision space begins with every skill off: there is something to learn. When
 # the supervisor is asked is no part of it.
-BEGINNER = Habits(
+BEGINNER = SkillConfig(
     waits=False,
     pages=False,
     repages=False,
@@ -50,7 +50,7 @@ class Notebook(msgspec.Struct, frozen=True, kw_only=True):
     bore out, answers it was asked about).
     """
 
-    habits: Habits = BEGINNER
+    habits: SkillConfig = BEGINNER
     signs: dict[str, int] = {}
     trial: Trial | None = None
     tried: dict[str, int] = {}

@@ -2,10 +2,10 @@
 
 A proposal answers the sign that showed up most. From then on every new goal is worked
 on twice, as before and with the change, and both are held to the same checks
-(`skills.clerk.audit`): a pair is won, lost or tied. The goals come after the proposal,
-so none of them led to it. The test is a bet against "the change wins no more than half
-of the pairs that differ", valid whenever it is stopped. Neither the checks nor this
-rule can be revised, and the supervisor's answers stay out of it.
+(`skills.api_solver.self_checks`): a pair is won, lost or tied. The goals come after the
+proposal, so none of them led to it. The test is a bet against "the change wins no more
+than half of the pairs that differ", valid whenever it is stopped. Neither the checks
+nor this rule can be revised, and the supervisor's answers stay out of it.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import msgspec
 from owa_bench.agents.self_improving.notebook import Notebook, Trial
 from owa_bench.canonical import document_digest
 from owa_bench.records.events import Revision
-from owa_bench.skills.clerk.habits import Habits
+from owa_bench.skills.api_solver.skill_config import SkillConfig
 
 # Which habit may cure which sign, in the order in which they are proposed.
 CURES: Mapping[str, tuple[str, ...]] = {
@@ -75,7 +75,7 @@ def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
     return opened, _event(trial, "proposed")
 
 
-def candidate(notebook: Notebook) -> Habits | None:
+def candidate(notebook: Notebook) -> SkillConfig | None:
     """Return the habits under trial, None when there is no trial."""
     if notebook.trial is None:
         return None
@@ -155,7 +155,7 @@ def _next_habit(notebook: Notebook) -> str | None:
     return None
 
 
-def _with(habits: Habits, habit: str) -> Habits:
+def _with(habits: SkillConfig, habit: str) -> SkillConfig:
     """Return the habits with one more on."""
     return dataclasses.replace(habits, **{habit: True})
 

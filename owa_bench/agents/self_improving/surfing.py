@@ -13,23 +13,23 @@ from owa_bench.agents.self_improving import revising
 from owa_bench.agents.self_improving.notebook import Notebook
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import Revision
-from owa_bench.skills.clerk.habits import Habits
-from owa_bench.skills.planning import Call, Plan
+from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.planning import PlanCall, ToolPlan
 from owa_bench.skills.web_solver.solver import FormOutcome, WebSolver
 
 
 class Surfed(NamedTuple):
     """The call that ends an episode on pages, and what the agent made of it."""
 
-    closing: Call
+    closing: PlanCall
     notebook: Notebook
     revision: Revision | None
 
 
-def surf(brief: Brief, notebook: Notebook) -> Plan[Surfed]:
+def surf(brief: Brief, notebook: Notebook) -> ToolPlan[Surfed]:
     """Reach a goal on a site, trying a change of habit where one is proposed."""
     trial = revising.candidate(notebook)
-    order: list[Habits] = [notebook.habits]
+    order: list[SkillConfig] = [notebook.habits]
     if trial is not None:
         order = [trial, *order] if brief.seed % 2 else [*order, trial]
     errand, ended = yield from _tried(brief, order[0], again=False)
@@ -53,8 +53,8 @@ def surf(brief: Brief, notebook: Notebook) -> Plan[Surfed]:
 
 
 def _tried(
-    brief: Brief, habits: Habits, *, again: bool
-) -> Plan[tuple[WebSolver, FormOutcome]]:
+    brief: Brief, habits: SkillConfig, *, again: bool
+) -> ToolPlan[tuple[WebSolver, FormOutcome]]:
     errand = WebSolver(brief, habits)
     ended = yield from errand.attempt(again=again)
     return errand, ended

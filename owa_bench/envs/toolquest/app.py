@@ -206,9 +206,9 @@ def _form(media: str, body: bytes) -> Form | None:
         return None
 
 
-async def _asked(request: Request, former: str) -> resources.Asked:
+async def _asked(request: Request, former: str) -> resources.RequestParts:
     """Return a request as the resource sees it."""
-    return resources.Asked(
+    return resources.RequestParts(
         request.method,
         dict(request.headers),
         dict(request.query_params),
@@ -221,7 +221,7 @@ def _collection(
     provider: Provider, resource: Resource, backend: Backend, former: str = ""
 ) -> Endpoint:
     async def collection(request: Request) -> Response:
-        call = resources.Call(provider, resource, backend)
+        call = resources.ResourceRequest(provider, resource, backend)
         return resources.on_collection(call, await _asked(request, former))
 
     return collection
@@ -229,7 +229,7 @@ def _collection(
 
 def _item(provider: Provider, resource: Resource, backend: Backend) -> Endpoint:
     async def item(request: Request) -> Response:
-        call = resources.Call(provider, resource, backend)
+        call = resources.ResourceRequest(provider, resource, backend)
         ident = str(request.path_params["ident"])
         return resources.on_item(call, await _asked(request, ""), ident)
 

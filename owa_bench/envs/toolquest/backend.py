@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.envs.toolquest.state import (
+    ApiState,
     Artefact,
-    Breach,
+    CollectionKey,
     Deletion,
     Grant,
-    Place,
-    Record,
+    PostedRecord,
+    RateWindow,
     Renewal,
-    State,
-    Window,
+    RuleBreach,
     fresh,
     moved,
 )
@@ -59,14 +59,14 @@ _BLANKS: Mapping[str, Value] = {
 _LONGEST_OUTAGE_S = 8
 
 
-class Served(NamedTuple):
+class NumberedRow(NamedTuple):
     """One row as it stands now; `number` is its place in the table, -1 if posted."""
 
     number: int
     values: tuple[Value, ...]
 
 
-class Kept(NamedTuple):
+class IdempotentAnswer(NamedTuple):
     """What was sent under an idempotency key, and the answer it got."""
 
     body: bytes
@@ -89,14 +89,14 @@ class Backend:
     def __init__(
         self, world: ApiWorld, key: bytes, sink: Sink, fate: Callable[[], int]
     ) -> None:
-        self.state: State = fresh(world)
+        self.state: ApiState = fresh(world)
         self.key = key
         self._sink = sink
         self._fate = fate
-        self._kept: dict[tuple[str, str], Kept] = {}
+        self._kept: dict[tuple[str, str], IdempotentAnswer] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
         self._renewed: dict[tuple[str, str], list[str]] = {}
-        self._rows: dict[Place, tuple[Served, ...]] = {}
+        self._rows: dict[CollectionKey, tuple[NumberedRow, ...]] = {}
 
     @property
     def world(self) -> ApiWorld:
@@ -134,7 +134,7 @@ class Backend:
 
     def note_breach(self, rule: str, evidence: str) -> None:
         """A disallowed act was seen."""
-        breach = Breach(rule, evidence)
+        breach = RuleBreach(rule, evidence)
         if breach not in self.state.breaches:
             self.state = replace(self.state, breaches=(*self.state.breaches, breach))
 
@@ -142,7 +142,7 @@ class Backend:
         """An answer was handed in."""
         self.state = replace(self.state, artefact=artefact)
 
-    def note_reply(self, place: Place, status: int) -> None:
+    def note_reply(self, place: CollectionKey, status: int) -> None:
         """Remember the status of a place's last refusal, forget it on success."""
         refusals = dict(self.state.refusals)
         if status < 400:
@@ -152,24 +152,24 @@ class Backend:
         if refusals != self.state.refusals:
             self.state = replace(self.state, refusals=refusals)
 
-    def rows(self, place: Place) -> tuple[Served, ...]:
+    def rows(self, place: CollectionKey) -> tuple[NumberedRow, ...]:
         """Return the rows behind a resource as they stand now."""
         if place not in self._rows:
             self._rows[place] = self._present(place)
         return self._rows[place]
 
-    def _present(self, place: Place) -> tuple[Served, ...]:
+    def _present(self, place: CollectionKey) -> tuple[NumberedRow, ...]:
         table = self.state.vendors[place[0]].table(place[1])
         gone = {d.ident for d in self.state.deletions if d.place == place}
-        rows = [Served(i, row) for i, row in enumerate(table.rows)]
+        rows = [NumberedRow(i, row) for i, row in enumerate(table.rows)]
         for record in self.state.records:
             if record.place == place:
                 values = dict(record.values)
                 row = tuple(values[column] for column in table.columns)
-                rows.append(Served(-1, row))
+                rows.append(NumberedRow(-1, row))
         return tuple(row for row in rows if str(row.values[0]) not in gone)
 
-    def note_rows(self, place: Place, served: tuple[Served, ...]) -> None:
+    def note_rows(self, place: CollectionKey, served: tuple[NumberedRow, ...]) -> None:
         """These rows left the server: the agent has seen them."""
         bits = 0
         for row in served:
@@ -191,8 +191,8 @@ class Backend:
         window = self.state.windows.get(provider.key)
         limit = provider.contract.limit
         if window is None or now >= window.start_ms + limit.window_ms:
-            window = Window(now, 0)
-        window = Window(window.start_ms, window.used + 1)
+            window = RateWindow(now, 0)
+        window = RateWindow(window.start_ms, window.used + 1)
         windows = {**self.state.windows, provider.key: window}
         self.state = replace(self.state, windows=windows)
         return 0
@@ -213,11 +213,11 @@ class Backend:
         self.state = replace(self.state, outages=outages)
         return Outage(wait, took_effect=fate // 10_000 % 2 == 0)
 
-    def keep(self, provider: str, name: str, kept: Kept) -> None:
+    def keep(self, provider: str, name: str, kept: IdempotentAnswer) -> None:
         """Remember the answer that an idempotency key got."""
         self._kept[provider, name] = kept
 
-    def kept(self, provider: str, name: str) -> Kept | None:
+    def kept(self, provider: str, name: str) -> IdempotentAnswer | None:
         """Return what an idempotency key was used for, None if it is new."""
         return self._kept.get((provider, name))
 
@@ -256,7 +256,9 @@ class Backend:
 
     # --- writing ----------------------------------------------------------------------
 
-    def create(self, place: Place, values: dict[str, Value]) -> tuple[Value, ...]:
+    def create(
+        self, place: CollectionKey, values: dict[str, Value]
+    ) -> tuple[Value, ...]:
         """Add a record, give it an identifier, and return its row."""
         vendor = self.state.vendors[place[0]]
         table = vendor.table(place[1])
@@ -266,12 +268,12 @@ class Backend:
             for f in vendor.contract.resource(place[1]).fields
         }
         full = {**blank, **values, table.columns[0]: ident}
-        record = Record(place, ident, tuple(sorted(full.items())))
+        record = PostedRecord(place, ident, tuple(sorted(full.items())))
         self.state = replace(self.state, records=(*self.state.records, record))
         self._rows.pop(place, None)
         return self.rows(place)[-1].values
 
-    def delete(self, place: Place, row: Served) -> None:
+    def delete(self, place: CollectionKey, row: NumberedRow) -> None:
         """Remove a row for good."""
         gone = Deletion(place, row.number, str(row.values[0]))
         self.state = replace(self.state, deletions=(*self.state.deletions, gone))

@@ -5,10 +5,10 @@ import pkgutil
 from collections.abc import Mapping
 
 from owa_bench.envs.toolquest import families
-from owa_bench.envs.toolquest.story import Family
+from owa_bench.envs.toolquest.task_spec import TaskFamily
 
 
-def _found() -> Mapping[str, Family]:
+def _found() -> Mapping[str, TaskFamily]:
     """Return every family by name, in the order of the names.
 
     A folder whose name begins with "_" is not a family.
@@ -19,7 +19,7 @@ def _found() -> Mapping[str, Family]:
         for name in sorted(names)
         if not name.startswith("_")
     ]
-    found: list[Family] = [module.FAMILY for module in modules]
+    found: list[TaskFamily] = [module.FAMILY for module in modules]
     return {family.name: family for family in found}
 
 

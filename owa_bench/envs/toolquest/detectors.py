@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest import marks, provenance
-from owa_bench.envs.toolquest.state import Place, State
+from owa_bench.envs.toolquest import answer_scoring, provenance
+from owa_bench.envs.toolquest.state import ApiState, CollectionKey
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
 from owa_bench.records.instance import Timeline
@@ -26,14 +26,14 @@ UNFETCHED = Rule(
 )
 
 
-class NotedBreach:
+class BreachDetector:
     """Reads the breaches that were noted where they happened."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
     def inspect(
-        self, timeline: Timeline, state: State, events: Sequence[Event]
+        self, timeline: Timeline, state: ApiState, events: Sequence[Event]
     ) -> tuple[str, ...]:
         """Return the evidence of each breach of the rule."""
         return tuple(b.evidence for b in state.breaches if b.rule == self.rule.name)
@@ -45,7 +45,7 @@ class UnfetchedAnswer:
     rule = UNFETCHED
 
     def inspect(
-        self, timeline: Timeline, state: State, events: Sequence[Event]
+        self, timeline: Timeline, state: ApiState, events: Sequence[Event]
     ) -> tuple[str, ...]:
         """Return a line for each right row that cannot come from what was served."""
         right = _right_rows(state)
@@ -66,20 +66,20 @@ class UnfetchedAnswer:
         )
 
 
-def _right_rows(state: State) -> list[tuple[Value, ...]]:
+def _right_rows(state: ApiState) -> list[tuple[Value, ...]]:
     """Return the rows of the answer that are expected ones."""
     if not state.world.writes:
         rows = state.artefact.rows if state.artefact is not None else ()
         return [row for row in rows if row in set(state.world.expected_rows)]
     return [
         row
-        for wanted in marks.wanted_writes(state.world)
+        for wanted in answer_scoring.wanted_writes(state.world)
         for row in wanted.rows
-        if row not in marks.open_writes(wanted, state)
+        if row not in answer_scoring.open_writes(wanted, state)
     ]
 
 
-def _texts_of(world: ApiWorld, places: Sequence[Place]) -> set[str]:
+def _texts_of(world: ApiWorld, places: Sequence[CollectionKey]) -> set[str]:
     """Return the free texts, identifiers among them, of whole tables."""
     found: set[str] = set()
     for place in places:
@@ -89,7 +89,7 @@ def _texts_of(world: ApiWorld, places: Sequence[Place]) -> set[str]:
     return found
 
 
-def _served_texts(state: State) -> set[str]:
+def _served_texts(state: ApiState) -> set[str]:
     """Return the free texts of the rows that left a server."""
     found: set[str] = set()
     for place, bits in state.fetched.items():
@@ -101,7 +101,7 @@ def _served_texts(state: State) -> set[str]:
     return found
 
 
-def _free_columns(world: ApiWorld, place: Place) -> list[int]:
+def _free_columns(world: ApiWorld, place: CollectionKey) -> list[int]:
     """Return where a table holds free text; enums and dates can be guessed."""
     provider = world.provider(place[0])
     resource = provider.contract.resource(place[1])
@@ -109,4 +109,4 @@ def _free_columns(world: ApiWorld, place: Place) -> list[int]:
     return [i for i, c in enumerate(columns) if resource.field(c).kind == "string"]
 
 
-DETECTORS = (NotedBreach(HARD_CODED), NotedBreach(HIDDEN_LINK), UnfetchedAnswer())
+DETECTORS = (BreachDetector(HARD_CODED), BreachDetector(HIDDEN_LINK), UnfetchedAnswer())

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 _BLOCK = 1024
 YEAR = 365
@@ -15,7 +15,7 @@ DAYS = tuple((date(2031, 1, 1) + timedelta(days=i)).isoformat() for i in range(3
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
-class Draws:
+class IntegerDraws:
     """A supply of small whole numbers; equal streams give equal supplies.
 
     `practice` worlds know only the practice share of every vocabulary. `grain` is what
@@ -46,11 +46,11 @@ class Draws:
         """Return true in `share` of 100 cases."""
         return self.below(100) < share
 
-    def pick(self, items: Sequence[Item]) -> Item:
+    def pick(self, items: Sequence[T]) -> T:
         """Return one of `items`."""
         return items[self.below(len(items))]
 
-    def sample(self, items: Sequence[Item], count: int) -> list[Item]:
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
         """Return `count` different ones of `items`, in random order."""
         pool = list(items)
         for i in range(count):
@@ -58,18 +58,18 @@ class Draws:
             pool[i], pool[j] = pool[j], pool[i]
         return pool[:count]
 
-    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+    def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return all of `items` in random order."""
         return self.sample(items, len(items))
 
-    def known(self, words: Sequence[Item]) -> Sequence[Item]:
+    def known(self, words: Sequence[T]) -> Sequence[T]:
         """Return the part of a vocabulary that this world may use.
 
         The last third is held out: no practice world holds a word of it.
         """
         return words[: practice_share(len(words))] if self.practice else words
 
-    def word(self, words: Sequence[Item]) -> Item:
+    def word(self, words: Sequence[T]) -> T:
         """Return one of the words that this world may use."""
         return self.pick(self.known(words))
 
@@ -89,7 +89,7 @@ def practice_share(size: int) -> int:
 
 
 def numbered(
-    draws: Draws, prefix: str, count: int, digits: int, near: int
+    draws: IntegerDraws, prefix: str, count: int, digits: int, near: int
 ) -> list[str]:
     """Return `count` different codes; `near` of 100 swap digits of the one before."""
     low, high = 10 ** (digits - 1), 10**digits - 1

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import msgspec
 
 from owa_bench.envs.toolquest import catalogue
-from owa_bench.envs.toolquest.blueprints import (
-    Terms,
+from owa_bench.envs.toolquest.draws import IntegerDraws
+from owa_bench.envs.toolquest.goal import REGISTRY, entry, goal, questions, rows_of
+from owa_bench.envs.toolquest.propositions import PropositionSpec, truths
+from owa_bench.envs.toolquest.provider_templates import (
+    TierTerms,
     outdated,
     vendor,
     with_lag,
     without_resource,
 )
-from owa_bench.envs.toolquest.draws import Draws
-from owa_bench.envs.toolquest.goal import REGISTRY, entry, goal, questions, rows_of
-from owa_bench.envs.toolquest.propositions import Question, truths
 from owa_bench.envs.toolquest.solutions import solve
-from owa_bench.envs.toolquest.story import Story
+from owa_bench.envs.toolquest.task_spec import TaskSpec
 from owa_bench.envs.toolquest.vocabulary import heir, lookalikes, titles
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
@@ -41,10 +41,10 @@ _ALL_KINDS: tuple[AuthKind, ...] = (
     "refresh",
 )
 _TERMS = {
-    1: Terms(_KEYS, (30, 40), 60_000, 600_000, (10, 12)),
-    2: Terms(_AUTH_KINDS, (16, 24), 60_000, 600_000, (10, 14)),
-    3: Terms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
-    4: Terms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
+    1: TierTerms(_KEYS, (30, 40), 60_000, 600_000, (10, 12)),
+    2: TierTerms(_AUTH_KINDS, (16, 24), 60_000, 600_000, (10, 14)),
+    3: TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
+    4: TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
 }
 # Tool categories for T: provider family x auth kind.
 CATEGORIES = tuple(
@@ -69,7 +69,7 @@ def generate(instance: Instance) -> ApiWorld:
     _check(instance)
     family, tier = instance.family.removesuffix(_POT), instance.tier
     rng = stream(instance.seed, "base", VERSION, family, tier)
-    draws = Draws(rng, practice=is_practice(instance.seed))
+    draws = IntegerDraws(rng, practice=is_practice(instance.seed))
     draws.grain = 1 if draws.percent(60) else _DOLLAR
     story = _with_fewer_controls(draws, catalogue.FAMILIES[family].story(draws, tier))
     vendors = _vendors(draws, story, tier)
@@ -112,7 +112,7 @@ def _check(instance: Instance) -> None:
         raise InstanceError("version", instance.version, f"must be {VERSION}")
 
 
-def _vendors(draws: Draws, story: Story, tier: int) -> dict[str, Provider]:
+def _vendors(draws: IntegerDraws, story: TaskSpec, tier: int) -> dict[str, Provider]:
     """Return the task's vendors by key, with titles and contracts drawn."""
     wanted = [
         words
@@ -129,7 +129,7 @@ def _vendors(draws: Draws, story: Story, tier: int) -> dict[str, Provider]:
     }
 
 
-def _with_fewer_controls(draws: Draws, story: Story) -> Story:
+def _with_fewer_controls(draws: IntegerDraws, story: TaskSpec) -> TaskSpec:
     """Return the story without some of its control totals.
 
     They stay where nothing else shows a unit: amounts of whole dollars look alike in
@@ -160,7 +160,7 @@ def _with_fewer_controls(draws: Draws, story: Story) -> Story:
 
 
 def _neglected(
-    draws: Draws, vendors: Mapping[str, Provider], checked: str
+    draws: IntegerDraws, vendors: Mapping[str, Provider], checked: str
 ) -> dict[str, Provider]:
     """Return vendors of which some have old documents and some none.
 
@@ -178,7 +178,7 @@ def _neglected(
 
 
 def _providers(
-    draws: Draws, story: Story, vendors: Mapping[str, Provider], tier: int
+    draws: IntegerDraws, story: TaskSpec, vendors: Mapping[str, Provider], tier: int
 ) -> tuple[Provider, ...]:
     """Return all vendors there are, at the highest tier with lookalikes among them."""
     if tier < 3:
@@ -197,13 +197,15 @@ def _providers(
     return tuple(draws.shuffled(everyone))
 
 
-def _place(story: Story, source_id: str) -> tuple[str, str]:
+def _place(story: TaskSpec, source_id: str) -> tuple[str, str]:
     """Return vendor and resource of a source."""
     source = next(s for s in story.sources if s.id == source_id)
     return source.vendor, source.resource
 
 
-def _robbed(world: ApiWorld, story: Story, asked: tuple[Question, ...]) -> ApiWorld:
+def _robbed(
+    world: ApiWorld, story: TaskSpec, asked: tuple[PropositionSpec, ...]
+) -> ApiWorld:
     """Return the world without the collection that its goal cannot do without."""
     place = _place(story, story.last)
     provider = without_resource(world.provider(place[0]), place[1])

@@ -5,9 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from owa_bench.envs.toolquest.catalogue import FAMILIES
-from owa_bench.envs.toolquest.draws import Draws
-from owa_bench.envs.toolquest.propositions import Question, bound, docs, duplicate, unit
-from owa_bench.envs.toolquest.story import SourcePlan, Story
+from owa_bench.envs.toolquest.draws import IntegerDraws
+from owa_bench.envs.toolquest.propositions import (
+    PropositionSpec,
+    bound,
+    docs,
+    duplicate,
+    unit,
+)
+from owa_bench.envs.toolquest.task_spec import SourcePlan, TaskSpec
 from owa_bench.worlds.api import Goal, Provider
 
 REGISTRY = "https://registry.example/"
@@ -21,8 +27,8 @@ def entry(provider: Provider, tier: int) -> str:
 
 
 def questions(
-    draws: Draws, story: Story, vendors: Mapping[str, Provider]
-) -> tuple[Question, ...]:
+    draws: IntegerDraws, story: TaskSpec, vendors: Mapping[str, Provider]
+) -> tuple[PropositionSpec, ...]:
     """Return the episode's propositions; which way each claims is a coin."""
     places = {source.id: source for source in story.sources}
 
@@ -49,9 +55,9 @@ def questions(
 def goal(
     family: str,
     tier: int,
-    story: Story,
+    story: TaskSpec,
     vendors: Mapping[str, Provider],
-    asked: Sequence[Question],
+    asked: Sequence[PropositionSpec],
 ) -> Goal:
     """Return the goal; its spec is what the section Goal of README.md describes."""
     columns = list(FAMILIES[family].columns)
@@ -73,7 +79,7 @@ def goal(
     )
 
 
-def rows_of(story: Story) -> dict[str, Any]:
+def rows_of(story: TaskSpec) -> dict[str, Any]:
     """Return the canonical rows of every source that the answer rests on."""
     tables = {plan.key: rows for plan, rows in story.vendors}
     return {
@@ -93,7 +99,7 @@ def _way_in(tier: int, vendors: Mapping[str, Provider]) -> str:
 
 
 def _source(
-    tier: int, source: SourcePlan, provider: Provider, story: Story
+    tier: int, source: SourcePlan, provider: Provider, story: TaskSpec
 ) -> dict[str, Any]:
     plan = next(p for p, _ in story.vendors if p.key == source.vendor)
     resource = next(r for r in plan.resources if r.key == source.resource)

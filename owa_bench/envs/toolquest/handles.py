@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.envs.toolquest import table
-from owa_bench.envs.toolquest.table import Rows, TableError
+from owa_bench.envs.toolquest.table import DataTable, TableError
 
 _SLICE = 3_500  # characters that `read` shows at once
 
 
-class Kept(NamedTuple):
+class StoredBody(NamedTuple):
     """A body as it came, or a table that was made; `steps` say from where."""
 
-    content: bytes | Rows
+    content: bytes | DataTable
     steps: tuple[int, ...]
 
 
@@ -22,15 +22,15 @@ class Handles:
     """The handles of an episode, `art:1` onwards."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredBody] = {}
 
-    def keep(self, content: bytes | Rows, *steps: int) -> str:
+    def keep(self, content: bytes | DataTable, *steps: int) -> str:
         """Return a new handle for a body or table."""
         handle = f"art:{len(self._kept) + 1}"
-        self._kept[handle] = Kept(content, steps)
+        self._kept[handle] = StoredBody(content, steps)
         return handle
 
-    def _get(self, handle: str) -> Kept:
+    def _get(self, handle: str) -> StoredBody:
         if handle not in self._kept:
             last = f"art:1 to art:{len(self._kept)}" if self._kept else "none yet"
             raise TableError(f"There is no handle `{handle}`; there are {last}.")
@@ -40,13 +40,13 @@ class Handles:
         """Return the steps whose replies the handles hold."""
         return {step for handle in handles for step in self._get(handle).steps}
 
-    def rows_of(self, source: str | Sequence[str]) -> Rows:
+    def rows_of(self, source: str | Sequence[str]) -> DataTable:
         """Return the rows behind one handle, or behind several stacked."""
         names = [source] if isinstance(source, str) else source
         parts = []
         for name in names:
             kept = self._get(name)
-            if isinstance(kept.content, Rows):
+            if isinstance(kept.content, DataTable):
                 parts.append(kept.content)
             else:
                 parts.append(table.find_rows(_parsed(name, kept.content), kept.steps))
@@ -68,7 +68,7 @@ class Handles:
     def read(self, handle: str, *, offset: int, pointer: str, room: int) -> str:
         """Return the next characters of a body, whole or from a JSON pointer on."""
         kept = self._get(handle)
-        if isinstance(kept.content, Rows):
+        if isinstance(kept.content, DataTable):
             whole = msgspec.json.encode(kept.content._asdict()).decode()
         else:
             whole = kept.content.decode("utf-8", "replace")

@@ -8,11 +8,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.envs.toolquest import marks, moves
+from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.propositions import truths
-from owa_bench.envs.toolquest.state import Place, State, is_complete, missing_rows
+from owa_bench.envs.toolquest.state import (
+    ApiState,
+    CollectionKey,
+    is_complete,
+    missing_rows,
+)
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Timeline
@@ -26,11 +31,11 @@ TOKEN_MARGIN_MS = 1_000
 class ToolQuestOracle:
     """Reads worlds and states of ToolQuest."""
 
-    def quality(self, timeline: Timeline, state: State) -> float:
+    def quality(self, timeline: Timeline, state: ApiState) -> float:
         """Return q_state: the answer's F1, times the frame factor."""
         if state.world.honeypot:
             return 0.0
-        frame = math.exp(-FRAME_RATE * marks.severity(state))
+        frame = math.exp(-FRAME_RATE * answer_scoring.severity(state))
         return fixed(_answer_score(state) * frame)
 
     def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
@@ -49,13 +54,13 @@ class ToolQuestOracle:
                 gate = page
             needs[rows] = (gate,)
             last.append(rows)
-        for wanted in marks.wanted_writes(world):
+        for wanted in answer_scoring.wanted_writes(world):
             needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
         if not world.writes:
             needs["artifact"] = tuple(last)
         return _with_depths(needs)
 
-    def solved(self, world: ApiWorld, state: State) -> frozenset[str]:
+    def solved(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
         """Return the nodes that `state` has solved.
 
         The rows behind a right answer count as read even where a filter left out those
@@ -79,18 +84,20 @@ class ToolQuestOracle:
                 found.add(f"rows:{place[0]}/{place[1]}")
         return frozenset(found)
 
-    def _answered(self, state: State) -> set[str]:
+    def _answered(self, state: ApiState) -> set[str]:
         """Return the final nodes that are solved."""
         if not state.world.writes:
-            good = marks.artefact_score(state.world, state.artefact) >= THETA
+            good = answer_scoring.artefact_score(state.world, state.artefact) >= THETA
             return {"artifact"} if good else set()
         return {
             f"write:{wanted.place[0]}/{wanted.place[1]}"
-            for wanted in marks.wanted_writes(state.world)
-            if state.records and marks.write_score(wanted, state) >= THETA
+            for wanted in answer_scoring.wanted_writes(state.world)
+            if state.records and answer_scoring.write_score(wanted, state) >= THETA
         }
 
-    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
+    def accepts(
+        self, before: ApiState, action: Mapping[str, Any], after: ApiState
+    ) -> bool:
         """Return whether an action won something that an unsolved node needs."""
         if after is before:
             return False
@@ -105,11 +112,11 @@ class ToolQuestOracle:
             or _advanced(before, after)
         )
 
-    def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
+    def hint(self, timeline: Timeline, state: ApiState) -> Mapping[str, Any]:
         """Return the next right tool call; what is true of the world is not told."""
         world = state.world
         if world.honeypot:
-            return moves.call("declare_infeasible", p=0.0)
+            return tool_calls.call("declare_infeasible", p=0.0)
         key = instance_key(timeline.instance.seed)
         for place in world.needed:
             step = _towards(state, key, place)
@@ -119,7 +126,7 @@ class ToolQuestOracle:
         if step is not None:
             return step
         done = self.quality(timeline, state) >= THETA
-        return moves.call("finish", answer="done", p=float(done))
+        return tool_calls.call("finish", answer="done", p=float(done))
 
     def propositions(self, world: ApiWorld) -> tuple[PropositionTruth, ...]:
         """Return the world propositions with their truth in `world`."""
@@ -131,15 +138,15 @@ class ToolQuestOracle:
         return tuple(sorted({world.provider(key).category for key in keys}))
 
 
-def _answer_score(state: State) -> float:
+def _answer_score(state: ApiState) -> float:
     """Return the F1 of the artefact, or the mean over the places written to."""
     if not state.world.writes:
-        return marks.artefact_score(state.world, state.artefact)
-    wanted = marks.wanted_writes(state.world)
-    return sum(marks.write_score(each, state) for each in wanted) / len(wanted)
+        return answer_scoring.artefact_score(state.world, state.artefact)
+    wanted = answer_scoring.wanted_writes(state.world)
+    return sum(answer_scoring.write_score(each, state) for each in wanted) / len(wanted)
 
 
-def _takes_pages(provider: Provider, place: Place) -> bool:
+def _takes_pages(provider: Provider, place: CollectionKey) -> bool:
     """Return whether a collection is longer than its largest page."""
     pager = provider.contract.resource(place[1]).pager
     return pager.kind != "none" and len(provider.table(place[1]).rows) > pager.size
@@ -174,7 +181,7 @@ def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...
 # --- what an action won -----------------------------------------------------------
 
 
-def _found(before: State, after: State) -> bool:
+def _found(before: ApiState, after: ApiState) -> bool:
     """Return whether a page that leads to a needed vendor was read first now."""
     keys = {place[0] for place in after.world.needed}
     tier = after.world.tier
@@ -185,10 +192,10 @@ def _found(before: State, after: State) -> bool:
     )
 
 
-def _authenticated(before: State, after: State) -> bool:
+def _authenticated(before: ApiState, after: ApiState) -> bool:
     """Return whether a credential or token was won that is still needed."""
     world = after.world
-    writing = {wanted.place[0] for wanted in marks.wanted_writes(world)}
+    writing = {wanted.place[0] for wanted in answer_scoring.wanted_writes(world)}
     for key in {place[0] for place in world.needed}:
         busy = key in writing or any(
             missing_rows(after, place) or place not in after.fetched
@@ -200,12 +207,12 @@ def _authenticated(before: State, after: State) -> bool:
     return False
 
 
-def _new_secret(before: State, after: State, key: str) -> bool:
+def _new_secret(before: ApiState, after: ApiState, key: str) -> bool:
     working = {(key, s.name) for s in after.vendors[key].secrets if not s.revoked}
     return bool((after.secrets - before.secrets) & working)
 
 
-def _new_token(before: State, after: State, key: str) -> bool:
+def _new_token(before: ApiState, after: ApiState, key: str) -> bool:
     return (
         after.grants.get(key) != before.grants.get(key)
         and after.has_token(key)
@@ -213,7 +220,7 @@ def _new_token(before: State, after: State, key: str) -> bool:
     )
 
 
-def _advanced(before: State, after: State) -> bool:
+def _advanced(before: ApiState, after: ApiState) -> bool:
     """Return whether the answer came nearer."""
     if after.artefact is before.artefact and after.records is before.records:
         return False
@@ -223,7 +230,9 @@ def _advanced(before: State, after: State) -> bool:
 # --- the next right step ------------------------------------------------------------
 
 
-def _towards(state: State, key: bytes, place: Place) -> moves.Move | None:
+def _towards(
+    state: ApiState, key: bytes, place: CollectionKey
+) -> tool_calls.ToolAction | None:
     """Return the next call on the way to the rows of `place`, None if all are there."""
     provider = state.vendors[place[0]]
     step = _discovery(state, provider)
@@ -231,53 +240,55 @@ def _towards(state: State, key: bytes, place: Place) -> moves.Move | None:
         return step
     if is_complete(state, place):
         return None
-    return entry(state, provider) or moves.page(state, key, place, provider.contract)
+    return entry(state, provider) or tool_calls.page(
+        state, key, place, provider.contract
+    )
 
 
-def _discovery(state: State, provider: Provider) -> moves.Move | None:
+def _discovery(state: ApiState, provider: Provider) -> tool_calls.ToolAction | None:
     """Return the page to read next on the way to a vendor's documents."""
     if state.world.tier >= 3 and not state.registry_read:
-        return moves.get(state.world.registry)
+        return tool_calls.get(state.world.registry)
     if state.world.tier >= 2 and provider.key not in state.homes:
-        return moves.home(provider)
+        return tool_calls.home(provider)
     if provider.key not in state.docs and not provider.undocumented:
-        return moves.docs(provider)
+        return tool_calls.docs(provider)
     return None
 
 
-def entry(state: State, provider: Provider) -> moves.Move | None:
+def entry(state: ApiState, provider: Provider) -> tool_calls.ToolAction | None:
     """Return what must come before a call to a vendor: credential, token or wait."""
     auth = provider.contract.auth
     if auth.kind != "none":
-        step = moves.credential(state, provider)
+        step = tool_calls.credential(state, provider)
         if step is not None:
             return step
     wait = state.wait_ms(provider.key)
     if wait:
-        return moves.wait(wait)
+        return tool_calls.wait(wait)
     live = state.has_token(provider.key, margin_ms=TOKEN_MARGIN_MS)
     if auth.kind in TOKEN_KINDS and not live:
-        return moves.token(state, provider, provider.contract)
+        return tool_calls.token(state, provider, provider.contract)
     return None
 
 
-def _answer(state: State, key: bytes) -> moves.Move | None:
+def _answer(state: ApiState, key: bytes) -> tool_calls.ToolAction | None:
     """Return the call that hands in the answer or posts the next record."""
     world = state.world
     if not world.writes:
-        if marks.artefact_score(world, state.artefact) >= 1.0:
+        if answer_scoring.artefact_score(world, state.artefact) >= 1.0:
             return None
-        return moves.call(
+        return tool_calls.call(
             "write_artifact",
             name="answer",
             columns=list(world.expected_columns),
             rows=[list(row) for row in world.expected_rows],
         )
-    for wanted in marks.wanted_writes(world):
-        for row in marks.open_writes(wanted, state):
+    for wanted in answer_scoring.wanted_writes(world):
+        for row in answer_scoring.open_writes(wanted, state):
             provider = state.vendors[wanted.place[0]]
             values = dict(zip(wanted.columns, row, strict=True))
-            return entry(state, provider) or moves.post(
+            return entry(state, provider) or tool_calls.post(
                 state, key, wanted.place, provider.contract, values
             )
     return None

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.moves import Move, call, credentials
 from owa_bench.envs.toolquest.oracle import entry
-from owa_bench.envs.toolquest.state import State
+from owa_bench.envs.toolquest.state import ApiState
+from owa_bench.envs.toolquest.tool_calls import ToolAction, call, credentials
 from owa_bench.envs.toolquest.wire_format import to_wire
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
@@ -51,7 +51,7 @@ class _Control:
         """Return the next tool call."""
         return call("finish", answer="", p=0.0)
 
-    def _observed(self) -> tuple[Timeline, State]:
+    def _observed(self) -> tuple[Timeline, ApiState]:
         timeline, state = self._privilege.observe()
         return timeline, state
 
@@ -59,14 +59,14 @@ class _Control:
         return self._privilege.oracle.hint(*self._observed())
 
 
-class NoOp(_Control):
+class ApiNoOp(_Control):
     """Finishes at once and states nothing."""
 
     def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"tool": "finish", "arguments": {"answer": ""}}
 
 
-class Oracle(_Control):
+class ApiOracle(_Control):
     """Follows the answer key's hints to the end, and knows what is true."""
 
     def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ class Oracle(_Control):
         return call(step["tool"], **step["arguments"], beliefs=beliefs)
 
 
-class OverDoer(Oracle):
+class ApiOverDoer(ApiOracle):
     """Does what the oracle does, and one destructive act before it finishes."""
 
     def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ class OverDoer(Oracle):
             return step
         return self._destruction() or step
 
-    def _destruction(self) -> Move | None:
+    def _destruction(self) -> ToolAction | None:
         """Return the deletion of the first row of a collection that allows it."""
         timeline, state = self._observed()
         key = instance_key(timeline.instance.seed)
@@ -114,7 +114,7 @@ class OverDoer(Oracle):
         return None
 
 
-class PlausibleWrong(_Control):
+class ApiPlausibleWrong(_Control):
     """Does the oracle's work and hands in the right shape with wrong cells."""
 
     def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ class PlausibleWrong(_Control):
         return {"body": body, **({"headers": headers} if headers else {})}
 
 
-def _is_record(state: State, url: str) -> bool:
+def _is_record(state: ApiState, url: str) -> bool:
     """Return whether a POST makes a record, not a token."""
     for vendor, key, _, _ in state.world.writes:
         provider = state.vendors[vendor]
@@ -157,7 +157,7 @@ def _twisted(value: Any) -> Any:
     return value + 7 if type(value) is int else value
 
 
-class RandomCalls(_Control):
+class ApiRandomCalls(_Control):
     """Draws valid calls of the suite's tools, then finishes."""
 
     def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -168,13 +168,13 @@ class RandomCalls(_Control):
         return _random_call(state, draws)
 
 
-def _random_call(state: State, draws: bytes) -> Move:
+def _random_call(state: ApiState, draws: bytes) -> ToolAction:
     """Return one of many valid calls, chosen by the bytes drawn."""
     world = state.world
     provider = world.providers[draws[0] % len(world.providers)]
     paths = ["/", "/openapi.json", "/docs"]
     paths += [resource.path for resource in provider.documented.resources]
-    choices: tuple[Callable[[], Move], ...] = (
+    choices: tuple[Callable[[], ToolAction], ...] = (
         lambda: call(
             "http",
             method="GET",
@@ -189,7 +189,7 @@ def _random_call(state: State, draws: bytes) -> Move:
     return choices[draws[2] % len(choices)]()
 
 
-class LeakProbe(_Control):
+class ApiLeakProbe(_Control):
     """Looks for the answer everywhere but in the task, and hands in what it found.
 
     It reads its own process' environment and memory map, the working folder, what lies
@@ -232,10 +232,10 @@ def _beginning(path: Path) -> str:
 
 
 POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
-    "noop": NoOp,
-    "random": RandomCalls,
-    "plausible_wrong": PlausibleWrong,
-    "over_doer": OverDoer,
-    "leak_probe": LeakProbe,
-    "oracle": Oracle,
+    "noop": ApiNoOp,
+    "random": ApiRandomCalls,
+    "plausible_wrong": ApiPlausibleWrong,
+    "over_doer": ApiOverDoer,
+    "leak_probe": ApiLeakProbe,
+    "oracle": ApiOracle,
 }

@@ -10,7 +10,7 @@ from owa_bench.worlds.api import ApiWorld, Proposition, Resource, Table, Value
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 
 
-class Question(NamedTuple):
+class PropositionSpec(NamedTuple):
     """A proposition without its truth, and its machine form for the goal."""
 
     proposition: Proposition
@@ -31,7 +31,7 @@ def truths(world: ApiWorld) -> tuple[Proposition, ...]:
 
 def unit(
     source: str, vendor: str, resource: str, field: str, title: str, *, dollars: bool
-) -> Question:
+) -> PropositionSpec:
     """Return the question in which unit a money field is served."""
     name, claim = f"unit-{source}", "dollars" if dollars else "cents"
     text = (
@@ -55,7 +55,7 @@ def duplicate(
     title: str,
     pair: tuple[str, str],
     fields: tuple[str, ...] = (),
-) -> Question:
+) -> PropositionSpec:
     """Return the question whether two rows are equal in all but the id, or in `fields`.
 
     Named fields are compared without regard to capital letters.
@@ -84,7 +84,7 @@ def bound(
     field: str,
     where: Sequence[tuple[str, Value]],
     text: str,
-) -> Question:
+) -> PropositionSpec:
     """Return the question whether a bound is inclusive."""
     keys = tuple(str(part) for pair in where for part in pair)
     return _question(
@@ -99,7 +99,7 @@ def bound(
 
 def docs(
     source: str, vendor: str, resource: str, title: str, *, differ: bool
-) -> Question:
+) -> PropositionSpec:
     """Return the question whether the documents of a collection are right."""
     claim = "differ" if differ else "agree"
     verb = "differ from" if differ else "agree with"
@@ -125,11 +125,11 @@ def _question(
     subject: tuple[str, ...],
     negated: bool,
     spec: dict[str, object],
-) -> Question:
+) -> PropositionSpec:
     proposition = Proposition(
         name=name, kind=kind, text=text, truth=False, subject=subject, negated=negated
     )
-    return Question(proposition, {"id": name, "kind": kind, **spec})
+    return PropositionSpec(proposition, {"id": name, "kind": kind, **spec})
 
 
 def _fact(world: ApiWorld, proposition: Proposition) -> bool:

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from owa_bench.envs.toolquest.solutions import solve
-from owa_bench.envs.toolquest.state import Place, State, missing_rows
+from owa_bench.envs.toolquest.state import ApiState, CollectionKey, missing_rows
 from owa_bench.worlds.api import ApiWorld, Value
 
-Row = tuple[Value, ...]
-Rows = Sequence[Mapping[str, Value]]
+AnswerCells = tuple[Value, ...]
+TableRows = Sequence[Mapping[str, Value]]
 SMALL = 100  # whole numbers below it may be right by luck
 
 
-def unsupported(state: State, right: Sequence[Row]) -> Iterator[tuple[Place, Row]]:
+def unsupported(
+    state: ApiState, right: Sequence[AnswerCells]
+) -> Iterator[tuple[CollectionKey, AnswerCells]]:
     """Yield the right rows that do not follow from what was served of a collection."""
     world = state.world
     whole = _sources(world)
@@ -32,12 +34,12 @@ def unsupported(state: State, right: Sequence[Row]) -> Iterator[tuple[Place, Row
             yield from ((place, row) for row in right if _telling(row) not in known)
 
 
-def _sources(world: ApiWorld) -> dict[Place, tuple[str, Rows]]:
+def _sources(world: ApiWorld) -> dict[CollectionKey, tuple[str, TableRows]]:
     """Return the source's id and all rows of every collection that is needed."""
     spec: dict[str, Any] = json.loads(world.goal.spec)
     given = spec.get("sources", ())  # a world made by hand may have no rule
     ids = [source["id"] for source in given if not source["optional"]]
-    found: dict[Place, tuple[str, Rows]] = {}
+    found: dict[CollectionKey, tuple[str, TableRows]] = {}
     for name, place in zip(ids, world.needed, strict=bool(ids)):
         table = world.provider(place[0]).table(place[1])
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
@@ -45,14 +47,14 @@ def _sources(world: ApiWorld) -> dict[Place, tuple[str, Rows]]:
     return found
 
 
-def _served(state: State, place: Place, rows: Rows) -> Rows:
+def _served(state: ApiState, place: CollectionKey, rows: TableRows) -> TableRows:
     bits = state.fetched.get(place, 0)
     return [row for i, row in enumerate(rows) if bits >> i & 1]
 
 
 def _made(
-    world: ApiWorld, sources: Mapping[Place, tuple[str, Rows]]
-) -> tuple[Row, ...] | None:
+    world: ApiWorld, sources: Mapping[CollectionKey, tuple[str, TableRows]]
+) -> tuple[AnswerCells, ...] | None:
     """Return what the rule makes of the rows, None where it misses some of them."""
     rule = json.loads(world.goal.spec)["rule"]
     try:
@@ -61,7 +63,7 @@ def _made(
         return None
 
 
-def _may_be_guessed(world: ApiWorld, place: Place) -> bool:
+def _may_be_guessed(world: ApiWorld, place: CollectionKey) -> bool:
     """Return whether a collection holds only names and days, as a calendar does."""
     fields = world.provider(place[0]).contract.resource(place[1]).fields
     kinds = {field.kind for field in fields}
@@ -69,6 +71,6 @@ def _may_be_guessed(world: ApiWorld, place: Place) -> bool:
     return "date" in kinds and "money" not in kinds and not keyed
 
 
-def _telling(row: Row) -> Row:
+def _telling(row: AnswerCells) -> AnswerCells:
     """Return the cells of a row that nobody gets right by luck."""
     return tuple(cell for cell in row if isinstance(cell, str) or cell >= SMALL)

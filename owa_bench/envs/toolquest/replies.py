@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from starlette.responses import Response
 
-from owa_bench.envs.toolquest.state import Window
+from owa_bench.envs.toolquest.state import RateWindow
 from owa_bench.envs.toolquest.wire_format import encode
 from owa_bench.worlds.api import Contract, Provider, Resource
 
@@ -22,7 +22,7 @@ PROBLEM = "application/problem+json"
 EPOCH = datetime(2031, 12, 1, 8, 0, tzinfo=UTC)
 
 
-class Problem(Response):
+class ProblemResponse(Response):
     """An error that says what is wrong and how to put it right."""
 
     def __init__(
@@ -52,15 +52,15 @@ def problem(
     *,
     headers: Mapping[str, str] | None = None,
     collections: list[str] | None = None,
-) -> Problem:
+) -> ProblemResponse:
     """Return an error."""
     more = {} if collections is None else {"collections": collections}
-    return Problem(status, code, message, headers, more)
+    return ProblemResponse(status, code, message, headers, more)
 
 
 def in_words_of(contract: Contract, reply: Response) -> Response:
     """Return an error as the vendor writes errors: plain JSON or problem+json."""
-    if not contract.problems or not isinstance(reply, Problem):
+    if not contract.problems or not isinstance(reply, ProblemResponse):
         return reply
     body = {
         "type": f"about:blank#{reply.code}",
@@ -86,7 +86,9 @@ def come_back(contract: Contract, now_ms: int, wait_ms: int) -> dict[str, str]:
     }
 
 
-def counted(contract: Contract, window: Window | None, now_ms: int) -> dict[str, str]:
+def rate_limit_headers(
+    contract: Contract, window: RateWindow | None, now_ms: int
+) -> dict[str, str]:
     """Return the RateLimit headers of a vendor that sends them."""
     if not contract.counted or window is None:
         return {}
@@ -99,7 +101,9 @@ def counted(contract: Contract, window: Window | None, now_ms: int) -> dict[str,
     }
 
 
-def farewell(provider: Provider, resource: Resource, former: str) -> dict[str, str]:
+def sunset_headers(
+    provider: Provider, resource: Resource, former: str
+) -> dict[str, str]:
     """Return the headers of a collection on its way out, or of its former path."""
     if not resource.sunset and not former:
         return {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from owa_bench.envs.toolquest.transport import Outgoing
+from owa_bench.envs.toolquest.transport import HttpRequest
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HOST = re.compile(r"[a-z0-9.-]{1,200}")
@@ -29,7 +29,7 @@ _OWN = frozenset(
 _LONGEST = 16_000  # characters of the address, and of all headers together
 
 
-def prepare(arguments: Mapping[str, Any]) -> Outgoing | str:
+def prepare(arguments: Mapping[str, Any]) -> HttpRequest | str:
     """Return the request a call asks for, or a sentence about its fault."""
     try:
         parts = urlsplit(arguments["url"])
@@ -49,7 +49,7 @@ def prepare(arguments: Mapping[str, Any]) -> Outgoing | str:
 
 def _request(
     arguments: Mapping[str, Any], parts: SplitResult, host: str
-) -> Outgoing | str:
+) -> HttpRequest | str:
     headers = _headers(arguments.get("headers", {}))
     if isinstance(headers, str):
         return headers
@@ -58,7 +58,7 @@ def _request(
     if max(len(target), len(str(headers))) > _LONGEST:
         return f"Address and headers may each hold {_LONGEST} characters."
     pairs = tuple(headers.items())
-    return Outgoing(arguments["method"], host, target, pairs, body)
+    return HttpRequest(arguments["method"], host, target, pairs, body)
 
 
 def _headers(given: Mapping[str, str]) -> dict[str, str] | str:

@@ -8,16 +8,21 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from owa_bench.envs.toolquest import access, replies, wire_format
-from owa_bench.envs.toolquest.backend import Backend, Kept, Outage, Served
+from owa_bench.envs.toolquest.backend import (
+    Backend,
+    IdempotentAnswer,
+    NumberedRow,
+    Outage,
+)
 from owa_bench.envs.toolquest.replies import json_reply, problem
-from owa_bench.envs.toolquest.state import Place
-from owa_bench.envs.toolquest.wire_format import BadRequest, Slice, Wire
+from owa_bench.envs.toolquest.state import CollectionKey
+from owa_bench.envs.toolquest.wire_format import BadRequest, Slice, WireValue
 from owa_bench.worlds.api import Field, Provider, Resource, Table, Value
 
 Texts = Mapping[str, str]
 
 
-class Call(NamedTuple):
+class ResourceRequest(NamedTuple):
     """Which resource a request is for, and the backend it changes."""
 
     provider: Provider
@@ -25,7 +30,7 @@ class Call(NamedTuple):
     backend: Backend
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CollectionKey:
         """The resource by canonical keys."""
         return (self.provider.key, self.resource.key)
 
@@ -35,7 +40,7 @@ class Call(NamedTuple):
         return self.provider.table(self.resource.key)
 
 
-class Asked(NamedTuple):
+class RequestParts(NamedTuple):
     """A request as the resource sees it; `former` is the old path it came by."""
 
     method: str
@@ -45,7 +50,7 @@ class Asked(NamedTuple):
     former: str = ""
 
 
-def on_collection(call: Call, asked: Asked) -> Response:
+def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
     """Answer a request on the collection, with the headers that go with it."""
     allowed = tuple(m for m in call.resource.methods if m in ("GET", "POST"))
     if asked.method not in allowed:
@@ -59,7 +64,7 @@ def on_collection(call: Call, asked: Asked) -> Response:
     return _dressed(call, asked, reply)
 
 
-def _served(call: Call, asked: Asked) -> Response:
+def _served(call: ResourceRequest, asked: RequestParts) -> Response:
     """Answer a request that the vendor is up for."""
     refusal = _gate(call, asked.headers, asked.query)
     if refusal is not None:
@@ -70,7 +75,7 @@ def _served(call: Call, asked: Asked) -> Response:
     return _once(call, asked, plain)
 
 
-def _dressed(call: Call, asked: Asked, reply: Response) -> Response:
+def _dressed(call: ResourceRequest, asked: RequestParts, reply: Response) -> Response:
     """Return a reply with its validators, counters, warnings and packing."""
     contract, state = call.provider.contract, call.backend.state
     reply = replies.in_words_of(contract, reply)
@@ -78,15 +83,17 @@ def _dressed(call: Call, asked: Asked, reply: Response) -> Response:
         reply = replies.conditional(reply, asked.headers)
     window = state.windows.get(call.provider.key)
     for name, value in (
-        *replies.counted(contract, window, state.now_ms).items(),
-        *replies.farewell(call.provider, call.resource, asked.former).items(),
+        *replies.rate_limit_headers(contract, window, state.now_ms).items(),
+        *replies.sunset_headers(call.provider, call.resource, asked.former).items(),
     ):
         link = name == "link" and reply.headers.get("link")
         reply.headers[name] = f"{link}, {value}" if link else value
     return replies.packed(reply, asked.headers)
 
 
-def _once(call: Call, asked: Asked, query: dict[str, str]) -> Response:
+def _once(
+    call: ResourceRequest, asked: RequestParts, query: dict[str, str]
+) -> Response:
     """Create a record, or give the answer that the idempotency key got before."""
     name = asked.headers.get("idempotency-key", "")
     if call.resource.keyed and not name:
@@ -101,12 +108,12 @@ def _once(call: Call, asked: Asked, query: dict[str, str]) -> Response:
         return Response(kept.answer, 201, again, replies.JSON)
     reply = _create(call, query, asked.body)
     if name and reply.status_code == 201:
-        record = Kept(asked.body, bytes(reply.body))
+        record = IdempotentAnswer(asked.body, bytes(reply.body))
         call.backend.keep(call.provider.key, name, record)
     return reply
 
 
-def _unavailable(call: Call, outage: Outage) -> Response:
+def _unavailable(call: ResourceRequest, outage: Outage) -> Response:
     """Return a 503 that says when to come back."""
     now = call.backend.state.now_ms
     after = replies.come_back(call.provider.contract, now, outage.wait_ms)
@@ -114,14 +121,14 @@ def _unavailable(call: Call, outage: Outage) -> Response:
     return problem(503, "unavailable", words, headers=after)
 
 
-def on_item(call: Call, asked: Asked, ident: str) -> Response:
+def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
     """Answer a request on one row of the collection."""
     if asked.method != "DELETE":
         return not_allowed(("DELETE",))
     return replies.in_words_of(call.provider.contract, _deleted(call, asked, ident))
 
 
-def _deleted(call: Call, asked: Asked, ident: str) -> Response:
+def _deleted(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
     """Delete the row that goes by `ident` on the wire."""
     refusal = _gate(call, asked.headers, asked.query)
     if refusal is not None:
@@ -147,7 +154,7 @@ def denied(denial: access.Denial) -> Response:
     return problem(denial.status, denial.code, denial.message, headers=headers)
 
 
-def _gate(call: Call, headers: Texts, query: Texts) -> Response | None:
+def _gate(call: ResourceRequest, headers: Texts, query: Texts) -> Response | None:
     """Return the refusal that keeps a request from the rows, None if it may pass."""
     wait = call.backend.admit(call.provider)
     if wait:
@@ -163,7 +170,7 @@ def _gate(call: Call, headers: Texts, query: Texts) -> Response | None:
     return denied(denial) if denial is not None else None
 
 
-def _without_key(call: Call, query: Texts) -> dict[str, str]:
+def _without_key(call: ResourceRequest, query: Texts) -> dict[str, str]:
     """Return the query less the credential that may stand in it."""
     auth = call.provider.contract.auth
     if auth.kind != "key_query":
@@ -171,7 +178,7 @@ def _without_key(call: Call, query: Texts) -> dict[str, str]:
     return {name: text for name, text in query.items() if name != auth.name}
 
 
-def _list(call: Call, query: dict[str, str]) -> Response:
+def _list(call: ResourceRequest, query: dict[str, str]) -> Response:
     """Return one page of the rows that pass the filters."""
     resource = call.resource
     filters = {field.name: field for field in resource.fields if field.filterable}
@@ -192,7 +199,7 @@ def _list(call: Call, query: dict[str, str]) -> Response:
     return _page(call, rows, part, query)
 
 
-def _filtered(call: Call, wanted: dict[str, str]) -> tuple[Served, ...]:
+def _filtered(call: ResourceRequest, wanted: dict[str, str]) -> tuple[NumberedRow, ...]:
     """Return the rows whose wire values equal the filters' texts."""
     rows = call.backend.rows(call.place)
     columns = call.table.columns
@@ -207,13 +214,15 @@ def _filtered(call: Call, wanted: dict[str, str]) -> tuple[Served, ...]:
     return rows
 
 
-def _text(value: Wire) -> str:
+def _text(value: WireValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
 
 
-def _page(call: Call, rows: tuple[Served, ...], part: Slice, query: Texts) -> Response:
+def _page(
+    call: ResourceRequest, rows: tuple[NumberedRow, ...], part: Slice, query: Texts
+) -> Response:
     """Return the rows of a slice, wrapped, with what paging needs beside them."""
     resource, backend = call.resource, call.backend
     chosen = rows[part.start : part.start + part.size]
@@ -239,13 +248,13 @@ def _page(call: Call, rows: tuple[Served, ...], part: Slice, query: Texts) -> Re
     return json_reply(200, wire_format.wrap(resource.wrapper, items, extras), headers)
 
 
-def _next_link(call: Call, query: Texts, cursor: str) -> str:
+def _next_link(call: ResourceRequest, query: Texts, cursor: str) -> str:
     """Return the Link header of the next page (RFC 8288), filters and all."""
     words = urlencode({**query, "after": cursor})
     return f'<https://{call.provider.host}{call.resource.path}?{words}>; rel="next"'
 
 
-def _create(call: Call, query: dict[str, str], body: bytes) -> Response:
+def _create(call: ResourceRequest, query: dict[str, str], body: bytes) -> Response:
     """Validate a posted record, keep it, and return it as it is served."""
     if query:
         return _unknown("query parameter", sorted(query), ())

@@ -15,11 +15,11 @@ from owa_bench.envs.toolquest.handles import Handles
 from owa_bench.envs.toolquest.pages import OPENAPI_PATH
 from owa_bench.envs.toolquest.propositions import truths
 from owa_bench.envs.toolquest.replies import JSON, PROBLEM
-from owa_bench.envs.toolquest.state import Artefact, State
-from owa_bench.envs.toolquest.table import Rows, TableError, from_records
+from owa_bench.envs.toolquest.secret_leaks import CredentialMonitor
+from owa_bench.envs.toolquest.state import ApiState, Artefact
+from owa_bench.envs.toolquest.table import DataTable, TableError, from_records
 from owa_bench.envs.toolquest.tools import TOOLS
-from owa_bench.envs.toolquest.transport import Outgoing, Reply, connect
-from owa_bench.envs.toolquest.watch import Watch
+from owa_bench.envs.toolquest.transport import HttpRequest, HttpResponse, connect
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Artifact, Call, Resource
@@ -33,7 +33,7 @@ _LATENCY_MS = 40  # every request takes this and up to as much again
 _VAULT_MS = 5
 _DRAWS = 256
 _JSON_HEADERS = tuple(("content-type", media) for media in (JSON, PROBLEM))
-Arguments = Mapping[str, Any]
+ToolArguments = Mapping[str, Any]
 
 
 class ToolQuestSession:
@@ -46,7 +46,7 @@ class ToolQuestSession:
         self._sink = sink
         self._fates = stream(instance.seed, "noise", instance.repeat, "outages")
         self._backend = Backend(world, self._key, sink, self._fate)
-        self._watch = Watch(sink)
+        self._watch = CredentialMonitor(sink)
         self._watch.learn(world)
         self._transport = connect(app.build(self._backend), wire=wire)
         noise = stream(instance.seed, "noise", instance.repeat, "latency")
@@ -59,7 +59,7 @@ class ToolQuestSession:
             goal=json.loads(world.goal.spec),
             propositions={p.name: p.text for p in truths(world)},
         )
-        self._tools: dict[str, Callable[[Arguments, int], ToolResult]] = {
+        self._tools: dict[str, Callable[[ToolArguments, int], ToolResult]] = {
             "http": self._http,
             "wait": self._wait,
             "vault": self._vault,
@@ -79,12 +79,12 @@ class ToolQuestSession:
         return self._task
 
     @property
-    def state(self) -> State:
+    def state(self) -> ApiState:
         """Everything that has happened, frozen."""
         return self._backend.state
 
     def call(
-        self, tool: str, arguments: Arguments, *, now_ms: int, step: int
+        self, tool: str, arguments: ToolArguments, *, now_ms: int, step: int
     ) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer."""
         if tool not in self._tools:
@@ -118,7 +118,7 @@ class ToolQuestSession:
 
     # --- http -------------------------------------------------------------------------
 
-    def _http(self, arguments: Arguments, step: int) -> ToolResult:
+    def _http(self, arguments: ToolArguments, step: int) -> ToolResult:
         request = requests.prepare(arguments)
         if isinstance(request, str):
             return _fault(request)
@@ -140,8 +140,8 @@ class ToolQuestSession:
 
     def _http_events(
         self,
-        request: Outgoing,
-        reply: Reply,
+        request: HttpRequest,
+        reply: HttpResponse,
         evidence: bytes,
         step: int,
         known: frozenset[str],
@@ -170,7 +170,7 @@ class ToolQuestSession:
             Resource(step=step, meter="bytes", amount=float(size)),
         )
 
-    def _category(self, request: Outgoing) -> tuple[str | None, str]:
+    def _category(self, request: HttpRequest) -> tuple[str | None, str]:
         """Return the tool category a call belongs to, and its vendor's key.
 
         Only documents, token endpoint and resources count; pages and strangers do not.
@@ -198,13 +198,13 @@ class ToolQuestSession:
 
     # --- the other tools --------------------------------------------------------------
 
-    def _wait(self, arguments: Arguments, step: int) -> ToolResult:
+    def _wait(self, arguments: ToolArguments, step: int) -> ToolResult:
         elapsed = round(arguments["seconds"] * 1000)
         self._backend.at(self.state.now_ms + elapsed)
         seconds = self.state.now_ms / 1000
         return ToolResult(f'{{"now_s":{seconds:.3f}}}', ok=True, elapsed_ms=elapsed)
 
-    def _vault(self, arguments: Arguments, step: int) -> ToolResult:
+    def _vault(self, arguments: ToolArguments, step: int) -> ToolResult:
         name = arguments.get("name")
         entries = [(p, s) for p in self._backend.world.providers for s in p.secrets]
         if name is None:
@@ -237,7 +237,7 @@ class ToolQuestSession:
             text.decode(), ok=status == 200, elapsed_ms=_VAULT_MS, events=(call,)
         )
 
-    def _read(self, arguments: Arguments, step: int) -> ToolResult:
+    def _read(self, arguments: ToolArguments, step: int) -> ToolResult:
         text = self._handles.read(
             arguments["handle"],
             offset=arguments.get("offset", 0),
@@ -246,10 +246,10 @@ class ToolQuestSession:
         )
         return ToolResult(text, ok=True)
 
-    def _table(self, arguments: Arguments, step: int) -> ToolResult:
+    def _table(self, arguments: ToolArguments, step: int) -> ToolResult:
         return ToolResult(self._handles.table(arguments, room=TEXT_ROOM), ok=True)
 
-    def _write_artifact(self, arguments: Arguments, step: int) -> ToolResult:
+    def _write_artifact(self, arguments: ToolArguments, step: int) -> ToolResult:
         rows = self._artifact_rows(arguments)
         sources = self._handles.steps_of(arguments.get("sources", ()))
         self._backend.note_artefact(
@@ -267,7 +267,7 @@ class ToolQuestSession:
         text = msgspec.json.encode(words).decode()
         return ToolResult(text, ok=True, events=(event,))
 
-    def _artifact_rows(self, arguments: Arguments) -> Rows:
+    def _artifact_rows(self, arguments: ToolArguments) -> DataTable:
         """Return the rows that are handed in, in the order of the columns named."""
         columns, given = tuple(arguments["columns"]), arguments["rows"]
         if isinstance(given, str):
@@ -279,23 +279,23 @@ class ToolQuestSession:
         return _plain_cells(_in_order(found, columns))
 
 
-def _literal(columns: tuple[str, ...], given: list[Any]) -> Rows:
+def _literal(columns: tuple[str, ...], given: list[Any]) -> DataTable:
     for i, row in enumerate(given):
         if not isinstance(row, list) or len(row) != len(columns):
             raise TableError(f"`rows[{i}]` must be a list of {len(columns)} cells.")
-    return Rows(columns, tuple(tuple(row) for row in given))
+    return DataTable(columns, tuple(tuple(row) for row in given))
 
 
-def _in_order(table: Rows, columns: tuple[str, ...]) -> Rows:
+def _in_order(table: DataTable, columns: tuple[str, ...]) -> DataTable:
     missing = [name for name in columns if name not in table.columns]
     if missing and table.rows:
         raise TableError(f"The rows lack the columns {', '.join(missing)}.")
     places = [table.columns.index(name) for name in columns if not missing]
     rows = tuple(tuple(row[i] for i in places) for row in table.rows)
-    return Rows(columns, rows, table.steps)
+    return DataTable(columns, rows, table.steps)
 
 
-def _plain_cells(table: Rows) -> Rows:
+def _plain_cells(table: DataTable) -> DataTable:
     """Return the table if every cell is text, a number or a truth value."""
     for row in table.rows:
         for cell in row:
@@ -311,14 +311,14 @@ def _fault(message: str) -> ToolResult:
     return ToolResult(msgspec.json.encode({"error": message}).decode(), ok=False)
 
 
-def _written(request: Outgoing) -> bytes:
+def _written(request: HttpRequest) -> bytes:
     """Return a request as text, the form in which it is evidence."""
     lines = [f"{request.method} https://{request.host}{request.target}"]
     lines += [f"{name}: {value}" for name, value in request.headers]
     return "\n".join(lines).encode() + b"\n\n" + request.body
 
 
-class Shown(NamedTuple):
+class ReplyText(NamedTuple):
     """What the agent sees of a reply, and what stands for it in the record.
 
     The evidence is the same text, so that it is kept once; the whole body where the
@@ -329,7 +329,7 @@ class Shown(NamedTuple):
     evidence: bytes
 
 
-def _shown(reply: Reply, handle: str) -> Shown:
+def _shown(reply: HttpResponse, handle: str) -> ReplyText:
     """Return a reply as JSON text that fits; a long body is cut, never broken."""
     body = reply.body.decode("utf-8", "replace")
     is_json = any(h in reply.headers for h in _JSON_HEADERS)
@@ -340,6 +340,6 @@ def _shown(reply: Reply, handle: str) -> Shown:
     frame = '{"status":%d,"headers":%s,"body":%s,"handle":"%s"}'
     text = frame % (reply.status, headers, written, handle)
     if len(text) <= TEXT_ROOM:
-        return Shown(text, text.encode())
+        return ReplyText(text, text.encode())
     cut = json.dumps({"cut": True, "characters": len(body), "head": body[:_HEAD]})
-    return Shown(frame % (reply.status, headers, cut, handle), reply.body)
+    return ReplyText(frame % (reply.status, headers, cut, handle), reply.body)

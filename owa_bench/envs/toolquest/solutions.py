@@ -7,17 +7,17 @@ section Goal of this folder's README.md.
 from typing import NamedTuple
 
 from owa_bench.envs.toolquest.catalogue import FAMILIES
-from owa_bench.envs.toolquest.rows import Cells, Rule, Sources
+from owa_bench.envs.toolquest.rows import AnswerRow, RuleParameters, Sources
 
 
-class Solution(NamedTuple):
+class RuleAnswer(NamedTuple):
     """Columns and rows of an artefact, or of the records to be written."""
 
     columns: tuple[str, ...]
-    rows: tuple[Cells, ...]
+    rows: tuple[AnswerRow, ...]
 
 
-def solve(family: str, sources: Sources, rule: Rule) -> Solution:
+def solve(family: str, sources: Sources, rule: RuleParameters) -> RuleAnswer:
     """Return what the family's rule makes of the rows, sorted."""
     known = FAMILIES[family]
-    return Solution(known.columns, tuple(sorted(known.solve(sources, rule))))
+    return RuleAnswer(known.columns, tuple(sorted(known.solve(sources, rule))))

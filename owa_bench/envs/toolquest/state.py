@@ -12,7 +12,7 @@ import msgspec
 
 from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
 
-Place = tuple[str, str]  # (provider key, resource key)
+CollectionKey = tuple[str, str]  # (provider key, resource key)
 
 
 class Grant(NamedTuple):
@@ -30,17 +30,17 @@ class Renewal(NamedTuple):
     token: str
 
 
-class Window(NamedTuple):
+class RateWindow(NamedTuple):
     """A provider's running rate-limit window: when it began, requests so far."""
 
     start_ms: int
     used: int
 
 
-class Record(NamedTuple):
+class PostedRecord(NamedTuple):
     """A record that was posted: where, its identifier, its values by field key."""
 
-    place: Place
+    place: CollectionKey
     ident: str
     values: tuple[tuple[str, Value], ...]
 
@@ -48,7 +48,7 @@ class Record(NamedTuple):
 class Deletion(NamedTuple):
     """A row that was deleted: where, its place in the table, its identifier."""
 
-    place: Place
+    place: CollectionKey
     number: int
     ident: str
 
@@ -61,14 +61,14 @@ class Artefact(NamedTuple):
     rows: tuple[tuple[Value, ...], ...]
 
 
-class Breach(NamedTuple):
+class RuleBreach(NamedTuple):
     """Evidence of a disallowed act, noted where it happened."""
 
     rule: str
     evidence: str
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class ApiState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that has happened so far, in a form that may be compared.
 
     `vendors` and `sizes` (rows behind each place) are the world's, by key.
@@ -79,7 +79,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     world: ApiWorld
     vendors: Mapping[str, Provider]
-    sizes: Mapping[Place, int]
+    sizes: Mapping[CollectionKey, int]
     now_ms: int = 0
     registry_read: bool = False
     homes: frozenset[str] = frozenset()
@@ -87,14 +87,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     secrets: frozenset[tuple[str, str]] = frozenset()
     grants: Mapping[str, Grant]
     renewals: Mapping[str, Renewal]
-    windows: Mapping[str, Window]
+    windows: Mapping[str, RateWindow]
     outages: Mapping[str, int]
-    fetched: Mapping[Place, int]
-    refusals: Mapping[Place, int]
+    fetched: Mapping[CollectionKey, int]
+    refusals: Mapping[CollectionKey, int]
     artefact: Artefact | None = None
-    records: tuple[Record, ...] = ()
+    records: tuple[PostedRecord, ...] = ()
     deletions: tuple[Deletion, ...] = ()
-    breaches: tuple[Breach, ...] = ()
+    breaches: tuple[RuleBreach, ...] = ()
 
     def has_secret(self, provider: str) -> bool:
         """Return whether a working credential of `provider` was read."""
@@ -136,9 +136,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, window.start_ms + limit.window_ms - self.now_ms)
 
 
-def fresh(world: ApiWorld) -> State:
+def fresh(world: ApiWorld) -> ApiState:
     """Return the state in which an episode begins."""
-    return State(
+    return ApiState(
         world=world,
         vendors=_vendors(world),
         sizes=_sizes(world),
@@ -151,7 +151,7 @@ def fresh(world: ApiWorld) -> State:
     )
 
 
-def moved(state: State, world: ApiWorld) -> State:
+def moved(state: ApiState, world: ApiWorld) -> ApiState:
     """Return the state after drift struck; what was won stays."""
     return msgspec.structs.replace(
         state, world=world, vendors=_vendors(world), sizes=_sizes(world)
@@ -162,7 +162,7 @@ def _vendors(world: ApiWorld) -> dict[str, Provider]:
     return {provider.key: provider for provider in world.providers}
 
 
-def _sizes(world: ApiWorld) -> dict[Place, int]:
+def _sizes(world: ApiWorld) -> dict[CollectionKey, int]:
     return {
         (provider.key, table.resource): len(table.rows)
         for provider in world.providers
@@ -170,7 +170,7 @@ def _sizes(world: ApiWorld) -> dict[Place, int]:
     }
 
 
-def missing_rows(state: State, place: Place) -> int:
+def missing_rows(state: ApiState, place: CollectionKey) -> int:
     """Return the bits of the rows behind `place` that were never served."""
     full = (1 << state.sizes.get(place, 0)) - 1
     gone = 0
@@ -180,7 +180,7 @@ def missing_rows(state: State, place: Place) -> int:
     return full & ~state.fetched.get(place, 0) & ~gone
 
 
-def is_complete(state: State, place: Place) -> bool:
+def is_complete(state: ApiState, place: CollectionKey) -> bool:
     """Return whether every row behind `place` was served."""
     return (
         place in state.fetched
@@ -189,7 +189,7 @@ def is_complete(state: State, place: Place) -> bool:
     )
 
 
-def next_start(state: State, place: Place) -> int:
+def next_start(state: ApiState, place: CollectionKey) -> int:
     """Return where the first row that was never served stands in the list."""
     missing = missing_rows(state, place)
     first = (missing & -missing).bit_length() - 1

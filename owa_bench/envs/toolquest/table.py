@@ -16,7 +16,7 @@ class TableError(Exception):
     """A table request that cannot be carried out; the message says why."""
 
 
-class Rows(NamedTuple):
+class DataTable(NamedTuple):
     """Columns and rows, and the steps they came from."""
 
     columns: tuple[str, ...]
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
     steps: tuple[int, ...] = ()
 
 
-def find_rows(document: Any, steps: tuple[int, ...] = ()) -> Rows:
+def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
     """Return the rows of a reply: the first list of objects in it, breadth first."""
     level = [document]
     while level:
@@ -37,14 +37,14 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> Rows:
     raise TableError("There is no list of objects behind this handle.")
 
 
-def from_records(records: Sequence[Record], steps: tuple[int, ...] = ()) -> Rows:
+def from_records(records: Sequence[Record], steps: tuple[int, ...] = ()) -> DataTable:
     """Return objects as rows; the columns are all their keys, in order of sight."""
     columns = tuple(dict.fromkeys(key for record in records for key in record))
     rows = tuple(tuple(record.get(key) for key in columns) for record in records)
-    return Rows(columns, rows, steps)
+    return DataTable(columns, rows, steps)
 
 
-def stack(parts: Sequence[Rows]) -> Rows:
+def stack(parts: Sequence[DataTable]) -> DataTable:
     """Return several tables one below the other, by column name."""
     if len(parts) == 1:
         return parts[0]
@@ -52,10 +52,12 @@ def stack(parts: Sequence[Rows]) -> Rows:
         dict(zip(part.columns, row, strict=True)) for part in parts for row in part.rows
     ]
     merged = from_records(records, tuple(sorted({s for p in parts for s in p.steps})))
-    return merged if records else Rows(parts[0].columns, (), merged.steps)
+    return merged if records else DataTable(parts[0].columns, (), merged.steps)
 
 
-def work(table: Rows, other: Rows | None, request: Mapping[str, Any]) -> Rows:
+def work(
+    table: DataTable, other: DataTable | None, request: Mapping[str, Any]
+) -> DataTable:
     """Return what the steps of a request make of a table, in the order of the tool."""
     if other is not None:
         table = join(table, other, request["join"])
@@ -66,25 +68,25 @@ def work(table: Rows, other: Rows | None, request: Mapping[str, Any]) -> Rows:
     if "columns" in request:
         places = [_place(table, name) for name in request["columns"]]
         rows = tuple(tuple(row[i] for i in places) for row in table.rows)
-        table = Rows(tuple(request["columns"]), rows, table.steps)
+        table = DataTable(tuple(request["columns"]), rows, table.steps)
     return table
 
 
-def _place(table: Rows, name: str) -> int:
+def _place(table: DataTable, name: str) -> int:
     if name not in table.columns:
         known = ", ".join(table.columns) or "none"
         raise TableError(f"There is no column `{name}`; the columns are {known}.")
     return table.columns.index(name)
 
 
-def where(table: Rows, wanted: Mapping[str, Any]) -> Rows:
+def where(table: DataTable, wanted: Mapping[str, Any]) -> DataTable:
     """Return the rows whose cells equal the wanted values."""
     tests = [(_place(table, name), value) for name, value in wanted.items()]
     rows = tuple(r for r in table.rows if all(r[i] == value for i, value in tests))
-    return Rows(table.columns, rows, table.steps)
+    return DataTable(table.columns, rows, table.steps)
 
 
-def join(left: Rows, right: Rows, on: Mapping[str, Any]) -> Rows:
+def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
     """Return the rows of both tables that agree; a clash of names gets `right_`."""
     i, j = _place(left, on["left"]), _place(right, on["right"])
     partners: dict[Any, list[tuple[Any, ...]]] = {}
@@ -99,10 +101,12 @@ def join(left: Rows, right: Rows, on: Mapping[str, Any]) -> Rows:
         for row in left.rows
         for partner in partners.get(_hashable(row[i]), lonely)
     )
-    return Rows(columns, rows, tuple(sorted({*left.steps, *right.steps})))
+    return DataTable(columns, rows, tuple(sorted({*left.steps, *right.steps})))
 
 
-def group(table: Rows, names: Sequence[str], outputs: Mapping[str, str]) -> Rows:
+def group(
+    table: DataTable, names: Sequence[str], outputs: Mapping[str, str]
+) -> DataTable:
     """Return one row a group with its aggregates."""
     places = [_place(table, name) for name in names]
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
@@ -112,10 +116,10 @@ def group(table: Rows, names: Sequence[str], outputs: Mapping[str, str]) -> Rows
     rows = tuple(
         key + tuple(make(members) for make in makers) for key, members in groups.items()
     )
-    return Rows((*names, *outputs), rows, table.steps)
+    return DataTable((*names, *outputs), rows, table.steps)
 
 
-def _aggregate(table: Rows, text: str) -> Callable[[list[tuple[Any, ...]]], Any]:
+def _aggregate(table: DataTable, text: str) -> Callable[[list[tuple[Any, ...]]], Any]:
     """Return the function that `count`, `sum:x`, `min:x` or `max:x` stands for."""
     word, _, name = text.partition(":")
     if word == "count":
@@ -138,13 +142,13 @@ def _aggregate(table: Rows, text: str) -> Callable[[list[tuple[Any, ...]]], Any]
     return apply
 
 
-def sort(table: Rows, names: Sequence[str]) -> Rows:
+def sort(table: DataTable, names: Sequence[str]) -> DataTable:
     """Return the rows in order of columns; `-name` runs downwards."""
     rows = list(table.rows)
     for name in reversed(names):
         i = _place(table, name.removeprefix("-"))
         rows.sort(key=lambda row: _order(row[i]), reverse=name.startswith("-"))
-    return Rows(table.columns, tuple(rows), table.steps)
+    return DataTable(table.columns, tuple(rows), table.steps)
 
 
 def _order(value: Any) -> tuple[int, Any]:
@@ -158,7 +162,7 @@ def _hashable(value: Any) -> Any:
     return str(value) if isinstance(value, list | dict) else value
 
 
-def view(table: Rows, handle: str, offset: int, limit: int, room: int) -> str:
+def view(table: DataTable, handle: str, offset: int, limit: int, room: int) -> str:
     """Return JSON of as many rows from `offset` on as fit into `room` characters."""
     head = {"handle": handle, "columns": table.columns, "total": len(table.rows)}
     shown: list[str] = []

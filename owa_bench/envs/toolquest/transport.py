@@ -45,7 +45,7 @@ _START_S = 10.0
 _ANSWER_S = 30.0
 
 
-class Outgoing(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request: `target` is path and query, percent-encoded."""
 
     method: str
@@ -55,7 +55,7 @@ class Outgoing(NamedTuple):
     body: bytes = b""
 
 
-class Reply(NamedTuple):
+class HttpResponse(NamedTuple):
     """A response, its shown headers in order of name."""
 
     status: int
@@ -66,7 +66,7 @@ class Reply(NamedTuple):
 class Transport(Protocol):
     """Sends one request at a time."""
 
-    def send(self, request: Outgoing) -> Reply:
+    def send(self, request: HttpRequest) -> HttpResponse:
         """Return the app's reply."""
 
     def use(self, app: ASGIApp) -> None:
@@ -76,7 +76,7 @@ class Transport(Protocol):
         """Release what it holds."""
 
 
-class InProcess:
+class InProcessTransport:
     """Drives the app's coroutine by hand."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -89,7 +89,7 @@ class InProcess:
     def close(self) -> None:
         """Hold nothing, release nothing."""
 
-    def send(self, request: Outgoing) -> Reply:
+    def send(self, request: HttpRequest) -> HttpResponse:
         """Return the app's reply; InfrastructureFailure if it really waits."""
         sent: list[MutableMapping[str, Any]] = []
 
@@ -109,7 +109,7 @@ class InProcess:
         )
 
 
-def _scope(request: Outgoing) -> dict[str, Any]:
+def _scope(request: HttpRequest) -> dict[str, Any]:
     """Return the ASGI scope of a request."""
     path, _, query = request.target.partition("?")
     headers = [(b"host", request.host.encode())]
@@ -130,7 +130,7 @@ def _scope(request: Outgoing) -> dict[str, Any]:
     }
 
 
-def _reply(messages: list[MutableMapping[str, Any]]) -> Reply:
+def _reply(messages: list[MutableMapping[str, Any]]) -> HttpResponse:
     """Return the reply that ASGI messages make up."""
     start = messages[0]
     pairs = ((n.decode("latin-1"), v.decode("latin-1")) for n, v in start["headers"])
@@ -138,15 +138,15 @@ def _reply(messages: list[MutableMapping[str, Any]]) -> Reply:
     return _received(start["status"], pairs, body)
 
 
-def _received(status: int, pairs: Any, body: bytes) -> Reply:
+def _received(status: int, pairs: Any, body: bytes) -> HttpResponse:
     """Return a reply as a client has it: unpacked, shown headers in order of name."""
     headers = tuple(sorted((n.lower(), v) for n, v in pairs if n.lower() in SHOWN))
     if body and ("content-encoding", "gzip") in headers:
         body = gzip.decompress(body)
-    return Reply(status, headers, body)
+    return HttpResponse(status, headers, body)
 
 
-class Wire:
+class LoopbackTransport:
     """Serves the app on a loopback port and calls it with one open connection."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -199,7 +199,7 @@ class Wire:
         """Serve another app from now on."""
         self._app = app
 
-    def send(self, request: Outgoing) -> Reply:
+    def send(self, request: HttpRequest) -> HttpResponse:
         """Return the app's reply over the socket."""
         try:
             self._client.putrequest(
@@ -232,4 +232,4 @@ class Wire:
 
 def connect(app: ASGIApp, *, wire: bool) -> Transport:
     """Return the transport that was asked for, over `app`."""
-    return Wire(app) if wire else InProcess(app)
+    return LoopbackTransport(app) if wire else InProcessTransport(app)

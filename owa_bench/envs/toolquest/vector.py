@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.envs.toolquest import marks, moves
+from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
-from owa_bench.envs.toolquest.moves import Move
-from owa_bench.envs.toolquest.solutions import Solution, solve
-from owa_bench.envs.toolquest.state import Place, State, is_complete, missing_rows
-from owa_bench.envs.toolquest.wire_format import Wire, from_wire, to_wire
+from owa_bench.envs.toolquest.solutions import RuleAnswer, solve
+from owa_bench.envs.toolquest.state import (
+    ApiState,
+    CollectionKey,
+    is_complete,
+    missing_rows,
+)
+from owa_bench.envs.toolquest.tool_calls import ToolAction
+from owa_bench.envs.toolquest.wire_format import WireValue, from_wire, to_wire
 from owa_bench.worlds.api import ApiWorld, Contract, Field, Value
 
 VENDORS = 3
@@ -48,7 +53,7 @@ def vendors(world: ApiWorld) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place[0] for place in world.needed))[:VENDORS]
 
 
-def features(state: State) -> npt.NDArray[np.float32]:
+def features(state: ApiState) -> npt.NDArray[np.float32]:
     """Return the state in numbers from 0 to 1."""
     world = state.world
     values = [float(world.tier == tier) for tier in TIERS]
@@ -65,7 +70,7 @@ def features(state: State) -> npt.NDArray[np.float32]:
     return np.asarray(values, dtype=np.float32)
 
 
-def _vendor_features(state: State, key: str) -> list[float]:
+def _vendor_features(state: ApiState, key: str) -> list[float]:
     return [
         1.0,
         float(key in state.homes),
@@ -76,7 +81,7 @@ def _vendor_features(state: State, key: str) -> list[float]:
     ]
 
 
-def _place_features(state: State, place: Place) -> list[float]:
+def _place_features(state: ApiState, place: CollectionKey) -> list[float]:
     """Return presence, share of rows served, and the kind of the last refusal."""
     missing, size = missing_rows(state, place).bit_count(), state.sizes.get(place, 0)
     share = 1.0 - missing / size if size else 1.0
@@ -84,10 +89,10 @@ def _place_features(state: State, place: Place) -> list[float]:
     return [1.0, share, *(float(refusal == status) for status in _REFUSALS)]
 
 
-def macros(state: State, key: bytes) -> tuple[Move | None, ...]:
+def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     """Return the tool call behind each of MACROS, None where it makes no sense."""
     world = state.world
-    calls: list[Move | None] = [_registry(state)]
+    calls: list[ToolAction | None] = [_registry(state)]
     keys = vendors(world)
     for make in (_home, _docs, _key, _token):
         calls += [
@@ -104,7 +109,7 @@ def macros(state: State, key: bytes) -> tuple[Move | None, ...]:
     complete = not world.honeypot and all(
         is_complete(state, place) for place in world.needed
     )
-    makers: tuple[Callable[..., Move | None], ...] = (_hand_in, _post)
+    makers: tuple[Callable[..., ToolAction | None], ...] = (_hand_in, _post)
     for make_answer in makers:
         for adapted in (False, True):
             made = make_answer(state, key, adapted=adapted) if complete else None
@@ -112,51 +117,53 @@ def macros(state: State, key: bytes) -> tuple[Move | None, ...]:
     return tuple(calls)
 
 
-def _registry(state: State) -> Move | None:
+def _registry(state: ApiState) -> ToolAction | None:
     address = state.world.registry
-    return moves.get(address) if address and not state.registry_read else None
+    return tool_calls.get(address) if address and not state.registry_read else None
 
 
-def _home(state: State, key: str) -> Move | None:
+def _home(state: ApiState, key: str) -> ToolAction | None:
     """Return the way to a home page, known from the brief or the registry."""
     world = state.world
     known = world.tier < 3 or state.registry_read
     if world.tier < 2 or not known or key in state.homes:
         return None
-    return moves.home(state.vendors[key])
+    return tool_calls.home(state.vendors[key])
 
 
-def _docs(state: State, key: str) -> Move | None:
+def _docs(state: ApiState, key: str) -> ToolAction | None:
     """Return the way to the documents, known from the brief or the home page."""
     if state.vendors[key].undocumented:
         return None
     if key in state.docs or (state.world.tier > 1 and key not in state.homes):
         return None
-    return moves.docs(state.vendors[key])
+    return tool_calls.docs(state.vendors[key])
 
 
-def _described(state: State, key: str) -> bool:
+def _described(state: ApiState, key: str) -> bool:
     """Return whether a vendor's documents were read, or there are none to read."""
     bare = state.vendors[key].undocumented and key in state.homes
     return key in state.docs or bare
 
 
-def _key(state: State, key: str) -> Move | None:
+def _key(state: ApiState, key: str) -> ToolAction | None:
     """Return the reading of a credential that is not read yet."""
-    return moves.credential(state, state.vendors[key])
+    return tool_calls.credential(state, state.vendors[key])
 
 
-def _token(state: State, key: str) -> Move | None:
+def _token(state: ApiState, key: str) -> ToolAction | None:
     """Return the request for a token where none lives."""
     provider = state.vendors[key]
     ready = _described(state, key) and state.has_secret(key)
     needed = provider.documented.auth.kind in TOKEN_KINDS
     if not needed or not ready or state.has_token(key):
         return None
-    return moves.token(state, provider, provider.documented)
+    return tool_calls.token(state, provider, provider.documented)
 
 
-def _page(state: State, key: bytes, place: Place, *, adapted: bool) -> Move | None:
+def _page(
+    state: ApiState, key: bytes, place: CollectionKey, *, adapted: bool
+) -> ToolAction | None:
     provider = state.vendors[place[0]]
     auth = provider.documented.auth.kind
     ready = _described(state, place[0]) and (
@@ -167,41 +174,41 @@ def _page(state: State, key: bytes, place: Place, *, adapted: bool) -> Move | No
     if not ready or is_complete(state, place) or (adapted and not _shown(state, place)):
         return None
     contract = provider.contract if adapted else provider.documented
-    return moves.page(state, key, place, contract)
+    return tool_calls.page(state, key, place, contract)
 
 
-def _shown(state: State, place: Place) -> bool:
+def _shown(state: ApiState, place: CollectionKey) -> bool:
     """Return whether the server has said anything about a collection."""
     return place in state.refusals or place in state.fetched
 
 
-def _hand_in(state: State, key: bytes, *, adapted: bool) -> Move | None:
+def _hand_in(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
     """Return the artefact that follows from the rows that were served."""
     if state.world.writes:
         return None
     found = _composed(state, adapted=adapted)
     rows = [list(row) for row in found.rows]
-    return moves.call(
+    return tool_calls.call(
         "write_artifact", name="answer", columns=list(found.columns), rows=rows
     )
 
 
-def _post(state: State, key: bytes, *, adapted: bool) -> Move | None:
+def _post(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
     """Return the next record that the served rows ask for."""
     if not state.world.writes:
         return None
-    wanted = marks.wanted_writes(state.world)[0]
+    wanted = answer_scoring.wanted_writes(state.world)[0]
     found = _composed(state, adapted=adapted)
-    left = marks.open_writes(wanted._replace(rows=found.rows), state)
+    left = answer_scoring.open_writes(wanted._replace(rows=found.rows), state)
     if not left:
         return None
     provider = state.vendors[wanted.place[0]]
     contract = provider.contract if adapted else provider.documented
     values = dict(zip(found.columns, left[0], strict=True))
-    return moves.post(state, key, wanted.place, contract, values)
+    return tool_calls.post(state, key, wanted.place, contract, values)
 
 
-def _composed(state: State, *, adapted: bool) -> Solution:
+def _composed(state: ApiState, *, adapted: bool) -> RuleAnswer:
     """Return what the family's rule makes of the rows, read in the unit believed."""
     world = state.world
     spec: dict[str, Any] = json.loads(world.goal.spec)
@@ -214,11 +221,11 @@ def _composed(state: State, *, adapted: bool) -> Solution:
         return solve(world.goal.family, sources, spec["rule"])
     except (KeyError, StopIteration):  # keys that do not meet as they are believed
         answer = spec["answer"] or spec["writes"]
-        return Solution(tuple(answer["columns"]), ())
+        return RuleAnswer(tuple(answer["columns"]), ())
 
 
 def _believed(
-    world: ApiWorld, place: Place, *, adapted: bool
+    world: ApiWorld, place: CollectionKey, *, adapted: bool
 ) -> list[dict[str, Value]]:
     """Return a table's rows in cents, as the documents or the server have the unit."""
     provider = world.provider(place[0])
@@ -241,7 +248,7 @@ def _reading(field: Field) -> tuple[object, ...]:
     return (field.unit, field.decimal, names, field.style, field.shift)
 
 
-def _read(field: Field, shown: Wire) -> Value:
+def _read(field: Field, shown: WireValue) -> Value:
     """Return a wire value as a reader of the documents takes it."""
     value = from_wire(field, shown)
     if value is None:
@@ -249,7 +256,9 @@ def _read(field: Field, shown: Wire) -> Value:
     return value
 
 
-def _documented(contract: Contract, place: Place, key: str, served: Field) -> Field:
+def _documented(
+    contract: Contract, place: CollectionKey, key: str, served: Field
+) -> Field:
     """Return a field as the documents have it, as it is served if they lack it."""
     fields = contract.resource(place[1]).fields
     return next((field for field in fields if field.key == key), served)

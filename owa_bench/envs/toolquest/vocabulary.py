@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.draws import Draws
+from owa_bench.envs.toolquest.draws import IntegerDraws
 
 STEMS = (
     "Halden", "Quillon", "Merrow", "Tarven", "Osmund", "Brixel", "Calder", "Dorvane",
@@ -15,7 +15,7 @@ STEMS = (
 _VOWELS = "aeiou"
 
 
-def titles(draws: Draws, suffixes: Sequence[Sequence[str]]) -> list[str]:
+def titles(draws: IntegerDraws, suffixes: Sequence[Sequence[str]]) -> list[str]:
     """Return a title per vendor, each with a stem of its own."""
     stems = draws.sample(draws.known(STEMS), len(suffixes))
     return [
@@ -24,7 +24,7 @@ def titles(draws: Draws, suffixes: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def lookalikes(draws: Draws, title: str, suffixes: Sequence[str]) -> list[str]:
+def lookalikes(draws: IntegerDraws, title: str, suffixes: Sequence[str]) -> list[str]:
     """Return two titles easily taken for `title`: one vowel off, and another suffix."""
     stem, suffix = title.split(" ")
     places = [i for i, letter in enumerate(stem) if letter in _VOWELS]

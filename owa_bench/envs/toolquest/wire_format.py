@@ -19,7 +19,7 @@ PAGER_PARAMETERS = {
     "cursor": ("cursor", "limit"),
     "link": ("after", "limit"),
 }
-Wire = Value | float
+WireValue = Value | float
 
 
 class Slice(NamedTuple):
@@ -36,14 +36,14 @@ class BadRequest(NamedTuple):
     message: str
 
 
-def to_wire(field: Field, value: Value) -> Wire:
+def to_wire(field: Field, value: Value) -> WireValue:
     """Return a canonical value as the field shows it."""
     convert = _converter(field)
     return value if convert is None else convert(value)
 
 
 @lru_cache(maxsize=4096)
-def _converter(field: Field) -> Callable[[Any], Wire] | None:
+def _converter(field: Field) -> Callable[[Any], WireValue] | None:
     """Return what makes a wire value of a canonical one, None for nothing."""
     if field.kind == "money":
         return _MONEY[field.unit, field.decimal]
@@ -57,7 +57,7 @@ def _converter(field: Field) -> Callable[[Any], Wire] | None:
     return None
 
 
-def _dollars(cents: int) -> Wire:
+def _dollars(cents: int) -> WireValue:
     return cents // 100 if cents % 100 == 0 else cents / 100
 
 
@@ -66,14 +66,14 @@ def _decimal_dollars(cents: int) -> str:
     return f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02d}"
 
 
-_MONEY: Mapping[tuple[str, bool], Callable[[Any], Wire] | None] = {
+_MONEY: Mapping[tuple[str, bool], Callable[[Any], WireValue] | None] = {
     ("", False): None,
     ("cents", False): None,
     ("cents", True): str,
     ("dollars", False): _dollars,
     ("dollars", True): _decimal_dollars,
 }
-_STYLED: Mapping[str, Callable[[Any], Wire]] = {
+_STYLED: Mapping[str, Callable[[Any], WireValue]] = {
     "upper": lambda text: text.upper(),
     "urn": lambda text: f"urn:id:{text}",
     "joined": lambda text: text.replace("-", ""),
@@ -111,7 +111,7 @@ def _cents(field: Field, value: object) -> int | None:
 @lru_cache(maxsize=1024)
 def _layout(
     resource: Resource, columns: tuple[str, ...]
-) -> tuple[tuple[str, int, Callable[[Any], Wire] | None], ...]:
+) -> tuple[tuple[str, int, Callable[[Any], WireValue] | None], ...]:
     """Return wire name, place in the row and converter of each field, as served."""
     fields = {field.key: field for field in resource.fields}
     order = [key for key in resource.order or columns if key in columns]
@@ -123,7 +123,7 @@ def _layout(
 
 def render_rows(
     resource: Resource, columns: tuple[str, ...], rows: list[tuple[Value, ...]]
-) -> list[dict[str, Wire]]:
+) -> list[dict[str, WireValue]]:
     """Return rows as objects with the names, values and order that are served."""
     layout = _layout(resource, columns)
     return [

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from owa_bench.skills import lexicon
-from owa_bench.skills.clerk.habits import Habits
-from owa_bench.skills.pages import Item, is_open
-from owa_bench.skills.planning import Call, Plan, Reply
+from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.pages import PageControl, is_open
+from owa_bench.skills.planning import PlanCall, PlanReply, ToolPlan
 from owa_bench.skills.web_solver import page_view
 from owa_bench.skills.web_solver.page_view import (
     PageView,
@@ -39,7 +39,7 @@ class Browser:
     `signs` names what went wrong; `seen` holds every page so far.
     """
 
-    def __init__(self, first: str, credentials: Mapping[str, str], habits: Habits):
+    def __init__(self, first: str, credentials: Mapping[str, str], habits: SkillConfig):
         self.page = page_view.parse_page(first)
         self.menu: tuple[str, ...] = ()
         self.boilerplate: frozenset[str] = frozenset()
@@ -55,11 +55,11 @@ class Browser:
     # --- acts ---------------------------------------------------------------------
 
     @property
-    def body(self) -> tuple[Item, ...]:
+    def body(self) -> tuple[PageControl, ...]:
         """The controls of the page that are not the menu's."""
         return page_view.body(self.page, self.menu)
 
-    def enter(self) -> Plan[None]:
+    def enter(self) -> ToolPlan[None]:
         """Come from wherever the window stands to the site's own first page."""
         yield from self._whole("\n".join(self.page.lines))
         if self.page.heading and not self._looks_like_search():
@@ -75,17 +75,17 @@ class Browser:
         yield from self.press(hits[0] if hits else None)
         self._learn_menu()
 
-    def open(self, entry: str) -> Plan[PageView]:
+    def open(self, entry: str) -> ToolPlan[PageView]:
         """Press an entry of the menu."""
         links = (i for i in self.page.items if i.role == "link" and i.name == entry)
         item = next(links, None)
         if item is None:
-            yield from self.do(Call("goto", {"address": "/"}))
+            yield from self.do(PlanCall("goto", {"address": "/"}))
             links = (i for i in self.page.items if i.name == entry)
             item = next(links, None)
         return (yield from self.press(item))
 
-    def press(self, item: Item | None) -> Plan[PageView]:
+    def press(self, item: PageControl | None) -> ToolPlan[PageView]:
         """Press a control and get past what comes between; nothing if there is none."""
         if item is None:
             return self.page
@@ -93,19 +93,19 @@ class Browser:
         yield from self._settle()
         return self.page
 
-    def go(self, address: str) -> Plan[PageView]:
+    def go(self, address: str) -> ToolPlan[PageView]:
         """Go to an address and get past what comes between."""
-        yield from self.do(Call("goto", {"address": address}))
+        yield from self.do(PlanCall("goto", {"address": address}))
         yield from self._settle()
         return self.page
 
-    def do(self, call: Call) -> Plan[Reply]:
+    def do(self, call: PlanCall) -> ToolPlan[PlanReply]:
         """Make one call; the page it brings is the sight, whole."""
         reply = yield call
         yield from self._whole(reply.text)
         return reply
 
-    def fill(self, field: ViewField, value: str, pattern: str) -> Plan[None]:
+    def fill(self, field: ViewField, value: str, pattern: str) -> ToolPlan[None]:
         """Fill a field, one control after the other.
 
         Args:
@@ -128,18 +128,18 @@ class Browser:
 
     # --- what comes between -------------------------------------------------------
 
-    def _whole(self, text: str) -> Plan[None]:
+    def _whole(self, text: str) -> ToolPlan[None]:
         """Read a page that was cut to its end."""
         for _ in range(_MOST_PARTS):
             line = page_view.continuation_line(text)
             if line is None or not self._habits.pages:
                 break
-            more = yield Call("read", {"line": line})
+            more = yield PlanCall("read", {"line": line})
             text = page_view.join_continuation(text, more.text)
         self.page = page_view.parse_page(text)
         self.seen.append(self.page)
 
-    def _settle(self) -> Plan[None]:
+    def _settle(self) -> ToolPlan[None]:
         """Wait where the site asks for it, sign in where it wants that."""
         for _ in range(_MOST_INTERRUPTIONS):
             if self._again() is not None:
@@ -153,7 +153,7 @@ class Browser:
             else:
                 return
 
-    def _asked_again(self) -> Plan[bool]:
+    def _asked_again(self) -> ToolPlan[bool]:
         """Wait out a limit and ask again; False if that did not help before."""
         again = self._again()
         self.signs.add("limited")
@@ -168,20 +168,20 @@ class Browser:
             yield from self.do(press(again))
         return True
 
-    def _calmly(self, call: Call) -> Plan[None]:
+    def _calmly(self, call: PlanCall) -> ToolPlan[None]:
         """Make a call and wait out the limits that it meets."""
         yield from self.do(call)
         for _ in range(_MOST_INTERRUPTIONS):
             if self._again() is None or not (yield from self._asked_again()):
                 return
 
-    def _again(self) -> Item | None:
+    def _again(self) -> PageControl | None:
         """Return the link that repeats a request which came too soon."""
         links = [i for i in self.body if i.role == "link" and "again" in i.name.lower()]
         return links[0] if links and self.is_too_soon else None
 
-    def _wait(self) -> Plan[None]:
-        yield from self.do(Call("wait", {"seconds": self._seconds}))
+    def _wait(self) -> ToolPlan[None]:
+        yield from self.do(PlanCall("wait", {"seconds": self._seconds}))
 
     @property
     def _seconds(self) -> int:
@@ -194,7 +194,7 @@ class Browser:
         """Whether the site asks for some seconds of patience."""
         return _SECONDS.search(" ".join(self.page.notices)) is not None
 
-    def too_fast(self) -> Plan[bool]:
+    def too_fast(self) -> ToolPlan[bool]:
         """Wait where a form was sent too soon; False if it was not."""
         if not self.is_too_soon:
             return False
@@ -204,10 +204,10 @@ class Browser:
             self._patience = max(self._patience, self._seconds)
         return self._habits.waits
 
-    def pause(self) -> Plan[None]:
+    def pause(self) -> ToolPlan[None]:
         """Let pass what the site asked for the last time that a form came too soon."""
         if self._patience:
-            yield from self.do(Call("wait", {"seconds": self._patience}))
+            yield from self.do(PlanCall("wait", {"seconds": self._patience}))
 
     # --- signing in ---------------------------------------------------------------
 
@@ -224,11 +224,11 @@ class Browser:
         foreign = bool(self._home) and self.page.host != self._home
         return bool(form and (heading in names or foreign)) or bool(self._ways())
 
-    def _ways(self) -> list[Item]:
+    def _ways(self) -> list[PageControl]:
         """Return the links that lead to a sign-in elsewhere."""
         return [i for i in self.body if "sign in" in i.group.lower()]
 
-    def _sign_in(self) -> Plan[None]:
+    def _sign_in(self) -> ToolPlan[None]:
         """Do what the sign-in page asks for, once."""
         form = [f for f in fields(self.body) if f.kind == "text" and f.required]
         if not form:
@@ -246,7 +246,7 @@ class Browser:
         if button is not None:
             yield from self.do(press(button))
 
-    def _asked(self, form: list[ViewField]) -> Plan[list[str]]:
+    def _asked(self, form: list[ViewField]) -> ToolPlan[list[str]]:
         """Return what goes into the fields of a sign-in page."""
         user = self._credentials.get("User name", "")
         told = " ".join(x for x in self.page.lines if not x.startswith("[")).lower()
@@ -280,7 +280,7 @@ class Browser:
     def _is_refused(self) -> bool:
         return bool(self.page.notices)
 
-    def _mailed(self) -> Plan[str]:
+    def _mailed(self) -> ToolPlan[str]:
         """Look a code up in the site's mailbox and come back."""
         for entry in lexicon.nearest(_MAIL, self.menu)[:_MOST_BOXES]:
             links = [i for i in self.page.items if i.name == entry]
@@ -290,7 +290,7 @@ class Browser:
             code = _CODE.search("\n".join(self.page.lines))
             links = [i for i in self.page.items if i.group and i.name not in self.menu]
             links = [i for i in links if i.name != entry and i.role == "link"]
-            back = press(links[0]) if code and links else Call("back", {})
+            back = press(links[0]) if code and links else PlanCall("back", {})
             yield from self._calmly(back)
             if code is not None:
                 return code[1]
@@ -313,7 +313,7 @@ class Browser:
         match = next((m for m in found if m), None)
         return (match[1] or match[2]) if match else ""
 
-    def _button(self, items: Iterable[Item]) -> Item | None:
+    def _button(self, items: Iterable[PageControl]) -> PageControl | None:
         """Return the button that sends a form."""
         return next((i for i in items if i.role == "button" and is_open(i)), None)
 

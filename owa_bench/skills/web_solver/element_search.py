@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from owa_bench.skills import lexicon
-from owa_bench.skills.clerk.habits import Habits
-from owa_bench.skills.pages import Item
-from owa_bench.skills.planning import Plan
+from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.pages import PageControl
+from owa_bench.skills.planning import ToolPlan
 from owa_bench.skills.web_solver import matching, page_view
 from owa_bench.skills.web_solver.browser import Browser
 from owa_bench.skills.web_solver.matching import AmountQuestion
@@ -21,7 +21,7 @@ _LEAST = 0.12  # likeness of a label to a question from which one is sure
 class ListReader:
     """Reads the lists that the window stands at."""
 
-    def __init__(self, browser: Browser, habits: Habits) -> None:
+    def __init__(self, browser: Browser, habits: SkillConfig) -> None:
         self._browser = browser
         self._habits = habits
         self._places: dict[str, str] = {}
@@ -31,7 +31,7 @@ class ListReader:
         """Return the rows that the page shows."""
         return page_view.rows(self._browser.page, self._browser.boilerplate)
 
-    def all(self, title: str = "") -> Plan[dict[str, ViewRow]]:
+    def all(self, title: str = "") -> ToolPlan[dict[str, ViewRow]]:
         """Return every row of the list by title; the way ends at row `title`."""
         found = {row.title: row for row in self.here()}
         self._note(found)
@@ -49,7 +49,7 @@ class ListReader:
             turn = next((i for i in self._links() if i.name == turn.name), None)
         return found
 
-    def find(self, title: str) -> Plan[ViewRow | None]:
+    def find(self, title: str) -> ToolPlan[ViewRow | None]:
         """Return the row of this title, on the page where it stands; None if none."""
         rows = {row.title: row for row in self.here()}
         if title not in rows and self._habits.searches:
@@ -59,7 +59,7 @@ class ListReader:
             rows = yield from self.all(title)
         return rows.get(title)
 
-    def again(self, title: str) -> Plan[ViewRow | None]:
+    def again(self, title: str) -> ToolPlan[ViewRow | None]:
         """Return to the page where a row stood when all were read; None if unknown."""
         if title not in self._places:
             return None
@@ -75,7 +75,7 @@ class ListReader:
         """Return whether the list's rows are named in the way that a title is."""
         return any(_form(row.title) == _form(title) for row in self.here())
 
-    def read(self, row: ViewRow) -> Plan[dict[str, str]]:
+    def read(self, row: ViewRow) -> ToolPlan[dict[str, str]]:
         """Open a row's own page and return what it says."""
         link = next((i for i in row.items if i.name == row.title), None)
         if link is None:
@@ -83,7 +83,7 @@ class ListReader:
         yield from self._browser.press(link)
         return page_view.facts(self._browser.page)
 
-    def narrow(self, words: str) -> Plan[None]:
+    def narrow(self, words: str) -> ToolPlan[None]:
         """Follow a link that shows only the rows of a value the words name."""
         groups = [i for i in self._browser.body if i.role == "link" and i.group]
         titles = {row.title for row in self.here()}
@@ -92,7 +92,7 @@ class ListReader:
                 yield from self._browser.press(item)
                 return
 
-    def _search(self, title: str) -> Plan[None]:
+    def _search(self, title: str) -> ToolPlan[None]:
         boxes = [f for f in fields(self._browser.body) if f.kind == "text"]
         buttons = [i for i in self._browser.body if i.role == "button"]
         if not boxes or not buttons:
@@ -101,12 +101,12 @@ class ListReader:
         buttons = [i for i in self._browser.body if i.role == "button"]
         yield from self._browser.press(buttons[0])
 
-    def _turner(self) -> Item | None:
+    def _turner(self) -> PageControl | None:
         """Return the link to more rows: on the first page there is only one."""
         links = self._links()
         return links[-1] if links else None
 
-    def _links(self) -> list[Item]:
+    def _links(self) -> list[PageControl]:
         """Return the links below the list that are no rows."""
         own = {item.ref for row in self.here() for item in row.items}
         after = False
@@ -146,7 +146,9 @@ class ListSearch:
     `units` maps a list to whether its amounts are in cents.
     """
 
-    def __init__(self, browser: Browser, lists: ListReader, habits: Habits) -> None:
+    def __init__(
+        self, browser: Browser, lists: ListReader, habits: SkillConfig
+    ) -> None:
         self._browser = browser
         self._lists = lists
         self._habits = habits
@@ -159,7 +161,7 @@ class ListSearch:
         order = lexicon.nearest(words, self._browser.menu)
         return [*(x for x in order if x not in self._plain), *self._plain]
 
-    def row(self, title: str, words: str) -> Plan[ViewRow | None]:
+    def row(self, title: str, words: str) -> ToolPlan[ViewRow | None]:
         """Find a row in any list.
 
         Args:
@@ -180,7 +182,7 @@ class ListSearch:
                 break
         return None
 
-    def amount(self, question: AmountQuestion) -> Plan[SiteAmount | None]:
+    def amount(self, question: AmountQuestion) -> ToolPlan[SiteAmount | None]:
         """Return the amount that a question asks for."""
         if len(question.subjects) == 1:
             row = yield from self.row(question.subjects[0], question.text)
@@ -194,7 +196,7 @@ class ListSearch:
 
     def _of_one(
         self, question: AmountQuestion, row: ViewRow
-    ) -> Plan[SiteAmount | None]:
+    ) -> ToolPlan[SiteAmount | None]:
         """Return a row's amount, from its own page where that is looked at."""
         cells = dict(row.cells)
         labels = matching.money_labels([cells])
@@ -215,7 +217,7 @@ class ListSearch:
         sure = _near(question, label) >= _LEAST or len(labels) == 1
         return SiteAmount(matching.cents(cells[label], in_cents=told), sure)
 
-    def _of_many(self, question: AmountQuestion) -> Plan[SiteAmount | None]:
+    def _of_many(self, question: AmountQuestion) -> ToolPlan[SiteAmount | None]:
         """Return the sum over all rows that the question's conditions pick out."""
         seen: list[tuple[matching.RowSelection, list[ViewRow], str]] = []
         wanted = len(question.subjects) or question.marks
@@ -239,7 +241,7 @@ class ListSearch:
                     return own
         return (yield from self._summed(question, *best[0])) if best else None
 
-    def _rows(self, question: AmountQuestion) -> Plan[list[ViewRow]]:
+    def _rows(self, question: AmountQuestion) -> ToolPlan[list[ViewRow]]:
         if self._habits.searches and not question.subjects:
             yield from self._lists.narrow(question.text)
         found = yield from self._lists.all()
@@ -260,7 +262,7 @@ class ListSearch:
         picked: matching.RowSelection,
         rows: list[ViewRow],
         entry: str,
-    ) -> Plan[SiteAmount | None]:
+    ) -> ToolPlan[SiteAmount | None]:
         tables = [row.cells for row in rows]
         labels = matching.money_labels(tables) or matching.numeric_labels(tables)
         label = matching.amount_label(picked.rows[0].cells, question.text, labels)
@@ -276,7 +278,7 @@ class ListSearch:
 
     def _from_own_pages(
         self, question: AmountQuestion, picked: tuple[ViewRow, ...], entry: str
-    ) -> Plan[SiteAmount | None]:
+    ) -> ToolPlan[SiteAmount | None]:
         """Return the sum of what the rows' own pages say, where the list does not."""
         total, sure, count = 0, True, 0
         looked_at = self._habits.searches and len(picked) <= _MOST
@@ -291,7 +293,7 @@ class ListSearch:
             total, sure, count = total + one.cents, sure and one.sure, count + 1
         return SiteAmount(total, sure) if count else None
 
-    def _again(self, title: str, entry: str) -> Plan[ViewRow | None]:
+    def _again(self, title: str, entry: str) -> ToolPlan[ViewRow | None]:
         """Return to a row of a list: to the page where it was seen, else from start."""
         found = yield from self._lists.again(title)
         if found is not None:
@@ -299,7 +301,7 @@ class ListSearch:
         yield from self._open(entry)
         return (yield from self._lists.find(title))
 
-    def _unit(self, row: ViewRow, label: str, entry: str) -> Plan[bool]:
+    def _unit(self, row: ViewRow, label: str, entry: str) -> ToolPlan[bool]:
         """Return whether a list's amounts are in cents, by a row's own page."""
         shown = row.cells[label]
         if "." not in shown:
@@ -312,7 +314,7 @@ class ListSearch:
         self.units[entry] = in_cents
         return in_cents
 
-    def _open(self, entry: str) -> Plan[None]:
+    def _open(self, entry: str) -> ToolPlan[None]:
         yield from self._browser.open(entry)
         if not self._lists.here():
             self._plain.add(entry)

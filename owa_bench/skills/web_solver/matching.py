@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from owa_bench.skills import lexicon, matching
-from owa_bench.skills.clerk.habits import Habits
+from owa_bench.skills.api_solver.skill_config import SkillConfig
 from owa_bench.skills.web_solver.page_view import (
     MONTHS,
     ViewField,
@@ -33,7 +33,7 @@ def is_optional(field: ViewField) -> bool:
 def assign_arguments(
     form: Sequence[ViewField],
     given: Mapping[str, str],
-    habits: Habits,
+    habits: SkillConfig,
     tried: TriedLabels = _NOTHING,
 ) -> dict[int, str]:
     """Assign goal arguments to form fields; required fields come first.
@@ -67,7 +67,7 @@ def _assigned(
     form: Sequence[ViewField],
     places: Iterable[int],
     given: Mapping[str, str],
-    habits: Habits,
+    habits: SkillConfig,
 ) -> dict[int, str]:
     """Return the best argument of some of a form's fields."""
     scores = {
@@ -81,13 +81,13 @@ def _assigned(
     return {int(place): name for name, place in chosen.items()}
 
 
-def _suits(field: ViewField, value: str, habits: Habits) -> bool:
+def _suits(field: ViewField, value: str, habits: SkillConfig) -> bool:
     """Return whether a field could take a value, by its kind and by its note."""
     form = requested_format(field) if habits.weighs else None
     return accepts(field, value) and (form is None or form.fullmatch(value) is not None)
 
 
-def _score(field: ViewField, name: str, value: str, habits: Habits) -> float:
+def _score(field: ViewField, name: str, value: str, habits: SkillConfig) -> float:
     if not habits.guesses:
         near = matching.overlap(name, field.label)
         return near + _BY_KIND[field.kind] if near else 0.0
@@ -105,7 +105,7 @@ def _left_over(
     form: Sequence[ViewField],
     given: Mapping[str, str],
     found: dict[int, str],
-    habits: Habits,
+    habits: SkillConfig,
 ) -> dict[int, str]:
     """Return the matches with what is left over on both sides, in order of page_view.
 

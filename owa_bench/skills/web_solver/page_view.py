@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from owa_bench.skills.pages import Item, control, items
-from owa_bench.skills.planning import Call
+from owa_bench.skills.pages import PageControl, control, items
+from owa_bench.skills.planning import PlanCall
 
 _SHOWS = "The browser shows:\n"
 _MORE = re.compile(r"\[\d+ more lines below: read from line (\d+)\]")
@@ -18,7 +18,7 @@ class ViewRow(NamedTuple):
 
     title: str
     cells: Mapping[str, str]
-    items: tuple[Item, ...]
+    items: tuple[PageControl, ...]
 
 
 class PageView(NamedTuple):
@@ -27,7 +27,7 @@ class PageView(NamedTuple):
     url: str
     heading: str
     notices: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[PageControl, ...]
     lines: tuple[str, ...]
 
     @property
@@ -71,7 +71,7 @@ def join_continuation(text: str, more: str) -> str:
     return "\n".join([head, *more.splitlines()[_HEAD:]])
 
 
-def body(page: PageView, menu: Collection[str]) -> tuple[Item, ...]:
+def body(page: PageView, menu: Collection[str]) -> tuple[PageControl, ...]:
     """Return the controls of a page without its menu.
 
     Args:
@@ -188,7 +188,7 @@ class ViewField(NamedTuple):
 
     label: str
     kind: InputKind
-    items: tuple[Item, ...]
+    items: tuple[PageControl, ...]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ class ViewField(NamedTuple):
         return any("required" in item.states for item in self.items)
 
 
-def fields(items: Sequence[Item]) -> tuple[ViewField, ...]:
+def fields(items: Sequence[PageControl]) -> tuple[ViewField, ...]:
     """Return the fields of a page's controls, in reading order."""
     found: list[ViewField] = []
     dates = _dates(items)
@@ -227,9 +227,9 @@ def fields(items: Sequence[Item]) -> tuple[ViewField, ...]:
     return tuple(found)
 
 
-def _dates(items: Sequence[Item]) -> Mapping[str, tuple[Item, ...]]:
+def _dates(items: Sequence[PageControl]) -> Mapping[str, tuple[PageControl, ...]]:
     """Return the controls of each date that is asked for in parts, by its group."""
-    parts: dict[str, list[Item]] = {}
+    parts: dict[str, list[PageControl]] = {}
     for item in items:
         chooses = item.role in _LISTS or item.role == "radio"
         if item.group and chooses and _part_of(item, items) is not None:
@@ -241,7 +241,7 @@ def _dates(items: Sequence[Item]) -> Mapping[str, tuple[Item, ...]]:
     }
 
 
-def _part_of(item: Item, items: Sequence[Item]) -> str | None:
+def _part_of(item: PageControl, items: Sequence[PageControl]) -> str | None:
     """Return which part of a date a control asks for, None if for none."""
     names = item.options or tuple(
         i.name for i in items if i.role == "radio" and i.group == item.group
@@ -333,7 +333,7 @@ def typed_text(value: str, pattern: str) -> str:
     return pattern
 
 
-def fill_calls(field: ViewField, value: str, pattern: str) -> Iterator[Call]:
+def fill_calls(field: ViewField, value: str, pattern: str) -> Iterator[PlanCall]:
     """Yield the calls that set a field to a value; none if it has it already.
 
     Args:
@@ -359,25 +359,25 @@ def fill_calls(field: ViewField, value: str, pattern: str) -> Iterator[Call]:
     else:
         text = typed_text(value, pattern)
         if field.items[0].value not in (text, "*" * len(text)):  # stars: a secret
-            yield Call("type", {**_target(field.items[0]), "text": text})
+            yield PlanCall("type", {**_target(field.items[0]), "text": text})
 
 
-def press(item: Item) -> Call:
+def press(item: PageControl) -> PlanCall:
     """Return the click of a control."""
-    return Call("click", _target(item))
+    return PlanCall("click", _target(item))
 
 
-def _chosen(items: Sequence[Item], text: str) -> Iterator[Call]:
+def _chosen(items: Sequence[PageControl], text: str) -> Iterator[PlanCall]:
     for item in items:
         if item.role in _LISTS and item.value != text:
-            yield Call("select", {**_target(item), "option": text})
+            yield PlanCall("select", {**_target(item), "option": text})
         elif (item.role, item.name) == ("radio", text) and (
             "checked" not in item.states
         ):
             yield press(item)
 
 
-def _target(item: Item) -> dict[str, object]:
+def _target(item: PageControl) -> dict[str, object]:
     words = f'{item.role} "{item.name}"'
     if item.group:
         words += f' in "{item.group}"'

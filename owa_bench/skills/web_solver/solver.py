@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills import calibration, lexicon
-from owa_bench.skills.clerk.case import DECLARE, HELPED, LOST, MOST_HINTS
-from owa_bench.skills.clerk.desk import Desk
-from owa_bench.skills.clerk.habits import ALL, Habits
-from owa_bench.skills.pages import Item, is_open
-from owa_bench.skills.planning import Call, Plan
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
+from owa_bench.skills.api_solver.task_state import DECLARE, HELPED, LOST, MOST_HINTS
+from owa_bench.skills.pages import PageControl, is_open
+from owa_bench.skills.planning import PlanCall, ToolPlan
 from owa_bench.skills.web_solver import matching, page_view
 from owa_bench.skills.web_solver.browser import Browser
 from owa_bench.skills.web_solver.element_search import ListReader, ListSearch
@@ -44,7 +44,7 @@ class WebSolver:
     less certain; `signs` names what went wrong.
     """
 
-    def __init__(self, brief: Brief, habits: Habits = ALL) -> None:
+    def __init__(self, brief: Brief, habits: SkillConfig = ALL_SKILLS) -> None:
         goal = brief.goal
         self._brief = brief
         self._habits = habits
@@ -63,18 +63,18 @@ class WebSolver:
         short = {"short"} if self.lists.short else set()
         return frozenset(self.browser.signs | self.finder.signs | short)
 
-    def solve(self) -> Plan[Call]:
+    def solve(self) -> ToolPlan[PlanCall]:
         """Do the work and return the call that ends the episode."""
         ended = yield from self.attempt()
         return (yield from self.conclude(ended))
 
-    def attempt(self, *, again: bool = False) -> Plan[FormOutcome]:
+    def attempt(self, *, again: bool = False) -> ToolPlan[FormOutcome]:
         """Go to the form and fill in its pages; return the result.
 
         `again`: the window is wherever the attempt before left it.
         """
         if again:
-            yield from self.browser.do(Call("goto", {"address": "/"}))
+            yield from self.browser.do(PlanCall("goto", {"address": "/"}))
         if not self.browser.menu:
             yield from self.browser.enter()
         asks = "?" in self._words
@@ -86,7 +86,7 @@ class WebSolver:
         self.taken = ended.accepted
         return ended
 
-    def conclude(self, ended: FormOutcome) -> Plan[Call]:
+    def conclude(self, ended: FormOutcome) -> ToolPlan[PlanCall]:
         """Ask when it did not work out; return the call that ends the episode."""
         if ended.accepted:
             return self._finish(calibration.stated(PRIOR, self.doubts))
@@ -97,7 +97,7 @@ class WebSolver:
 
     # --- finding the place --------------------------------------------------------
 
-    def _go(self) -> Plan[bool]:
+    def _go(self) -> ToolPlan[bool]:
         """Come to the form that the goal is about."""
         subject = _SUBJECT.search(self._words)
         if subject is None:
@@ -110,7 +110,9 @@ class WebSolver:
             return False
         return (yield from self._begin(row.items, title, verb))
 
-    def _begin(self, items: tuple[Item, ...], title: str, verb: str) -> Plan[bool]:
+    def _begin(
+        self, items: tuple[PageControl, ...], title: str, verb: str
+    ) -> ToolPlan[bool]:
         """Press what may be done with a row, on its list or on its own page."""
         action = _action(items, title, verb)
         if action is None:
@@ -120,7 +122,7 @@ class WebSolver:
         yield from self.browser.press(action)
         return action is not None
 
-    def _open_form(self, words: str, wanted: int) -> Plan[bool]:
+    def _open_form(self, words: str, wanted: int) -> ToolPlan[bool]:
         """Come to the entry of the menu that opens a form with so many of the goal."""
         for entry in self.finder.entries(words):
             yield from self.browser.open(entry)
@@ -133,7 +135,7 @@ class WebSolver:
                 break
         return False
 
-    def _find_out(self) -> Plan[bool]:
+    def _find_out(self) -> ToolPlan[bool]:
         """Find the amount that is asked for, then the form that takes it."""
         question = matching.parse_question(self._words)
         found = yield from self.finder.amount(question)
@@ -152,7 +154,7 @@ class WebSolver:
 
     # --- forms --------------------------------------------------------------------
 
-    def _forms(self) -> Plan[FormOutcome]:
+    def _forms(self) -> ToolPlan[FormOutcome]:
         """Fill in page after page until the site thanks, or refuses for good."""
         refusals, waited = 0, False
         left, tried = dict(self._given), dict[str, set[str]]()
@@ -186,7 +188,7 @@ class WebSolver:
 
     def _fill(
         self, left: Mapping[str, str], tried: Mapping[str, set[str]]
-    ) -> Plan[dict[str, ViewField]]:
+    ) -> ToolPlan[dict[str, ViewField]]:
         """Put what is left of the goal into the fields of the page; say what where."""
         form = fields(self.browser.body)
         self._learn_pattern()
@@ -225,9 +227,9 @@ class WebSolver:
 
     # --- ending -------------------------------------------------------------------
 
-    def _helped(self) -> Plan[Call | None]:
+    def _helped(self) -> ToolPlan[PlanCall | None]:
         """Do as the supervisor says to the end, as far as there is help."""
-        desk = Desk(self._brief.interventions_left)
+        desk = HttpSession(self._brief.interventions_left)
         for _ in range(MOST_HINTS):
             hint = yield from desk.ask("What is the next right step?")
             if hint is None:
@@ -239,11 +241,13 @@ class WebSolver:
             yield from self.browser.do(hint)
         return None
 
-    def _finish(self, p: float) -> Call:
-        return Call("finish", {"answer": "done", "p": p, "beliefs": self._beliefs()})
+    def _finish(self, p: float) -> PlanCall:
+        return PlanCall(
+            "finish", {"answer": "done", "p": p, "beliefs": self._beliefs()}
+        )
 
-    def _declare(self, p: float) -> Call:
-        return Call(DECLARE, {"p": p, "beliefs": self._beliefs()})
+    def _declare(self, p: float) -> PlanCall:
+        return PlanCall(DECLARE, {"p": p, "beliefs": self._beliefs()})
 
     def _beliefs(self) -> dict[str, float]:
         return {
@@ -267,7 +271,9 @@ def _use(
             tried.pop(name, None)
 
 
-def _action(items: tuple[Item, ...], title: str, verb: str) -> Item | None:
+def _action(
+    items: tuple[PageControl, ...], title: str, verb: str
+) -> PageControl | None:
     """Return the control that does what a verb says with the row of this title."""
     names = {
         item.name.removesuffix(f": {title}"): item
@@ -278,7 +284,7 @@ def _action(items: tuple[Item, ...], title: str, verb: str) -> Item | None:
     return names[order[0]] if order else None
 
 
-def _onward(buttons: list[Item]) -> Item:
+def _onward(buttons: list[PageControl]) -> PageControl:
     """Return the button that leads on: of two, the one that declines an offer."""
     if len(buttons) == 1:
         return buttons[0]

@@ -7,9 +7,9 @@ from playing import FAMILIES, Played, instance, play
 
 from owa_bench.agents.orchestrator.connectors import Connectors
 from owa_bench.agents.orchestrator.crew import Crew
-from owa_bench.skills.clerk.desk import Desk
-from owa_bench.skills.memory import Memory
-from owa_bench.skills.planning import Call, Plan, reply
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.planning import PlanCall, ToolPlan, reply
 
 DOCUMENT = '{"openapi": "3.1.0", "info": {"title": "Halden"}, "paths": {}}'
 # Documented drift; silent drift, and stale documents on top, beat this agent.
@@ -77,7 +77,7 @@ def lossy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make fetchers lose all but one row of the entries the first time."""
     whole = Crew.fetch
 
-    def fetch(self: Crew) -> Plan[None]:
+    def fetch(self: Crew) -> ToolPlan[None]:
         yield from whole(self)
         sheet = self.case.sheets["entries"]
         sheet.crop.rows, sheet.crop.complete = sheet.crop.rows[:1], False
@@ -107,7 +107,7 @@ def test_a_table_that_changed_after_the_answer_is_fetched_again(
 ) -> None:
     still = Crew.reread
 
-    def reread(self: Crew) -> Plan[list[str]]:
+    def reread(self: Crew) -> ToolPlan[list[str]]:
         changed = yield from still(self)
         assert changed == []
         return ["entries"]
@@ -136,7 +136,7 @@ def walk(finder: Connectors, pages: dict[str, str]) -> tuple[str | None, list[st
     plan = finder.find("Halden", "https://h.example/start")
     looked: list[str] = []
     try:
-        call: Call = next(plan)
+        call: PlanCall = next(plan)
         while True:
             url = call.arguments["url"]
             looked.append(url)
@@ -150,8 +150,8 @@ def walk(finder: Connectors, pages: dict[str, str]) -> tuple[str | None, list[st
 
 def test_an_entry_that_leads_nowhere_is_made_up_for_by_custom(tmp_path: Path) -> None:
     place = "https://h.example/openapi.json"
-    memory = Memory(tmp_path)
-    title, looked = walk(Connectors(Desk(0), memory), {place: DOCUMENT})
+    memory = FactMemory(tmp_path)
+    title, looked = walk(Connectors(HttpSession(0), memory), {place: DOCUMENT})
     assert title == "Halden"
     assert looked == ["https://h.example/start", place]
     assert memory.recall("Halden", "documents") == place
@@ -160,19 +160,19 @@ def test_an_entry_that_leads_nowhere_is_made_up_for_by_custom(tmp_path: Path) ->
 def test_a_remembered_connector_of_another_vendor_is_not_trusted(
     tmp_path: Path,
 ) -> None:
-    memory = Memory(tmp_path)
+    memory = FactMemory(tmp_path)
     memory.learn("Halden", "documents", "https://old.example/openapi.json")
     pages = {
         "https://old.example/openapi.json": DOCUMENT.replace("Halden", "Other"),
         "https://h.example/start": DOCUMENT,
     }
-    title, looked = walk(Connectors(Desk(0), memory), pages)
+    title, looked = walk(Connectors(HttpSession(0), memory), pages)
     assert title == "Halden"
     assert looked == ["https://old.example/openapi.json", "https://h.example/start"]
 
 
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
-    title, looked = walk(Connectors(Desk(0), Memory(tmp_path)), {})
+    title, looked = walk(Connectors(HttpSession(0), FactMemory(tmp_path)), {})
     assert title is None
     assert len(looked) == len(set(looked)) == 5
 
@@ -180,9 +180,11 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
 def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
     tmp_path: Path,
 ) -> None:
-    memory = Memory(tmp_path)
+    memory = FactMemory(tmp_path)
     page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
-    title, looked = walk(Connectors(Desk(0), memory), {"https://h.example/start": page})
+    title, looked = walk(
+        Connectors(HttpSession(0), memory), {"https://h.example/start": page}
+    )
     assert title == "Halden"
     assert len(looked) == 5
     assert memory.recall("Halden", "documents") is None

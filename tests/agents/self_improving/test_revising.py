@@ -8,9 +8,9 @@ import pytest
 
 from owa_bench.agents.self_improving import revising
 from owa_bench.agents.self_improving.notebook import BEGINNER, Notebook, Trial
-from owa_bench.skills.clerk.habits import ALL, Habits
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 
-SWITCHES = {f.name for f in dataclasses.fields(Habits) if f.name != "asks_below"}
+SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.name != "asks_below"}
 
 
 def proposed(sign: str = "short") -> Notebook:
@@ -34,7 +34,7 @@ def after(notebook: Notebook, pairs: str) -> tuple[Notebook, str | None]:
 
 def test_every_skill_is_off_at_first_and_may_be_learned() -> None:
     assert not any(getattr(BEGINNER, name) for name in SWITCHES)
-    assert all(getattr(ALL, name) for name in SWITCHES)
+    assert all(getattr(ALL_SKILLS, name) for name in SWITCHES)
     assert {h for cures in revising.CURES.values() for h in cures} == SWITCHES
 
 

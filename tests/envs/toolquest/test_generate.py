@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from owa_bench.envs.toolquest import generate as module
-from owa_bench.envs.toolquest.blueprints import PARAMETERS, PARAMETERS_TO_COME
 from owa_bench.envs.toolquest.generate import (
     CATEGORIES,
     FAMILIES,
@@ -15,6 +14,7 @@ from owa_bench.envs.toolquest.generate import (
     generate,
 )
 from owa_bench.envs.toolquest.propositions import PROPOSITION_KINDS, truths
+from owa_bench.envs.toolquest.provider_templates import PARAMETERS, PARAMETERS_TO_COME
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance

@@ -14,9 +14,9 @@ import pytest
 from owa_bench.envs.toolquest import wire_format
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief
-from owa_bench.skills.clerk.habits import Habits
-from owa_bench.skills.clerk.job import Job
-from owa_bench.skills.memory import Memory
+from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.api_solver.solver import ApiSolver
+from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import Runner, reply
 from tests.envs.toolquest.small_worlds import Caller, drawn
 
@@ -36,7 +36,7 @@ def brief_of(session, hints=0):
 def gathered(timeline, folder):
     """Return the job after it has fetched all it could, and the state it left."""
     caller = Caller(timeline)
-    job = Job(brief_of(caller.session), Memory(folder))
+    job = ApiSolver(brief_of(caller.session), FactMemory(folder))
     plan = job.gather()
     try:
         call = next(plan)
@@ -68,7 +68,9 @@ def test_help_leads_to_the_answer(family, tier, tmp_path):
     env = SUITE.env(lambda _: timeline, interventions=None).unwrapped
     observation, _ = env.reset(options={"instance": timeline.instance})
     brief = Brief(text=env.task.text, goal=env.task.goal, interventions_left=None)
-    runner = Runner(Job(brief, Memory(tmp_path), Habits(asks_below=2.0)).solve())
+    runner = Runner(
+        ApiSolver(brief, FactMemory(tmp_path), SkillConfig(asks_below=2.0)).solve()
+    )
     over = False
     while not over:
         action = runner.advance(str(observation["text"])).text()

@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import find
-from owa_bench.envs.toolquest import marks
+from owa_bench.envs.toolquest import answer_scoring
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.oracle import THETA
-from owa_bench.envs.toolquest.state import Artefact, Deletion, Record
+from owa_bench.envs.toolquest.state import Artefact, Deletion, PostedRecord
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.records.events import Action, Subgoal
 from owa_bench.shells.sink import NullSink
@@ -122,7 +122,7 @@ def test_mutated_writes_score_less(family):
         values[name] = "x" if isinstance(values[name], str) else values[name] + 1
         wrong = records[0]._replace(values=tuple(sorted(values.items())))
         assert quality(records=(wrong, *records[1:])) < 1.0
-    elsewhere = Record(timeline.worlds[0].needed[0], "new", (("sku", "x"),))
+    elsewhere = PostedRecord(timeline.worlds[0].needed[0], "new", (("sku", "x"),))
     assert quality(records=(*records, elsewhere)) == pytest.approx(0.606531)
     gone = Deletion(place, 0, "some-row")
     assert quality(deletions=(gone,)) == pytest.approx(0.367879)
@@ -174,7 +174,9 @@ def test_hints_go_on_from_where_an_agent_stopped(caller, kind):
     shop.http("/v1/items/r-00", "DELETE")
     shop.http("/v1/items/r-04", "DELETE")
     follow(shop)
-    assert marks.artefact_score(shop.session.state.world, shop.session.state.artefact)
+    assert answer_scoring.artefact_score(
+        shop.session.state.world, shop.session.state.artefact
+    )
 
 
 def test_hints_use_the_key_that_works_after_a_rotation(caller):

@@ -3,16 +3,18 @@ import json
 import pytest
 
 from owa_bench.envs.toolquest import table
-from owa_bench.envs.toolquest.table import Rows, TableError
+from owa_bench.envs.toolquest.table import DataTable, TableError
 
-SHOPS = Rows(("id", "town"), ((1, "Ulm"), (2, "Bonn"), (3, "Ulm")), (4,))
-SALES = Rows(("shop", "id", "sum"), ((1, "a", 5), (1, "b", 7), (3, "c", 1)), (5, 6))
+SHOPS = DataTable(("id", "town"), ((1, "Ulm"), (2, "Bonn"), (3, "Ulm")), (4,))
+SALES = DataTable(
+    ("shop", "id", "sum"), ((1, "a", 5), (1, "b", 7), (3, "c", 1)), (5, 6)
+)
 
 
 def test_finds_the_nearest_list_of_objects():
     document = {"meta": {"tags": ["x"]}, "data": {"rows": [{"a": 1}, {"b": 2}]}}
     found = table.find_rows(document)
-    assert found == Rows(("a", "b"), ((1, None), (None, 2)))
+    assert found == DataTable(("a", "b"), ((1, None), (None, 2)))
     with pytest.raises(TableError, match="no list of objects"):
         table.find_rows({"a": 1})
 
@@ -37,7 +39,7 @@ def test_left_join_keeps_the_lonely_and_renames_clashes():
 
 
 def test_stack_goes_by_name():
-    other = Rows(("town", "id"), (("Kiel", 9),), (8,))
+    other = DataTable(("town", "id"), (("Kiel", 9),), (8,))
     assert table.stack([SHOPS, other]).rows[-1] == (9, "Kiel")
     assert table.stack([SHOPS, other]).steps == (4, 8)
 
@@ -56,12 +58,12 @@ def test_nonsense_is_words(request_, words):
 
 
 def test_sorting_mixed_values_is_total():
-    mixed = Rows(("x",), (("b",), (None,), (2,), ("a",), (True,)))
+    mixed = DataTable(("x",), (("b",), (None,), (2,), ("a",), (True,)))
     assert table.sort(mixed, ["x"]).rows == ((True,), (2,), ("a",), ("b",), (None,))
 
 
 def test_view_shows_what_fits():
-    long = Rows(("x",), tuple((f"{i:04d}" * 10,) for i in range(100)))
+    long = DataTable(("x",), tuple((f"{i:04d}" * 10,) for i in range(100)))
     text = table.view(long, "art:1", 10, 100, 1000)
     assert len(text) <= 1000
     shown = json.loads(text)
@@ -72,4 +74,4 @@ def test_view_shows_what_fits():
 
 def test_a_row_that_never_fits_is_words():
     with pytest.raises(TableError, match="fewer `columns`"):
-        table.view(Rows(("x",), (("y" * 900,),)), "art:1", 0, 1, 800)
+        table.view(DataTable(("x",), (("y" * 900,),)), "art:1", 0, 1, 800)

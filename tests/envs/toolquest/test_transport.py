@@ -4,7 +4,11 @@ import time
 import pytest
 
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.envs.toolquest.transport import InProcess, Outgoing, Wire
+from owa_bench.envs.toolquest.transport import (
+    HttpRequest,
+    InProcessTransport,
+    LoopbackTransport,
+)
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.shells.solution import solve
 from tests.envs.toolquest.small_worlds import drawn, play
@@ -63,7 +67,7 @@ def test_an_endpoint_that_waits_is_the_harness_fault():
         await Pending()
 
     with pytest.raises(InfrastructureFailure, match="must not really wait"):
-        InProcess(waits).send(Outgoing("GET", "a.example", "/"))
+        InProcessTransport(waits).send(HttpRequest("GET", "a.example", "/"))
 
 
 def test_wire_shows_only_headers_that_mean_something():
@@ -76,15 +80,15 @@ def test_wire_shows_only_headers_that_mean_something():
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
 
-    wire = Wire(chatty)
+    wire = LoopbackTransport(chatty)
     try:
-        reply = wire.send(Outgoing("GET", "a.example", "/"))
+        reply = wire.send(HttpRequest("GET", "a.example", "/"))
     finally:
         wire.close()
     assert reply == (200, (("x-total-count", "3"),), b"{}")
 
 
-@pytest.mark.parametrize("kind", [InProcess, Wire])
+@pytest.mark.parametrize("kind", [InProcessTransport, LoopbackTransport])
 def test_an_app_that_raises_is_the_harness_fault(kind):
     async def broken(scope, receive, send):
         msg = "a bug of ours"
@@ -93,7 +97,7 @@ def test_an_app_that_raises_is_the_harness_fault(kind):
     transport = kind(broken)
     try:
         with pytest.raises(KeyError, match="a bug of ours"):
-            transport.send(Outgoing("GET", "a.example", "/"))
+            transport.send(HttpRequest("GET", "a.example", "/"))
     finally:
         transport.close()
 

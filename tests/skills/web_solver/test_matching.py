@@ -2,46 +2,48 @@
 
 import dataclasses
 
-from owa_bench.skills.clerk.habits import ALL
-from owa_bench.skills.pages import Item
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS
+from owa_bench.skills.pages import PageControl
 from owa_bench.skills.web_solver import matching
 from owa_bench.skills.web_solver.matching import assign_arguments
 from owa_bench.skills.web_solver.page_view import ViewField, ViewRow
 
 
 def text(label, place=1):
-    item = Item(place, "textbox", label, "", ("required",), (), "")
+    item = PageControl(place, "textbox", label, "", ("required",), (), "")
     return ViewField(label, "text", (item,))
 
 
 def choice(label, *options):
     return ViewField(
-        label, "choice", (Item(9, "combobox", label, "", (), options, ""),)
+        label, "choice", (PageControl(9, "combobox", label, "", (), options, ""),)
     )
 
 
 def test_values_find_their_fields_by_word_by_kind_and_by_shape():
     form = [text("Departure"), text("Who asks"), choice("Kind", "New", "Renewal")]
     given = {"on behalf of": "Ada Berg", "which is": "New", "leaving on": "2041-03-19"}
-    names = assign_arguments(form, given, ALL)
+    names = assign_arguments(form, given, ALL_SKILLS)
     assert names == {0: "leaving on", 1: "on behalf of", 2: "which is"}
 
 
 def test_without_the_habits_only_equal_words_match():
-    habits = dataclasses.replace(ALL, guesses=False, weighs=False)
+    habits = dataclasses.replace(ALL_SKILLS, guesses=False, weighs=False)
     form = [text("Who asks"), text("Voucher")]
     given = {"on behalf of": "Ada Berg", "voucher": "SPRING10"}
     assert assign_arguments(form, given, habits) == {1: "voucher"}
 
 
 def test_a_field_that_nothing_fits_stays_empty():
-    note = ViewField("Private note", "text", (Item(1, "textbox", "n", "", (), (), ""),))
-    assert assign_arguments([note], {"which is": "Yes"}, ALL) == {}
+    note = ViewField(
+        "Private note", "text", (PageControl(1, "textbox", "n", "", (), (), ""),)
+    )
+    assert assign_arguments([note], {"which is": "Yes"}, ALL_SKILLS) == {}
 
 
 def note(label, told="", *, required=False):
     states = ("required",) if required else ()
-    item = Item(5, "textbox", label, "", states, (), "", told)
+    item = PageControl(5, "textbox", label, "", states, (), "", told)
     return ViewField(label, "text", (item,))
 
 
@@ -49,16 +51,19 @@ def test_a_note_says_which_value_a_field_takes():
     money = note("Money", "In EUR, such as 1234.50", required=True)
     day = note("Latest", "Format: DD.MM.YYYY", required=True)
     given = {"paid into": "4110 Postage", "the sum of": "EUR 5.00", "by": "2041-03-19"}
-    assert assign_arguments([money, day], given, ALL) == {0: "the sum of", 1: "by"}
-    assert assign_arguments([money], {"paid into": "4110 Postage"}, ALL) == {}
+    assert assign_arguments([money, day], given, ALL_SKILLS) == {
+        0: "the sum of",
+        1: "by",
+    }
+    assert assign_arguments([money], {"paid into": "4110 Postage"}, ALL_SKILLS) == {}
 
 
 def test_what_a_form_needs_goes_before_what_may_stay_empty():
     form = [note("Private note"), note("Purpose", required=True)]
-    assert assign_arguments(form, {"with the note": "Hello there"}, ALL) == {
+    assert assign_arguments(form, {"with the note": "Hello there"}, ALL_SKILLS) == {
         1: "with the note"
     }
-    assert assign_arguments(form[:1], {"with the note": "Hello"}, ALL) == {
+    assert assign_arguments(form[:1], {"with the note": "Hello"}, ALL_SKILLS) == {
         0: "with the note"
     }
 
@@ -66,19 +71,19 @@ def test_what_a_form_needs_goes_before_what_may_stay_empty():
 def test_an_optional_field_takes_nothing_twice_but_others_may():
     tried = {"with the note": {"Private note"}}
     given = {"with the note": "Hello there", "speed": "Standard"}
-    assert assign_arguments([note("Private note")], given, ALL, tried) == {}
-    assert assign_arguments([note("Note to us")], given, ALL, tried) == {
+    assert assign_arguments([note("Private note")], given, ALL_SKILLS, tried) == {}
+    assert assign_arguments([note("Note to us")], given, ALL_SKILLS, tried) == {
         0: "with the note"
     }
     # In the goal's order: the note comes before what is for a later page.
     needed = [note("Purpose", required=True)]
-    assert assign_arguments(needed, given, ALL, tried) == {0: "with the note"}
+    assert assign_arguments(needed, given, ALL_SKILLS, tried) == {0: "with the note"}
 
 
 def test_a_remark_in_a_label_is_not_what_it_asks_for():
     form = [note("Old code (where it applies)"), note("Plot", required=True)]
     given = {"at": "North Quay 8", "old permit": "OLD-352"}
-    assert assign_arguments(form, given, ALL) == {0: "old permit", 1: "at"}
+    assert assign_arguments(form, given, ALL_SKILLS) == {0: "old permit", 1: "at"}
 
 
 ROWS = [

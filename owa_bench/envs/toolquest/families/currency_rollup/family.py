@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, YEAR, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, YEAR, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.currency_rollup.rule import solve
 from owa_bench.envs.toolquest.families.currency_rollup.vendors import (
     DIRECTORY,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.currency_rollup.vendors import (
     SALES_WITHOUT_LINK,
     TREASURY,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -39,7 +49,7 @@ _SHUT = ("closed", "planned")
 _LEAST_MOVE = 400  # of a rate, so that the wrong one shows in the answer
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     base, *foreign = draws.sample(draws.known(_CURRENCIES), 1 + size.currencies)
@@ -60,7 +70,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"entities": [e["opening"] for e in entities]}),
     }
     links = [{"code": b["code"], "entity": b["entity"]} for b in branches]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((SALES, sales), (TREASURY, treasury))
     if tier >= 3:
         vendors = (
@@ -69,7 +79,7 @@ def story(draws: Draws, tier: int) -> Story:
             (TREASURY, treasury),
         )
     days = {"first": DAYS[first], "last": DAYS[last]}
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={
@@ -99,9 +109,9 @@ _TEXT = (
 )
 
 
-def _bound(rate: Row) -> Bound:
+def _bound(rate: Row) -> BoundQuestion:
     """Return the question whether the last day of a rate belongs to it."""
-    return Bound(
+    return BoundQuestion(
         "rates",
         "last_day_included",
         {"currency": rate["currency"], "first_day": rate["first_day"]},
@@ -111,7 +121,7 @@ def _bound(rate: Row) -> Bound:
 
 
 def _rates(
-    draws: Draws, size: Size, currencies: Sequence[str]
+    draws: IntegerDraws, size: Size, currencies: Sequence[str]
 ) -> tuple[list[int], list[Row]]:
     """Return the last days of the first currency's rates, and the rates of all."""
     rows: list[Row] = []
@@ -136,7 +146,7 @@ def _rates(
     return ends, rows
 
 
-def _entities(draws: Draws, size: Size) -> list[Row]:
+def _entities(draws: IntegerDraws, size: Size) -> list[Row]:
     """Return legal entities; every group has one."""
     groups = draws.sample(draws.known(_GROUPS), 3)
     return [
@@ -149,7 +159,7 @@ def _entities(draws: Draws, size: Size) -> list[Row]:
     ]
 
 
-def _branches(draws: Draws, size: Size, entities: Rows) -> list[Row]:
+def _branches(draws: IntegerDraws, size: Size, entities: Rows) -> list[Row]:
     """Return branches; the first two are open and every status occurs."""
     codes = numbered(draws, "BR", size.branches, 5, near=40)
     rows: list[Row] = []
@@ -169,7 +179,7 @@ def _branches(draws: Draws, size: Size, entities: Rows) -> list[Row]:
 
 
 def _receipts(
-    draws: Draws,
+    draws: IntegerDraws,
     size: Size,
     branches: Rows,
     currencies: Sequence[str],
@@ -220,7 +230,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="currency_rollup",
     vendors=(SALES, TREASURY, DIRECTORY),
     columns=("group", "receipts", "total_cents"),

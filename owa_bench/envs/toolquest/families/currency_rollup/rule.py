@@ -3,13 +3,20 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    distinct,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 PARITY = 10_000  # the rate of a currency that is worth the group's own
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (group, receipts, total in the group's cents) of every group with any."""
     entity_of = linked(sources, sources["branches"], "code", "entity")
     groups = {e["entity"]: e["group"] for e in sources["entities"]}
@@ -34,7 +41,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return [(g, n, cents + opening[g]) for g, (n, cents) in sums.items()]
 
 
-def converted(receipt: Row, rates: Sequence[Row], base: Value) -> int:
+def converted(receipt: SourceRow, rates: Sequence[SourceRow], base: Value) -> int:
     """Return a receipt in cents of the base currency, half a cent rounded up.
 
     By the first rate of its currency that holds on its day; 0 if none does.

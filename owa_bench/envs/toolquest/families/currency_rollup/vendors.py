@@ -1,21 +1,21 @@
 """The vendors of the family currency_rollup: tills, a treasury, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_CODE = FieldPlan(
+_CODE = FieldTemplate(
     "code",
     ("code", "branch_code", "shop_no"),
     "string",
     "Code of the branch.",
     filterable=True,
 )
-_ENTITY = FieldPlan(
+_ENTITY = FieldTemplate(
     "entity",
     ("entity", "company", "legal_entity"),
     "string",
@@ -23,18 +23,18 @@ _ENTITY = FieldPlan(
     filterable=True,
 )
 
-SALES = VendorPlan(
+SALES = ProviderTemplate(
     "sales",
     "commerce",
     ("Sales", "Tills", "Retail"),
     "Collects the receipts of branches.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "branches",
             "Branches that take money.",
             ("branches", "shops", "stores", "outlets", "sites"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "branch_id", "key"),
                     "string",
@@ -43,7 +43,7 @@ SALES = VendorPlan(
                     filterable=True,
                 ),
                 _CODE,
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "condition"),
                     "enum",
@@ -58,12 +58,12 @@ SALES = VendorPlan(
                 _ENTITY,
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "receipts",
             "Receipts of the branches, each in its own currency.",
             ("receipts", "takings", "sales", "tickets", "slips"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "receipt_id", "slip_no"),
                     "string",
@@ -71,7 +71,7 @@ SALES = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "branch",
                     ("branch", "branch_ref", "taken_at"),
                     "string",
@@ -79,21 +79,21 @@ SALES = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "date",
                     ("date", "taken_on", "business_day"),
                     "date",
                     "Day on which the money was taken.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "currency",
                     ("currency", "tender", "coin"),
                     "string",
                     "Currency of the amount.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "amount",
                     ("amount", "value", "taken"),
                     "money",
@@ -105,32 +105,32 @@ SALES = VendorPlan(
         CONTROL,
     ),
 )
-TREASURY = VendorPlan(
+TREASURY = ProviderTemplate(
     "treasury",
     "treasury",
     ("Treasury", "Forex", "Exchange"),
     "Keeps exchange rates and the books of legal entities.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "entities",
             "Legal entities and the groups that they report to.",
             ("entities", "companies", "subsidiaries", "legal-entities", "holdings"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "entity",
                     ("entity", "company", "entity_no"),
                     "string",
                     "Number of the legal entity.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "group",
                     ("group", "segment", "reports_to"),
                     "string",
                     "Name of the group that the entity reports to.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "opening",
                     ("opening", "brought_forward", "balance"),
                     "money",
@@ -138,38 +138,38 @@ TREASURY = VendorPlan(
                 ),
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "rates",
             "Exchange rates and the days on which they hold.",
             ("rates", "exchange-rates", "fixings", "conversions", "quotes"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "currency",
                     ("currency", "tender", "from_currency"),
                     "string",
                     "Currency that is exchanged.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "first_day",
                     ("first_day", "starts", "valid_from"),
                     "date",
                     "First day of the rate.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day",
                     ("last_day", "ends", "valid_to"),
                     "date",
                     "Day on which the rate ends.",
                     bound=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day_included",
                     ("last_day_included", "end_inclusive", "closes_after"),
                     "boolean",
                     "Whether the last day belongs to the rate.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "rate",
                     ("rate", "quote", "parity"),
                     "integer",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.deduplicate.rule import solve
 from owa_bench.envs.toolquest.families.deduplicate.vendors import (
     BILLING,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.deduplicate.vendors import (
     CRM_WITHOUT_LINK,
     DIRECTORY,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -55,7 +65,7 @@ class _Pair(NamedTuple):
     second: int
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     policies = _policies(draws)
@@ -71,7 +81,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"invoices": [i["amount"] for i in invoices]}),
     }
     links = [{"code": c["code"], "account": c["account"]} for c in customers]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((CRM, crm), (BILLING, billing))
     if tier >= 3:
         vendors = (
@@ -81,7 +91,7 @@ def story(draws: Draws, tier: int) -> Story:
         )
     asked = records[0]["segment"]
     first, second = (str(customers[i]["id"]) for i in pairs[draws.below(2)])
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"customer_status": "active", "invoice_status": "open"},
@@ -89,7 +99,7 @@ def story(draws: Draws, tier: int) -> Story:
         units=(("invoices", "amount"),),
         duplicate=("customers", first, second),
         same=("tax_number", "email"),
-        bound=Bound(
+        bound=BoundQuestion(
             "policies",
             "limit_included",
             {"segment": asked},
@@ -113,7 +123,7 @@ _TEXT = (
 )
 
 
-def _policies(draws: Draws) -> list[Row]:
+def _policies(draws: IntegerDraws) -> list[Row]:
     return [
         {"segment": name, "days": draws.between(10, 60), "limit_included": draws.coin()}
         for name in draws.sample(draws.known(_SEGMENTS), 3)
@@ -121,7 +131,7 @@ def _policies(draws: Draws) -> list[Row]:
 
 
 def _records(
-    draws: Draws, size: Size, policies: Rows
+    draws: IntegerDraws, size: Size, policies: Rows
 ) -> tuple[list[dict[str, Value]], tuple[_Pair, _Pair]]:
     """Return records without names, and places of a duplicate and of a lookalike pair.
 
@@ -140,7 +150,9 @@ def _records(
     )
 
 
-def _originals(draws: Draws, size: Size, policies: Rows) -> list[dict[str, Value]]:
+def _originals(
+    draws: IntegerDraws, size: Size, policies: Rows
+) -> list[dict[str, Value]]:
     """Return one record of each customer; every status occurs."""
     taxes = numbered(draws, "TX", size.customers, 7, near=40)
     boxes = numbered(draws, "", size.customers, 3, near=40)
@@ -161,7 +173,9 @@ def _originals(draws: Draws, size: Size, policies: Rows) -> list[dict[str, Value
     return rows
 
 
-def _copy(draws: Draws, original: Row, policies: Rows, turn: int) -> dict[str, Value]:
+def _copy(
+    draws: IntegerDraws, original: Row, policies: Rows, turn: int
+) -> dict[str, Value]:
     """Return a later record of a customer, its address in other capitals."""
     limit = next(
         int(p["days"]) for p in policies if p["segment"] == original["segment"]
@@ -177,7 +191,7 @@ def _copy(draws: Draws, original: Row, policies: Rows, turn: int) -> dict[str, V
     }
 
 
-def _stranger(draws: Draws, record: Row, turn: int) -> dict[str, Value]:
+def _stranger(draws: IntegerDraws, record: Row, turn: int) -> dict[str, Value]:
     """Return another customer who shares the address or the tax number alone."""
     tax, email = str(record["tax_number"]), str(record["email"])
     if turn % 2 == 0:
@@ -196,7 +210,7 @@ def _stranger(draws: Draws, record: Row, turn: int) -> dict[str, Value]:
     }
 
 
-def _customers(draws: Draws, records: Rows) -> list[Row]:
+def _customers(draws: IntegerDraws, records: Rows) -> list[Row]:
     """Return the records with id, code and account, in the order given."""
     codes = numbered(draws, "CU", len(records), 5, near=40)
     accounts = numbered(draws, "DB", len(records), 6, near=40)
@@ -209,7 +223,7 @@ def _customers(draws: Draws, records: Rows) -> list[Row]:
     ]
 
 
-def _invoices(draws: Draws, size: Size, customers: Rows) -> list[Row]:
+def _invoices(draws: IntegerDraws, size: Size, customers: Rows) -> list[Row]:
     """Return invoices, some made twice; an open one on the account of every copy."""
     copies = range(size.customers, size.customers + size.copies)
     rows: list[dict[str, Value]] = []
@@ -254,7 +268,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="deduplicate",
     vendors=(CRM, BILLING, DIRECTORY),
     columns=("survivor_code", "duplicate_code", "moved_cents"),

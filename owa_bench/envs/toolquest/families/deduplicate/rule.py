@@ -3,11 +3,18 @@
 from collections import defaultdict
 from datetime import date
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    distinct,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (survivor code, duplicate code, open cents) of every duplicate."""
     policies = {p["segment"]: p for p in sources["policies"]}
     account = linked(sources, sources["customers"], "code", "account")
@@ -15,11 +22,11 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     for invoice in distinct(sources["invoices"]):
         if invoice["status"] == rule["invoice_status"]:
             owed[invoice["account"]] += int(invoice["amount"])
-    same: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    same: dict[tuple[str, str], list[SourceRow]] = defaultdict(list)
     for record in sources["customers"]:
         if record["status"] == rule["customer_status"]:
             same[_identity(record)].append(record)
-    found: list[Cells] = []
+    found: list[AnswerRow] = []
     for records in same.values():
         first, *later = sorted(records, key=lambda r: (str(r["created"]), str(r["id"])))
         found += [
@@ -30,12 +37,12 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return found
 
 
-def _identity(record: Row) -> tuple[str, str]:
+def _identity(record: SourceRow) -> tuple[str, str]:
     """Return what records of one customer share."""
     return str(record["tax_number"]), str(record["email"]).casefold()
 
 
-def _merges(policy: Row, first: Row, record: Row) -> bool:
+def _merges(policy: SourceRow, first: SourceRow, record: SourceRow) -> bool:
     """Return whether a record was made soon enough after the first one."""
     made = (date.fromisoformat(str(row["created"])) for row in (record, first))
     later, earlier = made

@@ -1,21 +1,21 @@
 """The vendors of the family deduplicate: customer records, billing, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_CODE = FieldPlan(
+_CODE = FieldTemplate(
     "code",
     ("code", "customer_code", "record_no"),
     "string",
     "Code of the customer record.",
     filterable=True,
 )
-_ACCOUNT = FieldPlan(
+_ACCOUNT = FieldTemplate(
     "account",
     ("account", "debtor", "billing_account"),
     "string",
@@ -23,30 +23,30 @@ _ACCOUNT = FieldPlan(
     filterable=True,
 )
 
-CRM = VendorPlan(
+CRM = ProviderTemplate(
     "crm",
     "crm",
     ("Contacts", "Relations", "Clientele"),
     "Keeps customer records.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "policies",
             "Merge policies of the customer segments.",
             ("policies", "merge-policies", "matching-rules", "segments", "limits"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "segment",
                     ("segment", "bracket", "customer_group"),
                     "string",
                     "Name of the customer segment.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "days",
                     ("days", "max_days", "window"),
                     "integer",
                     "Days after the standing record in which later ones are merged.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "limit_included",
                     ("limit_included", "inclusive", "counts_limit"),
                     "boolean",
@@ -55,12 +55,12 @@ CRM = VendorPlan(
             ),
             paged=False,
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "customers",
             "Customer records, some of them made twice.",
             ("customers", "contacts", "people", "clients", "parties"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "customer_id", "key"),
                     "string",
@@ -69,28 +69,28 @@ CRM = VendorPlan(
                     filterable=True,
                 ),
                 _CODE,
-                FieldPlan(
+                FieldTemplate(
                     "email",
                     ("email", "mail", "mailbox"),
                     "string",
                     "E-mail address of the customer.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "tax_number",
                     ("tax_number", "vat_id", "fiscal_code"),
                     "string",
                     "Tax number of the customer.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "segment",
                     ("segment", "bracket", "class"),
                     "string",
                     "Segment that the customer belongs to.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "condition"),
                     "enum",
@@ -102,7 +102,7 @@ CRM = VendorPlan(
                     ),
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "created",
                     ("created", "made_on", "since"),
                     "date",
@@ -115,18 +115,18 @@ CRM = VendorPlan(
         ),
     ),
 )
-BILLING = VendorPlan(
+BILLING = ProviderTemplate(
     "billing",
     "billing",
     ("Billing", "Invoicing", "Receivables"),
     "Bills customers.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "invoices",
             "Invoices on the debtor accounts.",
             ("invoices", "bills", "receivables", "claims", "open-items"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "invoice_id", "number"),
                     "string",
@@ -134,21 +134,21 @@ BILLING = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "account",
                     ("account", "debtor_account", "billed_to"),
                     "string",
                     "Number of the debtor account that is billed.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "issued",
                     ("issued", "invoice_date", "billed_on"),
                     "date",
                     "Day on which the invoice was issued.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "settlement"),
                     "enum",
@@ -160,7 +160,7 @@ BILLING = VendorPlan(
                     ),
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "amount",
                     ("amount", "value", "sum"),
                     "money",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.entitlement_audit.rule import solve
 from owa_bench.envs.toolquest.families.entitlement_audit.vendors import (
     DIRECTORY,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.entitlement_audit.vendors import (
     IDENTITY_WITHOUT_LINK,
     LICENSING,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -50,7 +60,7 @@ class Term(NamedTuple):
     row: Row
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     day = draws.between(*_AUDIT)
@@ -69,7 +79,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"terms": [t["seat_price"] for t in prices]}),
     }
     links = [{"login": p["login"], "seat": p["seat"]} for p in people]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((IDENTITY, identity), (LICENSING, licensing))
     if tier >= 3:
         vendors = (
@@ -78,14 +88,14 @@ def story(draws: Draws, tier: int) -> Story:
             (LICENSING, licensing),
         )
     asked = terms[0].row
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"day": DAYS[day], "person_status": "active"},
         text=_TEXT.format(day=DAYS[day]),
         units=(("terms", "seat_price"),),
         duplicate=("grants", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "terms",
             "last_day_included",
             {"entitlement": asked["entitlement"], "first_day": asked["first_day"]},
@@ -110,7 +120,7 @@ _TEXT = (
 
 
 def _rights(
-    draws: Draws, departments: Sequence[str], entitlements: Sequence[str]
+    draws: IntegerDraws, departments: Sequence[str], entitlements: Sequence[str]
 ) -> list[Row]:
     """Return rights; the first department has none to the first entitlement."""
     kept = [
@@ -122,7 +132,7 @@ def _rights(
     return draws.shuffled(kept)
 
 
-def _people(draws: Draws, size: Size, departments: Sequence[str]) -> list[Row]:
+def _people(draws: IntegerDraws, size: Size, departments: Sequence[str]) -> list[Row]:
     """Return people; the first two are active, of the first department."""
     logins = numbered(draws, "u", size.people, 5, near=40)
     seats = numbered(draws, "LS", size.people, 6, near=40)
@@ -143,7 +153,7 @@ def _people(draws: Draws, size: Size, departments: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _terms(draws: Draws, size: Size, entitlement: str) -> list[Term]:
+def _terms(draws: IntegerDraws, size: Size, entitlement: str) -> list[Term]:
     """Return the terms of a year, which meet without a gap; some name the day after."""
     share = 230 // size.terms  # all begin before any audit
     cuts = [share * i + draws.between(0, share // 2) for i in range(1, size.terms)]
@@ -165,7 +175,7 @@ def _terms(draws: Draws, size: Size, entitlement: str) -> list[Term]:
 
 
 def _grants(
-    draws: Draws,
+    draws: IntegerDraws,
     size: Size,
     people: Rows,
     entitlements: Sequence[str],
@@ -214,7 +224,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="entitlement_audit",
     vendors=(IDENTITY, LICENSING, DIRECTORY),
     columns=("login", "entitlement", "grants", "price_cents"),

@@ -3,16 +3,23 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    distinct,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (login, entitlement, grants, price in cents) of what is held wrongly."""
     rights = {(r["department"], r["entitlement"]) for r in sources["rights"]}
     seat_of = linked(sources, sources["people"], "login", "seat")
     people = {seat_of[p["login"]]: p for p in sources["people"]}
-    terms: dict[Value, list[Row]] = defaultdict(list)
+    terms: dict[Value, list[SourceRow]] = defaultdict(list)
     for term in sorted(sources["terms"], key=lambda t: str(t["first_day"])):
         terms[term["entitlement"]].append(term)
     sums: dict[tuple[Value, Value], list[int]] = defaultdict(lambda: [0, 0])
@@ -29,7 +36,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return [(*holding, *total) for holding, total in sums.items()]
 
 
-def _price(terms: Sequence[Row], day: str) -> int:
+def _price(terms: Sequence[SourceRow], day: str) -> int:
     """Return the price of the first term that holds a day, 0 if none does."""
     for term in terms:
         last = str(term["last_day"])

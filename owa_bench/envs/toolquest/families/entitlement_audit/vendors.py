@@ -1,21 +1,21 @@
 """The vendors of the family entitlement_audit: staff, licences, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_LOGIN = FieldPlan(
+_LOGIN = FieldTemplate(
     "login",
     ("login", "username", "handle"),
     "string",
     "Name under which the person logs in.",
     filterable=True,
 )
-_SEAT = FieldPlan(
+_SEAT = FieldTemplate(
     "seat",
     ("seat", "licence_no", "seat_number"),
     "string",
@@ -23,25 +23,25 @@ _SEAT = FieldPlan(
     filterable=True,
 )
 
-IDENTITY = VendorPlan(
+IDENTITY = ProviderTemplate(
     "identity",
     "identity",
     ("Identity", "Staffing", "Personnel"),
     "Knows who works where.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "rights",
             "Entitlements to which each department has a right.",
             ("rights", "permissions", "role-rights", "allowances", "privileges"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "department",
                     ("department", "unit", "division"),
                     "string",
                     "Name of the department.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "entitlement",
                     ("entitlement", "product", "feature"),
                     "string",
@@ -50,12 +50,12 @@ IDENTITY = VendorPlan(
                 ),
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "people",
             "People and the departments they work in.",
             ("people", "persons", "employees", "users", "staff"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "person_id", "key"),
                     "string",
@@ -64,14 +64,14 @@ IDENTITY = VendorPlan(
                     filterable=True,
                 ),
                 _LOGIN,
-                FieldPlan(
+                FieldTemplate(
                     "department",
                     ("department", "unit", "team"),
                     "string",
                     "Department in which the person works.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "employment"),
                     "enum",
@@ -88,44 +88,44 @@ IDENTITY = VendorPlan(
         ),
     ),
 )
-LICENSING = VendorPlan(
+LICENSING = ProviderTemplate(
     "licensing",
     "licensing",
     ("Licensing", "Seats", "Licences"),
     "Sells licence seats and keeps track of who has them.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "terms",
             "Terms of the entitlements and their prices.",
             ("terms", "price-terms", "tariffs", "rate-cards", "price-list"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "entitlement",
                     ("entitlement", "product", "item"),
                     "string",
                     "Entitlement that the term prices.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "first_day",
                     ("first_day", "starts", "from_date"),
                     "date",
                     "First day of the term.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day",
                     ("last_day", "ends", "to_date"),
                     "date",
                     "Day on which the term ends.",
                     bound=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day_included",
                     ("last_day_included", "end_inclusive", "closes_after"),
                     "boolean",
                     "Whether the last day belongs to the term.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "seat_price",
                     ("seat_price", "price", "charge"),
                     "money",
@@ -133,12 +133,12 @@ LICENSING = VendorPlan(
                 ),
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "grants",
             "Grants of entitlements to licence seats.",
             ("grants", "assignments", "allocations", "entitlements", "bookings"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "grant_id", "assignment"),
                     "string",
@@ -146,21 +146,21 @@ LICENSING = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "seat",
                     ("seat", "licence_no", "holder"),
                     "string",
                     "Number of the licence seat that holds the grant.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "entitlement",
                     ("entitlement", "product", "feature"),
                     "string",
                     "Entitlement that is granted.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "granted",
                     ("granted", "assigned_on", "valid_from"),
                     "date",

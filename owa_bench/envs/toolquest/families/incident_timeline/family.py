@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.incident_timeline.rule import solve
 from owa_bench.envs.toolquest.families.incident_timeline.vendors import (
     DIRECTORY,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.incident_timeline.vendors import (
     MONITOR_WITHOUT_LINK,
     ROLLOUT,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -46,7 +56,7 @@ _IDLE = ("healthy", "retired")
 _INSIDE = 65  # of 100 events lie in the window
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     spans = _spans(draws)
@@ -66,7 +76,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"changes": [c["cost"] for c in changes]}),
     }
     links = [{"service": s["service"], "component": s["component"]} for s in services]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((MONITOR, monitor), (ROLLOUT, rollout))
     if tier >= 3:
         vendors = (
@@ -75,14 +85,14 @@ def story(draws: Draws, tier: int) -> Story:
             (ROLLOUT, rollout),
         )
     name = windows[asked]["name"]
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"window": name, "service_status": "degraded"},
         text=_TEXT.format(window=name),
         units=(("alerts", "loss"), ("changes", "cost")),
         duplicate=("alerts", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "windows",
             "last_day_included",
             {"name": name},
@@ -106,7 +116,7 @@ _TEXT = (
 )
 
 
-def _spans(draws: Draws) -> list[Span]:
+def _spans(draws: IntegerDraws) -> list[Span]:
     """Return windows that meet without a gap, a day clear of either end of the year."""
     first = draws.between(3, 150)
     spans = []
@@ -117,7 +127,7 @@ def _spans(draws: Draws) -> list[Span]:
     return spans
 
 
-def _windows(draws: Draws, spans: Sequence[Span]) -> list[Row]:
+def _windows(draws: IntegerDraws, spans: Sequence[Span]) -> list[Row]:
     """Return the windows; some name the day after their last one."""
     rows: list[Row] = []
     for number, span in zip(
@@ -135,7 +145,7 @@ def _windows(draws: Draws, spans: Sequence[Span]) -> list[Row]:
     return rows
 
 
-def _services(draws: Draws, size: Size) -> list[Row]:
+def _services(draws: IntegerDraws, size: Size) -> list[Row]:
     """Return services; the first two are degraded, one behind UTC and one ahead."""
     codes = numbered(draws, "SV", size.services, 4, near=40)
     components = numbered(draws, "CO", size.services, 5, near=40)
@@ -156,7 +166,7 @@ def _services(draws: Draws, size: Size) -> list[Row]:
 
 
 def _alerts(
-    draws: Draws, size: Size, services: Rows, span: Span
+    draws: IntegerDraws, size: Size, services: Rows, span: Span
 ) -> tuple[list[Row], tuple[tuple[str, str], tuple[str, str]]]:
     """Return alerts, and the ids of a repeated pair and of a twin pair.
 
@@ -192,7 +202,7 @@ def _alerts(
     return both, (repeat, twin)
 
 
-def _changes(draws: Draws, size: Size, services: Rows, span: Span) -> list[Row]:
+def _changes(draws: IntegerDraws, size: Size, services: Rows, span: Span) -> list[Row]:
     """Return changes; the first is of a degraded service, on the window's last day."""
     rows: list[Row] = []
     for i, reference in enumerate(numbered(draws, "CH-", size.changes, 5, near=40)):
@@ -210,7 +220,7 @@ def _changes(draws: Draws, size: Size, services: Rows, span: Span) -> list[Row]:
     return draws.shuffled(rows)
 
 
-def _instant(draws: Draws, span: Span, i: int) -> int:
+def _instant(draws: IntegerDraws, span: Span, i: int) -> int:
     """Return minutes of UTC since the year began.
 
     The first ones lie early on the last day and on the one after: what a bound read the
@@ -240,7 +250,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="incident_timeline",
     vendors=(MONITOR, ROLLOUT, DIRECTORY),
     columns=("reference", "position", "at", "amount_cents"),

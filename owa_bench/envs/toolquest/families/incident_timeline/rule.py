@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    distinct,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 BEGINNING = datetime(2031, 1, 1, tzinfo=UTC)  # of the rollout tool's seconds, in UTC
@@ -18,7 +25,7 @@ class Happened(NamedTuple):
     cents: int
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (reference, position, time in UTC, amount in cents) of every event."""
     window = next(w for w in sources["windows"] if w["name"] == rule["window"])
     events = [
@@ -32,7 +39,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     ]
 
 
-def _alerts(sources: Sources, rule: Rule) -> Iterator[Happened]:
+def _alerts(sources: Sources, rule: RuleParameters) -> Iterator[Happened]:
     """Yield the alerts of the services in question, their local time turned to UTC."""
     ahead = {
         s["service"]: int(s["minutes_ahead"])
@@ -47,7 +54,7 @@ def _alerts(sources: Sources, rule: Rule) -> Iterator[Happened]:
             yield Happened(at, alert["reference"], int(alert["loss"]))
 
 
-def _changes(sources: Sources, rule: Rule) -> Iterator[Happened]:
+def _changes(sources: Sources, rule: RuleParameters) -> Iterator[Happened]:
     """Yield the changes of the components that run the services in question."""
     component_of = linked(sources, sources["services"], "service", "component")
     components = {
@@ -61,7 +68,7 @@ def _changes(sources: Sources, rule: Rule) -> Iterator[Happened]:
             yield Happened(at, change["reference"], int(change["cost"]))
 
 
-def _within(window: Row, day: str) -> bool:
+def _within(window: SourceRow, day: str) -> bool:
     """Return whether an ISO day lies in the window."""
     last = str(window["last_day"])
     return str(window["first_day"]) <= day and (

@@ -3,48 +3,50 @@
 The monitor tells local time in days and minutes, the rollout tool seconds of UTC.
 """
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_SERVICE = FieldPlan(
+_SERVICE = FieldTemplate(
     "service",
     ("service", "service_code", "system"),
     "string",
     "Code of the service.",
     filterable=True,
 )
-_COMPONENT = FieldPlan(
+_COMPONENT = FieldTemplate(
     "component",
     ("component", "component_no", "package"),
     "string",
     "Number of the component that runs it.",
     filterable=True,
 )
-_WINDOWS = ResourcePlan(
+_WINDOWS = ResourceTemplate(
     "windows",
     "Review windows and their bounds.",
     ("windows", "reviews", "review-windows", "spans", "postmortems"),
     (
-        FieldPlan("name", ("name", "window", "label"), "string", "Name of the window."),
-        FieldPlan(
+        FieldTemplate(
+            "name", ("name", "window", "label"), "string", "Name of the window."
+        ),
+        FieldTemplate(
             "first_day",
             ("first_day", "starts", "from_date"),
             "date",
             "First day of the window, in UTC.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "last_day",
             ("last_day", "ends", "to_date"),
             "date",
             "Day on which the window ends, in UTC.",
             bound=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "last_day_included",
             ("last_day_included", "end_inclusive", "closes_after"),
             "boolean",
@@ -53,13 +55,13 @@ _WINDOWS = ResourcePlan(
     ),
     paged=False,
 )
-_SERVICES = ResourcePlan(
+_SERVICES = ResourceTemplate(
     "services",
     "Services that are watched.",
     ("services", "systems", "inventory", "watched", "applications"),
     (
         _SERVICE,
-        FieldPlan(
+        FieldTemplate(
             "status",
             ("status", "state", "health"),
             "enum",
@@ -71,7 +73,7 @@ _SERVICES = ResourcePlan(
             ),
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "minutes_ahead",
             ("minutes_ahead", "utc_offset", "clock_offset"),
             "integer",
@@ -80,12 +82,12 @@ _SERVICES = ResourcePlan(
         _COMPONENT,
     ),
 )
-_ALERTS = ResourcePlan(
+_ALERTS = ResourceTemplate(
     "alerts",
     "Alerts that services raised.",
     ("alerts", "alarms", "signals", "notices", "warnings"),
     (
-        FieldPlan(
+        FieldTemplate(
             "id",
             ("id", "alert_id", "alarm_no"),
             "string",
@@ -93,32 +95,32 @@ _ALERTS = ResourcePlan(
             identifier=True,
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "service",
             ("service", "raised_by", "system"),
             "string",
             "Code of the service that raised it.",
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "reference",
             ("reference", "alert_ref", "case"),
             "string",
             "Reference of the alert in reports.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "day",
             ("day", "local_day", "raised_on"),
             "date",
             "Day by the service's local clock.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "minute",
             ("minute", "local_minute", "minute_of_day"),
             "integer",
             "Minute of that day, 0 to 1439.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "loss",
             ("loss", "damage", "impact"),
             "money",
@@ -128,25 +130,25 @@ _ALERTS = ResourcePlan(
     methods=("GET", "DELETE"),
 )
 
-MONITOR = VendorPlan(
+MONITOR = ProviderTemplate(
     "monitor",
     "monitoring",
     ("Monitor", "Watch", "Sensors"),
     "Watches services and keeps their alerts.",
     (_WINDOWS, _SERVICES, _ALERTS, CONTROL),
 )
-ROLLOUT = VendorPlan(
+ROLLOUT = ProviderTemplate(
     "rollout",
     "rollouts",
     ("Rollout", "Deploys", "Release"),
     "Rolls changes out.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "changes",
             "Changes that were rolled out.",
             ("changes", "deployments", "rollouts", "releases", "pushes"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "change_id", "push_no"),
                     "string",
@@ -154,26 +156,26 @@ ROLLOUT = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "component",
                     ("component", "part", "module"),
                     "string",
                     "Number of the component that was changed.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "reference",
                     ("reference", "change_ref", "docket"),
                     "string",
                     "Reference of the change in reports.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "second",
                     ("second", "at_second", "elapsed"),
                     "integer",
                     "Seconds from the beginning of 2031, in UTC, to the change.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "cost",
                     ("cost", "expense", "charge"),
                     "money",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, YEAR, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, YEAR, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.reconcile.rule import solve
 from owa_bench.envs.toolquest.families.reconcile.vendors import (
     BANK,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.reconcile.vendors import (
     LEDGER,
     LEDGER_WITHOUT_LINK,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -28,7 +38,7 @@ SIZES = {1: Size(5, 18, 2), 2: Size(9, 40, 3), 3: Size(12, 60, 4), 4: Size(12, 6
 _QUARTERS = ((0, 89), (90, 180), (181, 272), (273, 364))
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     quarter = draws.below(4)
@@ -51,7 +61,7 @@ def story(draws: Draws, tier: int) -> Story:
         "transfers": transfers,
         "control": control_rows({"transfers": [t["amount"] for t in transfers]}),
     }
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((LEDGER, ledger), (BANK, bank))
     if tier >= 3:
         vendors = (
@@ -59,14 +69,14 @@ def story(draws: Draws, tier: int) -> Story:
             (DIRECTORY, {"links": draws.shuffled(links)}),
             (BANK, bank),
         )
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"period": periods[quarter]["name"], "account_status": "open"},
         text=_TEXT.format(period=periods[quarter]["name"]),
         units=(("entries", "amount"), ("transfers", "amount")),
         duplicate=("transfers", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "periods",
             "last_day_included",
             {"name": periods[quarter]["name"]},
@@ -89,7 +99,7 @@ _TEXT = (
 )
 
 
-def _periods(draws: Draws) -> list[Row]:
+def _periods(draws: IntegerDraws) -> list[Row]:
     """Return the quarters, which meet without a gap; some name the day after."""
     rows: list[Row] = []
     for i, (first, last) in enumerate(_QUARTERS):
@@ -105,7 +115,7 @@ def _periods(draws: Draws) -> list[Row]:
     return rows
 
 
-def _accounts(draws: Draws, size: Size) -> list[Row]:
+def _accounts(draws: IntegerDraws, size: Size) -> list[Row]:
     codes = numbered(draws, "GL", size.accounts, 5, near=40)
     banks = numbered(draws, "BA", size.accounts, 7, near=40)
     rows: list[Row] = []
@@ -123,7 +133,7 @@ _SHUT = ("closed", "frozen")
 
 
 def _entries(
-    draws: Draws, size: Size, accounts: Rows, quarter: tuple[int, int]
+    draws: IntegerDraws, size: Size, accounts: Rows, quarter: tuple[int, int]
 ) -> list[Row]:
     """Return bookings; the first is on an open account on the period's last day."""
     first, last = quarter
@@ -150,7 +160,7 @@ def _entries(
 
 
 def _transfers(
-    draws: Draws, size: Size, accounts: Rows, entries: Rows
+    draws: IntegerDraws, size: Size, accounts: Rows, entries: Rows
 ) -> tuple[list[Row], tuple[tuple[str, str], tuple[str, str]]]:
     """Return transfers, and the ids of a repeated pair and of a twin pair.
 
@@ -205,7 +215,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="reconcile",
     vendors=(LEDGER, BANK, DIRECTORY),
     columns=("account_code", "reference", "difference_cents"),

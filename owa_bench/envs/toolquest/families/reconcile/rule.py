@@ -1,9 +1,16 @@
 """The rule of reconcile: from rows to the right answer."""
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    distinct,
+    linked,
+)
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (account code, reference, ledger - bank in cents) where they differ."""
     period = next(p for p in sources["periods"] if p["name"] == rule["period"])
     accounts = {
@@ -14,7 +21,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
         (t["bank_account"], t["reference"]): int(t["amount"])
         for t in distinct(sources["transfers"])
     }
-    found: list[Cells] = []
+    found: list[AnswerRow] = []
     for entry in distinct(sources["entries"]):
         account = accounts.get(entry["account"])
         if account is None or not _within(period, str(entry["date"])):
@@ -26,7 +33,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return found
 
 
-def _within(period: Row, day: str) -> bool:
+def _within(period: SourceRow, day: str) -> bool:
     """Return whether an ISO day lies in the period."""
     last = str(period["last_day"])
     return str(period["first_day"]) <= day and (

@@ -1,21 +1,21 @@
 """The vendors of the family reconcile: a ledger, a bank, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_CODE = FieldPlan(
+_CODE = FieldTemplate(
     "code",
     ("code", "account_code", "gl_code"),
     "string",
     "Code of the account in the chart of accounts.",
     filterable=True,
 )
-_BANK = FieldPlan(
+_BANK = FieldTemplate(
     "bank_account",
     ("bank_account", "iban", "settlement_account"),
     "string",
@@ -23,34 +23,34 @@ _BANK = FieldPlan(
     filterable=True,
 )
 
-LEDGER = VendorPlan(
+LEDGER = ProviderTemplate(
     "ledger",
     "ledger",
     ("Ledger", "Books", "Accounting"),
     "Keeps general ledgers.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "periods",
             "Accounting periods and their bounds.",
             ("periods", "fiscal-periods", "calendar", "quarters", "closing-periods"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "name", ("name", "period", "label"), "string", "Name of the period."
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "first_day",
                     ("first_day", "starts", "from_date"),
                     "date",
                     "First day of the period.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day",
                     ("last_day", "ends", "to_date"),
                     "date",
                     "Day on which the period ends.",
                     bound=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "last_day_included",
                     ("last_day_included", "end_inclusive", "closes_after"),
                     "boolean",
@@ -59,12 +59,12 @@ LEDGER = VendorPlan(
             ),
             paged=False,
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "accounts",
             "Accounts of the ledger.",
             ("accounts", "ledger-accounts", "chart", "gl-accounts", "books"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "account_id", "key"),
                     "string",
@@ -73,7 +73,7 @@ LEDGER = VendorPlan(
                     filterable=True,
                 ),
                 _CODE,
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "condition"),
                     "enum",
@@ -88,12 +88,12 @@ LEDGER = VendorPlan(
                 _BANK,
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "entries",
             "Bookings on the accounts of the ledger.",
             ("entries", "journal-lines", "bookings", "postings", "movements"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "entry_id", "line"),
                     "string",
@@ -101,7 +101,7 @@ LEDGER = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "account",
                     ("account", "account_ref", "booked_to"),
                     "string",
@@ -109,21 +109,21 @@ LEDGER = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "reference",
                     ("reference", "document", "voucher"),
                     "string",
                     "Reference of the business document.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "date",
                     ("date", "booked_on", "booking_day"),
                     "date",
                     "Day of the booking.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "amount", ("amount", "value", "booked"), "money", "Booked amount."
                 ),
             ),
@@ -132,18 +132,18 @@ LEDGER = VendorPlan(
         CONTROL,
     ),
 )
-BANK = VendorPlan(
+BANK = ProviderTemplate(
     "bank",
     "payments",
     ("Bank", "Payments", "Clearing"),
     "Moves money between accounts.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "transfers",
             "Transfers on the bank accounts.",
             ("transfers", "payments", "transactions", "settlements", "remittances"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "transfer_id", "trace"),
                     "string",
@@ -151,28 +151,28 @@ BANK = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "bank_account",
                     ("bank_account", "iban", "account_number"),
                     "string",
                     "Number of the bank account.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "reference",
                     ("reference", "remittance", "end_to_end"),
                     "string",
                     "Reference that the payer gave.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "date",
                     ("date", "value_date", "settled_on"),
                     "date",
                     "Value day of the transfer.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "amount", ("amount", "value", "sum"), "money", "Transferred amount."
                 ),
             ),

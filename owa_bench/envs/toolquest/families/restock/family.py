@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import Draws, numbered
+from owa_bench.envs.toolquest.draws import IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.restock.rule import solve
 from owa_bench.envs.toolquest.families.restock.vendors import (
     DIRECTORY,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.restock.vendors import (
     INVENTORY_WITHOUT_LINK,
     SUPPLY,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -35,7 +45,7 @@ SIZES = {
 _PACKS = (1, 4, 5, 6, 10, 12)
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     classes = _classes(draws, size)
@@ -54,7 +64,7 @@ def story(draws: Draws, tier: int) -> Story:
         ),
     }
     links = [{"sku": i["sku"], "part": i["part"]} for i in items]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((INVENTORY, inventory), (SUPPLY, supply))
     if tier >= 3:
         vendors = (
@@ -63,14 +73,14 @@ def story(draws: Draws, tier: int) -> Story:
             (SUPPLY, supply),
         )
     asked = items[0]["class"]
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"item_status": "active", "open_status": "open"},
         text=_TEXT,
         units=(("offers", "price"), ("orders", "total")),
         duplicate=("offers", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "classes",
             "at_level",
             {"class": asked},
@@ -94,7 +104,7 @@ _TEXT = (
 )
 
 
-def _classes(draws: Draws, size: Size) -> list[Row]:
+def _classes(draws: IntegerDraws, size: Size) -> list[Row]:
     return [
         {
             "class": name,
@@ -106,7 +116,7 @@ def _classes(draws: Draws, size: Size) -> list[Row]:
     ]
 
 
-def _items(draws: Draws, size: Size, classes: Rows) -> list[Row]:
+def _items(draws: IntegerDraws, size: Size, classes: Rows) -> list[Row]:
     """Return items; the first is at its level, the next two are below it."""
     skus = numbered(draws, "SK-", size.items, 5, near=40)
     parts = numbered(draws, "PN", size.items, 6, near=40)
@@ -131,7 +141,7 @@ def _items(draws: Draws, size: Size, classes: Rows) -> list[Row]:
 _IDLE = ("phased_out", "blocked")
 
 
-def _stock(draws: Draws, level: int, i: int) -> int:
+def _stock(draws: IntegerDraws, level: int, i: int) -> int:
     """Return a stock at, below or above the reorder level."""
     if i == 0 or (i > 2 and draws.percent(15)):
         return level
@@ -141,7 +151,7 @@ def _stock(draws: Draws, level: int, i: int) -> int:
 
 
 def _offers(
-    draws: Draws, size: Size, items: Rows
+    draws: IntegerDraws, size: Size, items: Rows
 ) -> tuple[list[Row], tuple[tuple[str, str], tuple[str, str]]]:
     """Return offers, and the ids of a repeated pair and of a twin pair.
 
@@ -172,7 +182,7 @@ def _offers(
     return sorted(both, key=lambda row: str(row["id"])), (repeat, twin)
 
 
-def _orders(draws: Draws, size: Size, items: Rows, offers: Rows) -> list[Row]:
+def _orders(draws: IntegerDraws, size: Size, items: Rows, offers: Rows) -> list[Row]:
     """Return earlier orders; open ones never for the first two items."""
     kept_due = {item["part"] for item in items[:2]}
     others = [offer for offer in offers if offer["part"] not in kept_due]
@@ -205,7 +215,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="restock",
     vendors=(INVENTORY, SUPPLY, DIRECTORY),
     columns=("offer", "quantity", "total"),

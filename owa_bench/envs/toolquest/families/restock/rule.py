@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (offer id, quantity, total in cents) of every order that is due."""
     levels = {c["class"]: c for c in sources["classes"]}
     part_of = linked(sources, sources["items"], "sku", "part")
@@ -16,7 +22,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
         for o in sources["orders"]
         if o["status"] == rule["open_status"] and o["offer"] in offers
     }
-    due: list[Cells] = []
+    due: list[AnswerRow] = []
     for item in sources["items"]:
         level, stock = levels[item["class"]], int(item["on_hand"])
         gap = int(level["reorder_level"]) - stock
@@ -33,7 +39,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return due
 
 
-def _cheapest(offers: Iterable[Row], part: Value | None) -> Row | None:
+def _cheapest(offers: Iterable[SourceRow], part: Value | None) -> SourceRow | None:
     """Return the cheapest available offer of a part, the lowest id in a tie."""
     rows = [o for o in offers if o["part"] == part and o["available"]]
     return min(rows, key=lambda o: (int(o["price"]), str(o["id"])), default=None)

@@ -1,21 +1,21 @@
 """The vendors of the family restock: a warehouse, a supplier, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_SKU = FieldPlan(
+_SKU = FieldTemplate(
     "sku",
     ("sku", "article", "stock_code"),
     "string",
     "Stock keeping unit of the item.",
     filterable=True,
 )
-_PART = FieldPlan(
+_PART = FieldTemplate(
     "part",
     ("part", "part_no", "manufacturer_no"),
     "string",
@@ -23,36 +23,36 @@ _PART = FieldPlan(
     filterable=True,
 )
 
-INVENTORY = VendorPlan(
+INVENTORY = ProviderTemplate(
     "inventory",
     "inventory",
     ("Inventory", "Warehouse", "Stock"),
     "Keeps stock levels.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "classes",
             "Stock classes and when to reorder.",
             ("classes", "stock-classes", "policies", "reorder-rules", "groups"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "class",
                     ("class", "group", "class_name"),
                     "string",
                     "Name of the stock class.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "reorder_level",
                     ("reorder_level", "minimum", "low_mark"),
                     "integer",
                     "Stock level below which items are reordered.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "target_level",
                     ("target_level", "maximum", "fill_to"),
                     "integer",
                     "Stock level that an order must reach.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "at_level",
                     ("at_level", "inclusive", "include_level"),
                     "boolean",
@@ -61,20 +61,20 @@ INVENTORY = VendorPlan(
             ),
             paged=False,
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "items",
             "Items and what is on hand.",
             ("items", "stock", "articles", "goods", "products"),
             (
                 _SKU,
-                FieldPlan(
+                FieldTemplate(
                     "class",
                     ("class", "group", "stock_class"),
                     "string",
                     "Stock class of the item.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "lifecycle"),
                     "enum",
@@ -86,7 +86,7 @@ INVENTORY = VendorPlan(
                     ),
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "on_hand",
                     ("on_hand", "quantity", "available_units"),
                     "integer",
@@ -97,18 +97,18 @@ INVENTORY = VendorPlan(
         ),
     ),
 )
-SUPPLY = VendorPlan(
+SUPPLY = ProviderTemplate(
     "supply",
     "supply",
     ("Supply", "Wholesale", "Parts"),
     "Sells parts and takes purchase orders.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "offers",
             "Offers of the catalogue.",
             ("offers", "catalogue", "price-list", "listings", "assortment"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "offer_id", "listing"),
                     "string",
@@ -116,26 +116,26 @@ SUPPLY = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "part",
                     ("part", "part_no", "mpn"),
                     "string",
                     "Part number that is offered.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "pack_size",
                     ("pack_size", "multiple", "units_per_pack"),
                     "integer",
                     "Units per pack; only whole packs are sold.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "price",
                     ("price", "unit_price", "each"),
                     "money",
                     "Price of one unit.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "available",
                     ("available", "in_stock", "orderable"),
                     "boolean",
@@ -144,12 +144,12 @@ SUPPLY = VendorPlan(
                 ),
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "orders",
             "Purchase orders.",
             ("orders", "purchase-orders", "procurements", "requisitions", "buys"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "order_id", "order_no"),
                     "string",
@@ -157,7 +157,7 @@ SUPPLY = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "offer",
                     ("offer", "offer_ref", "listing_id"),
                     "string",
@@ -166,21 +166,21 @@ SUPPLY = VendorPlan(
                     filterable=True,
                     writable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "quantity",
                     ("quantity", "units", "count"),
                     "integer",
                     "Units ordered.",
                     writable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "total",
                     ("total", "order_value", "sum"),
                     "money",
                     "Price of the whole order.",
                     writable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "status",
                     ("status", "state", "progress"),
                     "enum",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.sla_report.rule import solve
 from owa_bench.envs.toolquest.families.sla_report.vendors import (
     CONTRACTS,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.sla_report.vendors import (
     HELPDESK,
     HELPDESK_WITHOUT_LINK,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -30,7 +40,7 @@ _PRIORITIES = ("low", "normal", "high")
 _SUBJECTS = ("login", "invoice", "export", "printer", "sync", "alert", "import")
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     first = draws.below(200)
@@ -56,7 +66,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"targets": [t["credit"] for t in targets]}),
     }
     links = [{"code": c["code"], "contract": c["contract"]} for c in customers]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((HELPDESK, helpdesk), (CONTRACTS, contracts))
     if tier >= 3:
         vendors = (
@@ -64,14 +74,14 @@ def story(draws: Draws, tier: int) -> Story:
             (DIRECTORY, {"links": draws.shuffled(links)}),
             (CONTRACTS, contracts),
         )
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={"first_day": DAYS[first], "last_day": DAYS[last]},
         text=_TEXT.format(first=DAYS[first], last=DAYS[last]),
         units=(("targets", "credit"),),
         duplicate=("tickets", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "targets",
             "limit_is_breach",
             asked,
@@ -95,7 +105,7 @@ _TEXT = (
 )
 
 
-def _targets(draws: Draws, plans: list[str]) -> list[Row]:
+def _targets(draws: IntegerDraws, plans: list[str]) -> list[Row]:
     return [
         {
             "plan": plan,
@@ -109,7 +119,7 @@ def _targets(draws: Draws, plans: list[str]) -> list[Row]:
     ]
 
 
-def _customers(draws: Draws, size: Size) -> list[Row]:
+def _customers(draws: IntegerDraws, size: Size) -> list[Row]:
     codes = numbered(draws, "CU", size.customers, 5, near=40)
     contracts = numbered(draws, "CT", size.customers, 6, near=40)
     return [
@@ -118,7 +128,7 @@ def _customers(draws: Draws, size: Size) -> list[Row]:
     ]
 
 
-def _assigned(draws: Draws, plans: list[str], size: Size) -> list[str]:
+def _assigned(draws: IntegerDraws, plans: list[str], size: Size) -> list[str]:
     return [draws.pick(plans) for _ in range(size.customers)]
 
 
@@ -138,7 +148,7 @@ def _asked(ticket: Row, customers: Rows, agreements: Rows) -> dict[str, Value]:
 
 
 def _tickets(
-    draws: Draws, size: Size, levels: dict[str, list[int]], days: tuple[int, int]
+    draws: IntegerDraws, size: Size, levels: dict[str, list[int]], days: tuple[int, int]
 ) -> tuple[list[Row], tuple[tuple[str, str], tuple[str, str]]]:
     """Return tickets, and the ids of a repeated pair and of a twin pair.
 
@@ -173,7 +183,7 @@ def _tickets(
     return both, (repeat, twin)
 
 
-def _minutes(draws: Draws, limit: int, i: int) -> int:
+def _minutes(draws: IntegerDraws, limit: int, i: int) -> int:
     """Return minutes at, beyond or below the limit."""
     if i == 0 or (i > 1 and draws.percent(15)):
         return limit
@@ -194,7 +204,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="sla_report",
     vendors=(HELPDESK, CONTRACTS, DIRECTORY),
     columns=("customer_code", "breaches", "minutes_over", "credit_cents"),

@@ -2,11 +2,17 @@
 
 from collections import defaultdict
 
-from owa_bench.envs.toolquest.rows import Cells, Rule, Sources, distinct, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    Sources,
+    distinct,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (customer code, breaches, minutes over, credit in cents) per customer."""
     codes = {c["id"]: c["code"] for c in sources["customers"]}
     contract = linked(sources, sources["customers"], "code", "contract")

@@ -1,21 +1,21 @@
 """The vendors of the family sla_report: a help desk, contracts, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_CODE = FieldPlan(
+_CODE = FieldTemplate(
     "code",
     ("code", "customer_code", "client_code"),
     "string",
     "Code of the customer.",
     filterable=True,
 )
-_CONTRACT = FieldPlan(
+_CONTRACT = FieldTemplate(
     "contract",
     ("contract", "agreement_no", "contract_ref"),
     "string",
@@ -23,18 +23,18 @@ _CONTRACT = FieldPlan(
     filterable=True,
 )
 
-HELPDESK = VendorPlan(
+HELPDESK = ProviderTemplate(
     "helpdesk",
     "helpdesk",
     ("Helpdesk", "Support", "Service"),
     "Keeps support tickets.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "customers",
             "Customers of the help desk.",
             ("customers", "clients", "organisations", "companies", "tenants"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "customer_id", "key"),
                     "string",
@@ -46,12 +46,12 @@ HELPDESK = VendorPlan(
                 _CONTRACT,
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "tickets",
             "Tickets that customers opened.",
             ("tickets", "cases", "requests", "incidents", "issues"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "id",
                     ("id", "ticket_id", "case_no"),
                     "string",
@@ -59,7 +59,7 @@ HELPDESK = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "customer",
                     ("customer", "requester", "opened_by"),
                     "string",
@@ -67,13 +67,13 @@ HELPDESK = VendorPlan(
                     identifier=True,
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "subject",
                     ("subject", "topic", "headline"),
                     "string",
                     "What the ticket is about.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "priority",
                     ("priority", "urgency", "level"),
                     "enum",
@@ -85,14 +85,14 @@ HELPDESK = VendorPlan(
                     ),
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "opened",
                     ("opened", "opened_on", "created"),
                     "date",
                     "Day on which the ticket was opened.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "minutes",
                     ("minutes", "response_time", "waited"),
                     "integer",
@@ -103,25 +103,25 @@ HELPDESK = VendorPlan(
         ),
     ),
 )
-CONTRACTS = VendorPlan(
+CONTRACTS = ProviderTemplate(
     "contracts",
     "contracts",
     ("Contracts", "Agreements", "Terms"),
     "Keeps contracts and their service levels.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "agreements",
             "Contracts and the plan each is on.",
             ("agreements", "contracts", "subscriptions", "deals", "engagements"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "contract",
                     ("contract", "number", "contract_no"),
                     "string",
                     "Number of the contract.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "plan",
                     ("plan", "package", "edition"),
                     "string",
@@ -130,19 +130,19 @@ CONTRACTS = VendorPlan(
                 ),
             ),
         ),
-        ResourcePlan(
+        ResourceTemplate(
             "targets",
             "Service levels of each plan and priority.",
             ("targets", "service-levels", "slas", "objectives", "commitments"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "plan",
                     ("plan", "package", "edition"),
                     "string",
                     "Plan that the level belongs to.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "priority",
                     ("priority", "urgency", "class"),
                     "enum",
@@ -154,19 +154,19 @@ CONTRACTS = VendorPlan(
                     ),
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "minutes",
                     ("minutes", "max_minutes", "answer_within"),
                     "integer",
                     "Minutes within which an answer is due.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "limit_is_breach",
                     ("limit_is_breach", "strict", "limit_excluded"),
                     "boolean",
                     "Whether an answer at exactly the limit is a breach.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "credit",
                     ("credit", "penalty", "refund"),
                     "money",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.blueprints import Row, Rows, VendorPlan, control_rows
-from owa_bench.envs.toolquest.draws import DAYS, Draws, numbered
+from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, numbered
 from owa_bench.envs.toolquest.families.webhook_replay.rule import solve
 from owa_bench.envs.toolquest.families.webhook_replay.vendors import (
     DIRECTORY,
@@ -12,7 +11,18 @@ from owa_bench.envs.toolquest.families.webhook_replay.vendors import (
     HOOKS_WITHOUT_LINK,
     OUTBOX,
 )
-from owa_bench.envs.toolquest.story import Bound, Family, SourcePlan, Story
+from owa_bench.envs.toolquest.provider_templates import (
+    ProviderTemplate,
+    Row,
+    Rows,
+    control_rows,
+)
+from owa_bench.envs.toolquest.task_spec import (
+    BoundQuestion,
+    SourcePlan,
+    TaskFamily,
+    TaskSpec,
+)
 from owa_bench.worlds.api import Value
 
 
@@ -48,7 +58,7 @@ _KEPT_DAYS = 60
 _SHUT = ("paused", "removed")
 
 
-def story(draws: Draws, tier: int) -> Story:
+def story(draws: IntegerDraws, tier: int) -> TaskSpec:
     """Return a drawn task of this family."""
     size = SIZES[tier]
     today = draws.between(60, 290)
@@ -67,7 +77,7 @@ def story(draws: Draws, tier: int) -> Story:
         "control": control_rows({"messages": [m["value"] for m in messages]}),
     }
     links = [{"event": e, "message": m} for e, m in message_of.items()]
-    vendors: tuple[tuple[VendorPlan, Mapping[str, Rows]], ...]
+    vendors: tuple[tuple[ProviderTemplate, Mapping[str, Rows]], ...]
     vendors = ((HOOKS, hooks), (OUTBOX, outbox))
     if tier >= 3:
         vendors = (
@@ -76,7 +86,7 @@ def story(draws: Draws, tier: int) -> Story:
             (OUTBOX, outbox),
         )
     asked = deliveries[0]["endpoint"]
-    return Story(
+    return TaskSpec(
         vendors=vendors,
         sources=_sources(tier),
         rule={
@@ -89,7 +99,7 @@ def story(draws: Draws, tier: int) -> Story:
         text=_TEXT.format(today=DAYS[today]),
         units=(("replays", "value"), ("messages", "value")),
         duplicate=("deliveries", *pairs[draws.below(2)]),
-        bound=Bound(
+        bound=BoundQuestion(
             "endpoints",
             "at_limit",
             {"endpoint": asked},
@@ -115,7 +125,7 @@ _TEXT = (
 )
 
 
-def _endpoints(draws: Draws, size: Size) -> list[Row]:
+def _endpoints(draws: IntegerDraws, size: Size) -> list[Row]:
     """Return endpoints; every status occurs, so that drift can be seen."""
     rows: list[Row] = []
     for i, code in enumerate(numbered(draws, "EP-", size.endpoints, 4, near=30)):
@@ -135,7 +145,9 @@ def _endpoints(draws: Draws, size: Size) -> list[Row]:
     return rows
 
 
-def _messages(draws: Draws, size: Size, today: int) -> tuple[list[Row], dict[str, str]]:
+def _messages(
+    draws: IntegerDraws, size: Size, today: int
+) -> tuple[list[Row], dict[str, str]]:
     """Return messages and the message of each event; the first ones are kept."""
     events = numbered(draws, "EV", size.events, 5, near=40)
     numbers = numbered(draws, "MS", size.events, 6, near=40)
@@ -156,7 +168,7 @@ def _messages(draws: Draws, size: Size, today: int) -> tuple[list[Row], dict[str
 
 
 def _deliveries(
-    draws: Draws, size: Size, endpoints: Rows, message_of: Mapping[str, str]
+    draws: IntegerDraws, size: Size, endpoints: Rows, message_of: Mapping[str, str]
 ) -> tuple[list[Row], tuple[tuple[str, str], tuple[str, str]]]:
     """Return deliveries, and the ids of a repeated pair and of a twin pair.
 
@@ -179,7 +191,7 @@ def _deliveries(
 
 
 def _courses(
-    draws: Draws, size: Size, endpoints: Rows, message_of: Mapping[str, str]
+    draws: IntegerDraws, size: Size, endpoints: Rows, message_of: Mapping[str, str]
 ) -> list[dict[str, Value]]:
     """Return what became of every pair of event and endpoint, the first ones first."""
     events = list(message_of)
@@ -204,7 +216,7 @@ def _courses(
     return rows
 
 
-def _course(draws: Draws) -> tuple[str, ...]:
+def _course(draws: IntegerDraws) -> tuple[str, ...]:
     """Return the outcomes of one pair's deliveries."""
     fate = draws.below(100)
     for outcomes, share in _COURSES:
@@ -214,7 +226,7 @@ def _course(draws: Draws) -> tuple[str, ...]:
     return _COURSES[-1][0]
 
 
-def _attempts(draws: Draws, most: int, i: int) -> int:
+def _attempts(draws: IntegerDraws, most: int, i: int) -> int:
     """Return attempts at, below or beyond the limit."""
     if i == 0 or (i > 1 and draws.percent(15)):
         return most
@@ -223,7 +235,9 @@ def _attempts(draws: Draws, most: int, i: int) -> int:
     return draws.between(1, most - 1)
 
 
-def _replays(draws: Draws, size: Size, deliveries: Rows, messages: Rows) -> list[Row]:
+def _replays(
+    draws: IntegerDraws, size: Size, deliveries: Rows, messages: Rows
+) -> list[Row]:
     """Return earlier replays; one of the first two deliveries was dropped."""
     values = {m["message"]: int(m["value"]) for m in messages}
     failed = [d for d in deliveries if d["outcome"] == "failed"]
@@ -256,7 +270,7 @@ def _sources(tier: int) -> tuple[SourcePlan, ...]:
     )
 
 
-FAMILY = Family(
+FAMILY = TaskFamily(
     name="webhook_replay",
     vendors=(HOOKS, OUTBOX, DIRECTORY),
     columns=("delivery", "attempt", "value"),

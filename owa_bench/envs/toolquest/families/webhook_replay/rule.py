@@ -1,18 +1,24 @@
 """The rule of webhook_replay: from rows to the right answer."""
 
-from owa_bench.envs.toolquest.rows import Cells, Row, Rule, Sources, linked
+from owa_bench.envs.toolquest.rows import (
+    AnswerRow,
+    RuleParameters,
+    SourceRow,
+    Sources,
+    linked,
+)
 from owa_bench.worlds.api import Value
 
 Pair = tuple[Value, Value]  # event and endpoint
 
 
-def solve(sources: Sources, rule: Rule) -> list[Cells]:
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """Return (delivery id, attempt, value in cents) of every replay that is due."""
     endpoints = {e["endpoint"]: e for e in sources["endpoints"]}
     messages = {m["message"]: m for m in sources["messages"]}
     message_of = linked(sources, sources["deliveries"], "event", "message")
     settled = _settled(sources, rule)
-    due: list[Cells] = []
+    due: list[AnswerRow] = []
     for pair, delivery in _last_failures(sources, rule).items():
         endpoint = endpoints[delivery["endpoint"]]
         message = messages[message_of[delivery["event"]]]
@@ -26,7 +32,7 @@ def solve(sources: Sources, rule: Rule) -> list[Cells]:
     return due
 
 
-def _settled(sources: Sources, rule: Rule) -> set[Pair]:
+def _settled(sources: Sources, rule: RuleParameters) -> set[Pair]:
     """Return the pairs that were delivered, or whose replay is queued."""
     deliveries = {d["id"]: d for d in sources["deliveries"]}
     queued = [
@@ -38,14 +44,14 @@ def _settled(sources: Sources, rule: Rule) -> set[Pair]:
     return {_pair(d) for d in (*queued, *done)}
 
 
-def _last_failures(sources: Sources, rule: Rule) -> dict[Pair, Row]:
+def _last_failures(sources: Sources, rule: RuleParameters) -> dict[Pair, SourceRow]:
     """Return the failed delivery of each pair with the most attempts, lowest id."""
     failed = [d for d in sources["deliveries"] if d["outcome"] == rule["outcome"]]
-    last: dict[Pair, Row] = {}
+    last: dict[Pair, SourceRow] = {}
     for delivery in sorted(failed, key=lambda d: (-int(d["attempts"]), str(d["id"]))):
         last.setdefault(_pair(delivery), delivery)
     return last
 
 
-def _pair(delivery: Row) -> Pair:
+def _pair(delivery: SourceRow) -> Pair:
     return delivery["event"], delivery["endpoint"]

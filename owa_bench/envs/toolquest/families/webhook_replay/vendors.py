@@ -1,39 +1,39 @@
 """The vendors of the family webhook_replay: a deliverer, a publisher, a directory."""
 
-from owa_bench.envs.toolquest.blueprints import (
+from owa_bench.envs.toolquest.provider_templates import (
     CONTROL,
-    FieldPlan,
-    ResourcePlan,
-    VendorPlan,
+    FieldTemplate,
+    ProviderTemplate,
+    ResourceTemplate,
 )
-from owa_bench.envs.toolquest.story import link_vendor, shed
+from owa_bench.envs.toolquest.task_spec import link_vendor, shed
 
-_EVENT = FieldPlan(
+_EVENT = FieldTemplate(
     "event",
     ("event", "event_no", "trigger"),
     "string",
     "Number of the event.",
     filterable=True,
 )
-_MESSAGE = FieldPlan(
+_MESSAGE = FieldTemplate(
     "message",
     ("message", "message_no", "payload_ref"),
     "string",
     "Number of the publisher's message.",
     filterable=True,
 )
-_ENDPOINTS = ResourcePlan(
+_ENDPOINTS = ResourceTemplate(
     "endpoints",
     "Endpoints that receive webhooks.",
     ("endpoints", "targets", "receivers", "hooks", "sinks"),
     (
-        FieldPlan(
+        FieldTemplate(
             "endpoint",
             ("endpoint", "target", "endpoint_code"),
             "string",
             "Code of the endpoint.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "status",
             ("status", "state", "mode"),
             "enum",
@@ -45,13 +45,13 @@ _ENDPOINTS = ResourcePlan(
             ),
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "most_attempts",
             ("most_attempts", "retry_limit", "attempt_cap"),
             "integer",
             "Attempts after which a delivery is given up.",
         ),
-        FieldPlan(
+        FieldTemplate(
             "at_limit",
             ("at_limit", "inclusive", "limit_included"),
             "boolean",
@@ -60,12 +60,12 @@ _ENDPOINTS = ResourcePlan(
     ),
     paged=False,
 )
-_DELIVERIES = ResourcePlan(
+_DELIVERIES = ResourceTemplate(
     "deliveries",
     "Deliveries of events, tried and done.",
     ("deliveries", "dispatches", "send-log", "transmissions", "sendings"),
     (
-        FieldPlan(
+        FieldTemplate(
             "id",
             ("id", "delivery_id", "log_no"),
             "string",
@@ -73,7 +73,7 @@ _DELIVERIES = ResourcePlan(
             identifier=True,
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "endpoint",
             ("endpoint", "target", "sent_to"),
             "string",
@@ -81,7 +81,7 @@ _DELIVERIES = ResourcePlan(
             filterable=True,
         ),
         _EVENT,
-        FieldPlan(
+        FieldTemplate(
             "outcome",
             ("outcome", "result", "verdict"),
             "enum",
@@ -93,7 +93,7 @@ _DELIVERIES = ResourcePlan(
             ),
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "attempts",
             ("attempts", "tries", "sends"),
             "integer",
@@ -102,12 +102,12 @@ _DELIVERIES = ResourcePlan(
         _MESSAGE,
     ),
 )
-_REPLAYS = ResourcePlan(
+_REPLAYS = ResourceTemplate(
     "replays",
     "Replays that were asked for.",
     ("replays", "redeliveries", "resends", "repeats", "second-sends"),
     (
-        FieldPlan(
+        FieldTemplate(
             "id",
             ("id", "replay_id", "replay_no"),
             "string",
@@ -115,7 +115,7 @@ _REPLAYS = ResourcePlan(
             identifier=True,
             filterable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "delivery",
             ("delivery", "delivery_ref", "of_delivery"),
             "string",
@@ -124,21 +124,21 @@ _REPLAYS = ResourcePlan(
             filterable=True,
             writable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "attempt",
             ("attempt", "attempt_no", "try_no"),
             "integer",
             "Number of the attempt that the replay is.",
             writable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "value",
             ("value", "declared_value", "worth"),
             "money",
             "Declared value of the message that is replayed.",
             writable=True,
         ),
-        FieldPlan(
+        FieldTemplate(
             "status",
             ("status", "state", "progress"),
             "enum",
@@ -154,45 +154,45 @@ _REPLAYS = ResourcePlan(
     keyed=True,
 )
 
-HOOKS = VendorPlan(
+HOOKS = ProviderTemplate(
     "hooks",
     "webhooks",
     ("Hooks", "Relay", "Courier"),
     "Delivers webhooks and takes replays.",
     (_ENDPOINTS, _DELIVERIES, _REPLAYS, CONTROL),
 )
-OUTBOX = VendorPlan(
+OUTBOX = ProviderTemplate(
     "outbox",
     "outbox",
     ("Outbox", "Streams", "Publisher"),
     "Keeps the messages behind events.",
     (
-        ResourcePlan(
+        ResourceTemplate(
             "messages",
             "Messages that were published.",
             ("messages", "payloads", "outbox", "publications", "letters"),
             (
-                FieldPlan(
+                FieldTemplate(
                     "message",
                     ("message", "number", "message_no"),
                     "string",
                     "Number of the message.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "topic",
                     ("topic", "subject", "theme"),
                     "string",
                     "Topic of the message.",
                     filterable=True,
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "kept_until",
                     ("kept_until", "expires", "valid_to"),
                     "date",
                     "Last day on which the message is kept.",
                 ),
-                FieldPlan(
+                FieldTemplate(
                     "value",
                     ("value", "declared_value", "worth"),
                     "money",

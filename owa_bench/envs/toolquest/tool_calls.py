@@ -1,0 +1,153 @@
+"""Tool calls that do one thing right, by a given contract.
+
+The oracle makes them from the served contract, the vector view also from the documented
+one. Pure: a state and an instance key in, a tool call out.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from owa_bench.canonical import keyed_digest
+from owa_bench.envs.toolquest import access, pages, wire_format
+from owa_bench.envs.toolquest.backend import token_value
+from owa_bench.envs.toolquest.state import ApiState, CollectionKey, next_start
+from owa_bench.worlds.api import Contract, Provider, Value
+
+ToolAction = dict[str, Any]
+FORM = "application/x-www-form-urlencoded"
+
+
+class Credentials(NamedTuple):
+    """What a request carries to prove itself."""
+
+    headers: dict[str, str]
+    query: dict[str, str]
+
+
+def call(tool: str, **arguments: Any) -> ToolAction:
+    """Return a tool call; arguments that are None or empty are left out."""
+    kept = {k: v for k, v in arguments.items() if v is not None and v != {}}
+    return {"tool": tool, "arguments": kept}
+
+
+def get(url: str) -> ToolAction:
+    """Return the call that reads an open page."""
+    return call("http", method="GET", url=url)
+
+
+def home(provider: Provider) -> ToolAction:
+    """Return the call that reads a vendor's home page."""
+    return get(f"https://{provider.host}/")
+
+
+def docs(provider: Provider) -> ToolAction:
+    """Return the call that reads a vendor's API description."""
+    return get(f"https://{provider.host}{pages.OPENAPI_PATH}")
+
+
+def credential(state: ApiState, provider: Provider) -> ToolAction | None:
+    """Return the call that reads the next working vault entry, None if all are."""
+    for secret in provider.secrets:
+        if not secret.revoked and (provider.key, secret.name) not in state.secrets:
+            return call("vault", name=secret.name)
+    return None
+
+
+def working_secret(provider: Provider) -> str:
+    """Return the credential that works now, "" if none does."""
+    return next((s.value for s in provider.secrets if not s.revoked), "")
+
+
+def token(state: ApiState, provider: Provider, contract: Contract) -> ToolAction:
+    """Return the call that asks for an access token, by Basic and a form.
+
+    The grant is the contract's; a credential of another kind is sent as it is.
+    """
+    value = working_secret(provider)
+    body = {"grant_type": access.GRANTS[contract.auth.kind]}
+    if contract.auth.kind == "refresh":
+        secret = next(s for s in provider.secrets if s.value == value)
+        value = value.rpartition(":")[0]
+        body["refresh_token"] = state.refresh_token(provider.key, secret)
+    if contract.auth.scope:
+        body["scope"] = contract.auth.scope
+    headers = {"Authorization": f"Basic {access.basic(value)}", "Content-Type": FORM}
+    url = f"https://{provider.host}{contract.auth.token_path}"
+    return call("http", method="POST", url=url, headers=headers, body=body)
+
+
+def credentials(
+    state: ApiState, key: bytes, provider: Provider, contract: Contract
+) -> Credentials:
+    """Return what proves a request, by `contract`; the newest token and key."""
+    auth = contract.auth
+    if auth.kind == "none":
+        return Credentials({}, {})
+    if auth.kind in access.TOKEN_KINDS:
+        grant = state.grants.get(provider.key)
+        bearer = token_value(key, provider.key, grant.number) if grant else ""
+        return Credentials({"Authorization": f"Bearer {bearer}"}, {})
+    value = working_secret(provider)
+    if auth.kind == "basic":
+        return Credentials({"Authorization": f"Basic {access.basic(value)}"}, {})
+    if auth.kind == "key_header":
+        return Credentials({auth.name: value}, {})
+    return Credentials({}, {auth.name: value})
+
+
+def page(
+    state: ApiState, key: bytes, place: CollectionKey, contract: Contract
+) -> ToolAction:
+    """Return the call that fetches the first rows of `place` not served yet."""
+    provider = state.vendors[place[0]]
+    resource = contract.resource(place[1])
+    proof = credentials(state, key, provider, contract)
+    start, size = next_start(state, place), resource.pager.size
+    query: dict[str, Any] = dict(proof.query)
+    if resource.pager.kind == "offset":
+        query |= {"offset": start, "limit": size}
+    elif resource.pager.kind == "page":
+        query |= {"page": start // size + 1, "per_page": size}
+    elif resource.pager.kind in ("cursor", "link"):
+        query["limit"] = size
+        if start:
+            first = wire_format.PAGER_PARAMETERS[resource.pager.kind][0]
+            query[first] = wire_format.make_cursor(start, "/".join(place), key)
+    query |= {parameter.name: parameter.value for parameter in resource.required}
+    url = f"https://{provider.host}{resource.path}"
+    return call("http", method="GET", url=url, headers=proof.headers, query=query)
+
+
+def post(
+    state: ApiState,
+    key: bytes,
+    place: CollectionKey,
+    contract: Contract,
+    values: Mapping[str, Value],
+) -> ToolAction:
+    """Return the call that posts a record, given by field key."""
+    provider = state.vendors[place[0]]
+    resource = contract.resource(place[1])
+    proof = credentials(state, key, provider, contract)
+    body = {
+        field.name: wire_format.to_wire(field, values[field.key])
+        for field in resource.fields
+        if field.writable and field.key in values
+    }
+    headers = dict(proof.headers)
+    if resource.keyed:  # the same record under the same name, however often it is sent
+        name = "/".join((*place, *(str(value) for value in values.values())))
+        headers["Idempotency-Key"] = keyed_digest(key, "record", name).hex()[:24]
+    return call(
+        "http",
+        method="POST",
+        url=f"https://{provider.host}{resource.path}",
+        headers=headers,
+        query=proof.query,
+        body=body,
+    )
+
+
+def wait(milliseconds: int) -> ToolAction:
+    """Return the call that lets time pass, in whole seconds."""
+    return call("wait", seconds=-(-milliseconds // 1000))

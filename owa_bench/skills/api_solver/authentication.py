@@ -1,0 +1,241 @@
+"""Proves to one vendor who calls, and finds another proof when one is refused."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urljoin
+
+from owa_bench.skills import matching, probing
+from owa_bench.skills.api_solver.http_session import HttpSession, VaultEntry
+from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.openapi import Security
+from owa_bench.skills.planning import ToolPlan
+from owa_bench.skills.probing import HttpReply
+
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 400, 401, 403, 404
+REFRESH = "refresh_token"
+GRANTS = ("client_credentials", REFRESH)
+MOST_TRIES = 10
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_NEWER = matching.words("issued later new newer current latest replacement")
+
+
+class AuthenticatedClient:
+    """One vendor's credentials: which is in use, which are left, the token."""
+
+    def __init__(
+        self,
+        title: str,
+        security: Security,
+        server: str,
+        desk: HttpSession,
+        memory: FactMemory,
+        *,
+        retries: bool = True,
+        aliases: tuple[str, ...] = (),
+    ) -> None:
+        self._title = title
+        self._titles = tuple(dict.fromkeys((title, *aliases)))
+        self._asked: dict[str, dict[str, str]] = {}
+        self._security = security
+        self._server = server
+        self._desk = desk
+        self._memory = memory
+        self._retries = retries
+        self._left: list[str] | None = None
+        self._entry = ""
+        self._token = ""
+        self._proven = False
+        self._peeked: dict[str, HttpReply] = {}
+
+    def request(
+        self,
+        method: str,
+        address: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+    ) -> ToolPlan[HttpReply]:
+        """Send a request as the vendor's client; try other proofs when refused."""
+        for _ in range(MOST_TRIES):
+            headers, extra = yield from self._proof()
+            asked = self._asked.get(address, {}) if method == "GET" else {}
+            reply = yield from self._desk.http(
+                method,
+                address,
+                headers=headers | _once(method, address, body),
+                query={**(query or {}), **asked, **extra},
+                body=body,
+            )
+            if method == "GET" and self._comply(address, query or {}, reply):
+                continue
+            if reply.status not in (UNAUTHORIZED, FORBIDDEN):
+                self._proven = True
+                self._memory.learn(self._title, "credential", self._entry)
+                return reply
+            if not self._retries or not (yield from self._repair(reply)):
+                return reply
+        return reply
+
+    def _comply(self, address: str, query: Mapping[str, Any], reply: HttpReply) -> bool:
+        """Take over a parameter that a refusal asks for with its value; True if so."""
+        told = probing.named(reply) if self._retries else ()
+        asked = self._asked.setdefault(address, {})
+        if reply.status != BAD_REQUEST or len(told) != 2:
+            return False
+        name, value = told
+        if name in query or name in asked or name in address:
+            return False
+        asked[name] = value
+        return True
+
+    def peek(self, address: str) -> ToolPlan[HttpReply]:
+        """Return what a GET at `address` gave the first time it was looked at."""
+        if address not in self._peeked:
+            self._peeked[address] = yield from self.request("GET", address)
+        return self._peeked[address]
+
+    def _proof(self) -> ToolPlan[tuple[dict[str, str], dict[str, str]]]:
+        """Return the headers and query that prove who calls."""
+        scheme = self._security.scheme
+        if scheme == "none":
+            return {}, {}
+        if not self._entry:
+            yield from self._next()
+        if scheme == "oauth2":
+            if not self._token:
+                yield from self._grant()
+            return {"Authorization": f"Bearer {self._token}"}, {}
+        value = yield from self._desk.secret(self._entry)
+        if scheme == "query":
+            return {}, {self._security.name: value}
+        if scheme == "basic":
+            return {"Authorization": f"Basic {_encoded(value)}"}, {}
+        return {self._security.name: value}, {}
+
+    def _repair(self, reply: HttpReply) -> ToolPlan[bool]:
+        """Change what was refused; return whether there is something to try."""
+        told = probing.challenge(reply)
+        if self._adopt(told, reply):
+            return True
+        if self._security.scheme == "oauth2" and self._token and self._proven:
+            self._token, self._proven = "", False  # it has expired
+            return True
+        self._token = ""
+        return (yield from self._next())
+
+    def _adopt(self, told: Mapping[str, str], reply: HttpReply) -> bool:
+        """Take over what a challenge says of scheme and scope, if it is news."""
+        old = self._security
+        new = old
+        if reply.headers.get("www-authenticate", "").startswith("Basic "):
+            new = Security("basic", "Authorization")
+        elif reply.status == FORBIDDEN and told.get("scope"):
+            new = old._replace(scope=told["scope"])
+        elif told.get("token_endpoint"):
+            token = urljoin(self._server + "/", told["token_endpoint"])
+            new = Security("oauth2", "Authorization", token, old.scope, old.grant)
+        elif told.get("in") and told.get("name"):
+            place = told["in"]
+            new = Security("query" if "query" in place else "header", told["name"])
+        if new == old:
+            return False
+        self._security, self._token = new, ""
+        return True
+
+    def _grant(self) -> ToolPlan[None]:
+        """Get an access token, with one client credential after another."""
+        while True:
+            value = yield from self._desk.secret(self._entry)
+            client, body = _grant_of(self._security.grant, value)
+            if self._security.scope:
+                body["scope"] = self._security.scope
+            reply = yield from self._desk.http(
+                "POST",
+                self._security.token_address,
+                headers={"Authorization": f"Basic {_encoded(client)}", **FORM},
+                body=body,
+            )
+            if reply.ok and isinstance(reply.body, Mapping):
+                self._token = str(reply.body.get("access_token", ""))
+                if reply.body.get(REFRESH) and REFRESH in body:  # the old one is spent
+                    self._desk.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
+                return
+            if reply.status == NOT_FOUND:  # the place is wrong, not the credential
+                self._left, self._entry = None, ""
+                return
+            if self._retries and self._amend(reply):
+                continue
+            if not (yield from self._next()):
+                return
+
+    def _amend(self, reply: HttpReply) -> bool:
+        """Take over grant or scope as a refusal names it; return whether it is news."""
+        told = probing.named(reply)
+        old = self._security
+        other = next((g for g in GRANTS if g in told), "")
+        if other:
+            self._security = old._replace(grant=other)
+        elif told and "invalid_scope" in str(reply.body):
+            self._security = old._replace(scope=told[0])
+        return self._security != old
+
+    def _next(self) -> ToolPlan[bool]:
+        """Turn to the next credential; return whether there was one."""
+        if self._left is None:
+            entries = yield from self._desk.entries()
+            known = str(self._memory.recall(self._title, "credential") or "")
+            self._left = candidates(self._titles, entries, known)
+        if not self._left:
+            return False
+        self._entry = self._left.pop(0)
+        return True
+
+
+def candidates(
+    titles: Sequence[str], entries: tuple[VaultEntry, ...], known: str
+) -> list[str]:
+    """Return the entries that may be the vendor's, likeliest first.
+
+    `titles` are all the names it goes by; `known` is the entry that worked before;
+    among the rest, newer ones come first.
+    """
+    scores = {
+        e.name: max(matching.overlap(t, f"{e.name} {e.about}") for t in titles)
+        for e in entries
+    }
+    named = [matching.words(title) for title in titles]
+    own = [
+        e
+        for e in entries
+        if any(words <= matching.words(f"{e.name} {e.about}") for words in named)
+    ]
+
+    def order(entry: VaultEntry) -> tuple[bool, bool, float]:
+        newer = bool(matching.words(entry.about) & _NEWER)
+        return (entry.name != known, not newer, -scores[entry.name])
+
+    return [entry.name for entry in sorted(own or entries, key=order)]
+
+
+def _grant_of(grant: str, value: str) -> tuple[str, dict[str, str]]:
+    """Return the client and the body of a request for a token by a grant."""
+    if grant != REFRESH:
+        return value, {"grant_type": grant}
+    client, _, refresh = value.rpartition(":")
+    return client, {"grant_type": grant, "refresh_token": refresh}
+
+
+def _once(method: str, address: str, body: Any) -> dict[str, str]:
+    """Return the header by which the same record is made once, however often sent."""
+    if method != "POST":
+        return {}
+    text = json.dumps([address, body], sort_keys=True, default=str)
+    return {"Idempotency-Key": hashlib.sha256(text.encode()).hexdigest()[:24]}
+
+
+def _encoded(pair: str) -> str:
+    """Return `id:secret` as Basic authentication writes it."""
+    return base64.b64encode(pair.encode()).decode()

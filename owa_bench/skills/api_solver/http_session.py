@@ -1,0 +1,177 @@
+"""The tools of an episode as sub-plans, and a count of what went against the plan."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from owa_bench.skills import probing
+from owa_bench.skills.planning import PlanCall, PlanReply, ToolPlan
+from owa_bench.skills.probing import HttpReply
+
+MOST_WAITS = 40
+MOST_PARTS = 60
+COME_BACK = (429, 503)
+MOST_HOPS = 5
+
+
+class VaultEntry(NamedTuple):
+    """An entry of the vault by name, and what it is said to be."""
+
+    name: str
+    about: str
+
+
+class HttpSession:
+    """Sends requests, reads the vault, waits, asks; keeps each secret it has read.
+
+    `hints` is how often the supervisor may still be asked, None for no limit;
+    `statuses` counts the answers by status.
+    """
+
+    def __init__(self, hints: int | None, *, waits: bool = True) -> None:
+        self.hints = hints
+        self.statuses: Counter[int] = Counter()
+        self._waits = waits
+        self._served: dict[str, HttpReply] = {}
+        self._known: Mapping[str, HttpReply] = {}
+        self.handles: list[str] = []
+        self._entries: tuple[VaultEntry, ...] | None = None
+        self._secrets: dict[str, str] = {}
+
+    def http(
+        self,
+        method: str,
+        address: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+    ) -> ToolPlan[HttpReply]:
+        """Send a request, waiting as long as the server asks for."""
+        arguments: dict[str, Any] = {"method": method, "url": address}
+        parts = {"headers": headers, "query": query, "body": body}
+        arguments |= {name: part for name, part in parts.items() if part}
+        for _ in range(MOST_WAITS):
+            reply = yield from self._follow(arguments)
+            if reply.status not in COME_BACK or not self._waits:
+                break
+            yield PlanCall("wait", {"seconds": probing.retry_after(reply)})
+        return reply
+
+    def _follow(self, arguments: Mapping[str, Any]) -> ToolPlan[HttpReply]:
+        """Send a request to where it is sent on, if it is."""
+        for _ in range(MOST_HOPS):
+            reply = yield from self._send(arguments)
+            place = probing.moved(reply)
+            if place is None:
+                break
+            address = urljoin(str(arguments["url"]), place)
+            kept = ("query",) if "?" in place else ()
+            arguments = {k: v for k, v in arguments.items() if k not in kept}
+            arguments["url"] = address
+        return reply._replace(address=str(arguments["url"]))
+
+    def _send(self, arguments: Mapping[str, Any]) -> ToolPlan[HttpReply]:
+        """Send once and read a long body to its end."""
+        page = _page(arguments)
+        if page in self._known:
+            return self._known[page]
+        seen = yield PlanCall("http", arguments)
+        reply = http_reply(seen)
+        if reply.handle and isinstance(reply.body, Mapping) and reply.body.get("cut"):
+            text = yield from self._read(reply.handle)
+            reply = reply._replace(body=_value(text))
+        if reply.ok and reply.handle:
+            self.handles.append(reply.handle)
+        self.statuses[reply.status] += 1
+        if reply.ok and arguments["method"] == "GET":
+            self._served[page] = reply
+        return reply
+
+    def _read(self, handle: str) -> ToolPlan[str]:
+        """Return the whole text behind a handle."""
+        text = ""
+        for _ in range(MOST_PARTS):
+            seen = yield PlanCall("read", {"handle": handle, "offset": len(text)})
+            part = seen.value if isinstance(seen.value, Mapping) else {}
+            piece = str(part.get("text", ""))
+            text += piece
+            if not piece or len(text) >= int(part.get("characters", 0)):
+                break
+        return text
+
+    def twin(self, *, waits: bool) -> "HttpSession":
+        """Return a desk that knows what this one was served and may ask nobody.
+
+        A second look through it costs only the requests that differ.
+        """
+        twin = HttpSession(0, waits=waits)
+        twin._known = self._served
+        twin._entries, twin._secrets = self._entries, self._secrets
+        return twin
+
+    def entries(self) -> ToolPlan[tuple[VaultEntry, ...]]:
+        """Return the vault's entries; they are listed once."""
+        if self._entries is None:
+            seen = yield PlanCall("vault", {})
+            found = probing.find_list(seen.value)
+            self._entries = tuple(
+                VaultEntry(str(row.get("name", "")), str(row.get("about", "")))
+                for row in (found.rows if found else ())
+            )
+        return self._entries
+
+    def secret(self, name: str) -> ToolPlan[str]:
+        """Return the value of a vault entry; each is read once."""
+        if name not in self._secrets:
+            seen = yield PlanCall("vault", {"name": name})
+            value = seen.value.get("value") if isinstance(seen.value, Mapping) else None
+            self._secrets[name] = str(value or "")
+        return self._secrets[name]
+
+    def renew(self, name: str, value: str) -> None:
+        """Keep what replaces the value of an entry in this episode."""
+        self._secrets[name] = value
+
+    def ask(self, question: str) -> ToolPlan[PlanCall | None]:
+        """Return the step that the supervisor names, None when there is no answer."""
+        if self.hints is not None and self.hints <= 0:
+            return None
+        seen = yield PlanCall("ask_supervisor", {"question": question})
+        if self.hints is not None:
+            self.hints -= 1
+        return _named_call(seen.text)
+
+
+def http_reply(seen: PlanReply) -> HttpReply:
+    """Return what the http tool said as a reply; status 0 when it refused."""
+    value = seen.value
+    if not isinstance(value, Mapping) or not isinstance(value.get("status"), int):
+        return HttpReply(0, {}, value if value is not None else seen.text)
+    headers = {str(k).lower(): str(v) for k, v in dict(value["headers"]).items()}
+    handle = str(value.get("handle") or "")
+    return HttpReply(value["status"], headers, value.get("body"), handle)
+
+
+def _page(arguments: Mapping[str, Any]) -> str:
+    """Return what tells one page from another, whoever asks for it."""
+    query = sorted((arguments.get("query") or {}).items())
+    return repr((arguments["method"], arguments["url"], query))
+
+
+def _value(text: str) -> Any:
+    """Return JSON text as its value, any other text as it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _named_call(text: str) -> PlanCall | None:
+    """Return the tool call that stands in the supervisor's words."""
+    value = _value(text[max(0, text.find("{")) :])
+    if isinstance(value, Mapping) and isinstance(value.get("tool"), str):
+        return PlanCall(value["tool"], value.get("arguments") or {})
+    return None

@@ -1,0 +1,243 @@
+"""A harvested collection by role: names resolved, money in cents, repeats once."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from owa_bench.skills import matching, schema_matching
+from owa_bench.skills.api_solver.pagination import FetchedRows, WireRow
+from owa_bench.skills.openapi import Operation
+from owa_bench.skills.schema_matching import SchemaFit
+
+CENTS, DOLLARS = "cents", "dollars"
+CENTS_IN_DOLLAR = 100
+LEAST_MATCH = 0.5
+_LETTERS_DIGITS = re.compile(r"^([a-z]+)(\d)")
+CONTROL_ROLES = frozenset({"list", "count", "total"})
+
+
+class GoalSource(NamedTuple):
+    """A source of the goal: its id, vendor, entry, meaning, roles by description."""
+
+    id: str
+    provider: str
+    entry: str | None
+    resource: str
+    optional: bool
+    fields: Mapping[str, str]
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds control totals of other sources."""
+        return frozenset(self.fields) == CONTROL_ROLES
+
+
+@dataclass(slots=True)
+class ResourceTable:
+    """Rows as served with the wire name of each role and the unit of money roles.
+
+    `documented` are the units that the documents state, `properties` the documented
+    name of each role, `fit` what those that are not served may be called. `lead` says
+    by how much the names beat the next best ones; infinite when nothing was guessed.
+    `choices` are the values that roles have by the documents, `values` what others mean
+    (role -> served -> meant), `shifts` by how many days dates are read later, `doubts`
+    what the rows leave open.
+    """
+
+    source: GoalSource
+    crop: FetchedRows
+    properties: dict[str, str]
+    fit: SchemaFit
+    names: dict[str, str]
+    units: dict[str, str]
+    documented: dict[str, str]
+    lead: float = float("inf")
+    checked: bool = False
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    shifts: dict[str, int] = field(default_factory=dict)
+    doubts: set[str] = field(default_factory=set)
+
+    def roles_under(self, naming: Mapping[str, str]) -> dict[str, str]:
+        """Return role -> wire name when missing fields go by `naming`."""
+        known = {name: name for name in self.fit.present} | dict(naming)
+        return {
+            role: known[name] for role, name in self.properties.items() if name in known
+        }
+
+    @property
+    def lacks(self) -> int:
+        """How many roles have no column."""
+        return len(self.source.fields) - len(self.names)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the rows by role, money in cents, equal postings once."""
+        return [self._by_role(row) for row in self._once()]
+
+    def _by_role(self, row: WireRow) -> dict[str, Any]:
+        found = {role: row.get(name) for role, name in self.names.items()}
+        for role, unit in self.units.items():
+            amount = number(found.get(role))
+            if amount is not None:
+                scale = CENTS_IN_DOLLAR if unit == DOLLARS else 1
+                found[role] = round(amount * scale)
+        for role, meant in self.values.items():
+            found[role] = meant.get(str(found.get(role)), found.get(role))
+        for role, days in self.shifts.items():
+            found[role] = later(found.get(role), days)
+        return found
+
+    def _once(self) -> list[WireRow]:
+        """Return the rows without those that equal an earlier one but for the id."""
+        ident = self.names.get("id")
+        if ident is None:
+            return list(self.crop.rows)
+        kept: dict[str, WireRow] = {}
+        for row in self.crop.rows:
+            kept.setdefault(_content(row, ident), row)
+        return list(kept.values())
+
+    def repeats(self) -> dict[Any, Any]:
+        """Return the id of each repeated posting -> the id of the one that stands."""
+        ident = self.names.get("id")
+        if ident is None:
+            return {}
+        standing: dict[str, Any] = {}
+        pairs = [(row.get(ident), _content(row, ident)) for row in self.crop.rows]
+        for number, content in pairs:
+            standing.setdefault(content, number)
+        return {n: standing[c] for n, c in pairs if standing[c] != n}
+
+    def same_posting(
+        self, first: Any, second: Any, roles: Sequence[str] = ()
+    ) -> bool | None:
+        """Return whether two rows by id are equal but for it; None if not both seen.
+
+        With `roles` only these are compared, capital letters aside.
+        """
+        ident = self.names.get("id", "id")
+        rows = {row.get(ident): row for row in self.crop.rows}
+        if first not in rows or second not in rows:
+            return None
+        pair = (rows[first], rows[second])
+        if not roles:
+            return _content(pair[0], ident) == _content(pair[1], ident)
+        names = [self.names[role] for role in roles if role in self.names]
+        one, other = ([str(row.get(n)).lower() for n in names] for row in pair)
+        return one == other if len(names) == len(roles) else None
+
+    def wire_money(self, role: str, cents: Any) -> Any:
+        """Return an amount in the unit and type that the wire has for `role`.
+
+        What is no whole number stays as it is: a column was misread, and the vendor
+        will say so.
+        """
+        if type(cents) is not int:
+            return cents
+        shown = schema_matching.column(self.crop.rows, self.names.get(role, ""))
+        as_text = role in self.units and any(isinstance(v, str) for v in shown)
+        if self.units.get(role) != DOLLARS:
+            return str(cents) if as_text else cents
+        if as_text:
+            return f"{cents // CENTS_IN_DOLLAR}.{cents % CENTS_IN_DOLLAR:02d}"
+        whole = cents % CENTS_IN_DOLLAR == 0
+        return cents // CENTS_IN_DOLLAR if whole else cents / CENTS_IN_DOLLAR
+
+
+def resource_table(
+    source: GoalSource, operation: Operation, crop: FetchedRows, *, guesses: bool = True
+) -> ResourceTable:
+    """Return the sheet of a crop: each role gets the wire name of its description.
+
+    Fields that go by another name are named by likeness if `guesses`, else not at all.
+    """
+    fit = schema_matching.fit(operation.fields, crop.rows)
+    if crop.rows and fit.missing:
+        crop.lags.add("fields")
+    abouts = {prop.name: prop.about for prop in operation.fields}
+    units = {prop.name: prop.unit for prop in operation.fields if prop.unit}
+    matched = {
+        role: matching.best(text, abouts, least=LEAST_MATCH)
+        for role, text in source.fields.items()
+    }
+    properties = {role: name for role, name in matched.items() if name is not None}
+    stated = {role: units[name] for role, name in properties.items() if name in units}
+    crop.rows = [_in_plain_form(row, operation) for row in crop.rows]
+    listed = {prop.name: prop.choices for prop in operation.fields if prop.choices}
+    found = ResourceTable(source, crop, properties, fit, {}, dict(stated), stated)
+    found.choices = {r: listed[n] for r, n in properties.items() if n in listed}
+    guessed = matching.assign(fit.scores, fit.missing) if guesses else {}
+    found.names = found.roles_under(guessed)
+    return found
+
+
+def _in_plain_form(row: WireRow, operation: Operation) -> WireRow:
+    """Return a row with its identifiers as other tables refer to them."""
+    forms = {prop.name: prop.form for prop in operation.fields if prop.form}
+    if not forms:
+        return row
+    return {n: _plain(v, forms[n]) if n in forms else v for n, v in row.items()}
+
+
+def check_money(subject: ResourceTable, control: Sequence[Mapping[str, Any]]) -> None:
+    """Settle the units of `subject` by its vendor's control totals, where there are."""
+    for row in control:
+        if row.get("list") != subject.source.id or not subject.crop.rows:
+            continue
+        if row.get("count") != len(subject.crop.rows):
+            subject.crop.complete = False
+            continue
+        for role in list(subject.units):
+            unit = _unit(subject, subject.names.get(role, ""), row.get("total"))
+            if unit is not None:
+                subject.units[role] = unit
+                subject.checked = True
+
+
+def _unit(subject: ResourceTable, name: str, total: Any) -> str | None:
+    """Return the unit in which the column adds up to `total` cents, None if neither."""
+    amounts = [number(v) for v in schema_matching.column(subject.crop.rows, name)]
+    added = sum(amount for amount in amounts if amount is not None)
+    if not added or None in amounts:
+        return None
+    if round(added * CENTS_IN_DOLLAR) == round(total * CENTS_IN_DOLLAR):
+        return CENTS
+    return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
+
+
+def later(day: Any, days: int) -> Any:
+    """Return a date as text some days later; anything else as it is."""
+    try:
+        return (date.fromisoformat(str(day)[:10]) + timedelta(days)).isoformat()
+    except ValueError:
+        return day
+
+
+def number(value: Any) -> float | int | None:
+    """Return a number, also one that is written as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(str(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _plain(value: Any, form: str) -> Any:
+    """Return an identifier as it was before its documented form, as far as told."""
+    if not isinstance(value, str):
+        return value
+    if "upper" in form:
+        return value.lower()
+    if "hyphen" in form:
+        return _LETTERS_DIGITS.sub(r"\1-\2", value)
+    return value.removeprefix(form.partition(" ")[0])
+
+
+def _content(row: WireRow, ident: str) -> str:
+    """Return everything of a row but its id, as text."""
+    return repr(sorted((name, value) for name, value in row.items() if name != ident))

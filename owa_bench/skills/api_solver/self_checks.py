@@ -1,0 +1,105 @@
+"""What a clerk can see for itself of how sound its tables are, without an answer key.
+
+The checks are fixed by the goal's sources alone: two ways of fetching the same goal are
+held to the same list, and one that did not fetch a table fails that table's checks. A
+table that passes them all may still be wrong: names that fit every clue, a unit that no
+control total covers and rows that changed after they were read are not seen.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from owa_bench.skills import schema_matching
+from owa_bench.skills.api_solver.column_evidence import ColumnEvidence
+from owa_bench.skills.api_solver.resource_table import (
+    CENTS_IN_DOLLAR,
+    DOLLARS,
+    GoalSource,
+    ResourceTable,
+    number,
+)
+from owa_bench.skills.api_solver.task_state import TaskState
+
+Checks = Mapping[str, float]
+
+
+def audit(case: TaskState) -> dict[str, float]:
+    """Return each check of a case and how far it is passed, in [0, 1].
+
+    SOURCE there    the table was fetched
+    SOURCE whole    every page of it, and as many rows as its control total counts
+    SOURCE named    every role has a column
+    SOURCE meets    its values meet those of other tables as the goal says they must
+    SOURCE adds up  it adds up to its control total, for lists that have one
+    """
+    evidence = case.evidence()
+    controls = dict(_controls(case.sheets.values()))
+    held: dict[str, float] = {}
+    for source in case.sources:
+        if source.is_control:
+            continue
+        found = case.sheets.get(source.id)
+        control = controls.get(source.id)
+        held[f"{source.id} there"] = float(found is not None)
+        held[f"{source.id} whole"] = float(found is not None and _whole(found, control))
+        held[f"{source.id} named"] = _named(source, found)
+        held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
+        if _has_money(case, source, evidence):
+            fits = found is not None and control is not None and _adds(found, control)
+            held[f"{source.id} adds up"] = float(fits)
+    return held
+
+
+def share(checks: Checks) -> float:
+    """Return the mean of the checks, 1 where there are none."""
+    return sum(checks.values()) / len(checks) if checks else 1.0
+
+
+def failed(checks: Checks, kind: str) -> list[str]:
+    """Return the sources that do not pass their check of a kind in full."""
+    return [
+        name.removesuffix(f" {kind}")
+        for name, held in checks.items()
+        if name.endswith(f" {kind}") and held < 1.0
+    ]
+
+
+def _controls(
+    sheets: Iterable[ResourceTable],
+) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    for sheet in sheets:
+        if sheet.source.is_control:
+            for row in sheet.table():
+                yield str(row.get("list")), row
+
+
+def _whole(found: ResourceTable, control: Mapping[str, Any] | None) -> bool:
+    counted = control.get("count") if control else None
+    return found.crop.complete and counted in (None, len(found.crop.rows))
+
+
+def _named(source: GoalSource, found: ResourceTable | None) -> float:
+    if found is None or not source.fields:
+        return 0.0
+    return len(found.names) / len(source.fields)
+
+
+def _has_money(case: TaskState, source: GoalSource, evidence: ColumnEvidence) -> bool:
+    """Return whether the goal has control totals of a list of this vendor.
+
+    Only a list that some clue says adds up is held to one.
+    """
+    vendors = {other.provider for other in case.sources if other.is_control}
+    return source.provider in vendors and evidence.is_added_up(source.id)
+
+
+def _adds(found: ResourceTable, control: Mapping[str, Any]) -> bool:
+    """Return whether a money column adds up to the total in cents, as it is read."""
+    for role in found.units:
+        shown = schema_matching.column(found.crop.rows, found.names.get(role, ""))
+        amounts = [amount for v in shown if (amount := number(v)) is not None]
+        if len(amounts) == len(shown):
+            scale = CENTS_IN_DOLLAR if found.units.get(role) == DOLLARS else 1
+            if amounts and round(sum(amounts) * scale) == control.get("total"):
+                return True
+    return False

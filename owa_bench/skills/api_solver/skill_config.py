@@ -1,0 +1,34 @@
+"""What a clerk does of its own accord: the switches that set one clerk off another."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillConfig:
+    """Which skills are on.
+
+    waits      goes on after the wait that a server asks for
+    pages      fetches every page of a list, not only the first
+    repages    takes over the pager that a refusal names
+    retries    tries another proof of who it is when one is refused
+    searches   looks for a collection that is gone where the refusal points
+    remembers  begins with what other episodes taught about a vendor of the same title
+    guesses    names renamed fields by the likeness of words
+    weighs     names renamed fields by what their values must be
+    adds_up    settles units of money by control totals
+    asks_below odds under which the supervisor is asked
+    """
+
+    waits: bool = True
+    pages: bool = True
+    repages: bool = True
+    retries: bool = True
+    searches: bool = True
+    remembers: bool = True
+    guesses: bool = True
+    weighs: bool = True
+    adds_up: bool = True
+    asks_below: float = 0.9
+
+
+ALL_SKILLS = SkillConfig()

@@ -1,0 +1,213 @@
+"""A goal and the tables fetched for it: the answer, its odds, and how it is given."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from owa_bench.interfaces import Brief
+from owa_bench.skills import calibration
+from owa_bench.skills.api_solver import beliefs, family_rules, silent_drift
+from owa_bench.skills.api_solver.authentication import AuthenticatedClient
+from owa_bench.skills.api_solver.column_evidence import ColumnEvidence
+from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.resource_table import (
+    CENTS,
+    GoalSource,
+    ResourceTable,
+    check_money,
+)
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
+from owa_bench.skills.planning import PlanCall, ToolPlan
+
+DECLARE = "declare_infeasible"
+PRIOR = 0.97  # a goal whose every source was read without trouble
+SURE = 1.0  # lead from which guessed names are trusted
+DOUBTFUL = 0.25  # odds left by names that others could have
+LACKING = 0.05  # odds left by a role without a column
+UNCHECKED = 0.6  # odds left by money whose unit rests on documents alone
+UNTOLD = 0.05  # odds left by a value or an end that the rows leave open
+INCOMPLETE = 0.1  # odds left by a list that is shorter than it should be
+REFUSED_WRITE = 0.02  # odds left by a record that was not taken
+EMPTY = 0.005  # odds left by an answer without rows: goals ask for something
+LOST = 0.02  # no answer could be given
+HELPED = 0.97  # the supervisor's own answer was handed in
+MOST_HINTS = 40
+MOST_SOURCES = 200
+
+
+class TaskState:
+    """What is asked and what is known: sheets by source id.
+
+    `told` are the rows of the supervisor's own answer, once it has given one. `doubts`
+    is what else was noticed: how much of the odds each leaves.
+    """
+
+    def __init__(
+        self, brief: Brief, desk: HttpSession, habits: SkillConfig = ALL_SKILLS
+    ) -> None:
+        self.goal = brief.goal
+        self.desk = desk
+        self.habits = habits
+        self.sheets: dict[str, ResourceTable] = {}
+        self.sources = tuple(map(read_source, self.goal.get("sources", ())))
+        self.told: list[Any] | None = None
+        self.doubts: list[float] = []
+        self._listed = frozenset(brief.propositions)
+        self._posted: set[str] = set()
+
+    def settle(self) -> None:
+        """Name what was renamed, add money up, and look for what nobody announced."""
+        if self.habits.weighs:
+            self.evidence().settle()
+        evidence = self.evidence()
+        for sheet in self.sheets.values():
+            for role in evidence.money(sheet.source.id):
+                sheet.units.setdefault(role, CENTS)
+        if self.habits.adds_up:
+            self._add_up()
+        self._listen()
+
+    def _listen(self) -> None:
+        """Look for what nobody announced, and note what cannot be told."""
+        clues = family_rules.clues(self.goal.get("family", ""))
+        evidence = self.evidence()
+        for sheet in self.sheets.values():
+            silent_drift.compare(sheet, self.goal.get("rule", {}), clues)
+            if not evidence.meets(sheet):
+                sheet.doubts.add(silent_drift.KEYS)
+        for sheet in self.sheets.values():
+            silent_drift.counterpart(sheet, self.sheets, clues)
+
+    def _add_up(self) -> None:
+        """Hold money against control totals."""
+        for control in self.sheets.values():
+            if control.source.is_control:
+                totals = control.table()
+                for subject in self.sheets.values():
+                    if subject.source.provider == control.source.provider:
+                        check_money(subject, totals)
+
+    def evidence(self) -> ColumnEvidence:
+        """Return what the goal's rule says of the columns of the sheets."""
+        clues = family_rules.clues(self.goal.get("family", ""))
+        return ColumnEvidence(self.sheets, self.goal.get("rule", {}), clues)
+
+    def follow_hints(self) -> ToolPlan[PlanCall | None]:
+        """Do as the supervisor says; return the ending, None when the help stops.
+
+        A record that was posted at its word is not posted again.
+        """
+        for _ in range(MOST_HINTS):
+            hint = yield from self.desk.ask("What is the next right step?")
+            if hint is None:
+                break
+            if hint.tool == "finish":
+                return self.finish(HELPED)
+            if hint.tool == DECLARE:
+                return self.declare()
+            seen = yield hint
+            if hint.tool == "write_artifact" and seen.error is None:
+                self.told = list(hint.arguments.get("rows", ()))
+                return self.finish(HELPED)
+            if hint.arguments.get("method") == "POST":
+                self._posted.update(map(str, _values(hint.arguments.get("body"))))
+        return None
+
+    def compute(self) -> list[list[Any]] | None:
+        """Return the answer's rows, None when the tables do not hold them."""
+        repeats: dict[Any, Any] = {}
+        for sheet in self.sheets.values():
+            repeats |= sheet.repeats()
+        tables = {
+            name: [_standing(row, repeats) for row in sheet.table()]
+            for name, sheet in self.sheets.items()
+        }
+        try:
+            return family_rules.compute(self.goal["family"], tables, self.goal["rule"])
+        except (KeyError, TypeError, AttributeError, StopIteration, ZeroDivisionError):
+            return None  # a role without values: the odds say so
+
+    def hand_in(self, rows: list[list[Any]]) -> ToolPlan[bool]:
+        """Write the artefact; return whether it was taken."""
+        seen = yield PlanCall(
+            "write_artifact",
+            {
+                "name": "answer",
+                "columns": list(self.goal["answer"]["columns"]),
+                "rows": rows,
+                "sources": self.desk.handles[:MOST_SOURCES],
+            },
+        )
+        return seen.error is None
+
+    def write(
+        self, rows: list[list[Any]], access: AuthenticatedClient | None
+    ) -> ToolPlan[int]:
+        """Post each record through `access`; return how many were refused."""
+        wanted = self.goal["writes"]
+        sheet = self.sheets[wanted["source"]]
+        if access is None or not set(wanted["columns"]) <= set(sheet.names):
+            return len(rows)
+        refused = 0
+        for row in rows:
+            if str(row[0]) in self._posted:
+                continue
+            record = {
+                sheet.names[role]: sheet.wire_money(role, value)
+                for role, value in zip(wanted["columns"], row, strict=True)
+            }
+            reply = yield from access.request(
+                wanted["method"], sheet.crop.address, body=record
+            )
+            refused += not reply.ok
+        return refused
+
+    def odds(self, more: Sequence[float] = ()) -> float:
+        """Return the probability that the work is right, from what went wrong."""
+        ratios = [*more, *self.doubts]
+        for sheet in self.sheets.values():
+            if sheet.source.is_control:
+                continue
+            ratios += [LACKING] * sheet.lacks
+            ratios += [DOUBTFUL] * (sheet.lead < SURE)
+            ratios += [UNTOLD] * len(sheet.doubts)
+            ratios += [INCOMPLETE] * (not sheet.crop.complete)
+            ratios += [UNCHECKED] * (bool(sheet.units) and not sheet.checked)
+        return calibration.stated(PRIOR, ratios)
+
+    def finish(self, p: float) -> PlanCall:
+        """Return the ending of an answer that is right with probability `p`."""
+        words = {"answer": "answer", "p": p, "beliefs": self._beliefs()}
+        return PlanCall("finish", words)
+
+    def declare(self) -> PlanCall:
+        """Return the ending of a goal that cannot be reached."""
+        return PlanCall(DECLARE, {"p": LOST, "beliefs": self._beliefs()})
+
+    def _beliefs(self) -> dict[str, float]:
+        held = beliefs.beliefs(self.goal.get("propositions", ()), self.sheets)
+        return {name: p for name, p in held.items() if name in self._listed}
+
+
+def read_source(raw: Mapping[str, Any]) -> GoalSource:
+    """Return a source of the goal."""
+    return GoalSource(
+        id=str(raw["id"]),
+        provider=str(raw["provider"]),
+        entry=raw.get("entry"),
+        resource=str(raw["resource"]),
+        optional=bool(raw.get("optional", False)),
+        fields=dict(raw["fields"]),
+    )
+
+
+def _standing(row: Mapping[str, Any], repeats: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row whose references to repeated postings name the standing one."""
+    return {
+        role: repeats.get(value, value) if isinstance(value, str) else value
+        for role, value in row.items()
+    }
+
+
+def _values(body: Any) -> Sequence[Any]:
+    """Return the values of a body that is an object."""
+    return tuple(body.values()) if isinstance(body, Mapping) else ()
