@@ -2,12 +2,12 @@
 
     python -m benchmarks.seed_rows          (from the root of the repository)
 
-The rows and every assumed line stand in tests/scoring/archetypes.py.
+The rows and every assumed line stand in tests/builders/synthetic_rows.py.
 """
 
 from owa_bench.records.protocol import Protocol
 from owa_bench.scoring.levels import Placement, judge_gates, place
-from tests.scoring.archetypes import (
+from tests.builders.synthetic_rows import (
     ROWS,
     SEED_INDEX,
     SUPPLEMENT,

@@ -18,7 +18,7 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
-from owa_bench.report.check import Check
+from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.run import keys
 from owa_bench.run.plan import read_plan
 
@@ -88,7 +88,7 @@ def verify(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check that nothing was added, removed, edited or reordered.
+    """CheckResult that nothing was added, removed, edited or reordered.
 
     One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent
     and no key of yours; --public-key holds the signatures to a key that you trust.
@@ -119,7 +119,7 @@ def recompute(run_dir: RunDir, json: AsJson = False) -> None:
     _print_checks(verifying.recompute(run_dir), json=json)
 
 
-def _print_checks(checks: Sequence[Check], *, json: bool) -> None:
+def _print_checks(checks: Sequence[CheckResult], *, json: bool) -> None:
     """Print one line per check; CheckFailure if one does not hold."""
     if json:
         as_json(checks)

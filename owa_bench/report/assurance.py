@@ -1,4 +1,4 @@
-"""The assurance ladder: how far a run can be trusted, from what is in its folder.
+"""Assurance levels of a run, from the evidence in its directory.
 
     V0  unsigned draft
     V1  chain and root consistent
@@ -7,10 +7,11 @@
     V4  replay passed by a second party
     V5  executed by the verifier, with the verifier's seeds
 
-Source: `traces-and-audit.md` section 4.
+Source: `docs/traces.md#assurance`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,21 +23,41 @@ from owa_bench.records import witness
 from owa_bench.records.layout import RECEIPT_TYPE
 from owa_bench.records.witness import Receipt, Witness
 from owa_bench.report.bundle import Bundle
-from owa_bench.report.check import Check
-from owa_bench.report.contents import Assurance, Rung
+from owa_bench.report.integrity_checks import CheckResult
 
 
-class Testimony(NamedTuple):
-    """A witness or receipt in the run directory.
+class AssuranceLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """One level of assurance: whether its own condition is met, and by what."""
 
-    `fault` says what is wrong with it, `short` why a sound one does not lift the
-    level; it counts when both are empty.
+    name: str
+    text: str
+    met: bool
+    evidence: str
+
+
+class Assurance(msgspec.Struct, frozen=True, kw_only=True):
+    """The highest level met with all below it, and the condition of every level."""
+
+    level: int
+    rungs: tuple[AssuranceLevel, ...]
+
+    @property
+    def name(self) -> str:
+        """The level as printed, "V0" to "V5"."""
+        return f"V{self.level}"
+
+
+class AttestationCheck(NamedTuple):
+    """A witness or receipt in the run directory, checked against the run.
+
+    `fault` says why it does not hold, `shortfall` why one that holds does not raise
+    the level; it counts when both are empty.
     """
 
     file: str
     text: str
     fault: str = ""
-    short: str = ""
+    shortfall: str = ""
 
 
 _TEXTS = (
@@ -51,113 +72,116 @@ _TEXTS = (
 
 def assess(
     bundle: Bundle,
-    evidence: Sequence[Check],
+    checks: Sequence[CheckResult],
     *,
     signed: bool,
     verifier: bytes | None = None,
 ) -> Assurance:
-    """Return the ladder as the run directory supports it now.
+    """Return the assurance that the run directory supports now.
 
-    `evidence` are the checks of the raw evidence; `verifier` is the public key of the
-    party that asks, which alone can know that it executed the run itself.
+    Args:
+        bundle: the run directory.
+        checks: the checks of its raw evidence.
+        signed: whether its report is signed.
+        verifier: public key of the party that asks, which alone can know that it
+            executed the run itself; None if it does not say.
+
+    Returns:
+        Every level with its condition, and the highest met with all below it.
     """
-    broken = [check.name for check in evidence if not check.ok]
-    found = (
+    broken = ", ".join(check.name for check in checks if not check.ok)
+    passed = f"{sum(not check.skipped for check in checks)} checks hold"
+    own_key = f"key {key_id(bytes.fromhex(bundle.plan.public_key))}" if signed else ""
+    conditions = (
         (True, "the least: figures from a run directory"),
-        (not broken, f"fails: {', '.join(broken)}" if broken else _all(evidence)),
-        (signed, f"key {_own_key(bundle)}" if signed else "not signed"),
+        (not broken, f"fails: {broken}" if broken else passed),
+        (signed, own_key or "not signed"),
         _attested(witnesses(bundle), "no witness of the plan"),
         _attested(receipts(bundle), "no signed replay"),
         _executed(bundle, verifier),
     )
-    rungs = tuple(
-        Rung(name=name, text=text, met=met, evidence=why)
-        for (name, text), (met, why) in zip(_TEXTS, found, strict=True)
+    levels = tuple(
+        AssuranceLevel(name=name, text=text, met=met, evidence=evidence)
+        for (name, text), (met, evidence) in zip(_TEXTS, conditions, strict=True)
     )
-    level = 0
-    while level + 1 < len(rungs) and rungs[level + 1].met:
-        level += 1
-    return Assurance(level=level, rungs=rungs)
+    highest = sum(1 for _ in takewhile(lambda level: level.met, levels)) - 1
+    return Assurance(level=highest, rungs=levels)
 
 
-def witnesses(bundle: Bundle) -> tuple[Testimony, ...]:
+def witnesses(bundle: Bundle) -> tuple[AttestationCheck, ...]:
     """Return every witness of the plan, checked against it."""
-    found = sorted(bundle.layout.witness.glob("*.json"))
-    return tuple(_witness(bundle, path) for path in found)
+    paths = sorted(bundle.layout.witness.glob("*.json"))
+    return tuple(_check_witness(bundle, path) for path in paths)
 
 
-def receipts(bundle: Bundle) -> tuple[Testimony, ...]:
+def receipts(bundle: Bundle) -> tuple[AttestationCheck, ...]:
     """Return every signed replay, checked against the run."""
-    found = sorted(bundle.layout.receipts.glob("replay*.dsse.json"))
-    return tuple(_receipt(bundle, path) for path in found)
+    paths = sorted(bundle.layout.receipts.glob("replay*.dsse.json"))
+    return tuple(_check_receipt(bundle, path) for path in paths)
 
 
-def _witness(bundle: Bundle, path: Path) -> Testimony:
-    """Return one witness."""
+def _check_witness(bundle: Bundle, path: Path) -> AttestationCheck:
     try:
-        said = msgspec.json.decode(path.read_bytes(), type=Witness)
+        record = msgspec.json.decode(path.read_bytes(), type=Witness)
     except (OSError, msgspec.DecodeError) as error:
-        return Testimony(path.name, "", f"does not read: {error}")
-    text = " ".join(part for part in (said.kind, said.claimed or "") if part)
-    fault = witness.fault(said, bundle.plan_digest)
-    short = ""
-    if said.attempts:
-        short = f"was made when {said.attempts} attempts had begun"
-    elif said.place == bundle.plan.public_key:
-        short = "is signed by the run's own key, not by a verifier"
-    return Testimony(path.name, text, fault, short)
+        return AttestationCheck(path.name, "", f"does not read: {error}")
+    text = " ".join(part for part in (record.kind, record.claimed or "") if part)
+    shortfall = ""
+    if record.attempts:
+        shortfall = f"was made when {record.attempts} attempts had begun"
+    elif record.place == bundle.plan.public_key:
+        shortfall = "is signed by the run's own key, not by a verifier"
+    fault = witness.fault(record, bundle.plan_digest)
+    return AttestationCheck(path.name, text, fault, shortfall)
 
 
-def _receipt(bundle: Bundle, path: Path) -> Testimony:
-    """Return one receipt."""
+def _check_receipt(bundle: Bundle, path: Path) -> AttestationCheck:
     try:
-        said = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
-        key = bytes.fromhex(said.public_key)
+        receipt = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
+        key = bytes.fromhex(receipt.public_key)
         unseal(path.read_bytes(), key, RECEIPT_TYPE)
     except (OSError, CheckFailure, ValueError) as error:
-        return Testimony(path.name, "", f"is no signed receipt: {error}")
-    text = f"{len(said.episodes)} episodes replayed by key {key_id(key)}"
+        return AttestationCheck(path.name, "", f"is no signed receipt: {error}")
+    text = f"{len(receipt.episodes)} episodes replayed by key {key_id(key)}"
     try:
-        return Testimony(path.name, text, _unlike(bundle, said), _short(bundle, said))
+        fault, shortfall = _fault(bundle, receipt), _shortfall(bundle, receipt)
     except TraceError as error:
-        return Testimony(path.name, text, str(error))
+        return AttestationCheck(path.name, text, str(error))
+    return AttestationCheck(path.name, text, fault, shortfall)
 
 
-def _unlike(bundle: Bundle, said: Receipt) -> str:
-    """Return what is wrong with a signed receipt, "" if nothing."""
-    if said.plan_digest != bundle.plan_digest:
+def _fault(bundle: Bundle, receipt: Receipt) -> str:
+    """Return why a signed receipt is not one of this run, "" if it is."""
+    if receipt.plan_digest != bundle.plan_digest:
         return "is of another plan"
-    if (said.evidence_root, said.replay_root) != (
-        bundle.evidence_root,
-        bundle.replay_root,
-    ):
+    roots = (bundle.evidence_root, bundle.replay_root)
+    if (receipt.evidence_root, receipt.replay_root) != roots:
         return "is of other episodes"
-    if not said.passed or said.failed:
-        return f"says that {len(said.failed)} episodes did not replay"
+    if not receipt.passed or receipt.failed:
+        return f"says that {len(receipt.failed)} episodes did not replay"
     return ""
 
 
-def _short(bundle: Bundle, said: Receipt) -> str:
-    """Return why a sound receipt is not a second party's replay of the whole run."""
-    counting = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
-    left = counting - set(said.episodes) - set(said.exempt)
-    if left:
-        return f"leaves out {len(left)} of {len(counting)} episodes"
-    if said.public_key == bundle.plan.public_key:
+def _shortfall(bundle: Bundle, receipt: Receipt) -> str:
+    """Return why a receipt is not a second party's replay of the whole run."""
+    counted = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
+    left_out = counted - set(receipt.episodes) - set(receipt.exempt)
+    if left_out:
+        return f"leaves out {len(left_out)} of {len(counted)} episodes"
+    if receipt.public_key == bundle.plan.public_key:
         return "is signed by the run's own key, not by a second party"
     return ""
 
 
-def _attested(found: Iterable[Testimony], none: str) -> tuple[bool, str]:
-    """Return whether one of these holds, and what they say."""
-    kept = list(found)
-    good = [one.text for one in kept if not one.fault and not one.short]
-    bad = [f"{one.file} {one.fault or one.short}" for one in kept]
+def _attested(found: Sequence[AttestationCheck], none: str) -> tuple[bool, str]:
+    """Return whether one of these counts, and the text of those that decide it."""
+    good = [one.text for one in found if not one.fault and not one.shortfall]
+    bad = [f"{one.file} {one.fault or one.shortfall}" for one in found]
     return bool(good), "; ".join(good or bad) or none
 
 
 def _executed(bundle: Bundle, verifier: bytes | None) -> tuple[bool, str]:
-    """Return whether the party that asks ran this run with seeds of its own."""
+    """Return whether the party that asks executed this run with seeds of its own."""
     if verifier is None:
         return False, "only the verifier can say so"
     if verifier.hex() != bundle.plan.public_key:
@@ -165,13 +189,3 @@ def _executed(bundle: Bundle, verifier: bytes | None) -> tuple[bool, str]:
     if bundle.plan.verifier_nonce is None:
         return False, "no verifier's nonce in the seeds"
     return True, "plan signed by the verifier, seeds mixed with the verifier's nonce"
-
-
-def _own_key(bundle: Bundle) -> str:
-    """Return the short name of the plan's key."""
-    return key_id(bytes.fromhex(bundle.plan.public_key))
-
-
-def _all(evidence: Sequence[Check]) -> str:
-    """Return how many checks hold."""
-    return f"{sum(not check.skipped for check in evidence)} checks hold"

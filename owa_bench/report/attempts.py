@@ -1,9 +1,15 @@
-"""One attempt as the shards show it: its lines hashed again, its events read."""
+"""Attempts read from the shards alone: frames located, lines hashed, events decoded.
+
+A shard is a row of independent zstd frames. Each frame opens with a `Segment` line
+that names its attempt; the lines after it are events, and the last frame of a closed
+attempt ends with a `Closing` line. Nothing here trusts what the recorder listed.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import zstandard
@@ -11,23 +17,45 @@ import zstandard
 from owa_bench.canonical import chain_start, chain_step
 from owa_bench.errors import TraceError
 from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd, replay_line
-from owa_bench.records.trace import Closing, Leaf, attempt_id
-from owa_bench.report.frames import Frame, lines
+from owa_bench.records.trace import Closing, Leaf, Segment, attempt_id
 
+# Compressed bytes decoded at a time: zstd makes up to 32,768 of one.
+_CHUNK = 1 << 12
+# A frame closes at 256 KiB of events; one giant event may exceed that, this never.
+_FRAME_LIMIT = 1 << 27
+_MAGIC = b"\x28\xb5\x2f\xfd"
 _CLOSING = b'{"closing":'
 _LONGEST_NAME = 20
 
 
+class TraceFrame(NamedTuple):
+    """The place of one frame in its shard, and the part of an attempt that it holds."""
+
+    shard: str
+    offset: int
+    length: int
+    attempt_id: str
+    part: int
+
+
+class ShardIndex(NamedTuple):
+    """The frames of one shard; `torn` counts the bytes of an open frame at its end."""
+
+    frames: tuple[TraceFrame, ...]
+    torn: int
+    faults: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a reader of the shards alone can say about one attempt.
+    """One attempt as its lines show it.
 
     `head`, `count` and `replay` are computed from the lines, `closing` is what the
-    recorder wrote. `faults` name what does not read back.
+    recorder wrote. `faults` name what cannot be read.
     """
 
     attempt_id: str
-    frames: tuple[Frame, ...]
+    frames: tuple[TraceFrame, ...]
     count: int
     head: str
     replay: str
@@ -37,8 +65,9 @@ class Attempt:
 
     @property
     def leaf(self) -> Leaf:
-        """The leaf these lines deserve, whatever `leaves.jsonl` says."""
+        """The leaf computed from these lines, whatever `leaves.jsonl` says."""
         closing = self.closing
+        last = self.events[-1] if self.events else None
         index, _, attempt = self.attempt_id.partition(".")
         return Leaf(
             attempt_id=self.attempt_id,
@@ -50,26 +79,94 @@ class Attempt:
             replay=self.replay,
             shard=self.frames[0].shard if self.frames else "",
             frames=tuple((frame.offset, frame.length) for frame in self.frames),
-            timed=self._timed,
+            timed=isinstance(last, EpisodeEnd) and last.timed,
             memory=closing.memory if closing else None,
         )
 
-    @property
-    def _timed(self) -> bool:
-        last = self.events[-1] if self.events else None
-        return isinstance(last, EpisodeEnd) and last.timed
+
+def index_shard(path: Path) -> ShardIndex:
+    """Return every readable frame of a shard, in file order.
+
+    Bytes that are no frame are named as a fault; reading goes on at the next frame.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return ShardIndex((), 0, (f"{path.name} cannot be read: {error.strerror}",))
+    frames: list[TraceFrame] = []
+    faults: list[str] = []
+    offset = 0
+    while offset < len(data):
+        try:
+            body, length = _decompress(data, offset)
+            segment = msgspec.json.decode(body.partition(b"\n")[0], type=Segment)
+            place = (path.name, offset, length)
+            frames.append(TraceFrame(*place, segment.attempt_id, segment.part))
+        except _TornError:
+            return ShardIndex(tuple(frames), len(data) - offset, tuple(faults))
+        except (zstandard.ZstdError, TraceError, msgspec.DecodeError) as error:
+            faults.append(f"{path.name}: the frame at {offset} does not read: {error}")
+            following = data.find(_MAGIC, offset + 1)
+            length = (following if following > 0 else len(data)) - offset
+        offset += length
+    return ShardIndex(tuple(frames), 0, tuple(faults))
 
 
-def well_named(name: str) -> bool:
-    """Return whether an attempt's name is the recorder's "<plan index>.<attempt>".
+def frame_lines(folder: Path, frame: TraceFrame) -> list[bytes]:
+    """Return the lines of a frame after its `Segment`, without their newlines.
 
-    There is one way to write it: `3.0` beside `000003.0` would be a second attempt of
-    the same number.
+    Args:
+        folder: the folder of the shards.
+        frame: the frame to read.
+
+    Returns:
+        One entry a line.
+
+    Raises:
+        TraceError: the frame ends inside a line or unpacks to too many bytes.
+        zstandard.ZstdError: the frame does not decompress.
+    """
+    with (folder / frame.shard).open("rb") as shard:
+        shard.seek(frame.offset)
+        body, _ = _decompress(shard.read(frame.length), 0)
+    rows = body.split(b"\n")
+    if rows[-1]:
+        raise TraceError(
+            f"{frame.shard}: the frame at {frame.offset} ends inside a line."
+        )
+    return rows[1:-1]
+
+
+class _TornError(Exception):
+    """The file ends inside a frame: the writer died, or somebody cut it off."""
+
+
+def _decompress(data: bytes, offset: int) -> tuple[bytes, int]:
+    """Return the body of the frame at `offset` and its compressed length."""
+    reader = zstandard.ZstdDecompressor().decompressobj()
+    body = bytearray()
+    at = offset
+    while at < len(data):
+        body += reader.decompress(data[at : at + _CHUNK])
+        at = min(at + _CHUNK, len(data))
+        if len(body) > _FRAME_LIMIT:
+            raise TraceError(
+                f"a frame must unpack to at most {_FRAME_LIMIT} bytes, got more."
+            )
+        if reader.eof:
+            return bytes(body), at - offset - len(reader.unused_data)
+    raise _TornError
+
+
+def is_attempt_id(name: str) -> bool:
+    """Return whether a name is the recorder's "<plan index>.<attempt>".
+
+    Only the recorder's own spelling is accepted: `3.0` beside `000003.0` would be a
+    second attempt of the same number.
     """
     index, dot, attempt = name.partition(".")
-    if not (dot and index.isdecimal() and attempt.isdecimal()):
-        return False
-    if len(name) > _LONGEST_NAME:
+    numbers = bool(dot) and index.isdecimal() and attempt.isdecimal()
+    if not numbers or len(name) > _LONGEST_NAME:
         return False
     return attempt_id(int(index), int(attempt)) == name
 
@@ -84,8 +181,19 @@ def replay_digest(events: Iterable[AnyEvent]) -> str:
     return digest.hexdigest()
 
 
-def read(folder: Path, frames: Sequence[Frame], plan_digest: str) -> Attempt:
-    """Return the attempt that `frames` (all of one attempt, in file order) hold."""
+def read_attempt(
+    folder: Path, frames: Sequence[TraceFrame], plan_digest: str
+) -> Attempt:
+    """Return the attempt that its frames hold.
+
+    Args:
+        folder: the folder of the shards.
+        frames: every frame of the attempt, in file order.
+        plan_digest: digest of the plan, with which the hash chain begins.
+
+    Returns:
+        The attempt with everything that cannot be read named in its faults.
+    """
     name = frames[0].attempt_id
     rows, faults = _rows(folder, frames)
     closing, rows, more = _split(rows)
@@ -105,7 +213,7 @@ def read(folder: Path, frames: Sequence[Frame], plan_digest: str) -> Attempt:
     )
 
 
-def _rows(folder: Path, frames: Sequence[Frame]) -> tuple[list[bytes], list[str]]:
+def _rows(folder: Path, frames: Sequence[TraceFrame]) -> tuple[list[bytes], list[str]]:
     """Return the lines of all frames in file order, and what is wrong with them."""
     rows: list[bytes] = []
     faults: list[str] = []
@@ -115,14 +223,14 @@ def _rows(folder: Path, frames: Sequence[Frame]) -> tuple[list[bytes], list[str]
         if frame.shard != frames[0].shard:
             faults.append(f"frames lie in {frames[0].shard} and in {frame.shard}")
         try:
-            rows += lines(folder, frame)
+            rows += frame_lines(folder, frame)
         except (TraceError, zstandard.ZstdError) as error:
             faults.append(str(error))
     return rows, faults
 
 
 def _split(rows: list[bytes]) -> tuple[Closing | None, list[bytes], list[str]]:
-    """Return the closing line, the event lines, and faults of their order."""
+    """Return the closing line, the event lines, and the faults of their order."""
     marks = [i for i, row in enumerate(rows) if row.startswith(_CLOSING)]
     if not marks:
         return None, rows, []

@@ -1,7 +1,7 @@
-"""A run directory as read by somebody who did not write it.
+"""A run directory, read independently of the recorder that wrote it.
 
 Shares with the recorder only the schema (`records`) and the hash functions
-(`canonical`). Source: `traces-and-audit.md` section 2.
+(`canonical`). Source: `docs/traces.md#hash-chain`.
 """
 
 import json
@@ -24,19 +24,24 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
 from owa_bench.records.roots import counted, evidence_root, replay_root
 from owa_bench.records.trace import Leaf, Trace
-from owa_bench.report import attempts, frames
-from owa_bench.report.attempts import Attempt
+from owa_bench.report.attempts import (
+    Attempt,
+    TraceFrame,
+    index_shard,
+    is_attempt_id,
+    read_attempt,
+)
 
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """One run directory, opened: the plan, and every frame found in the shards.
+    """A run directory: the plan, and every frame found in the shards.
 
-    `leaves` are computed from the shards; `listed` are the lines of `leaves.jsonl` and
-    `unlisted` those of them that do not read.
-    `torn` names shards that end inside an open frame, `faults` bytes that do not read.
+    `leaves` are computed from the shards; `recorded_leaves` are the lines of
+    `leaves.jsonl`, `leaf_faults` name those that are no leaf. `torn` names shards that
+    end inside an open frame, `faults` bytes that do not read.
     """
 
     layout: RunLayout
@@ -44,9 +49,9 @@ class Bundle:
     plan_digest: str
     protocol_bytes: bytes
     price_bytes: bytes
-    index: dict[str, tuple[frames.Frame, ...]]
-    listed: tuple[Leaf, ...]
-    unlisted: tuple[str, ...]
+    index: dict[str, tuple[TraceFrame, ...]]
+    recorded_leaves: tuple[Leaf, ...]
+    leaf_faults: tuple[str, ...]
     torn: tuple[str, ...]
     faults: tuple[str, ...]
 
@@ -88,16 +93,18 @@ class Bundle:
 
     def attempts(self) -> Iterator[Attempt]:
         """Yield every attempt, read afresh, in plan order."""
-        for name in sorted(self.index, key=_order):
-            yield attempts.read(self.layout.shards, self.index[name], self.plan_digest)
+        for name in sorted(self.index, key=_plan_order):
+            yield self._read(name)
+
+    def _read(self, name: str) -> Attempt:
+        return read_attempt(self.layout.shards, self.index[name], self.plan_digest)
 
     def traces(self) -> Iterator[Trace]:
         """Yield the counted attempts in plan order; TraceError where one is broken."""
         for leaf in self.counted:
             if leaf is None:
                 continue
-            found = self.index[leaf.attempt_id]
-            attempt = attempts.read(self.layout.shards, found, self.plan_digest)
+            attempt = self._read(leaf.attempt_id)
             if attempt.faults:
                 raise TraceError(attempt.faults[0])
             yield Trace(leaf, attempt.events)
@@ -116,15 +123,16 @@ class Bundle:
 
 
 def read(run_dir: Path) -> Bundle:
-    """Return the run in `run_dir`, opened but not yet judged or checked.
+    """Return the run in `run_dir`, neither judged nor checked.
 
-    Errors: RunDirectoryError if it is no run directory, or a file that every run has
-    is missing or half written.
+    Raises:
+        RunDirectoryError: it is no run directory, or a file that every run has is
+            missing or half written.
     """
     layout = RunLayout(Path(run_dir))
     document = _plan_document(layout)
-    index, torn, faults = _shards(layout)
-    listed, unlisted = _listed(layout)
+    index, torn, faults = _index_shards(layout)
+    leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
         layout=layout,
         plan=_plan(layout, document),
@@ -132,8 +140,8 @@ def read(run_dir: Path) -> Bundle:
         protocol_bytes=_bytes(layout.protocol),
         price_bytes=_bytes(layout.price_card),
         index=index,
-        listed=listed,
-        unlisted=unlisted,
+        recorded_leaves=leaves,
+        leaf_faults=leaf_faults,
         torn=torn,
         faults=faults,
     )
@@ -196,17 +204,17 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _shards(
+def _index_shards(
     layout: RunLayout,
-) -> tuple[dict[str, tuple[frames.Frame, ...]], tuple[str, ...], tuple[str, ...]]:
+) -> tuple[dict[str, tuple[TraceFrame, ...]], tuple[str, ...], tuple[str, ...]]:
     """Return the frames of every attempt, the torn shards, and the faults."""
-    found: dict[str, list[frames.Frame]] = defaultdict(list)
+    found: dict[str, list[TraceFrame]] = defaultdict(list)
     torn: list[str] = []
     faults: list[str] = []
     for path in sorted(layout.shards.glob("*.jsonl.zst")):
-        shard = frames.index(path)
+        shard = index_shard(path)
         for frame in shard.frames:
-            if attempts.well_named(frame.attempt_id):
+            if is_attempt_id(frame.attempt_id):
                 found[frame.attempt_id].append(frame)
             else:
                 faults.append(f"{path.name}: `{frame.attempt_id}` names no attempt")
@@ -215,24 +223,24 @@ def _shards(
     return {k: tuple(v) for k, v in found.items()}, tuple(torn), tuple(faults)
 
 
-def _listed(layout: RunLayout) -> tuple[tuple[Leaf, ...], tuple[str, ...]]:
-    """Return the lines of `leaves.jsonl`, and those that are no leaf.
+def _recorded_leaves(layout: RunLayout) -> tuple[tuple[Leaf, ...], tuple[str, ...]]:
+    """Return the lines of `leaves.jsonl`, and the faults of those that are no leaf.
 
-    A last line without its newline is one that a crash cut off, and is left out.
+    A last line without its newline was cut off by a crash and is left out.
     """
     if not layout.leaves.exists():
         return (), ()
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     faults: list[str] = []
     for number, row in enumerate(layout.leaves.read_bytes().split(b"\n")[:-1], 1):
         try:
-            found.append(msgspec.json.decode(row, type=Leaf))
+            leaves.append(msgspec.json.decode(row, type=Leaf))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
-    return tuple(found), tuple(faults)
+    return tuple(leaves), tuple(faults)
 
 
-def _order(name: str) -> tuple[int, int]:
+def _plan_order(name: str) -> tuple[int, int]:
     """Return the place of an attempt: plan index, then attempt."""
     index, _, attempt = name.partition(".")
     return int(index), int(attempt)

@@ -1,65 +1,209 @@
-"""From a bundle to a report: judge the traces, and note the terms beside."""
+"""The report record, composed from the judgement of a run and the terms of its plan.
 
-from collections import Counter
+For a notebook, the same figures without signature or page:
+
+from owa_bench.report.composition import score
+verdict = score("runs/a")["agentic"]
+{axis.symbol: axis.value for axis in verdict.axes}
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
+
+import msgspec
 
 from owa_bench.canonical import key_id
-from owa_bench.records.score import CellTable
-from owa_bench.report import figures, pictures, tallies
-from owa_bench.report.bundle import Bundle
-from owa_bench.report.contents import LIMITS, Assurance, Report, RunFacts
-from owa_bench.report.pictures import Gallery
-from owa_bench.report.render_html import render
+from owa_bench.records.events import Drift, Violation
+from owa_bench.records.score import AgentVerdict, CellTable, Judgement
+from owa_bench.records.trace import Trace
+from owa_bench.report import figures
+from owa_bench.report.assurance import Assurance
+from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.scoring.pipeline import judge
+
+# What no check of this project can show; printed on every report.
+LIMITS = (
+    "Fabricated usage. Tokens, model calls and messages that an agent declares are"
+    " marked `source: agent`; if usage and cost are faked together, no check sees it.",
+    "The best of several whole runs. Somebody may run the same plan many times, or"
+    " many plans, and publish one. A witness of the plan narrows this; nothing here"
+    " counts the runs that were thrown away.",
+    "A human or an oracle inside the agent. The harness sees actions, not who chose"
+    " them. A run executed by the verifier (V5) narrows this.",
+    "Seed grinding without a nonce. Whoever picks the master secret may pick one with"
+    " easy worlds, unless a verifier's nonce is mixed in.",
+    "A plan rewritten afterwards. Whoever holds the signing key can write another plan"
+    " and sign it anew; only a witness from before episode 0 (V3) shows it.",
+)
+_DRIFT = ("operator", "version", "class", "weight", "episodes", "changes", "targets")
+_BREACHES = ("agent", "rule", "severity", "episodes", "breaches", "first", "evidence")
+_SUITES = ("suite", "version", "families", "tiers", "weight", "source digest")
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The run as its plan and its shards have it, for the head of the page."""
+
+    name: str
+    battery: str | None
+    suites: tuple[str, ...]
+    arms: tuple[tuple[str, str, str], ...]
+    created: str
+    planned: int
+    attempts: int
+    counted: int
+    infrastructure: int
+    unfinished: int
+    without_attempt: int
+    attempt_rule: str
+    resamples: int
+    simulated_days: bool
+    transcripts: bool
+    commitment: str
+    verifier_nonce: str | None
+    calendar: str
+    public_key: str
+    key_id: str
+    tables: tuple[CellTable, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is signed beside the roots.
+
+    `page` is the SHA-256 of the HTML page. `renderer` is the version of matplotlib:
+    the same version draws the same bytes.
+    """
+
+    schema: str = "owa-report-1"
+    version: str
+    renderer: str
+    judgement: Judgement
+    assurance: Assurance
+    run: RunFacts
+    environment: tuple[tuple[str, str], ...]
+    drift: CellTable
+    breaches: CellTable
+    failures: Gallery = Gallery()
+    limits: tuple[str, ...]
+    page: str | None = None
 
 
 def compose(bundle: Bundle, assurance: Assurance) -> Report:
-    """Return the report of a run, a pure function of its directory and the ladder.
+    """Return the report of a run, a pure function of its directory and its assurance.
 
-    Errors: TraceError where a counted attempt does not read.
+    Args:
+        bundle: the run directory.
+        assurance: the assurance levels that the run meets.
+
+    Returns:
+        The report without the digest of its page.
+
+    Raises:
+        TraceError: a counted attempt does not read.
     """
+    transcripts = bundle.plan.transcripts
     return Report(
         version=metadata.version("owa_bench"),
         renderer=figures.VERSION,
-        judgement=judge(
-            bundle.plan,
-            bundle.traces(),
-            bundle.protocol,
-            bundle.prices,
-            evidence_root=bundle.evidence_root,
-            replay_root=bundle.replay_root,
-            plan_digest=bundle.plan_digest,
-            assurance=assurance.level,
-        ),
+        judgement=_judge(bundle, assurance.level),
         assurance=assurance,
         run=_facts(bundle),
         environment=bundle.plan.environment,
-        drift=tallies.drift(bundle.traces()),
-        breaches=tallies.breaches(bundle.traces()),
-        failures=_failures(bundle),
+        drift=drift_counts(bundle.traces()),
+        breaches=violation_counts(bundle.traces()),
+        failures=select_pictures(bundle.traces(), transcripts=transcripts),
         limits=LIMITS,
     )
 
 
-def _failures(bundle: Bundle) -> Gallery:
-    """Return the pictures of failures; those of episodes in which drift was drawn."""
-    return pictures.gallery(bundle.traces(), transcripts=bundle.plan.transcripts)
+def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
+    """Return the verdict on every arm of a run, by its name.
+
+    Nothing is checked or signed: `owa-bench report` and `verify` do that. No assurance
+    level is granted, so the AAI levels that ask for one are not reached.
+
+    Raises:
+        RunDirectoryError: there is no run.
+        TraceError: an attempt does not read.
+    """
+    verdicts = _judge(read(Path(run_dir)), None).verdicts
+    return {verdict.arm: verdict for verdict in verdicts}
 
 
-def page(bundle: Bundle, report: Report) -> bytes:
-    """Return the HTML page of a report of this run."""
-    return render(
-        report,
-        protocol_text=bundle.protocol_bytes.decode(),
-        price_text=bundle.price_bytes.decode(),
-        shown=pictures.shown(bundle.layout, report.failures),
-    ).encode()
+def drift_counts(traces: Iterable[Trace]) -> CellTable:
+    """Return drift operators with class, weight, and the number of their changes.
+
+    `episodes` counts episodes with at least one such change, `targets` the distinct
+    targets over the whole run.
+    """
+    changes: Counter[tuple[str, int, str, float]] = Counter()
+    episodes: Counter[tuple[str, int, str, float]] = Counter()
+    targets: dict[tuple[str, int, str, float], set[str]] = defaultdict(set)
+    for trace in traces:
+        keys = []
+        for event in trace.of(Drift):
+            key = (event.operator, event.version, event.announcement, event.weight)
+            keys.append(key)
+            targets[key].add(event.target)
+        changes.update(keys)
+        episodes.update(set(keys))
+    rows = tuple(
+        (*key, episodes[key], changes[key], len(targets[key]))
+        for key in sorted(changes)
+    )
+    note = "" if rows else "No drift struck in any counted episode."
+    return CellTable(title="drift met", columns=_DRIFT, rows=rows, note=note)
+
+
+def violation_counts(traces: Iterable[Trace]) -> CellTable:
+    """Return broken rules of engagement by agent, with the first evidence of each."""
+    breaches: Counter[tuple[str, str, str]] = Counter()
+    episodes: Counter[tuple[str, str, str]] = Counter()
+    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for trace in traces:
+        keys = []
+        for event in trace.of(Violation):
+            key = (trace.start.arm, event.rule, event.severity)
+            keys.append(key)
+            first.setdefault(key, (trace.leaf.attempt_id, event.evidence))
+        breaches.update(keys)
+        episodes.update(set(keys))
+    rows = tuple(
+        (*key, episodes[key], breaches[key], *first[key]) for key in sorted(breaches)
+    )
+    note = "" if rows else "No rule of engagement was seen to be broken."
+    return CellTable(title="broken rules", columns=_BREACHES, rows=rows, note=note)
+
+
+def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
+    return judge(
+        bundle.plan,
+        bundle.traces(),
+        bundle.protocol,
+        bundle.prices,
+        evidence_root=bundle.evidence_root,
+        replay_root=bundle.replay_root,
+        plan_digest=bundle.plan_digest,
+        assurance=assurance,
+    )
 
 
 def _facts(bundle: Bundle) -> RunFacts:
-    """Return the head of the page."""
     plan = bundle.plan
     states = Counter(leaf.status for leaf in bundle.leaves)
+    suites = tuple(
+        (
+            suite.name,
+            suite.version,
+            ", ".join(suite.families),
+            ", ".join(map(str, suite.tiers)),
+            suite.weight,
+            suite.source_digest[:16],
+        )
+        for suite in plan.suites
+    )
     return RunFacts(
         name=plan.name,
         battery=plan.battery,
@@ -81,22 +225,5 @@ def _facts(bundle: Bundle) -> RunFacts:
         calendar=plan.calendar,
         public_key=plan.public_key,
         key_id=key_id(bytes.fromhex(plan.public_key)) if plan.public_key else "",
-        tables=(_suites(bundle),),
+        tables=(CellTable(title="suites", columns=_SUITES, rows=suites),),
     )
-
-
-def _suites(bundle: Bundle) -> CellTable:
-    """Return the suites as the plan fixed them."""
-    columns = ("suite", "version", "families", "tiers", "weight", "source digest")
-    rows = tuple(
-        (
-            suite.name,
-            suite.version,
-            ", ".join(suite.families),
-            ", ".join(str(tier) for tier in suite.tiers),
-            suite.weight,
-            suite.source_digest[:16],
-        )
-        for suite in bundle.plan.suites
-    )
-    return CellTable(title="suites", columns=columns, rows=rows)

@@ -1,34 +1,46 @@
-"""Figures of dose and response: small curves by what drifted, and paired gaps."""
+"""Dose-response figures: quality by kind of drift, and paired differences."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from owa_bench.records.score import Curve
-from owa_bench.report.drawing import (
+from owa_bench.report.figures import (
     INK,
     MUTED,
-    Series,
-    canvas,
-    colour_of,
-    legend,
-    line_of,
-    shift,
+    ArmSeries,
+    add_legend,
+    arm_colour,
+    draw_curve,
+    label_rows,
+    legend_handles,
+    new_figure,
+    row_offset,
     style,
-    svg,
+    to_svg,
 )
 
 _WIDE, _HEAD = 9.0, 0.3  # inches: of a figure of panels, of the legend above them
-_ABREAST = 4  # panels side by side
+_DOTTED: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": ":"}
+_COLUMNS = 4  # panels side by side
 
 
-def panels(label: str, rows: Sequence[Sequence[Series]]) -> str:
-    """Return small plots side by side, one a curve; each `data` is a Curve.
+def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
+    """Return small plots side by side, one a curve.
 
-    The dotted line is what stands beside a curve: the realised magnitude.
+    The dotted line is the curve's second series: the realised magnitude.
+
+    Args:
+        label: name of the figure.
+        rows: for each plot the agents' series, whose data is a Curve.
+
+    Returns:
+        The figure as an SVG element.
     """
-    columns = min(_ABREAST, len(rows))
+    columns = min(_COLUMNS, len(rows))
     lines = -(-len(rows) // columns)
     with style(f"panels/{label}"):
         height = 0.75 + 1.75 * lines
@@ -41,80 +53,74 @@ def panels(label: str, rows: Sequence[Sequence[Series]]) -> str:
                 plot.set_xlabel("nominal magnitude")
         shown = {one.place: one for series in rows for one in series}
         _legend_above(figure, [shown[place] for place in sorted(shown)])
-        return svg(figure, label)
+        return to_svg(figure, label)
 
 
-def gaps(label: str, series: Sequence[Series]) -> str:
+def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
     """Return paired differences with intervals, a row per kind of drift.
 
-    Each `data` is a tuple of Curves; each is shown at its largest magnitude.
+    Args:
+        label: name of the figure.
+        series: the agents, whose data is a tuple of Curves; each curve is drawn at its
+            largest magnitude.
+
+    Returns:
+        The figure as an SVG element.
     """
     names = list(dict.fromkeys(curve.name for one in series for curve in one.data))
     with style(f"gaps/{label}"):
-        figure, plot = canvas(0.9 + len(names) * (0.18 + 0.14 * len(series)))
+        figure, plot = new_figure(0.9 + len(names) * (0.18 + 0.14 * len(series)))
         plot.axvline(0.0, color=MUTED, linewidth=1)
         for one in series:
             for curve in one.data:
-                _gap(plot, one, curve, names.index(curve.name), len(series))
+                _draw_difference(plot, one, curve, names.index(curve.name), len(series))
         largest = {
             curve.name: f"{curve.name}, {curve.x[-1]:g}"
             for one in series
             for curve in one.data
         }
-        plot.set_yticks(range(len(names)), [largest[name] for name in names])
-        plot.set_ylim(len(names) - 0.5, -0.5)
-        plot.set_xlim(-1.04, 1.04)
-        plot.set_xlabel("Q drifted minus Q clean")
-        plot.grid(visible=False, axis="y")
-        legend(plot, series)
-        return svg(figure, label)
+        label_rows(plot, [largest[name] for name in names])
+        plot.set(xlim=(-1.04, 1.04), xlabel="Q drifted minus Q clean")
+        add_legend(plot, series)
+        return to_svg(figure, label)
 
 
-def _panel(plot: Axes, series: Sequence[Series], *, first: bool) -> None:
+def _panel(plot: Axes, series: Sequence[ArmSeries], *, first: bool) -> None:
     """Draw one kind of drift: every agent's curve, and what was realised."""
     for one in series:
-        line_of(plot, one)
+        draw_curve(plot, one)
     data: Curve = series[0].data
-    known = [i for i, value in enumerate(data.beside) if value is not None]
-    plot.plot(
-        [data.x[i] for i in known],
-        [data.beside[i] or 0.0 for i in known],
-        color=MUTED,
-        linewidth=1.2,
-        linestyle=":",
-    )
+    realised = [
+        (x, y) for x, y in zip(data.x, data.beside, strict=False) if y is not None
+    ]
+    plot.plot(*np.reshape(realised, (-1, 2)).T, **_DOTTED)
     plot.set_title(data.name, fontsize=9, loc="left", color=INK)
-    plot.set_xlim(-0.05, 1.05)
-    plot.set_ylim(-0.05, 1.05)
+    plot.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
     plot.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
     plot.set_yticks([0.0, 0.5, 1.0], ["0", ".5", "1"] if first else [])
     if first:
         plot.set_ylabel("Q")
 
 
-def _gap(plot: Axes, one: Series, curve: Curve, row: int, count: int) -> None:
+def _draw_difference(
+    plot: Axes, one: ArmSeries, curve: Curve, row: int, count: int
+) -> None:
     """Draw one agent's difference at a curve's largest magnitude."""
     value, low, high = curve.y[-1], curve.low[-1], curve.high[-1]
-    y = row + shift(one.place, count)
     if value is None:
         return
+    y, colour = row + row_offset(one.place, count), arm_colour(one.place)
     if low is not None and high is not None:
-        colour = colour_of(one.place)
         plot.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.55)
-    plot.plot([value], [y], "o", color=colour_of(one.place), markersize=5, zorder=3)
+    plot.plot([value], [y], "o", color=colour, markersize=5, zorder=3)
 
 
-def _legend_above(figure: Figure, series: Sequence[Series]) -> None:
+def _legend_above(figure: Figure, series: Sequence[ArmSeries]) -> None:
     """Name the agents and the dotted line above all panels."""
     plot = figure.axes[0]
-    handles = [
-        plot.plot([], [], "o-", color=colour_of(one.place), label=one.arm)[0]
-        for one in series
-    ]
+    handles = legend_handles(plot, series)
     beside = series[0].data.beside_label or "realised"
-    handles += plot.plot(
-        [], [], color=MUTED, linewidth=1.2, linestyle=":", label=beside
-    )
+    handles += plot.plot([], [], **_DOTTED, label=beside)
     figure.legend(
         handles=handles, loc="upper left", ncols=4, handlelength=1.4, borderaxespad=0.1
     )

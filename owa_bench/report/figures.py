@@ -1,29 +1,185 @@
-"""The report's figures as inline SVG: same judgement, same bytes, no dates."""
+"""Figures of the report as inline SVG: equal judgements give equal bytes, no dates.
 
+Colours are placeholders that the page's style sheet replaces, so that one drawing is
+right on a light and on a dark screen.
+"""
+
+import io
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
+import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from owa_bench.records.score import AxisScore, Curve, FrontierScore, Interval
-from owa_bench.report.drawing import (
-    INK,
-    MUTED,
-    VERSION,
-    Series,
-    canvas,
-    colour_of,
-    legend,
-    line_of,
-    shift,
-    style,
-    svg,
-)
 
-__all__ = ["VERSION", "Series", "axes", "cost", "curve", "frontier"]
+VERSION = mpl.__version__
+
+# Each placeholder is a colour used nowhere else; the style sheet holds the real one.
+_PLACEHOLDERS = {f"#01010{i}": f"var(--agent{i})" for i in range(6)} | {
+    "#010110": "var(--ink)",
+    "#010111": "var(--muted)",
+    "#010112": "var(--line)",
+}
+INK, MUTED, LINE = "#010110", "#010111", "#010112"
+_WIDTH = 5.2  # inches at 72 points: readable at the width of a phone
+_DASHED: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (4, 3))}
+_SETTINGS: dict[str, Any] = {
+    **dict.fromkeys(("axes.edgecolor", "grid.color"), LINE),
+    **dict.fromkeys(("xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor", "text.color"), INK),
+    **{f"{part}.facecolor": "none" for part in ("figure", "axes", "savefig")},
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "font.family": ["sans-serif"],
+    "font.size": 10,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "path.simplify": False,
+    "svg.fonttype": "none",
+}
 
 
-def axes(series: Sequence[Series]) -> str:
+class ArmSeries(NamedTuple):
+    """One agent's part of a figure; `place` chooses its colour on the whole page."""
+
+    arm: str
+    place: int
+    data: Any
+
+
+@contextmanager
+def style(salt: str) -> Iterator[None]:
+    """Draw with these settings alone, whatever the user's own are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        settings: Any = {**_SETTINGS, "svg.hashsalt": salt}
+        mpl.rcParams.update(settings)
+        yield
+
+
+def new_figure(height: float) -> tuple[Figure, Axes]:
+    """Return an empty figure of the page's width and its only plot."""
+    figure = Figure(figsize=(_WIDTH, height), layout="tight")
+    return figure, figure.add_subplot()
+
+
+def arm_colour(place: int) -> str:
+    """Return the placeholder of an agent's colour."""
+    return f"#01010{place % 6}"
+
+
+def row_offset(order: int, count: int) -> float:
+    """Return the offset of an agent in a row, so that agents do not overlap.
+
+    Args:
+        order: place of the agent.
+        count: agents of the row.
+
+    Returns:
+        The offset in rows, 0 in the middle.
+    """
+    return (order - (count - 1) / 2) * 0.8 / max(count, 2)
+
+
+def draw_curve(plot: Axes, one: ArmSeries) -> None:
+    """Draw one agent's curve where it was played, with its band.
+
+    Args:
+        plot: the axes to draw on.
+        one: the agent's series, whose data is a Curve.
+    """
+    data: Curve = one.data
+    colour = arm_colour(one.place)
+    rows = list(zip(data.x, data.y, data.low, data.high, strict=True))
+    played = [(x, y) for x, y, _, _ in rows if y is not None]
+    plot.plot(*np.reshape(played, (-1, 2)).T, "o-", color=colour, markersize=5)
+    band = [(x, *ends) for x, y, *ends in rows if None not in (y, *ends)]
+    if band:
+        x, low, high = np.array(band, dtype=float).T
+        plot.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+
+
+def label_rows(plot: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a figure, the first at the top.
+
+    Args:
+        plot: the axes.
+        names: one name a row.
+    """
+    plot.set_yticks(range(len(names)), names)
+    plot.set_ylim(len(names) - 0.5, -0.5)
+    plot.grid(visible=False, axis="y")
+
+
+def legend_handles(plot: Axes, series: Sequence[ArmSeries]) -> list[Line2D]:
+    """Return a legend entry for each agent, in its colour.
+
+    Args:
+        plot: the axes on which the empty lines are drawn.
+        series: the agents.
+
+    Returns:
+        One line an agent.
+    """
+    return [
+        plot.plot([], [], "o-", color=arm_colour(one.place), label=one.arm)[0]
+        for one in series
+    ]
+
+
+def add_legend(plot: Axes, series: Sequence[ArmSeries]) -> None:
+    """Name the agents above the plot, in their colours.
+
+    Args:
+        plot: the axes.
+        series: the agents.
+    """
+    handles = legend_handles(plot, series)
+    plot.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=min(len(handles), 3),
+        borderaxespad=0.2,
+        handlelength=1.2,
+    )
+
+
+def to_svg(figure: Figure, label: str) -> str:
+    """Return the figure as an SVG element that fits its container.
+
+    Args:
+        figure: the figure.
+        label: its name for screen readers.
+
+    Returns:
+        The element, without dates or sizes.
+    """
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=nothing)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+    text = re.sub(r"font-family: [^;]*", "font-family: inherit", text)
+    for placeholder, colour in _PLACEHOLDERS.items():
+        text = text.replace(placeholder, colour)
+    safe = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return text.replace("<svg", f'<svg role="img" aria-label="{safe}"', 1)
+
+
+def axis_figure(series: Sequence[ArmSeries]) -> str:
     """Return the axis figure; each `data` is a tuple of AxisScore in one order.
 
     A dot is the value, the thick line the interval *same tasks, new seeds*, the thin
@@ -32,93 +188,76 @@ def axes(series: Sequence[Series]) -> str:
     """
     names = [f"{axis.symbol}  {axis.name}" for axis in series[0].data]
     with style("axes"):
-        figure, plot = canvas(0.9 + len(names) * (0.18 + 0.14 * len(series)))
+        figure, plot = new_figure(0.9 + len(names) * (0.18 + 0.14 * len(series)))
         for one in series:
             _axis_rows(plot, one, len(series))
         for row in range(len(names)):
             if all(one.data[row].value is None for one in series):
-                _say(plot, row, "no evidence")
-        plot.set_yticks(range(len(names)), names)
-        plot.set_ylim(len(names) - 0.5, -0.5)
-        plot.set_xlim(-0.02, 1.02)
-        plot.set_xlabel("normalised value")
-        plot.grid(visible=False, axis="y")
-        legend(plot, series)
-        return svg(figure, "Axes with both intervals, by agent")
+                words: dict[str, Any] = {"color": MUTED, "fontsize": 8, "va": "center"}
+                plot.text(0.0, row, "no evidence", **words)
+        label_rows(plot, names)
+        plot.set(xlim=(-0.02, 1.02), xlabel="normalised value")
+        add_legend(plot, series)
+        return to_svg(figure, "Axes with both intervals, by agent")
 
 
-def curve(series: Sequence[Series]) -> str:
+def curve_figure(series: Sequence[ArmSeries]) -> str:
     """Return one statistic over drift magnitude; each `data` is a Curve."""
     first: Curve = series[0].data
     with style(f"curve/{first.name}"):
-        figure, plot = canvas(3.0)
+        figure, plot = new_figure(3.0)
         if first.diagonal:
-            plot.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+            plot.plot([0, 1], [0, 1], **_DASHED)
         for one in series:
-            line_of(plot, one)
-        _reach(plot, [x for one in series for x in one.data.x])
-        plot.set_ylim(-0.03, 1.03)
-        plot.set_xlabel(first.x_label)
-        plot.set_ylabel(textwrap.fill(first.y_label, 26))
-        legend(plot, series)
-        return svg(figure, first.name)
+            draw_curve(plot, one)
+        _set_x_limits(plot, [x for one in series for x in one.data.x])
+        y_label = textwrap.fill(first.y_label, 26)
+        plot.set(ylim=(-0.03, 1.03), xlabel=first.x_label, ylabel=y_label)
+        add_legend(plot, series)
+        return to_svg(figure, first.name)
 
 
-def frontier(series: Sequence[Series]) -> str:
+def frontier_figure(series: Sequence[ArmSeries]) -> str:
     """Return quality against autonomy demand; each `data` is a FrontierScore."""
     with style("frontier"):
-        figure, plot = canvas(3.0)
+        figure, plot = new_figure(3.0)
         for one in series:
             _frontier_line(plot, one)
         target = series[0].data.target
-        plot.axhline(target, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        plot.axhline(target, **_DASHED)
         plot.text(0.0, target - 0.075, f"q* = {target:g}", color=MUTED, fontsize=9)
-        plot.set_xlim(-0.03, 1.03)
-        plot.set_ylim(-0.03, 1.06)
+        plot.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.06), ylabel="quality")
         plot.set_xlabel("autonomy demand (1 = no help at all)")
-        plot.set_ylabel("quality")
-        legend(plot, series)
-        return svg(figure, "Delegability frontier with its band")
+        add_legend(plot, series)
+        return to_svg(figure, "Delegability frontier with its band")
 
 
-def cost(series: Sequence[Series]) -> str:
+def cost_figure(series: Sequence[ArmSeries]) -> str:
     """Return cost by stream in USD; each `data` maps streams to micro-USD or None."""
     streams = list(series[0].data)
     with style("cost"):
-        figure, plot = canvas(0.9 + len(streams) * (0.2 + 0.22 * len(series)))
+        figure, plot = new_figure(0.9 + len(streams) * (0.2 + 0.22 * len(series)))
         for order, one in enumerate(series):
             _cost_bars(plot, one, order, len(series))
-        plot.set_yticks(range(len(streams)), streams)
-        plot.set_ylim(len(streams) - 0.5, -0.5)
+        label_rows(plot, streams)
         plot.set_xlabel("USD")
         plot.margins(x=0.18)
         plot.set_xlim(left=0)
-        plot.grid(visible=False, axis="y")
-        legend(plot, series)
-        return svg(figure, "Cost by stream and agent")
+        add_legend(plot, series)
+        return to_svg(figure, "Cost by stream and agent")
 
 
-def _axis_rows(plot: Axes, one: Series, count: int) -> None:
+def _axis_rows(plot: Axes, one: ArmSeries, count: int) -> None:
     """Draw one agent's dot and two lines on every axis row."""
-    for row, axis in enumerate(one.data):
-        y = row + shift(one.place, count)
+    scores: Sequence[AxisScore] = one.data
+    for row, axis in enumerate(scores):
+        y = row + row_offset(one.place, count)
         if axis.value is None:
             continue
         _span(plot, axis.tasks_like_these, y, one.place, 1.3)
         _span(plot, axis.same_tasks, y, one.place, 4.0)
-        plot.plot(
-            [_plain(axis)], [y], "o", color=colour_of(one.place), markersize=6, zorder=3
-        )
-
-
-def _say(plot: Axes, row: int, words: str) -> None:
-    """Write into an axis row in which nothing is drawn."""
-    plot.text(0.0, row, words, color=MUTED, fontsize=8, va="center")
-
-
-def _plain(axis: AxisScore) -> float:
-    """Return an axis' value, which its caller knows to be there."""
-    return 0.0 if axis.value is None else axis.value
+        colour = arm_colour(one.place)
+        plot.plot([axis.value], [y], "o", color=colour, markersize=6, zorder=3)
 
 
 def _span(plot: Axes, interval: Interval, y: float, place: int, width: float) -> None:
@@ -126,10 +265,10 @@ def _span(plot: Axes, interval: Interval, y: float, place: int, width: float) ->
     if interval.low is None or interval.high is None:
         return
     ends = [interval.low, interval.high]
-    plot.plot(ends, [y, y], color=colour_of(place), linewidth=width, alpha=0.55)
+    plot.plot(ends, [y, y], color=arm_colour(place), linewidth=width, alpha=0.55)
 
 
-def _reach(plot: Axes, x: Sequence[float]) -> None:
+def _set_x_limits(plot: Axes, x: Sequence[float]) -> None:
     """Show all of x: magnitudes on [0, 1], episodes as far as there are any.
 
     A line marks 0 where there is something on both sides of it.
@@ -138,38 +277,30 @@ def _reach(plot: Axes, x: Sequence[float]) -> None:
     room = 0.03 * (high - low)
     plot.set_xlim(low - room, high + room)
     if low < 0.0:
-        plot.axvline(0.0, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        plot.axvline(0.0, **_DASHED)
 
 
-def _frontier_line(plot: Axes, one: Series) -> None:
+def _frontier_line(plot: Axes, one: ArmSeries) -> None:
     """Draw the fitted frontier, its band and the observed means."""
     data: FrontierScore = one.data
     if not data.demand:
         return
-    colour = colour_of(one.place)
+    colour = arm_colour(one.place)
     plot.plot(data.demand, data.fitted, "-", color=colour)
     plot.plot(data.demand, data.observed, "o", color=colour, markersize=4, alpha=0.7)
     if len(data.low) == len(data.demand):
-        plot.fill_between(
-            data.demand, data.low, data.high, color=colour, alpha=0.16, linewidth=0
-        )
+        band = (data.demand, data.low, data.high)
+        plot.fill_between(*band, color=colour, alpha=0.16, linewidth=0)
 
 
-def _cost_bars(plot: Axes, one: Series, order: int, count: int) -> None:
+def _cost_bars(plot: Axes, one: ArmSeries, order: int, count: int) -> None:
     """Draw one agent's cost in every stream; an unknown cost says so."""
     costs: Mapping[str, int | None] = one.data
     height = 0.7 / max(count, 2)
     for row, amount in enumerate(costs.values()):
-        y = row + shift(order, count)
+        y = row + row_offset(order, count)
         dollars = (amount or 0) / 1e6
-        plot.barh([y], [dollars], height=height, color=colour_of(one.place))
+        plot.barh([y], [dollars], height=height, color=arm_colour(one.place))
         text = "unknown" if amount is None else f"{dollars:,.4f}"
-        plot.annotate(
-            text,
-            (dollars, y),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=INK,
-        )
+        words: dict[str, Any] = {"va": "center", "fontsize": 9, "color": INK}
+        plot.annotate(text, (dollars, y), (4, 0), textcoords="offset points", **words)

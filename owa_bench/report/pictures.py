@@ -1,12 +1,13 @@
-"""Pictures of failures: which are shown is part of the report, the pixels are blobs.
+"""Pictures of failed episodes: the report names them, the run's blobs hold the pixels.
 
-A suite that drives something visible leaves its last picture as an Evidence event. The
+A suite that drives something visible records its last picture as an Evidence event. The
 report names, from the traces alone, failed episodes of different agents and kinds of
 drift; the page holds their pictures, each read from the run's blobs and hashed again.
 """
 
 import base64
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import NamedTuple
 
 import msgspec
@@ -17,10 +18,10 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Trace
 
 _MEDIA = ("image/jpeg", "image/png")
-_PER_ARM, _MOST = 6, 12
-_LARGEST, _WHOLE = 200_000, 900_000  # bytes of one picture, and of all on a page
-_NAMED = 4  # operators named below a picture
-_WORDS = 120
+_PER_ARM, _MOST = 6, 12  # pictures of one agent, and of all
+_LARGEST, _PAGE_LIMIT = 200_000, 900_000  # bytes of one picture, of all on a page
+_OPERATORS = 4  # operators named below a picture
+_REASON = 120  # characters of an outcome's reason
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,18 +51,25 @@ class Gallery(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Shown(NamedTuple):
-    """A picture as the page holds it; `uri` empty with the reason why."""
+class PageImage(NamedTuple):
+    """A picture as the page holds it; where `uri` is empty, `missing` says why."""
 
     picture: Picture
     uri: str
     missing: str
 
 
-def gallery(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
-    """Return which pictures are shown: per agent the first of each kind of drift.
+def select_pictures(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
+    """Return the pictures to show: per agent the first of each kind of drift.
 
-    A failure is a counted episode below its own threshold; agents take turns.
+    A failure is a counted episode below its own threshold. Agents alternate.
+
+    Args:
+        traces: the counted attempts in plan order.
+        transcripts: whether the run kept its blobs.
+
+    Returns:
+        The pictures, and of how many failures they are.
     """
     failures, pictured = 0, 0
     found: dict[str, dict[tuple[str, float | None], Picture]] = {}
@@ -70,36 +78,43 @@ def gallery(traces: Iterable[Trace], *, transcripts: bool) -> Gallery:
         if end.outcome == "infrastructure" or end.q_state >= trace.start.theta:
             continue
         failures += 1
-        last = _last(trace)
-        if last is not None:
+        images = [e for e in trace.of(Evidence) if e.media in _MEDIA]
+        if images:
             pictured += 1
-            made = _picture(trace, last)
-            kinds = found.setdefault(made.arm, {})
-            kinds.setdefault((made.drift, made.magnitude), made)
-    chosen = _in_turn([list(kinds.values())[:_PER_ARM] for kinds in found.values()])
+            picture = _picture(trace, images[-1])
+            kinds = found.setdefault(picture.arm, {})
+            kinds.setdefault((picture.drift, picture.magnitude), picture)
+    chosen = _alternate([list(kinds.values())[:_PER_ARM] for kinds in found.values()])
     return Gallery(
         pictures=tuple(chosen) if transcripts else (),
         failures=failures,
         pictured=pictured,
-        note=_why_none(failures, pictured, transcripts=transcripts),
+        note=_missing_note(failures, pictured, transcripts=transcripts),
     )
 
 
-def shown(layout: RunLayout, found: Gallery) -> tuple[Shown, ...]:
-    """Return the pictures with their pixels, as far as a page has room for them."""
-    room, made = _WHOLE, []
-    for picture in found.pictures:
-        data, why = _read(layout, picture, room)
+def page_images(layout: RunLayout, gallery: Gallery) -> tuple[PageImage, ...]:
+    """Return the pictures with their pixels, as far as a page has room for them.
+
+    Args:
+        layout: paths of the run directory.
+        gallery: the pictures that the report names.
+
+    Returns:
+        One image a picture, in their order.
+    """
+    room, images = _PAGE_LIMIT, []
+    for picture in gallery.pictures:
+        data, missing = _read(layout, picture, room)
         room -= len(data)
-        uri = ""
-        if data:
-            uri = f"data:{picture.media};base64,{base64.b64encode(data).decode()}"
-        made.append(Shown(picture, uri, why))
-    return tuple(made)
+        encoded = base64.b64encode(data).decode()
+        uri = f"data:{picture.media};base64,{encoded}" if data else ""
+        images.append(PageImage(picture, uri, missing))
+    return tuple(images)
 
 
 def _read(layout: RunLayout, picture: Picture, room: int) -> tuple[bytes, str]:
-    """Return a blob's bytes if it is what its name says, else why it is not shown."""
+    """Return a blob's bytes if it hashes to its name, else why it is not shown."""
     try:
         data = (layout.blobs / picture.blob).read_bytes()
     except OSError:
@@ -111,13 +126,7 @@ def _read(layout: RunLayout, picture: Picture, room: int) -> tuple[bytes, str]:
     return data, ""
 
 
-def _last(trace: Trace) -> Evidence | None:
-    """Return an episode's last picture."""
-    kept = [event for event in trace.of(Evidence) if event.media in _MEDIA]
-    return kept[-1] if kept else None
-
-
-def _picture(trace: Trace, last: Evidence) -> Picture:
+def _picture(trace: Trace, image: Evidence) -> Picture:
     start, end = trace.start, trace.end
     return Picture(
         attempt=trace.leaf.attempt_id,
@@ -128,27 +137,26 @@ def _picture(trace: Trace, last: Evidence) -> Picture:
         magnitude=start.delta,
         quality=end.q_state,
         outcome=end.outcome,
-        reason=" ".join(end.reason.split())[:_WORDS],
-        operators=struck(trace.of(Drift)),
-        step=last.step,
-        media=last.media,
-        blob=last.blob,
+        reason=" ".join(end.reason.split())[:_REASON],
+        operators=operator_names(trace.of(Drift)),
+        step=image.step,
+        media=image.media,
+        blob=image.blob,
     )
 
 
-def struck(changes: Iterable[Drift]) -> tuple[str, ...]:
-    """Return the operators that struck, each once, in order."""
+def operator_names(changes: Iterable[Drift]) -> tuple[str, ...]:
+    """Return the names of the operators that were applied, each once, in order."""
     return tuple(dict.fromkeys(change.operator for change in changes))
 
 
-def _in_turn(rows: list[list[Picture]]) -> list[Picture]:
-    """Return the pictures of all agents, one of each in turn, up to the most."""
-    longest = max(map(len, rows), default=0)
-    turns = [row[i] for i in range(longest) for row in rows if i < len(row)]
-    return turns[:_MOST]
+def _alternate(rows: list[list[Picture]]) -> list[Picture]:
+    """Return the pictures of all agents, one of each in turn, `_MOST` at most."""
+    turns = zip_longest(*rows)
+    return [picture for turn in turns for picture in turn if picture][:_MOST]
 
 
-def _why_none(failures: int, pictured: int, *, transcripts: bool) -> str:
+def _missing_note(failures: int, pictured: int, *, transcripts: bool) -> str:
     if not failures:
         return "No counted episode failed."
     if not pictured:
@@ -162,9 +170,9 @@ def caption(picture: Picture) -> str:
     if picture.magnitude:
         kind = picture.drift.removeprefix("nested:") or "all operators"
         names = [name.rpartition("/")[2] for name in picture.operators]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        told = f" ({', '.join(names[:_NAMED])}{more})" if names else ""
-        drift = f"{kind} at {picture.magnitude:g}{told}"
+        more = f" and {len(names) - _OPERATORS} more" if len(names) > _OPERATORS else ""
+        listed = f" ({', '.join(names[:_OPERATORS])}{more})" if names else ""
+        drift = f"{kind} at {picture.magnitude:g}{listed}"
     elif picture.magnitude is None:
         drift = "by day"
     return (

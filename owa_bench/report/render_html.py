@@ -1,7 +1,6 @@
-"""The report for people: one self-contained page that loads nothing.
+"""The HTML page of a report: self-contained, and a pure function of the report.
 
-A pure function of the report: the same report gives the same bytes, so a page can be
-made again and compared.
+The same report gives the same bytes, so a page can be made again and compared.
 """
 
 import base64
@@ -21,14 +20,33 @@ from owa_bench.records.score import (
     IndexScore,
     Interval,
 )
-from owa_bench.report import dose_figures, figures
-from owa_bench.report.contents import Report, RunFacts
-from owa_bench.report.pictures import Shown, caption
+from owa_bench.report import figures
+from owa_bench.report.bundle import Bundle
+from owa_bench.report.composition import Report, RunFacts
+from owa_bench.report.dose_figures import dose_panels, paired_differences
+from owa_bench.report.figures import ArmSeries
+from owa_bench.report.pictures import PageImage, caption, page_images
 from owa_bench.scoring.response import GAPS
 
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")
-_NOTHING = "–"
+_MISSING = "–"
+_DOSE_CAPTION = (
+    "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
+    " episodes of the run's own calendar in which it struck, so the rest drifted too."
+)
+_GAPS_CAPTION = (
+    "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
+)
+_AXES_CAPTION = (
+    "Axes, normalised. Thick line: same tasks, new seeds. Thin line: tasks like these"
+    " (gates read this one). Both 95 percent."
+)
+_FRONTIER_CAPTION = (
+    "Delegability frontier: quality at each autonomy demand, fitted so that it never"
+    " rises; dots are the observed means. The dashed line is the quality asked for."
+)
+_COST_CAPTION = "Cost of the whole run by stream, priced with the run's price card."
 
 
 class FigureBlock(NamedTuple):
@@ -38,12 +56,42 @@ class FigureBlock(NamedTuple):
     caption: str
 
 
-def render(
-    report: Report, *, protocol_text: str, price_text: str, shown: Sequence[Shown] = ()
-) -> str:
-    """Return the page; the two files are printed as the run used them.
+def render_page(bundle: Bundle, report: Report) -> bytes:
+    """Return the HTML page of a report.
 
-    `shown` are the report's pictures of failures with their pixels.
+    Args:
+        bundle: the run directory, for protocol, price card and pictures.
+        report: its report.
+
+    Returns:
+        The page in UTF-8.
+    """
+    page = render(
+        report,
+        protocol_text=bundle.protocol_bytes.decode(),
+        price_text=bundle.price_bytes.decode(),
+        images=page_images(bundle.layout, report.failures),
+    )
+    return page.encode()
+
+
+def render(
+    report: Report,
+    *,
+    protocol_text: str,
+    price_text: str,
+    images: Sequence[PageImage] = (),
+) -> str:
+    """Return the page as text.
+
+    Args:
+        report: the report.
+        protocol_text: the protocol file as the run used it.
+        price_text: the price card as the run used it.
+        images: the report's pictures of failures with their pixels.
+
+    Returns:
+        The page.
     """
     verdicts = report.judgement.verdicts
     return _template().render(
@@ -53,9 +101,9 @@ def render(
         verdicts=verdicts,
         assurance=report.assurance,
         figures=_figures(verdicts),
-        doses=_doses(verdicts),
+        doses=_dose_figures(verdicts),
         terms=_terms(report.run),
-        shown=shown,
+        images=images,
         openssl=openssl_lines(report.run.public_key),
         protocol_text=protocol_text,
         price_text=price_text,
@@ -94,20 +142,20 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    shown: tuple[Callable[..., Any], ...] = (
-        plain,
-        short,
-        span,
-        pair,
-        anchors,
-        details,
-        dollars,
-        headline,
-        why_missing,
-        column_is_number,
+    formats: tuple[Callable[..., Any], ...] = (
+        format_value,
+        format_share,
+        format_interval,
+        format_range,
+        format_anchors,
+        format_details,
+        format_dollars,
+        index_headline,
+        missing_reason,
+        is_number_column,
         caption,
     )
-    environment.globals.update({one.__name__: one for one in shown})
+    environment.globals.update({one.__name__: one for one in formats})
     environment.globals["css"] = Markup(folder.joinpath("page.css").read_text("utf-8"))  # noqa: S704 - our own file
     return environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
 
@@ -117,77 +165,54 @@ def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
     blocks: list[FigureBlock] = []
     arms = [(v.arm, place, v) for place, v in enumerate(verdicts)]
     if any(v.axes for v in verdicts):
-        rows = [figures.Series(arm, place, v.axes) for arm, place, v in arms]
-        blocks.append(_block(figures.axes(rows), _AXES_CAPTION))
-    names = dict.fromkeys(c.name for v in verdicts for c in v.curves if not c.panel)
-    for name in names:
-        lines = _series(verdicts, "", name)
-        note = lines[0].data.note or "Band: tasks like these."
-        caption = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
-        blocks.append(_block(figures.curve(lines), caption))
-    fronts = [
-        figures.Series(arm, place, v.frontier)
-        for arm, place, v in arms
-        if v.frontier.demand
+        axes = [ArmSeries(arm, place, v.axes) for arm, place, v in arms]
+        blocks.append(_block(figures.axis_figure(axes), _AXES_CAPTION))
+    for name in dict.fromkeys(
+        c.name for v in verdicts for c in v.curves if not c.panel
+    ):
+        curves = _series(verdicts, "", name)
+        note = curves[0].data.note or "Band: tasks like these."
+        text = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
+        blocks.append(_block(figures.curve_figure(curves), text))
+    frontiers = [
+        ArmSeries(arm, place, v.frontier) for arm, place, v in arms if v.frontier.demand
     ]
-    if fronts:
-        blocks.append(_block(figures.frontier(fronts), _FRONTIER_CAPTION))
+    if frontiers:
+        blocks.append(_block(figures.frontier_figure(frontiers), _FRONTIER_CAPTION))
     if any(v.cost_micro_usd for v in verdicts):
-        bars = [figures.Series(arm, place, v.cost_micro_usd) for arm, place, v in arms]
-        blocks.append(_block(figures.cost(bars), _COST_CAPTION))
+        costs = [ArmSeries(arm, place, v.cost_micro_usd) for arm, place, v in arms]
+        blocks.append(_block(figures.cost_figure(costs), _COST_CAPTION))
     return blocks
 
 
-def _series(
-    verdicts: Sequence[AgentVerdict], panel: str, name: str
-) -> list[figures.Series]:
+def _series(verdicts: Sequence[AgentVerdict], panel: str, name: str) -> list[ArmSeries]:
     """Return every agent's curve of a name in a panel."""
     return [
-        figures.Series(v.arm, place, curve)
+        ArmSeries(v.arm, place, curve)
         for place, v in enumerate(verdicts)
         for curve in v.curves
         if (curve.panel, curve.name) == (panel, name)
     ]
 
 
-def _doses(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
-    """Return the figures of what drifted: curves in panels, then paired gaps."""
+def _dose_figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
+    """Return the dose-response figures: curves in panels, then paired differences."""
     curves = [curve for v in verdicts for curve in v.curves if curve.panel]
     blocks: list[FigureBlock] = []
     for panel in dict.fromkeys(curve.panel for curve in curves):
+        own = [curve for curve in curves if curve.panel == panel]
         if panel == GAPS:
-            kept = [
-                figures.Series(v.arm, i, tuple(c for c in v.curves if c.panel == GAPS))
+            arms = [
+                ArmSeries(v.arm, i, tuple(c for c in v.curves if c.panel == GAPS))
                 for i, v in enumerate(verdicts)
             ]
-            blocks.append(
-                _block(dose_figures.gaps(panel, kept), f"{panel}. {_GAPS_CAPTION}")
-            )
-            continue
-        own = [curve for curve in curves if curve.panel == panel]
-        names = dict.fromkeys(curve.name for curve in own)
-        rows = [_series(verdicts, panel, name) for name in names]
-        caption = f"{panel}. Dotted: {own[0].beside_label}. {_DOSE_CAPTION}"
-        blocks.append(_block(dose_figures.panels(panel, rows), caption))
+            svg, text = paired_differences(panel, arms), _GAPS_CAPTION
+        else:
+            names = dict.fromkeys(curve.name for curve in own)
+            svg = dose_panels(panel, [_series(verdicts, panel, name) for name in names])
+            text = f"Dotted: {own[0].beside_label}. {_DOSE_CAPTION}"
+        blocks.append(_block(svg, f"{panel}. {text}"))
     return blocks
-
-
-_DOSE_CAPTION = (
-    "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
-    " episodes of the run's own calendar in which it struck, so the rest drifted too."
-)
-_GAPS_CAPTION = (
-    "Each kind of drift at its largest magnitude; line: tasks like these, 95 percent."
-)
-_AXES_CAPTION = (
-    "Axes, normalised. Thick line: same tasks, new seeds. Thin line: tasks like these"
-    " (gates read this one). Both 95 percent."
-)
-_FRONTIER_CAPTION = (
-    "Delegability frontier: quality at each autonomy demand, fitted so that it never"
-    " rises; dots are the observed means. The dashed line is the quality asked for."
-)
-_COST_CAPTION = "Cost of the whole run by stream, priced with the run's price card."
 
 
 def _block(svg: str, caption: str) -> FigureBlock:
@@ -200,6 +225,8 @@ def _terms(run: RunFacts) -> list[tuple[str, str]]:
     arms = "; ".join(
         f"{arm} = {agent} ({print_[:12]})" for arm, agent, print_ in run.arms
     )
+    nonce = run.verifier_nonce or "none: seed grinding is not excluded"
+    transcripts = "kept" if run.transcripts else "not kept: blobs are digests only"
     return [
         ("Battery", run.battery or "none that gives a level"),
         ("Suites", ", ".join(run.suites)),
@@ -210,21 +237,15 @@ def _terms(run: RunFacts) -> list[tuple[str, str]]:
         ("Which attempt counts", run.attempt_rule),
         ("Intervals", f"{run.resamples} resamples, seeded by the replay root"),
         ("Seed commitment", run.commitment),
-        (
-            "Verifier's nonce",
-            run.verifier_nonce or "none: seed grinding is not excluded",
-        ),
-        (
-            "Transcripts",
-            "kept" if run.transcripts else "not kept: blobs are digests only",
-        ),
+        ("Verifier's nonce", nonce),
+        ("Transcripts", transcripts),
     ]
 
 
-def plain(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a cell for reading: six significant digits, a dash for nothing."""
     if value is None:
-        return _NOTHING
+        return _MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -232,46 +253,46 @@ def plain(value: object) -> str:
     return str(value)
 
 
-def short(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     """Return a share with three decimals, a dash when it is missing."""
-    return _NOTHING if value is None else f"{value:.3f}"
+    return _MISSING if value is None else f"{value:.3f}"
 
 
-def span(interval: Interval) -> str:
+def format_interval(interval: Interval) -> str:
     """Return an interval, or why there is none."""
     if interval.low is None or interval.high is None:
-        return interval.reason or _NOTHING
+        return interval.reason or _MISSING
     return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
-def pair(bounds: tuple[float, float] | None) -> str:
+def format_range(bounds: tuple[float, float] | None) -> str:
     """Return two bounds, a dash when they are missing."""
-    return _NOTHING if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"
+    return _MISSING if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"
 
 
-def anchors(axis: AxisScore) -> str:
+def format_anchors(axis: AxisScore) -> str:
     """Return an axis' calibration bounds."""
     if axis.low_anchor is None or axis.high_anchor is None:
-        return _NOTHING
+        return _MISSING
     return f"{axis.low_anchor:.4g} to {axis.high_anchor:.4g}"
 
 
-def dollars(amount: int | None) -> str:
+def format_dollars(amount: int | None) -> str:
     """Return integer micro-USD as USD."""
     return "unknown" if amount is None else f"{amount / 1e6:,.4f} USD"
 
 
-def headline(verdict: AgentVerdict) -> str:
+def index_headline(verdict: AgentVerdict) -> str:
     """Return the index in one line, or which axes keep it from being computed."""
     if not verdict.indices:
         return "no index"
     index = verdict.indices[0]
     if index.value is None:
-        return f"{index.name} {why_missing(index)}"
-    return f"{index.name} {index.value:.3f} ({span(index.tasks_like_these)})"
+        return f"{index.name} {missing_reason(index)}"
+    return f"{index.name} {index.value:.3f} ({format_interval(index.tasks_like_these)})"
 
 
-def why_missing(index: IndexScore) -> str:
+def missing_reason(index: IndexScore) -> str:
     """Return why a composite has no value; empty when it has one."""
     if index.value is not None:
         return index.reason or ""
@@ -280,16 +301,26 @@ def why_missing(index: IndexScore) -> str:
     return f"not computable: {index.reason or 'no reason given'}"
 
 
-def details(value: object) -> str:
+def format_details(value: object) -> str:
     """Return nested details in one line of plain words."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {details(part)}" for key, part in value.items())
+        return "; ".join(
+            f"{key}: {format_details(part)}" for key, part in value.items()
+        )
     if isinstance(value, list | tuple):
-        return ", ".join(details(part) for part in value)
-    return plain(value)
+        return ", ".join(format_details(part) for part in value)
+    return format_value(value)
 
 
-def column_is_number(table: CellTable, place: int) -> bool:
-    """Return whether every cell of a column that holds something is a number."""
-    held = [row[place] for row in table.rows if row[place] is not None]
-    return bool(held) and all(isinstance(cell, int | float) for cell in held)
+def is_number_column(table: CellTable, place: int) -> bool:
+    """Return whether the cells of a column are numbers, apart from empty ones.
+
+    Args:
+        table: the table.
+        place: index of the column.
+
+    Returns:
+        False for a column of empty cells.
+    """
+    cells = [row[place] for row in table.rows if row[place] is not None]
+    return bool(cells) and all(isinstance(cell, int | float) for cell in cells)

@@ -18,9 +18,11 @@ from owa_bench.canonical import canonical_json, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.score import Judgement
-from owa_bench.report import assurance, composition, evidence
+from owa_bench.report import assurance
 from owa_bench.report.bundle import Bundle, read
-from owa_bench.report.contents import Report
+from owa_bench.report.composition import Report, compose
+from owa_bench.report.evidence_checks import check_evidence
+from owa_bench.report.render_html import render_page
 
 IN_TOTO = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:owa-bench:report:1"
@@ -29,52 +31,77 @@ PREDICATE = "urn:owa-bench:report:1"
 def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
     """Judge a run, write its three report files, and return the judgement.
 
-    Without a key the report is an unsigned draft (V0), allowed of a run that is not
-    whole. Each file appears whole or not at all, the signed statement last.
+    Each file is written completely or not at all, the signed statement last.
 
-    Errors: RunDirectoryError if there is no run or, with a key, it is not whole;
-    CheckFailure if its evidence does not hold; FieldError for a key that is not the
-    plan's.
+    Args:
+        run_dir: the run directory.
+        key: the plan's signing key; None writes an unsigned draft (V0), allowed of a
+            run that is not complete.
+
+    Returns:
+        The judgement.
+
+    Raises:
+        RunDirectoryError: there is no run or, with a key, it is not complete.
+        CheckFailure: its evidence does not hold.
+        FieldError: the key is not the plan's.
     """
     bundle = read(run_dir)
-    checks = evidence.checks(bundle)
+    checks = check_evidence(bundle)
     if key is not None:
-        _refuse(bundle, key)
+        _require_signable(bundle, key)
         broken = [f"{c.name} ({c.detail})" for c in checks if not c.ok]
         if broken:
             raise CheckFailure(
                 f"The evidence must hold before it is signed: {'; '.join(broken)}. If "
                 "a crash left it so, `owa-bench run --resume --out DIR` mends it."
             )
-    ladder = assurance.assess(bundle, checks, signed=key is not None)
-    report = composition.compose(bundle, ladder)
-    html = composition.page(bundle, report)
-    publish(
-        bundle.layout, msgspec.structs.replace(report, page=sha256(html)), html, key
-    )
+    report = compose(bundle, assurance.assess(bundle, checks, signed=key is not None))
+    html = render_page(bundle, report)
+    report = msgspec.structs.replace(report, page=sha256(html))
+    publish(bundle.layout, report, html, key)
     return report.judgement
 
 
 def publish(
     layout: RunLayout, report: Report, html: bytes, key: Ed25519PrivateKey | None
 ) -> None:
-    """Write page, figures and signed statement of a report, whole or not at all."""
+    """Write page, figures and signed statement of a report, each in one step.
+
+    Args:
+        layout: paths of the run directory.
+        report: the report with the digest of its page.
+        html: the page.
+        key: the signing key; None leaves the statement unsigned.
+    """
     payload = canonical_json(statement(layout, report))
-    _whole(layout.page, html)
-    _whole(layout.report, canonical_json(report) + b"\n")
-    _whole(layout.report_envelope, seal(STATEMENT_TYPE, payload, key))
+    _write_atomically(layout.page, html)
+    _write_atomically(layout.report, canonical_json(report) + b"\n")
+    _write_atomically(layout.report_envelope, seal(STATEMENT_TYPE, payload, key))
 
 
 def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
-    """Return the statement that is signed, as plain data."""
+    """Return the statement that is signed, as plain data.
+
+    Args:
+        layout: paths of the run directory.
+        report: the report, which becomes the predicate.
+
+    Returns:
+        An in-toto statement.
+    """
     judgement = report.judgement
+    subjects = {
+        "evidence root": judgement.evidence_root,
+        "replay root": judgement.replay_root,
+        "plan": judgement.plan_digest,
+        **trace_digests(layout),
+    }
     return {
         "_type": IN_TOTO,
         "subject": [
-            _subject("evidence root", judgement.evidence_root),
-            _subject("replay root", judgement.replay_root),
-            _subject("plan", judgement.plan_digest),
-            *(_subject(name, digest) for name, digest in trace_digests(layout).items()),
+            {"name": name, "digest": {"sha256": digest}}
+            for name, digest in subjects.items()
         ],
         "predicateType": PREDICATE,
         "predicate": json.loads(canonical_json(report)),
@@ -90,19 +117,12 @@ def trace_digests(layout: RunLayout) -> dict[str, str]:
     }
 
 
-def _subject(name: str, digest: str) -> dict[str, Any]:
-    """Return one subject of the statement."""
-    return {"name": name, "digest": {"sha256": digest}}
-
-
-def _refuse(bundle: Bundle, key: Ed25519PrivateKey) -> None:
+def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
     """Raise if this key may not sign a report of this run."""
-    if public_bytes(key.public_key()).hex() != bundle.plan.public_key:
-        raise FieldError(
-            "key",
-            public_bytes(key.public_key()).hex(),
-            f"must be the plan's key {bundle.plan.public_key or '(the plan has none)'}",
-        )
+    public = public_bytes(key.public_key()).hex()
+    if public != bundle.plan.public_key:
+        planned = bundle.plan.public_key or "(the plan has none)"
+        raise FieldError("key", public, f"must be the plan's key {planned}")
     if bundle.missing:
         raise RunDirectoryError(
             f"{bundle.layout.root} is half played: {len(bundle.missing)} of "
@@ -111,8 +131,8 @@ def _refuse(bundle: Bundle, key: Ed25519PrivateKey) -> None:
         )
 
 
-def _whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
+def _write_atomically(path: Path, data: bytes) -> None:
+    """Write a file through a temporary one, so that it is never half written."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Does a run directory hold together, and do its figures follow from its events?
+"""Verification of a run directory and recomputation of its signed figures.
 
 `verify` checks the evidence, then the signed report over it. `recompute` judges again
 and compares every figure. Neither needs the acting half; replaying is `run.replay`.
@@ -15,18 +15,21 @@ from owa_bench.canonical import canonical_json, key_id, peek, sha256, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.records.price_card import episode_cost
-from owa_bench.report import assurance, composition, evidence
+from owa_bench.report import assurance
+from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
-from owa_bench.report.check import Check, settled, skipped
-from owa_bench.report.contents import Assurance, Report
+from owa_bench.report.composition import Report, compose
+from owa_bench.report.evidence_checks import check_evidence
+from owa_bench.report.integrity_checks import CheckResult, check_result, skipped_check
+from owa_bench.report.render_html import render_page
 from owa_bench.report.statement import trace_digests
 
 _NO_REPORT = "there is no report yet"
-_WITNESSED = 3  # the first rung that needs somebody else
+_ATTESTED = 3  # the first assurance level that needs another party
 
 
-class Signed(NamedTuple):
-    """What the envelope of a report holds, whoever signed it."""
+class SignedReport(NamedTuple):
+    """The content of a report's envelope, whoever signed it."""
 
     subjects: Mapping[str, str]
     predicate: Mapping[str, Any]
@@ -35,47 +38,57 @@ class Signed(NamedTuple):
 
 def verify(
     run_dir: Path, public: bytes | None = None, verifier: bytes | None = None
-) -> tuple[Check, ...]:
+) -> tuple[CheckResult, ...]:
     """Return every check of a run directory, in order.
 
-    `public` is the key the reader trusts; None takes the one the plan names.
-    `verifier` is the key of a party that executed the run itself.
+    Args:
+        run_dir: the run directory.
+        public: the public key that the reader trusts; None takes the one that the
+            plan names.
+        verifier: the public key of a party that executed the run itself.
 
-    Errors: RunDirectoryError if `run_dir` is no run, or a file cannot be read at all.
+    Returns:
+        The checks of the evidence, then those of the report.
+
+    Raises:
+        RunDirectoryError: `run_dir` is no run, or a file cannot be read at all.
     """
     bundle = read(run_dir)
-    checks = evidence.checks(bundle, public)
+    checks = check_evidence(bundle, public)
     return (*checks, *_report_checks(bundle, checks, public, verifier))
 
 
-def recompute(run_dir: Path) -> tuple[Check, ...]:
+def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
     """Return whether judging the events again gives the signed figures exactly.
 
-    Errors: RunDirectoryError if `run_dir` is no run, or holds no report.
+    Raises:
+        RunDirectoryError: `run_dir` is no run, or holds no report.
     """
     bundle = read(run_dir)
-    signed = opened(bundle)
+    signed = read_signed_report(bundle)
     if signed is None:
         raise RunDirectoryError(
             f"{run_dir} holds no report; make one with `owa-bench report {run_dir}`."
         )
-    ladder = signed.report.assurance
-    now = assurance.assess(bundle, evidence.checks(bundle), signed=ladder.level > 1)
+    claimed = signed.report.assurance
+    now = assurance.assess(bundle, check_evidence(bundle), signed=claimed.level > 1)
     try:
-        report = composition.compose(bundle, ladder)
+        report = compose(bundle, claimed)
     except OwaError as error:
-        return (Check("recompute", False, f"the events cannot be judged: {error}"),)
+        reason = f"the events cannot be judged: {error}"
+        return (CheckResult("recompute", False, reason),)
     return (
         _figures(signed, report),
-        _assurance_claim(ladder, now),
-        _page_again(bundle, signed, report),
+        _assurance_claim(claimed, now),
+        _redrawn_page(bundle, signed, report),
     )
 
 
-def opened(bundle: Bundle) -> Signed | None:
+def read_signed_report(bundle: Bundle) -> SignedReport | None:
     """Return the report in a run directory without checking who signed it.
 
-    Errors: RunDirectoryError if there is one that does not read.
+    Raises:
+        RunDirectoryError: there is a report, and it does not read.
     """
     path = bundle.layout.report_envelope
     if not path.exists():
@@ -89,20 +102,20 @@ def opened(bundle: Bundle) -> Signed | None:
         raise RunDirectoryError(
             f"{path} must be a signed report (owa-report-1), got: {error}."
         ) from error
-    return Signed(subjects, predicate, report)
+    return SignedReport(subjects, predicate, report)
 
 
 def _report_checks(
     bundle: Bundle,
-    checks: tuple[Check, ...],
+    checks: tuple[CheckResult, ...],
     public: bytes | None,
     verifier: bytes | None,
-) -> Iterator[Check]:
+) -> Iterator[CheckResult]:
     """Yield the checks of the report over evidence that was checked already."""
-    signed = opened(bundle)
+    signed = read_signed_report(bundle)
     names = ("signed cost", "signature", "root", "replay root", "trace files", "page")
     if signed is None:
-        yield from (skipped(name, _NO_REPORT) for name in names)
+        yield from (skipped_check(name, _NO_REPORT) for name in names)
     else:
         yield _cost(bundle, signed)
         yield _signature(bundle, signed, public)
@@ -111,30 +124,32 @@ def _report_checks(
         yield _trace_files(bundle, signed)
         yield _page(bundle, signed)
     yield _witness(bundle)
-    good = signed is not None and signed.report.assurance.level > 1
-    ladder = assurance.assess(bundle, checks, signed=good, verifier=verifier)
-    if signed is None:
-        yield Check("assurance", True, f"{ladder.name} now; {_NO_REPORT}")
+    claimed = None if signed is None else signed.report.assurance
+    is_signed = claimed is not None and claimed.level > 1
+    now = assurance.assess(bundle, checks, signed=is_signed, verifier=verifier)
+    if claimed is None:
+        yield CheckResult("assurance", True, f"{now.name} now; {_NO_REPORT}")
     else:
-        yield _assurance_claim(signed.report.assurance, ladder)
+        yield _assurance_claim(claimed, now)
 
 
-def _cost(bundle: Bundle, signed: Signed) -> Check:
+def _cost(bundle: Bundle, signed: SignedReport) -> CheckResult:
     """Return whether each agent's signed cost follows from its events."""
-    faults = []
     try:
         costs = _costs(bundle)
     except OwaError as error:
-        return Check("signed cost", False, f"the events cannot be priced: {error}")
-    for verdict in signed.report.judgement.verdicts:
-        for stream, amount in verdict.cost_micro_usd.items():
-            got = costs.get(verdict.arm, {}).get(stream, 0)
-            if got != amount:
-                faults.append(
-                    f"{verdict.arm}, {stream} stream: signed {amount} micro-USD, "
-                    f"its events cost {got}"
-                )
-    return settled("signed cost", faults, "every agent's cost follows from its events")
+        reason = f"the events cannot be priced: {error}"
+        return CheckResult("signed cost", False, reason)
+    faults = [
+        f"{verdict.arm}, {stream} stream: signed {amount} micro-USD, "
+        f"its events cost {costs.get(verdict.arm, {}).get(stream, 0)}"
+        for verdict in signed.report.judgement.verdicts
+        for stream, amount in verdict.cost_micro_usd.items()
+        if costs.get(verdict.arm, {}).get(stream, 0) != amount
+    ]
+    return check_result(
+        "signed cost", faults, "every agent's cost follows from its events"
+    )
 
 
 def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:
@@ -148,16 +163,20 @@ def _costs(bundle: Bundle) -> dict[str, dict[str, int | None]]:
     return costs
 
 
-def _signature(bundle: Bundle, signed: Signed, public: bytes | None) -> Check:
+def _signature(
+    bundle: Bundle, signed: SignedReport, public: bytes | None
+) -> CheckResult:
     """Return whether the statement is signed, and report.json is what it says."""
     key = bytes.fromhex(bundle.plan.public_key) if public is None else public
     claimed = signed.report.assurance.name
-    if signed.report.assurance.level <= 1 and not _marked(bundle):
-        return skipped("signature", f"an unsigned draft ({claimed})")
+    envelope = bundle.layout.report_envelope.read_bytes()
+    signatures = json.loads(envelope).get("signatures")
+    if signed.report.assurance.level <= 1 and not signatures:
+        return skipped_check("signature", f"an unsigned draft ({claimed})")
     try:
-        unseal(bundle.layout.report_envelope.read_bytes(), key, STATEMENT_TYPE)
+        unseal(envelope, key, STATEMENT_TYPE)
     except (CheckFailure, ValueError) as error:
-        return Check("signature", False, str(error))
+        return CheckResult("signature", False, str(error))
     faults = []
     plain = bundle.layout.report
     if not plain.exists():
@@ -166,83 +185,76 @@ def _signature(bundle: Bundle, signed: Signed, public: bytes | None) -> Check:
         faults.append("report.json is not what was signed")
     if signed.report.judgement.plan_digest != bundle.plan_digest:
         faults.append("the report is of another plan")
-    return settled("signature", faults, f"by key {key_id(key)}")
+    return check_result("signature", faults, f"by key {key_id(key)}")
 
 
-def _marked(bundle: Bundle) -> bool:
-    """Return whether the envelope carries any signature."""
-    document = json.loads(bundle.layout.report_envelope.read_bytes())
-    return bool(document.get("signatures"))
-
-
-def _root(bundle: Bundle, signed: Signed, name: str, field: str) -> Check:
+def _root(bundle: Bundle, signed: SignedReport, name: str, field: str) -> CheckResult:
     """Return whether a root computed from the shards is the signed one."""
     try:
         got = getattr(bundle, field)
     except TraceError as error:
-        return Check(name, False, f"there is no such root: {error}")
+        return CheckResult(name, False, f"there is no such root: {error}")
     faults = [
-        f"{where} says {said[:16]}, the shards give {got[:16]}"
-        for where, said in (
+        f"{where} says {claimed[:16]}, the shards give {got[:16]}"
+        for where, claimed in (
             ("the statement", signed.subjects.get(field.replace("_", " "), "nothing")),
             ("the report", getattr(signed.report.judgement, field)),
         )
-        if said != got
+        if claimed != got
     ]
-    return settled(name, faults, got)
+    return check_result(name, faults, got)
 
 
-def _trace_files(bundle: Bundle, signed: Signed) -> Check:
+def _trace_files(bundle: Bundle, signed: SignedReport) -> CheckResult:
     """Return whether the shards are, byte for byte, those that were signed."""
-    there = trace_digests(bundle.layout)
+    found = trace_digests(bundle.layout)
     named = {n: d for n, d in signed.subjects.items() if n.startswith("trace/")}
-    faults = [f"{n} is missing" for n in sorted(named.keys() - there.keys())]
-    faults += [f"{n} is not in the report" for n in sorted(there.keys() - named.keys())]
-    faults += [
-        f"{n} is not as it was signed"
-        for n in sorted(there.keys() & named.keys())
-        if there[n] != named[n]
-    ]
-    return settled("trace files", faults, f"{len(there)} shards as signed")
+    both = sorted(found.keys() & named.keys())
+    faults = [f"{n} is missing" for n in sorted(named.keys() - found.keys())]
+    faults += [f"{n} is not in the report" for n in sorted(found.keys() - named.keys())]
+    faults += [f"{n} is not as it was signed" for n in both if found[n] != named[n]]
+    return check_result("trace files", faults, f"{len(found)} shards as signed")
 
 
-def _page(bundle: Bundle, signed: Signed) -> Check:
+def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
     """Return whether the HTML page is the one whose digest was signed."""
     path = bundle.layout.page
     if not path.exists():
-        return Check("page", False, "report.html is missing")
+        return CheckResult("page", False, "report.html is missing")
     same = sha256(path.read_bytes()) == signed.report.page
-    return settled(
-        "page", [] if same else ["report.html is not as it was signed"], path.name
-    )
+    faults = [] if same else ["report.html is not as it was signed"]
+    return check_result("page", faults, path.name)
 
 
-def _witness(bundle: Bundle) -> Check:
-    """Return whether every witness and receipt in the folder holds."""
+def _witness(bundle: Bundle) -> CheckResult:
+    """Return whether every witness and receipt of the run holds."""
     found = (*assurance.witnesses(bundle), *assurance.receipts(bundle))
     if not found:
-        return skipped("witness", "nobody witnessed the plan: it could be rewritten")
-    good = "; ".join(
-        f"{one.text}: {one.short}" if one.short else one.text for one in found
-    )
-    return settled("witness", [f"{o.file} {o.fault}" for o in found if o.fault], good)
+        return skipped_check(
+            "witness", "nobody witnessed the plan: it could be rewritten"
+        )
+    texts = [": ".join(filter(None, (one.text, one.shortfall))) for one in found]
+    faults = [f"{one.file} {one.fault}" for one in found if one.fault]
+    return check_result("witness", faults, "; ".join(texts))
 
 
-def _assurance_claim(claimed: Assurance, now: Assurance) -> Check:
+def _assurance_claim(claimed: Assurance, now: Assurance) -> CheckResult:
     """Return whether witnesses and receipts support the level the report prints.
 
-    The rungs below V3 have checks of their own.
+    The levels below V3 have checks of their own.
     """
     faults = [
-        f"the report says {claimed.name}, but {rung.name} ({rung.text}) is not met: "
-        f"{rung.evidence}"
-        for rung in now.rungs[_WITNESSED : claimed.level + 1]
-        if not rung.met
+        f"the report says {claimed.name}, but {level.name} ({level.text}) is not met: "
+        f"{level.evidence}"
+        for level in now.rungs[_ATTESTED : claimed.level + 1]
+        if not level.met
     ]
-    return settled("assurance", faults, f"{now.name} now, {claimed.name} when signed")
+    return check_result(
+        "assurance", faults, f"{now.name} now, {claimed.name} when signed"
+    )
 
 
-def _figures(signed: Signed, report: Report) -> Check:
+def _figures(signed: SignedReport, report: Report) -> CheckResult:
     """Return whether every figure judged again equals the signed one."""
     report = msgspec.structs.replace(report, page=signed.report.page)
     again = json.loads(canonical_json(report))
@@ -251,12 +263,23 @@ def _figures(signed: Signed, report: Report) -> Check:
         again[name] = then.get(name)
     where = first_difference(then, again)
     if where is None:
-        return Check("recompute", True, "every figure equals the signed one exactly")
-    return Check("recompute", False, where)
+        return CheckResult(
+            "recompute", True, "every figure equals the signed one exactly"
+        )
+    return CheckResult("recompute", False, where)
 
 
 def first_difference(signed: Any, again: Any, path: str = "") -> str | None:
-    """Return where two documents first differ and how, None if they are equal."""
+    """Return where two JSON documents first differ and how.
+
+    Args:
+        signed: the signed document.
+        again: the recomputed one.
+        path: place of both in the documents that were compared first.
+
+    Returns:
+        The place and both values, None if they are equal.
+    """
     if isinstance(signed, dict) and isinstance(again, dict):
         keys = sorted(signed.keys() | again.keys())
         pairs = [(str(k), signed.get(k), again.get(k)) for k in keys]
@@ -278,7 +301,7 @@ def first_difference(signed: Any, again: Any, path: str = "") -> str | None:
 
 
 def _label(entry: Any, place: int) -> str:
-    """Return what an entry of a list is called: its own name, or its place."""
+    """Return the name of a list entry: its own, or its place."""
     if isinstance(entry, dict):
         for key in ("arm", "symbol", "gate", "name", "title"):
             if isinstance(entry.get(key), str):
@@ -286,16 +309,14 @@ def _label(entry: Any, place: int) -> str:
     return str(place)
 
 
-def _page_again(bundle: Bundle, signed: Signed, report: Report) -> Check:
+def _redrawn_page(bundle: Bundle, signed: SignedReport, report: Report) -> CheckResult:
     """Return whether drawing the page again gives the same bytes."""
     then = signed.report
     if (then.version, then.renderer) != (report.version, report.renderer):
         here = f"OWA-Bench {report.version}, matplotlib {report.renderer}"
         made = f"OWA-Bench {then.version}, matplotlib {then.renderer}"
-        return skipped("page", f"made by {made}, here are {here}")
-    same = (
-        bundle.layout.page.exists()
-        and bundle.layout.page.read_bytes() == composition.page(bundle, report)
-    )
+        return skipped_check("page", f"made by {made}, here are {here}")
+    path = bundle.layout.page
+    same = path.exists() and path.read_bytes() == render_page(bundle, report)
     faults = [] if same else ["report.html is not the page these figures make"]
-    return settled("page", faults, "drawn again, equal byte for byte")
+    return check_result("page", faults, "drawn again, equal byte for byte")

@@ -4,7 +4,7 @@ import pytest
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from tests.report.small_run import KEY, make_plan, make_run
+from tests.builders.run_directory import KEY, make_plan, make_run
 
 
 def draw_nothing(patch):

@@ -15,17 +15,13 @@ from owa_bench.canonical import canonical_json, chain_start, chain_step, seal
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent, replay_line
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.trace import Closing, Segment
-from owa_bench.report import (
-    assurance,
-    bundle,
-    composition,
-    evidence,
-    frames,
-    statement,
-    verify,
-)
+from owa_bench.report import assurance, bundle, statement, verify
+from owa_bench.report.attempts import frame_lines
+from owa_bench.report.composition import compose
+from owa_bench.report.evidence_checks import check_evidence
+from owa_bench.report.render_html import render_page
 from owa_bench.run import store
-from tests.report.small_run import KEY
+from tests.builders.run_directory import KEY
 
 Lines = dict[str, list[bytes]]
 
@@ -44,7 +40,7 @@ def attempts(layout: RunLayout) -> Lines:
     """Return the lines of every attempt, its closing line last."""
     run = bundle.read(layout.root)
     return {
-        name: [row for frame in found for row in frames.lines(layout.shards, frame)]
+        name: [row for frame in found for row in frame_lines(layout.shards, frame)]
         for name, found in run.index.items()
     }
 
@@ -69,10 +65,10 @@ def inside(layout: RunLayout, edit: Callable[[Lines], None]) -> None:
 def sign(layout: RunLayout) -> None:
     """Sign whatever the directory holds now, without asking whether it holds."""
     run = bundle.read(layout.root)
-    envelope = verify.opened(run)
+    envelope = verify.read_signed_report(run)
     assert envelope is not None
-    report = composition.compose(run, envelope.report.assurance)
-    html = composition.page(run, report)
+    report = compose(run, envelope.report.assurance)
+    html = render_page(run, report)
     page = hashlib.sha256(html).hexdigest()
     report = msgspec.structs.replace(report, page=page)
     statement.publish(layout, report, html, KEY)
@@ -133,7 +129,7 @@ def change(rows: list[bytes], kind: type[AnyEvent], **fields: object) -> None:
 def unmet(root, level):
     """Return why a rung of the assurance ladder is not met; no check may fail."""
     run = bundle.read(root)
-    rung = assurance.assess(run, evidence.checks(run), signed=True).rungs[level]
+    rung = assurance.assess(run, check_evidence(run), signed=True).rungs[level]
     assert not rung.met
     assert failing(root) == set()
     return rung.evidence

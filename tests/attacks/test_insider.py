@@ -15,7 +15,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import bundle, statement, verify
-from owa_bench.report.contents import LIMITS
+from owa_bench.report.composition import LIMITS
 from owa_bench.run import witness
 from owa_bench.seeding import commitment
 from tests.attacks.tampering import (
@@ -27,7 +27,14 @@ from tests.attacks.tampering import (
     sign,
     unmet,
 )
-from tests.report.small_run import KEY, NONCE, OTHER_KEY, PRICES, make_plan, make_run
+from tests.builders.run_directory import (
+    KEY,
+    NONCE,
+    OTHER_KEY,
+    PRICES,
+    make_plan,
+    make_run,
+)
 
 VICTIM = "000003.0"
 
@@ -170,7 +177,7 @@ def test_a_key_that_the_plan_does_not_name(run):
 
 def bundle_report(run):
     """Return the report that the directory holds."""
-    opened = verify.opened(bundle.read(run.root))
+    opened = verify.read_signed_report(bundle.read(run.root))
     assert opened is not None
     return opened.report
 

@@ -12,11 +12,12 @@ from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceErr
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE, RunLayout
 from owa_bench.records.trace import Segment
-from owa_bench.report import bundle, frames, statement, verify
+from owa_bench.report import bundle, statement, verify
+from owa_bench.report.attempts import index_shard
 from owa_bench.run import replay, store
 from owa_bench.run.plan import read_plan
 from tests.attacks.tampering import failing, inside, resign_plan
-from tests.report.small_run import KEY
+from tests.builders.run_directory import KEY
 
 DEEP = b"[" * 200_000
 READERS = (bundle.read, lambda root: read_plan(RunLayout(root)))
@@ -142,7 +143,7 @@ def test_a_frame_that_unpacks_without_end_takes_little_memory(run):
     run.shard(7).write_bytes(bomb)
     tracemalloc.start()
     try:
-        found = frames.index(run.shard(7))
+        found = index_shard(run.shard(7))
         whole = list(store.scan(run.shard(7)))
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -10,7 +10,7 @@ from owa_bench.records.events import Action, EpisodeEnd, Resource
 from owa_bench.records.layout import PLAN_TYPE, STATEMENT_TYPE
 from owa_bench.report import statement
 from tests.attacks.tampering import attempts, change, failing, outside, write
-from tests.report.small_run import KEY, OTHER_KEY, make_plan, make_run
+from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
 OURS = public_bytes(KEY.public_key())
 VICTIM = "000003.0"

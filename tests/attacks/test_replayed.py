@@ -15,12 +15,13 @@ from owa_bench.records.events import (
     Violation,
 )
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import assurance, bundle, evidence, statement, verify
+from owa_bench.report import assurance, bundle, statement, verify
+from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.run import batch, escrow, keys, replay
 from owa_bench.run.draws import Draw
 from owa_bench.run.request import Request
 from tests.attacks.tampering import change, failing, inside, recomputed, unmet
-from tests.report.small_run import OTHER_KEY
+from tests.builders.run_directory import OTHER_KEY
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def test_a_violation_struck_from_the_record_comes_back_in_replay(honest, attacke
 def test_a_second_partys_replay_gives_v4_only_above_a_witness(attacked):
     replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
     run = bundle.read(attacked.root)
-    ladder = assurance.assess(run, evidence.checks(run), signed=True)
+    ladder = assurance.assess(run, check_evidence(run), signed=True)
     assert ladder.rungs[4].met
     assert ladder.level == 2
 

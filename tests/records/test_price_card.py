@@ -5,7 +5,7 @@ import pytest
 from owa_bench.errors import ProtocolError
 from owa_bench.records.events import Resource
 from owa_bench.records.price_card import episode_cost, load
-from tests.scoring.fixtures import PRICE_BYTES, PRICES
+from tests.builders.episodes import PRICE_BYTES, PRICES
 
 CARD = b"""
 schema = "owa-price-card-1"

@@ -6,7 +6,7 @@ from owa_bench.discovery import find
 from owa_bench.errors import ProtocolError
 from owa_bench.records import price_card
 from owa_bench.records.protocol import SYMBOLS, digest, load
-from tests.scoring.fixtures import PRICE_BYTES, PROTOCOL, PROTOCOL_BYTES
+from tests.builders.episodes import PRICE_BYTES, PROTOCOL, PROTOCOL_BYTES
 
 
 def test_default_pins_the_default_price_card() -> None:

@@ -6,7 +6,7 @@ from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.roots import evidence_root, replay_root
 from owa_bench.report import bundle
 from owa_bench.run import store
-from tests.report.small_run import make_plan, make_run, write_terms
+from tests.builders.run_directory import make_plan, make_run, write_terms
 
 
 def test_reads_what_the_recorder_wrote(tmp_path):

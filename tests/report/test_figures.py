@@ -7,25 +7,28 @@ import pytest
 
 from owa_bench.records.score import Curve
 from owa_bench.report import figures
-from tests.report.made_judgement import report
+from tests.builders.report_record import report
 
 VERDICTS = report().judgement.verdicts
 
 
 def drawings() -> dict[str, str]:
     series = {
-        "axes": [figures.Series(v.arm, i, v.axes) for i, v in enumerate(VERDICTS)],
+        "axis": [figures.ArmSeries(v.arm, i, v.axes) for i, v in enumerate(VERDICTS)],
         "curve": [
-            figures.Series(v.arm, i, v.curves[0]) for i, v in enumerate(VERDICTS)
+            figures.ArmSeries(v.arm, i, v.curves[0]) for i, v in enumerate(VERDICTS)
         ],
         "frontier": [
-            figures.Series(v.arm, i, v.frontier) for i, v in enumerate(VERDICTS)
+            figures.ArmSeries(v.arm, i, v.frontier) for i, v in enumerate(VERDICTS)
         ],
         "cost": [
-            figures.Series(v.arm, i, v.cost_micro_usd) for i, v in enumerate(VERDICTS)
+            figures.ArmSeries(v.arm, i, v.cost_micro_usd)
+            for i, v in enumerate(VERDICTS)
         ],
     }
-    return {name: getattr(figures, name)(rows) for name, rows in series.items()}
+    return {
+        name: getattr(figures, f"{name}_figure")(rows) for name, rows in series.items()
+    }
 
 
 def test_drawn_twice_is_equal_byte_for_byte_whatever_the_users_settings():
@@ -36,7 +39,7 @@ def test_drawn_twice_is_equal_byte_for_byte_whatever_the_users_settings():
         assert drawings() == before
 
 
-@pytest.mark.parametrize("name", ["axes", "curve", "frontier", "cost"])
+@pytest.mark.parametrize("name", ["axis", "curve", "frontier", "cost"])
 def test_is_one_svg_element_that_names_itself_and_takes_the_pages_colours(name):
     svg = drawings()[name]
     tree = ET.fromstring(svg)
@@ -51,14 +54,16 @@ def test_is_one_svg_element_that_names_itself_and_takes_the_pages_colours(name):
 
 def test_what_is_missing_is_said_and_not_drawn_at_zero():
     drawn = drawings()
-    assert drawn["axes"].count("no evidence") == 1
+    assert drawn["axis"].count("no evidence") == 1
     assert drawn["cost"].count("unknown") == 2
 
 
 def test_a_diagonal_is_drawn_only_where_it_is_asked_for():
     plain = VERDICTS[0].curves[0]
     asked = msgspec.structs.replace(plain, diagonal=True)
-    drawn = [figures.curve([figures.Series("a", 0, c)]) for c in (plain, asked)]
+    drawn = [
+        figures.curve_figure([figures.ArmSeries("a", 0, c)]) for c in (plain, asked)
+    ]
     dashes = [svg.count("stroke-dasharray") for svg in drawn]
     assert dashes[1] == dashes[0] + 1
 
@@ -75,7 +80,7 @@ def test_a_curve_over_episodes_is_drawn_as_far_as_it_goes():
         high=(None,) * 4,
         used=(1,) * 4,
     )
-    drawn = figures.curve([figures.Series("a", 0, low)])
+    drawn = figures.curve_figure([figures.ArmSeries("a", 0, low)])
     labels = {float(t.replace("−", "-")) for t in ticks(drawn)}
     assert min(labels) <= -4.0 + 2.0
     assert max(labels) >= 4.0

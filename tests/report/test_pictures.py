@@ -6,9 +6,9 @@ from owa_bench.canonical import sha256
 from owa_bench.records.events import Evidence
 from owa_bench.report import pictures, statement, verify
 from owa_bench.report.bundle import read
-from owa_bench.report.pictures import caption, gallery
-from tests.report.small_run import KEY, make_plan, make_run
-from tests.scoring.fixtures import drift
+from owa_bench.report.pictures import caption, select_pictures
+from tests.builders.episodes import drift
+from tests.builders.run_directory import KEY, make_plan, make_run
 
 PIXELS = [b"\xff\xd8 not a real picture %02d" % i for i in range(40)]
 
@@ -34,7 +34,7 @@ def run(tmp_path_factory):
 
 def shots(layout):
     bundle = read(layout.root)
-    return gallery(bundle.traces(), transcripts=bundle.plan.transcripts)
+    return select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts)
 
 
 def test_each_agent_shows_the_first_failure_of_each_kind(run):
@@ -65,7 +65,7 @@ def test_a_picture_that_is_not_its_digest_is_not_shown(run, tmp_path):
     statement.write(layout.root, KEY)
     victim = layout.blobs / shots(layout).pictures[0].blob
     victim.write_bytes(b"another picture")
-    shown = pictures.shown(layout, shots(layout))
+    shown = pictures.page_images(layout, shots(layout))
     assert shown[0].missing == "the blob does not hash to its name"
     assert shown[0].uri == ""
     failed = {c.name for c in verify.verify(layout.root) if not c.ok}
@@ -76,23 +76,25 @@ def test_a_picture_that_is_not_its_digest_is_not_shown(run, tmp_path):
 def test_pictures_are_capped_in_size(run, monkeypatch):
     found = shots(run)
     size = len(PIXELS[0])
-    monkeypatch.setattr(pictures, "_WHOLE", 2 * size)
-    texts = [one.missing for one in pictures.shown(run, found)]
+    monkeypatch.setattr(pictures, "_PAGE_LIMIT", 2 * size)
+    texts = [one.missing for one in pictures.page_images(run, found)]
     assert [bool(text) for text in texts[:3]] == [False, False, True]
     assert "too large" in texts[2]
     monkeypatch.setattr(pictures, "_LARGEST", size - 1)
-    assert all("too large" in one.missing for one in pictures.shown(run, found))
+    assert all("too large" in one.missing for one in pictures.page_images(run, found))
 
 
 def test_without_pictures_it_says_why(tmp_path):
-    plain = gallery(read(make_run(tmp_path / "a").root).traces(), transcripts=True)
+    plain = select_pictures(
+        read(make_run(tmp_path / "a").root).traces(), transcripts=True
+    )
     assert plain.pictures == ()
     assert (plain.failures > 0, plain.pictured) == (True, 0)
     assert plain.note == "No failed episode left a picture."
     off = make_run(tmp_path / "b", make_plan(transcripts=False), edit=pictured)
     assert shots(off).pictures == ()
     assert "kept no transcripts" in shots(off).note
-    fine = gallery((), transcripts=True)
+    fine = select_pictures((), transcripts=True)
     assert fine.note == "No counted episode failed."
 
 
@@ -109,11 +111,11 @@ def test_a_lost_blob_is_named(run):
     kept = away.read_bytes()
     away.unlink()
     try:
-        assert "no such blob" in pictures.shown(run, found)[0].missing
+        assert "no such blob" in pictures.page_images(run, found)[0].missing
     finally:
         away.write_bytes(kept)
 
 
 def test_operators_are_named_once():
     theme = drift("web/theme", "D0")
-    assert pictures.struck([theme, theme]) == ("web/theme",)
+    assert pictures.operator_names([theme, theme]) == ("web/theme",)

@@ -5,8 +5,8 @@ import msgspec
 import pytest
 
 from owa_bench.report.render_html import openssl_lines, render
-from tests.report.made_judgement import report
-from tests.report.small_run import PRICES, PROTOCOL
+from tests.builders.report_record import report
+from tests.builders.run_directory import PRICES, PROTOCOL
 
 VOID = {"meta", "br", "link", "img", "hr", "path", "use"}
 

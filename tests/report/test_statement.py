@@ -9,7 +9,7 @@ from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import statement
 from owa_bench.report.render_html import openssl_lines
-from tests.report.small_run import KEY, OTHER_KEY, make_plan, make_run
+from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
 
 PUBLIC = public_bytes(KEY.public_key())
 

@@ -3,7 +3,7 @@ import pytest
 from owa_bench.canonical import public_bytes
 from owa_bench.errors import RunDirectoryError
 from owa_bench.report import statement, verify
-from tests.report.small_run import KEY, make_plan, make_run
+from tests.builders.run_directory import KEY, make_plan, make_run
 
 EXPECTED = (
     "layout",

@@ -22,8 +22,8 @@ from owa_bench.scoring.admissibility import (
     check_proper,
     check_seeds,
 )
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import PROTOCOL, episode, plan_of
+from tests.builders.episodes import PROTOCOL, episode, plan_of
+from tests.builders.verdicts import verdict
 
 
 def battery(tasks: int = 20) -> Plan:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from owa_bench.scoring.levels import Placement, judge_gates, place
-from tests.scoring.archetypes import (
+from tests.builders.episodes import PROTOCOL
+from tests.builders.synthetic_rows import (
     ROWS,
     SEED_INDEX,
     SEED_KAPPA,
@@ -12,7 +13,6 @@ from tests.scoring.archetypes import (
     findings,
     recomputed,
 )
-from tests.scoring.fixtures import PROTOCOL
 
 
 def placed(name: str, *, supplied: bool) -> Placement:

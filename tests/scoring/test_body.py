@@ -7,8 +7,8 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Event, Fault, Incident, Resource, Tracking
 from owa_bench.records.score import AgentVerdict, CellTable
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 HOURS = 10.0  # of exposure an episode of the real side
 

@@ -7,7 +7,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Observables
 from owa_bench.scoring.cells import Columns, Ledger, Totals, totals, units_of
 from owa_bench.scoring.observables import observe
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
 
 FAMILIES = ("toolquest/a", "toolquest/b")
 

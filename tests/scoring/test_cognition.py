@@ -9,8 +9,8 @@ from owa_bench.records.events import Probe
 from owa_bench.records.score import GateResult
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.cognition import hallucination, span, verified_precision
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 GATE = "cognitive"
 

@@ -9,7 +9,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.scoring import response
 from owa_bench.scoring.dose import BY_CLASS, BY_GROUP
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 
 GROUPS = (("DOM", ("web/depth",)), ("Label", ("web/synonym",)))
 PAIRS = ("a", "b", "c")

@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 
 from owa_bench.scoring import drawn
 from owa_bench.scoring.observables import observe
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
 
 
 @pytest.mark.parametrize(("won", "of"), [(0, 7), (3, 9), (20, 20)])

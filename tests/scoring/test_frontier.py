@@ -8,8 +8,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.score import FrontierScore
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.frontier import area, delegable, demand, falling_fit
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 
 def runs(qualities: dict[int | None, float], tasks: int = 12) -> list[Trace]:

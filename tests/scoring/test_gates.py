@@ -7,8 +7,8 @@ import pytest
 
 from owa_bench.records.score import ClosureResult, Interval
 from owa_bench.records.trace import Trace
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 from tests.scoring.test_levels import findings, status
 
 

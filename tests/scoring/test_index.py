@@ -12,7 +12,7 @@ from owa_bench.scoring.index import (
     index_statistics,
     needed,
 )
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 
 RULES = PROTOCOL.index
 

@@ -17,7 +17,7 @@ from owa_bench.records.score import (
 )
 from owa_bench.scoring.gate import Findings, verdict
 from owa_bench.scoring.levels import judge_gates, place
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 
 BAND = Interval(low=0.0, high=1.0, method="m")
 

@@ -8,7 +8,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention, Subgoal
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.observables import longest_run, observe, solved_depth
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
 
 
 def node(name: str, *needs: str) -> Subgoal:

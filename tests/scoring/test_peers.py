@@ -8,7 +8,7 @@ from owa_bench.scoring.blocks import block_length, blocks
 from owa_bench.scoring.improvement.slope import theil_sen
 from owa_bench.scoring.spread import Spread, sampling
 from owa_bench.scoring.weights import resampled
-from tests.scoring.fixtures import ROOT
+from tests.builders.episodes import ROOT
 
 
 def mean_spread(values: np.ndarray, root: str, resamples: int = 2000) -> Spread:

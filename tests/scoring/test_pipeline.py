@@ -10,7 +10,7 @@ import pytest
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 
 GRID = PROTOCOL.drift.magnitudes
 

@@ -14,7 +14,7 @@ from owa_bench.scoring.power import (
     slope_instances,
     worst_spread,
 )
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 
 
 @pytest.mark.parametrize("required", [0.2, 0.5, 0.85])

@@ -16,7 +16,7 @@ from owa_bench.scoring.robotics import (
     within_tolerance,
     worst,
 )
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 
 
 def test_garwood_covers_a_planted_rate() -> None:

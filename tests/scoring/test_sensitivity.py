@@ -8,8 +8,8 @@ from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
 from owa_bench.scoring.sensitivity import moved
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 AXES = {f.plugin.symbol: f.plugin for f in find("axes").values()}
 

@@ -13,7 +13,7 @@ from owa_bench.scoring.superhuman import (
     margin,
     superhuman_gates,
 )
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 from tests.scoring.test_levels import axis, findings
 
 EXPERTS = {"s/a": (0.80, 0.02), "s/b": (0.70, 0.02)}

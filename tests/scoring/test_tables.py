@@ -5,7 +5,7 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.scoring import tables
 from owa_bench.scoring.observables import observe
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
 
 
 def test_pass_power_is_unbiased() -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.axes.autonomy import autonomy
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import axis
 
 
 def test_worked_example() -> None:

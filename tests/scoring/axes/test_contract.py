@@ -14,7 +14,7 @@ from owa_bench.scoring.axis import NAMES, Sample
 from owa_bench.scoring.cells import Ledger, units_of
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.pipeline import sample_of
-from tests.scoring.fixtures import PRICES, PROTOCOL, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
 
 AXES = {name: found.plugin for name, found in find("axes").items() if not found.package}
 HEADINGS = ("Formula:", "Shapes:", "Units:", "Missing:", "Errors:", "Source:")

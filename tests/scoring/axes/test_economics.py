@@ -8,8 +8,8 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.axes.economics import throughput
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
+from tests.builders.verdicts import axis
 
 HELP = (("supervisor_min", 8.0, "human"),)  # 8 USD, an expert's 8 actions
 

@@ -7,8 +7,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Incident, Resource
 from owa_bench.records.score import AxisScore
 from owa_bench.scoring.axes.embodiment import embodiment, safety, transfer
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import PROTOCOL, episode
+from tests.builders.episodes import PROTOCOL, episode
+from tests.builders.verdicts import axis
 
 HOURS = 10.0  # of exposure an episode
 

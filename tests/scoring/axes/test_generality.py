@@ -6,8 +6,8 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.axes.generality import generality
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.verdicts import axis
 
 
 def test_worked_example() -> None:

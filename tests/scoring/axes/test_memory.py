@@ -9,8 +9,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Probe
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.memory import memory
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import PROTOCOL, episode
+from tests.builders.episodes import PROTOCOL, episode
+from tests.builders.verdicts import axis
 
 LAGS = (1.0, 2.0, 4.0, 7.0, 14.0)
 

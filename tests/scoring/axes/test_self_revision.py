@@ -9,8 +9,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Revision
 from owa_bench.records.score import AxisScore
 from owa_bench.scoring.axes.self_revision import FILTERS, debiased, self_revision
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import axis
 
 FULL = (1.0, 1.0, 1.0)
 

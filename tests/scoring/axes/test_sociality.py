@@ -11,8 +11,8 @@ from owa_bench.records.score import AxisScore
 from owa_bench.records.sketch import sketch
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.sociality import lift
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import axis
 
 
 def crews(

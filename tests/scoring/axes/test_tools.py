@@ -8,8 +8,8 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.tools import tool_economy
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import PROTOCOL, episode
+from tests.builders.episodes import PROTOCOL, episode
+from tests.builders.verdicts import axis
 
 GRID = PROTOCOL.drift.magnitudes
 

@@ -6,8 +6,8 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.world_model import world_model
-from tests.scoring.axes.measured import axis
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import axis
 
 
 def tasks(true: float | None, false: float | None, kind: str = "unit") -> list[Trace]:

@@ -20,8 +20,8 @@ from owa_bench.scoring.closures.expansion import (
     passes,
 )
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.verdicts import verdict
 
 NEW = "graphql"
 

@@ -18,7 +18,7 @@ from owa_bench.scoring.closures.maintenance import (
 )
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.spread import Sampling
-from tests.scoring.fixtures import PRICES, PROTOCOL, episode
+from tests.builders.episodes import PRICES, PROTOCOL, episode
 
 HOW = Sampling("tasks like these", None, 50)
 RULES = PROTOCOL.closures

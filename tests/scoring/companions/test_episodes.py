@@ -12,7 +12,7 @@ from owa_bench.scoring.companions.episodes import (
     generality_by_suite,
 )
 from owa_bench.scoring.observables import observe
-from tests.scoring.fixtures import PRICES, episode
+from tests.builders.episodes import PRICES, episode
 
 
 @pytest.fixture

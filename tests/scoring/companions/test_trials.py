@@ -14,7 +14,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
 from owa_bench.records.trace import Leaf, Trace
 from owa_bench.scoring.companions import trials
-from tests.scoring.fixtures import drift
+from tests.builders.episodes import drift
 
 TRIALS = ((5, 2), (6, 3))  # (episodes, introduced)
 PERFECT, BLIND, HAPPY, SLOW = "perfect", "blind", "trigger-happy", "slow"

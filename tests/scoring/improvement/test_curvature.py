@@ -16,7 +16,7 @@ from owa_bench.scoring.improvement.curvature import (
     window_tests,
 )
 from owa_bench.scoring.improvement.links import named
-from tests.scoring.fixtures import PROTOCOL, ROOT
+from tests.builders.episodes import PROTOCOL, ROOT
 
 RULES = PROTOCOL.improvement
 DAYS = 28

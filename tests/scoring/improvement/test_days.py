@@ -7,8 +7,8 @@ import pytest
 from owa_bench.records.events import Probe
 from owa_bench.records.score import AgentVerdict, ClosureResult
 from owa_bench.records.trace import Trace
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import PROTOCOL, episode
+from tests.builders.episodes import PROTOCOL, episode
+from tests.builders.verdicts import verdict
 
 FREE, DAYS, TASKS = 7, 14, 10
 FOUND = Probe(

@@ -9,8 +9,8 @@ from scipy import stats
 from owa_bench.errors import ScoringError
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.improvement.slope import inversions, theil_sen
-from tests.scoring.axes.measured import verdict
-from tests.scoring.fixtures import episode
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 
 def campaign(

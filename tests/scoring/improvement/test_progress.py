@@ -14,7 +14,7 @@ from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.optional import optional_gates
 from owa_bench.scoring.improvement.score import cut_point_table
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 from tests.scoring.improvement.test_days import judged
 
 DAYS, TASKS = 10, 4

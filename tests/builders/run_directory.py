@@ -1,4 +1,4 @@
-"""Small whole run directories: the real recorder, made-up episodes, fixed keys."""
+"""Small complete run directories: the real recorder, invented episodes, fixed keys."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

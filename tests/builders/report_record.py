@@ -1,4 +1,4 @@
-"""A made-up report that holds one of everything a page may show."""
+"""A report record with one of everything that a page may show."""
 
 from owa_bench.records.score import (
     AgentVerdict,
@@ -15,7 +15,8 @@ from owa_bench.records.score import (
     KappaScore,
 )
 from owa_bench.report import figures
-from owa_bench.report.contents import LIMITS, Assurance, Report, RunFacts, Rung
+from owa_bench.report.assurance import Assurance, AssuranceLevel
+from owa_bench.report.composition import LIMITS, Report, RunFacts
 
 _AXES = (
     ("A", "autonomy"),
@@ -193,7 +194,7 @@ def report() -> Report:
         assurance=Assurance(
             level=2,
             rungs=tuple(
-                Rung(name=f"V{i}", text=text, met=i <= 2, evidence="seen")
+                AssuranceLevel(name=f"V{i}", text=text, met=i <= 2, evidence="seen")
                 for i, text in enumerate(
                     (
                         "unsigned draft",

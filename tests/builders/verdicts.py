@@ -5,7 +5,7 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, AxisScore
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.pipeline import judge
-from tests.scoring.fixtures import PRICES, PROTOCOL, ROOT, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, plan_of
 
 
 def verdict(

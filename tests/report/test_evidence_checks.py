@@ -5,7 +5,8 @@ import pytest
 
 from owa_bench.canonical import canonical_json, peek, seal
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
-from owa_bench.report import bundle, evidence
+from owa_bench.report import bundle
+from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.run import batch, keys
 from owa_bench.run.campaign import Campaign
 from owa_bench.run.draws import Draw
@@ -27,7 +28,7 @@ def run(campaign, tmp_path):
 
 
 def days(layout):
-    checks = {c.name: c for c in evidence.checks(bundle.read(layout.root))}
+    checks = {c.name: c for c in check_evidence(bundle.read(layout.root))}
     return checks["days"]
 
 

@@ -17,7 +17,7 @@ from owa_bench.records.score import (
 from owa_bench.scoring.gate import Findings, Reading
 from owa_bench.scoring.index import composite
 from owa_bench.scoring.projects import Projects
-from tests.scoring.fixtures import PROTOCOL
+from tests.builders.episodes import PROTOCOL
 
 AXES = tuple("AGPMTRSW$")
 ROWS: dict[str, tuple[float, ...]] = {

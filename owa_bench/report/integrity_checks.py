@@ -1,8 +1,11 @@
-"""One walk over every attempt of a run: what is wrong with each, by check."""
+"""Integrity checks of attempts: hash chain, counts, identity, seeds and usage.
+
+Each attempt is read once; the faults are collected by the name of the check.
+"""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from owa_bench.errors import RunDirectoryError
@@ -27,28 +30,64 @@ from owa_bench.seeding import commitment, instance_seed, mixed_master
 _DIGEST = 64  # hex digits of a SHA-256
 # What an episode's start must repeat of its plan entry.
 _TERMS = (
-    "arm",
-    "pair",
-    "repeat",
-    "lane",
-    "day",
-    "session",
-    "delta",
-    "interventions",
-    "role_cap",
-    "muted",
-    "calendar",
-    "phase",
+    *("arm", "pair", "repeat", "lane", "day", "session", "delta", "interventions"),
+    *("role_cap", "muted", "calendar", "phase"),
 )
-# Meters of the harness that stand in the trace a second time, as events.
+# Meters of the harness whose amounts also follow from events of the trace.
 _METERED = ("api_calls", "supervisor_min")
 # A call by one of these goes over the network; others, such as VAULT, are local tools.
 _HTTP = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_PLAYED = ("suite", "version", "family", "tier", "repeat")
+_INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 
 
-class Survey(NamedTuple):
-    """Faults by check; the leaves and blob digests met on the way."""
+_SHOWN = 3  # faults named in one line; the rest is counted
+
+
+class CheckResult(NamedTuple):
+    """One line of `verify`; `skipped` marks a check that had nothing to check yet.
+
+    A skipped check does not fail a run and proves nothing; its detail says why.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    skipped: bool = False
+
+
+def check_result(name: str, faults: Iterable[str], good: str) -> CheckResult:
+    """Return a check that holds if there are no faults.
+
+    Args:
+        name: name of the check.
+        faults: what is wrong; the first three are printed.
+        good: the detail of a check that holds.
+
+    Returns:
+        The result.
+    """
+    found = list(faults)
+    if not found:
+        return CheckResult(name, True, good)
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return CheckResult(name, False, "; ".join(found[:_SHOWN]) + more)
+
+
+def skipped_check(name: str, reason: str) -> CheckResult:
+    """Return a check that had nothing to check.
+
+    Args:
+        name: name of the check.
+        reason: why there was nothing to check.
+
+    Returns:
+        The result, which holds and is marked as skipped.
+    """
+    return CheckResult(name, True, f"not checked: {reason}", skipped=True)
+
+
+class AttemptFaults(NamedTuple):
+    """Faults of all attempts by check, with their leaves and the digests of blobs."""
 
     faults: Mapping[str, list[str]]
     leaves: tuple[Leaf, ...]
@@ -56,13 +95,13 @@ class Survey(NamedTuple):
     revealed: bool
 
 
-def survey(bundle: Bundle) -> Survey:
-    """Return what a walk over all attempts finds, each attempt read once."""
+def check_attempts(bundle: Bundle) -> AttemptFaults:
+    """Return the faults of all attempts of a run, each attempt read once."""
     faults: dict[str, list[str]] = defaultdict(list)
-    listed = {leaf.attempt_id: leaf for leaf in bundle.listed}
+    recorded = {leaf.attempt_id: leaf for leaf in bundle.recorded_leaves}
     entries = {entry.index: entry for entry in bundle.plan.entries}
     agents = {arm.name: arm.fingerprint for arm in bundle.plan.arms}
-    root = _root(bundle, faults["seed"])
+    root = _seed_root(bundle, faults["seed"])
     seeds: dict[str, int] = {}
     leaves: list[Leaf] = []
     digests: set[str] = set()
@@ -70,20 +109,20 @@ def survey(bundle: Bundle) -> Survey:
     for attempt in bundle.attempts():
         name = attempt.attempt_id
         faults["frames"] += attempt.faults
-        faults["chain"] += _chain(attempt, listed.get(name))
-        faults["count"] += _count(attempt, listed.get(name))
-        faults["episode id"] += _identity(attempt, entries, agents)
-        faults["seed"] += _seed(attempt, seeds, root)
-        faults["cost"] += _usage(attempt)
+        faults["chain"] += _chain_faults(attempt, recorded.get(name))
+        faults["count"] += _count_faults(attempt, recorded.get(name))
+        faults["episode id"] += _identity_faults(attempt, entries, agents)
+        faults["seed"] += _seed_faults(attempt, seeds, root)
+        faults["cost"] += _usage_faults(attempt)
         digests.update(_digests(attempt.events))
         leaves.append(attempt.leaf)
-    _compare(listed, leaves, faults)
-    faults["count"] += _attempts(bundle, leaves)
-    faults["leaf"] += bundle.unlisted
-    return Survey(faults, tuple(leaves), frozenset(digests), root is not None)
+    _compare(recorded, leaves, faults)
+    faults["count"] += _numbering_faults(bundle, leaves)
+    faults["leaf"] += bundle.leaf_faults
+    return AttemptFaults(faults, tuple(leaves), frozenset(digests), root is not None)
 
 
-def _root(bundle: Bundle, faults: list[str]) -> bytes | None:
+def _seed_root(bundle: Bundle, faults: list[str]) -> bytes | None:
     """Return what the revealed seeds derive from, None before the reveal."""
     reveal = bundle.reveal()
     if reveal is None:
@@ -99,60 +138,60 @@ def _root(bundle: Bundle, faults: list[str]) -> bytes | None:
     return mixed_master(master, bundle.plan.verifier_nonce)
 
 
-def _chain(attempt: Attempt, listed: Leaf | None) -> Iterator[str]:
+def _chain_faults(attempt: Attempt, recorded: Leaf | None) -> Iterator[str]:
     """Yield where the head computed from the lines is not the head on record."""
     name = attempt.attempt_id
     if attempt.closing is not None and attempt.closing.head != attempt.head:
         yield f"{name}: its lines do not hash to the head in its closing line"
-    if listed is not None and listed.head != attempt.head:
+    if recorded is not None and recorded.head != attempt.head:
         yield f"{name}: its lines do not hash to the head in leaves.jsonl"
 
 
-def _count(attempt: Attempt, listed: Leaf | None) -> Iterator[str]:
+def _count_faults(attempt: Attempt, recorded: Leaf | None) -> Iterator[str]:
     """Yield where the number of events is not the number on record."""
     name, count = attempt.attempt_id, attempt.count
     if attempt.closing is not None and attempt.closing.count != count:
         yield f"{name}: {count} events, its closing line says {attempt.closing.count}"
-    if listed is not None and listed.count != count:
-        yield f"{name}: {count} events, leaves.jsonl says {listed.count}"
+    if recorded is not None and recorded.count != count:
+        yield f"{name}: {count} events, leaves.jsonl says {recorded.count}"
 
 
 def _compare(
-    listed: Mapping[str, Leaf], leaves: list[Leaf], faults: dict[str, list[str]]
+    recorded: Mapping[str, Leaf], leaves: list[Leaf], faults: dict[str, list[str]]
 ) -> None:
-    """Note attempts that only one of shards and leaves.jsonl holds, or that differ."""
+    """Add the attempts on which shards and leaves.jsonl differ to the faults."""
     found = {leaf.attempt_id: leaf for leaf in leaves}
-    for name, leaf in listed.items():
+    for name, leaf in recorded.items():
         if name not in found:
             faults["count"].append(f"{name}: in leaves.jsonl, not in the shards")
             faults["chain"].append(f"{name}: there are no lines to hash")
         elif found[name] != leaf:
             faults["leaf"].append(f"{name}: leaves.jsonl differs from the shards")
     for name, leaf in found.items():
-        if name not in listed and leaf.status != "unfinished":
+        if name not in recorded and leaf.status != "unfinished":
             faults["count"].append(f"{name}: in the shards, not in leaves.jsonl")
 
 
-def _attempts(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
+def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
     """Yield where attempts of one plan entry are missing, or too many.
 
-    Attempts are numbered from 0, and a complete one ends the row: playing on until an
-    episode goes well would choose which attempt counts.
+    Attempts are numbered from 0, and a complete one is the last: playing an episode
+    again until it goes well would choose which attempt counts.
     """
-    tried: dict[int, list[Leaf]] = defaultdict(list)
+    by_entry: dict[int, list[Leaf]] = defaultdict(list)
     for leaf in leaves:
-        tried[leaf.index].append(leaf)
-    for index, row in tried.items():
-        numbers = [leaf.attempt for leaf in row]
-        if numbers != list(range(len(row))):
+        by_entry[leaf.index].append(leaf)
+    for index, attempts in by_entry.items():
+        numbers = [leaf.attempt for leaf in attempts]
+        if numbers != list(range(len(attempts))):
             yield f"entry {index} has attempts {numbers}, not all from 0"
-        if any(leaf.status == "complete" for leaf in row[:-1]):
+        if any(leaf.status == "complete" for leaf in attempts[:-1]):
             yield f"entry {index} was played again after a complete attempt"
     if bundle.missing:
         yield f"{len(bundle.missing)} planned episodes have no attempt"
 
 
-def _identity(
+def _identity_faults(
     attempt: Attempt, entries: Mapping[int, PlanEntry], agents: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield where an attempt is not the episode its name says."""
@@ -165,13 +204,14 @@ def _identity(
     if entry is None:
         yield f"{name}: the plan has no entry {leaf.index}"
         return
-    yield from _ends(attempt)
+    yield from _boundary_faults(attempt)
     start = attempt.events[0] if attempt.events else None
     if isinstance(start, EpisodeStart):
-        yield from (f"{name}: {fault}" for fault in _terms(start, leaf, entry, agents))
+        faults = _term_faults(start, leaf, entry, agents)
+        yield from (f"{name}: {fault}" for fault in faults)
 
 
-def _ends(attempt: Attempt) -> Iterator[str]:
+def _boundary_faults(attempt: Attempt) -> Iterator[str]:
     """Yield where an attempt lacks its one start or its one end."""
     name, events = attempt.attempt_id, attempt.events
     starts = [i for i, e in enumerate(events) if isinstance(e, EpisodeStart)]
@@ -183,24 +223,26 @@ def _ends(attempt: Attempt) -> Iterator[str]:
         yield f"{name}: must close with its one episode_end"
 
 
-def _terms(
+def _term_faults(
     start: EpisodeStart, leaf: Leaf, entry: PlanEntry, agents: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield where an episode was not played under the terms of its plan entry."""
     if (start.index, start.attempt) != (leaf.index, leaf.attempt):
         yield f"holds the episode {start.index:06d}.{start.attempt}"
     for term in _TERMS:
-        if getattr(start, term) != getattr(entry, term):
-            got, planned = getattr(start, term), getattr(entry, term)
+        got, planned = getattr(start, term), getattr(entry, term)
+        if got != planned:
             yield f"{term} is {got!r}, planned {planned!r}"
-    for part in _PLAYED:
+    for part in _INSTANCE_TERMS:
         if getattr(start.instance, part) != getattr(entry, part):
             yield f"its instance's {part} is not the planned {getattr(entry, part)!r}"
     if start.fingerprint != agents.get(entry.arm):
         yield f"fingerprint of the agent is not the one planned for {entry.arm}"
 
 
-def _seed(attempt: Attempt, seeds: dict[str, int], root: bytes | None) -> Iterator[str]:
+def _seed_faults(
+    attempt: Attempt, seeds: dict[str, int], root: bytes | None
+) -> Iterator[str]:
     """Yield where a pair's seed is not its own: among arms, or by the reveal."""
     start = attempt.events[0] if attempt.events else None
     if not isinstance(start, EpisodeStart):
@@ -212,29 +254,29 @@ def _seed(attempt: Attempt, seeds: dict[str, int], root: bytes | None) -> Iterat
         yield f"{attempt.attempt_id}: not the seed that the master gives {start.pair}"
 
 
-def _usage(attempt: Attempt) -> Iterator[str]:
+def _usage_faults(attempt: Attempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
-    Calls and supervisor minutes stand in the trace twice, as themselves and as
-    resources that the harness metered. What an agent declares has no second witness.
+    Calls and supervisor minutes are in the trace twice, as events of their own and as
+    resources that the harness metered. What an agent declares cannot be compared.
     """
     if attempt.leaf.status != "complete":
         return
-    held: dict[str, float] = dict.fromkeys(_METERED, 0.0)
-    metered = dict(held)
+    counted: dict[str, float] = dict.fromkeys(_METERED, 0.0)
+    metered = dict(counted)
     for event in attempt.events:
         if isinstance(event, Resource):
             if event.source == "env" and event.meter in metered:
                 metered[event.meter] += event.amount
         elif isinstance(event, Call):
-            held["api_calls"] += event.method in _HTTP
+            counted["api_calls"] += event.method in _HTTP
         elif isinstance(event, Intervention):
-            held["supervisor_min"] += event.minutes
+            counted["supervisor_min"] += event.minutes
     for meter in _METERED:
-        if not math.isclose(held[meter], metered[meter], abs_tol=1e-6):
+        if not math.isclose(counted[meter], metered[meter], abs_tol=1e-6):
             yield (
                 f"{attempt.attempt_id}: {meter} is metered as {metered[meter]:g}, "
-                f"its events make {held[meter]:g}"
+                f"its events make {counted[meter]:g}"
             )
 
 
