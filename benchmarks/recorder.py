@@ -23,7 +23,7 @@ import zstandard
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
-from owa_bench.records.events import Event, encode
+from owa_bench.records.events import ENCODER, Event
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly, recorder, store
@@ -80,7 +80,7 @@ def raw(episodes: Sequence[Episode], folder: Path) -> float:
     compressor = zstandard.ZstdCompressor(level=recorder.LEVEL)
     with (folder / "raw.zst").open("wb", buffering=0) as file:
         for events in episodes:
-            file.write(compressor.compress(b"\n".join(map(encode, events))))
+            file.write(compressor.compress(b"\n".join(map(ENCODER.encode, events))))
     return (folder / "raw.zst").stat().st_size
 
 
@@ -151,7 +151,9 @@ def blob_times(blobs: Sequence[bytes], secrets: dict[str, str]) -> tuple[float, 
 def main(count: int) -> None:
     """Print the table."""
     corpus = played(count)
-    lines = [len(encode(event)) for events in corpus.episodes for event in events]
+    lines = [
+        len(ENCODER.encode(event)) for events in corpus.episodes for event in events
+    ]
     known = len(corpus.secrets)
     rows = [
         measure("raw limit: msgspec + zstd + write", raw, corpus.episodes),

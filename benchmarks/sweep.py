@@ -42,8 +42,8 @@ from owa_bench import calendars
 from owa_bench.canonical import sha256
 from owa_bench.discovery import get
 from owa_bench.interfaces import Sink
-from owa_bench.records.events import replay_line
 from owa_bench.records.instance import Instance
+from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.seeding import derive, stream
 from owa_bench.shells.sink import ListSink, NullSink

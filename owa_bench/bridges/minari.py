@@ -22,8 +22,7 @@ from owa_bench.errors import MissingPartError, TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.records.roots import counted
-from owa_bench.records.trace import Trace
+from owa_bench.records.trace import Trace, counted_leaves
 from owa_bench.run import store
 from owa_bench.run.plan import read_plan
 from owa_bench.shells.native_env import OBSERVATIONS
@@ -115,7 +114,7 @@ def _played(action: Action) -> int:
 
 def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[Steps]:
     """Yield an arm's counted episodes that have a step, in plan order."""
-    for leaf in counted(plan, store.leaves_of_shards(layout)):
+    for leaf in counted_leaves(plan, store.leaves_of_shards(layout)):
         if leaf is None:
             continue
         entry = plan.entries[leaf.index]

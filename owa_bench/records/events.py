@@ -3,7 +3,7 @@
 A line of a shard is one event as JSON. Text that may be long stands in a blob and the
 event holds its SHA-256. Qualities, rewards and probabilities carry six decimals, money
 is integer micro-USD. `source` is "env" for what the harness measured and "agent" for
-what the agent declared. Source: `traces-and-audit.md` section 1.
+what the agent declared. Source: `docs/traces.md#events`.
 """
 
 from typing import Literal
@@ -12,7 +12,6 @@ import msgspec
 
 from owa_bench.records.instance import Announcement, Instance
 
-SCHEMA = "owa-trace-1"
 DECIMALS = 6
 
 Source = Literal["env", "agent"]
@@ -41,8 +40,6 @@ Meter = Literal[
 
 # Meters that differ from machine to machine: they stay out of the replay digest.
 VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
-# Outcomes whose reason is free text from the agent's process: paths, times, addresses.
-_OWN_WORDS: frozenset[str] = frozenset({"agent_raised", "agent_timeout"})
 
 
 def fixed(value: float) -> float:
@@ -57,7 +54,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """First event of an attempt: what is played, by whom, under which terms."""
 
-    schema: str = SCHEMA
+    schema: str = "owa-trace-1"
     index: int
     attempt: int
     arm: str
@@ -152,9 +149,9 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
 
 
 class Message(Event, frozen=True, kw_only=True, tag="message"):
-    """Words from one role to others; an agent may declare its own.
+    """Text from one role to others; an agent may declare its own.
 
-    The harness sets `sketch` (`records/sketch.py`), by which near-duplicates are told.
+    The harness sets `sketch`, a SimHash by which near-duplicates are recognised.
     """
 
     step: int
@@ -238,7 +235,7 @@ class Drift(Event, frozen=True, kw_only=True, tag="drift"):
     after: str
 
 
-class Realised(Event, frozen=True, kw_only=True, tag="realised"):
+class RealisedDrift(Event, frozen=True, kw_only=True, tag="realised"):
     """What the episode's drift came to in what an agent sees, as the suite measures it.
 
     `measures` are (name, amount) pairs; the env that emits them says what they are.
@@ -365,35 +362,10 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 AnyEvent = (
     EpisodeStart | Action | Call | Observation | ModelCall | Execution | Message
     | Conflict | Incident | Fault | Tracking | Intervention | Resource | Drift
-    | Realised | Subgoal | Belief | Resolution | Probe | Revision | Artifact | Evidence
-    | Violation | EpisodeEnd
+    | RealisedDrift | Subgoal | Belief | Resolution | Probe | Revision | Artifact
+    | Evidence | Violation | EpisodeEnd
 )
 # fmt: on
 
 ENCODER = msgspec.json.Encoder()
 DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-
-
-def encode(event: Event) -> bytes:
-    """Return the line of an event, without its newline."""
-    return ENCODER.encode(event)
-
-
-def replay_line(event: Event) -> bytes | None:
-    """Return the bytes of an event that must be equal in every replay.
-
-    Wall and CPU time, worker, attempt and the last words of an agent's process are
-    left out; None for an event that is nothing but such a measurement, or a picture.
-    """
-    if isinstance(event, Evidence):
-        return None
-    if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
-        return None
-    if isinstance(event, EpisodeStart):
-        event = msgspec.structs.replace(event, attempt=0)
-    elif isinstance(event, EpisodeEnd):
-        reason = "" if event.outcome in _OWN_WORDS else event.reason
-        event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)
-    elif isinstance(event, Execution):
-        event = msgspec.structs.replace(event, wall_s=0.0, cpu_s=0.0)
-    return ENCODER.encode(event)

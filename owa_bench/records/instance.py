@@ -1,4 +1,4 @@
-"""What is played: an instance, the changes made to its world, and the timeline."""
+"""Instances of tasks, changes of a world, and the timeline of an episode's worlds."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,5 +1,6 @@
-"""Names of the files of a run directory: the schema that writer and verifier share."""
+"""The names of the files in a run directory, shared by writer and verifier."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,80 +10,36 @@ RECEIPT_TYPE = "application/vnd.owa-bench.receipt+json"
 CHECKPOINT_TYPE = "application/vnd.owa-bench.checkpoint+json"
 
 
-class RunLayout(NamedTuple):
+class _Entry:
+    """The path of a file or folder, by its name in the run directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, layout: "RunLayout", _: object) -> Path:
+        return layout.root / self._name
+
+
+@dataclass(frozen=True, slots=True)
+class RunLayout:
     """Paths inside one run directory."""
 
     root: Path
 
-    @property
-    def plan(self) -> Path:
-        """The plan as plain JSON; its RFC 8785 digest is the plan digest."""
-        return self.root / "plan.json"
-
-    @property
-    def plan_envelope(self) -> Path:
-        """The plan signed before episode 0."""
-        return self.root / "plan.dsse.json"
-
-    @property
-    def protocol(self) -> Path:
-        """The protocol file, copied byte for byte."""
-        return self.root / "protocol.toml"
-
-    @property
-    def price_card(self) -> Path:
-        """The price card, copied byte for byte."""
-        return self.root / "price_card.toml"
-
-    @property
-    def shards(self) -> Path:
-        """Folder of the shards."""
-        return self.root / "trace"
-
-    @property
-    def leaves(self) -> Path:
-        """One line per attempt."""
-        return self.root / "leaves.jsonl"
-
-    @property
-    def blobs(self) -> Path:
-        """Folder of the blobs, each named by its SHA-256."""
-        return self.root / "blobs"
-
-    @property
-    def lanes(self) -> Path:
-        """Folder of the lanes' memory and its snapshots."""
-        return self.root / "lanes"
-
-    @property
-    def witness(self) -> Path:
-        """Folder of the evidence of time."""
-        return self.root / "witness"
-
-    @property
-    def receipts(self) -> Path:
-        """Folder of signed replays and daily checkpoints of the evidence root."""
-        return self.root / "receipts"
-
-    @property
-    def reveal(self) -> Path:
-        """Master secret and nonce, written after the window."""
-        return self.root / "reveal.json"
-
-    @property
-    def report(self) -> Path:
-        """The report's figures."""
-        return self.root / "report.json"
-
-    @property
-    def report_envelope(self) -> Path:
-        """The signed statement."""
-        return self.root / "report.dsse.json"
-
-    @property
-    def page(self) -> Path:
-        """The report for people."""
-        return self.root / "report.html"
+    plan = _Entry("plan.json")  # its RFC 8785 digest is the plan digest
+    plan_envelope = _Entry("plan.dsse.json")  # the plan signed before episode 0
+    protocol = _Entry("protocol.toml")  # the protocol file, copied byte for byte
+    price_card = _Entry("price_card.toml")  # the price card, copied byte for byte
+    shards = _Entry("trace")  # the shards
+    leaves = _Entry("leaves.jsonl")  # one line per attempt
+    blobs = _Entry("blobs")  # each file is named by its SHA-256
+    lanes = _Entry("lanes")  # the lanes' memory and its snapshots
+    witness = _Entry("witness")  # the evidence of time
+    receipts = _Entry("receipts")  # folder of signed replays and checkpoints
+    reveal = _Entry("reveal.json")  # master secret and nonce, written after the window
+    report = _Entry("report.json")  # the report's figures
+    report_envelope = _Entry("report.dsse.json")  # the signed statement
+    page = _Entry("report.html")  # the report for people
 
     def shard(self, number: int) -> Path:
         """Return the path of shard `number`."""
@@ -90,7 +47,7 @@ class RunLayout(NamedTuple):
 
 
 class Reveal(NamedTuple):
-    """What `escrow reveal` publishes, hex strings."""
+    """The published secrets of a run after its window, hex strings."""
 
     master: str
     nonce: str

@@ -3,7 +3,7 @@
 A card is a small TOML file, copied into the run beside the protocol; its digest is the
 SHA-256 of its bytes. Money stays an integer: an episode's meter is priced once and
 rounded half to even. A meter without a price is *unknown*, never free.
-Source: `traces-and-audit.md` section 3.
+Source: `docs/traces.md#resources-and-prices`.
 """
 
 import math
@@ -14,7 +14,6 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from owa_bench.canonical import sha256
 from owa_bench.errors import ProtocolError
 from owa_bench.records.events import Event, Meter, Resource, Stream
 from owa_bench.records.toml import decode
@@ -39,9 +38,12 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.micro_usd_per_million.get(meter)
 
     def cost(self, meter: str, amount: float) -> int | None:
-        """Return the whole micro-USD of `amount` units, None when unknown.
+        """Return the cost of an amount; zero costs nothing under any card.
 
-        An amount of zero costs nothing under any card.
+        Args:
+            meter: One of METERS.
+            amount: In the meter's unit.
+        Returns: Whole micro-USD, None when the card has no price.
         """
         if amount == 0:
             return 0
@@ -63,18 +65,18 @@ def load(data: bytes) -> PriceCard:
     return card
 
 
-def digest(data: bytes) -> str:
-    """Return the digest of a card: the SHA-256 of its bytes."""
-    return sha256(data)
-
-
 def episode_cost(
     prices: PriceCard, events: Iterable[Event]
 ) -> Mapping[Stream, int | None]:
-    """Return one episode's micro-USD by stream, None where a price is unknown.
+    """Return the cost of one episode by stream.
 
     Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced
     once.
+
+    Args:
+        prices: The run's card.
+        events: Those of the episode; only Resource events count.
+    Returns: Whole micro-USD by stream, None where a price is unknown.
     """
     amounts: dict[tuple[Stream, str], list[float]] = defaultdict(list)
     for event in events:

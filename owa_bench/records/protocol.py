@@ -2,26 +2,25 @@
 
 `load` validates and names the bad field, its value and the rule. The digest is the
 SHA-256 of the file's bytes; reports under different digests are not comparable.
-Source: `aai-scale.md`, section "Protocol file".
+Source: `docs/scoring.md#protocol`.
 """
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from owa_bench.canonical import sha256
 from owa_bench.errors import ProtocolError
 from owa_bench.records.toml import decode
 
-SYMBOLS = ("A", "G", "P", "M", "T", "R", "S", "E", "W", "$")
 Symbol = Literal["A", "G", "P", "M", "T", "R", "S", "E", "W", "$"]
+SYMBOLS: tuple[Symbol, ...] = get_args(Symbol)
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
-_WHOLE = 1e-9  # how far weights that sum to 1 may be off
+_SUM_ERROR = 1e-9  # how far weights that sum to 1 may be off
 Hex = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -94,7 +93,7 @@ class Tools(_Section, frozen=True, kw_only=True):
     distinct_instances: Count
 
 
-class Revision(_Section, frozen=True, kw_only=True):
+class SelfRevision(_Section, frozen=True, kw_only=True):
     """Constants of axis R: R0 and the stage weights propose, implement, validate."""
 
     full_gain: Positive
@@ -272,7 +271,7 @@ class Robotics(_Section, frozen=True, kw_only=True):
 
 
 class Protocol(_Section, frozen=True, kw_only=True):
-    """Every number of `aai-scale.md` that a publisher may set, by section."""
+    """Every number of the score that a publisher may set, by section."""
 
     schema: Literal["owa-protocol-1"]
     name: str
@@ -285,7 +284,7 @@ class Protocol(_Section, frozen=True, kw_only=True):
     generality: Generality
     memory: Memory
     tools: Tools
-    revision: Revision
+    revision: SelfRevision
     sociality: Sociality
     embodiment: Embodiment
     world_model: WorldModel
@@ -312,68 +311,55 @@ def load(data: bytes) -> Protocol:
     _check_weights(protocol)
     _check_gates(protocol)
     low, high = protocol.world_model.base_rate
-    if low >= high:
-        raise ProtocolError("world_model.base_rate", [low, high], "must rise")
+    _check(low < high, "world_model.base_rate", [low, high], "must rise")
     return protocol
 
 
-def digest(data: bytes) -> str:
-    """Return the digest of a protocol: the SHA-256 of its bytes."""
-    return sha256(data)
+def _check(holds: bool, field: str, value: Any, rule: str) -> None:
+    if not holds:
+        raise ProtocolError(field, value, rule)
 
 
 def _check_drift(protocol: Protocol) -> None:
-    grid = protocol.drift.magnitudes
-    if len(grid) < 2 or grid[0] != 0.0 or grid[-1] != 1.0:
-        raise ProtocolError("drift.magnitudes", grid, "must run from 0 to 1")
-    if any(a >= b for a, b in pairwise(grid)):
-        raise ProtocolError("drift.magnitudes", grid, "must rise")
-    if protocol.drift.mild not in grid:
-        raise ProtocolError("drift.mild", protocol.drift.mild, f"must be one of {grid}")
+    grid, mild = protocol.drift.magnitudes, protocol.drift.mild
+    ends = len(grid) >= 2 and grid[0] == 0.0 and grid[-1] == 1.0
+    _check(ends, "drift.magnitudes", grid, "must run from 0 to 1")
+    rises = all(a < b for a, b in pairwise(grid))
+    _check(rises, "drift.magnitudes", grid, "must rise")
+    _check(mild in grid, "drift.mild", mild, f"must be one of {grid}")
 
 
 def _check_anchors(protocol: Protocol) -> None:
     for symbol in SYMBOLS:
-        anchor = protocol.anchors.get(symbol)  # type: ignore[call-overload]
+        anchor = protocol.anchors.get(symbol)
         if anchor is None:
             raise ProtocolError(f"anchors.{symbol}", None, "must be given")
-        if not isinstance(anchor.high, str) and anchor.high <= anchor.low:
-            raise ProtocolError(
-                f"anchors.{symbol}.high", anchor.high, f"must be above {anchor.low}"
-            )
-    if protocol.economics.high <= protocol.economics.low:
-        raise ProtocolError(
-            "economics.high", protocol.economics.high, "must be above economics.low"
-        )
+        low, high = anchor.low, anchor.high
+        above = isinstance(high, str) or high > low
+        _check(above, f"anchors.{symbol}.high", high, f"must be above {low}")
+    low, high = protocol.economics.low, protocol.economics.high
+    _check(high > low, "economics.high", high, "must be above economics.low")
 
 
 def _check_weights(protocol: Protocol) -> None:
-    for name, weights in (
-        ("index.weights", protocol.index.weights),
-        ("robotics.weights", protocol.robotics.weights),
-    ):
-        if sum(weights.values()) <= 0:
-            raise ProtocolError(name, dict(weights), "must hold a weight above 0")
-    if abs(sum(protocol.telemetry.weights) - 1) > _WHOLE:
-        raise ProtocolError(
-            "telemetry.weights", protocol.telemetry.weights, "must sum to 1"
-        )
-    if sum(protocol.revision.stage_weights) <= 0:
-        raise ProtocolError(
-            "revision.stage_weights",
-            protocol.revision.stage_weights,
-            "must hold a weight above 0",
-        )
+    index, robotics = protocol.index.weights, protocol.robotics.weights
+    stages, blend = protocol.revision.stage_weights, protocol.telemetry.weights
+    rule = "must hold a weight above 0"
+    _check(sum(index.values()) > 0, "index.weights", dict(index), rule)
+    _check(sum(robotics.values()) > 0, "robotics.weights", dict(robotics), rule)
+    _check(
+        abs(sum(blend) - 1) <= _SUM_ERROR, "telemetry.weights", blend, "must sum to 1"
+    )
+    _check(sum(stages) > 0, "revision.stage_weights", stages, rule)
 
 
 def _check_gates(protocol: Protocol) -> None:
+    levels = {rule.level for rule in protocol.gates}
     for level in (1, 2, 3, 4):
-        if not any(rule.level == level for rule in protocol.gates):
-            raise ProtocolError("gates", level, "must hold a gate for levels 1 to 4")
+        _check(level in levels, "gates", level, "must hold a gate for levels 1 to 4")
     for i, rule in enumerate(protocol.gates):
-        if rule.gate == "axis" and rule.of not in SYMBOLS:
-            raise ProtocolError(
-                f"gates.{i}.of", rule.of, f"must be one of {', '.join(SYMBOLS)}"
-            )
-        if rule.gate == "axis" and rule.required is None:
-            raise ProtocolError(f"gates.{i}.required", None, "must be given")
+        if rule.gate == "axis":
+            names = f"must be one of {', '.join(SYMBOLS)}"
+            _check(rule.of in SYMBOLS, f"gates.{i}.of", rule.of, names)
+            given = rule.required is not None
+            _check(given, f"gates.{i}.required", None, "must be given")

@@ -1,4 +1,4 @@
-"""What judging returns: axes, index, gates and the whole judgement, ready for JSON.
+"""The results of judging: axes, index, gates and the whole judgement, ready for JSON.
 
 Nothing here holds NaN: a missing number is None and its `reason` says why.
 """

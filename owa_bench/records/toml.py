@@ -20,7 +20,15 @@ _KEY = re.compile(r"[^.\[\]]+")
 def decode(
     data: bytes, record: type[RecordT], error: type[FieldError] = ProtocolError
 ) -> RecordT:
-    """Return `data` as `record`; `error` names the first field that breaks a rule."""
+    """Return the record that TOML bytes hold.
+
+    Args:
+        data: TOML in UTF-8.
+        record: A msgspec.Struct class.
+        error: Raised for the first field that breaks a rule.
+    Returns: The validated record.
+    Raises: `error`: with field, value and rule.
+    """
     try:
         document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:

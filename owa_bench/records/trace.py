@@ -1,16 +1,40 @@
-"""One attempt read back: its leaf, its events, and views that scoring needs."""
+"""Attempts of a run: events read back, leaves, the two roots, message sketches.
 
-from collections.abc import Iterator
+*Evidence root*: over every attempt, scored or not, in plan order, then attempt number.
+It belongs to one run. *Replay root*: over the replay digests of the attempts that
+count, in plan order, those under a wall or CPU limit left out. It is equal under any
+worker count, transport, order and resume. Source: `docs/traces.md#hash-chain`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import msgspec
 
+from owa_bench.canonical import tree_root
 from owa_bench.errors import TraceError
-from owa_bench.records.events import AnyEvent, EpisodeEnd, EpisodeStart
+from owa_bench.records.events import (
+    ENCODER,
+    VOLATILE_METERS,
+    AnyEvent,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Evidence,
+    Execution,
+    Outcome,
+    Resource,
+)
+from owa_bench.records.plan import Plan
 
 Status = Literal["complete", "unfinished", "infrastructure"]
 EventT = TypeVar("EventT")
+SKETCH_BITS = 64
+_SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
+# Their reason is text from the agent's process, with paths, times and addresses.
+_AGENT_REASONS: frozenset[Outcome] = frozenset({"agent_raised", "agent_timeout"})
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +116,13 @@ class Trace:
 
 
 def attempt_id(index: int, attempt: int) -> str:
-    """Return the name of an attempt: plan index and attempt number."""
+    """Return the name of an attempt.
+
+    Args:
+        index: Of the plan's entry.
+        attempt: Number of the attempt at it, from 0.
+    Returns: "000012.0" for the first attempt at entry 12.
+    """
     return f"{index:06d}.{attempt}"
 
 
@@ -109,3 +139,113 @@ def leaf_bytes(leaf: Leaf) -> bytes:
         leaf.memory or "",
     )
     return "|".join(parts).encode()
+
+
+def replay_line(event: Event) -> bytes | None:
+    """Return the bytes of an event that must be equal in every replay.
+
+    Wall and CPU time, worker, attempt and an agent process's error text are left out;
+    None for an event that is nothing but such a measurement, or a picture.
+    """
+    if isinstance(event, Evidence):
+        return None
+    if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
+        return None
+    if isinstance(event, EpisodeStart):
+        event = msgspec.structs.replace(event, attempt=0)
+    elif isinstance(event, EpisodeEnd):
+        reason = "" if event.outcome in _AGENT_REASONS else event.reason
+        event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)
+    elif isinstance(event, Execution):
+        event = msgspec.structs.replace(event, wall_s=0.0, cpu_s=0.0)
+    return ENCODER.encode(event)
+
+
+def plan_order(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+    """Return all attempts in plan order, then by attempt number.
+
+    Args:
+        plan: The run's plan.
+        leaves: In any order.
+    Returns: The same leaves.
+    Raises: TraceError: an attempt belongs to no entry of the plan.
+    """
+    place = {entry.index: i for i, entry in enumerate(plan.entries)}
+    known = tuple(leaves)
+    for leaf in known:
+        if leaf.index not in place:
+            raise TraceError(f"Attempt {leaf.attempt_id} is of no entry of the plan.")
+    return tuple(sorted(known, key=lambda leaf: (place[leaf.index], leaf.attempt)))
+
+
+def counted_leaves(plan: Plan, leaves: Iterable[Leaf]) -> tuple[Leaf | None, ...]:
+    """Return the attempt that counts for each plan entry: the last complete one.
+
+    Args:
+        plan: The run's plan.
+        leaves: In any order.
+    Returns: One leaf per entry of the plan, None where no attempt is complete.
+    Raises: TraceError: an attempt belongs to no entry of the plan.
+    """
+    order = plan_order(plan, leaves)
+    last = {leaf.index: leaf for leaf in order if leaf.status == "complete"}
+    return tuple(last.get(entry.index) for entry in plan.entries)
+
+
+def evidence_root(plan: Plan, leaves: Iterable[Leaf]) -> str:
+    """Return the tree root over every attempt.
+
+    Args:
+        plan: The run's plan.
+        leaves: In any order.
+    Returns: 64 hex digits.
+    """
+    return tree_root([leaf_bytes(leaf) for leaf in plan_order(plan, leaves)])
+
+
+def replay_root(plan: Plan, leaves: Iterable[Leaf]) -> str:
+    """Return the tree root over what must be equal in every replay.
+
+    Args:
+        plan: The run's plan.
+        leaves: In any order.
+    Returns: 64 hex digits.
+    """
+    chosen = [leaf for leaf in counted_leaves(plan, leaves) if leaf is not None]
+    return tree_root([bytes.fromhex(leaf.replay) for leaf in chosen if not leaf.timed])
+
+
+def sketch(text: str) -> str:
+    """Return the SimHash of a text as 16 hexadecimal digits: close for close texts.
+
+    Each run of four characters votes on every bit with its own hash; case and white
+    space do not count. Source: M. Charikar, STOC 2002.
+
+    >>> sketch_distance(sketch("table 3 is ready"), sketch("Table 3 is  ready"))
+    0
+    """
+    plain = " ".join(text.lower().split())
+    votes = [0] * SKETCH_BITS
+    for i in range(max(1, len(plain) - _SHINGLE + 1)):
+        part = plain[i : i + _SHINGLE].encode()
+        bits = int.from_bytes(hashlib.blake2b(part, digest_size=8).digest(), "big")
+        for place in range(SKETCH_BITS):
+            votes[place] += 1 if bits >> place & 1 else -1
+    bits = sum(1 << place for place, vote in enumerate(votes) if vote > 0)
+    return f"{bits:016x}"
+
+
+def sketch_distance(one: str, other: str) -> int:
+    """Return in how many bits two sketches differ.
+
+    Args:
+        one: A sketch, "" for none.
+        other: Another.
+    Returns: 0 to 64; 64 where one is missing.
+
+    >>> sketch_distance("", sketch("x")), sketch_distance("0f", "0e")
+    (64, 1)
+    """
+    if not one or not other:
+        return SKETCH_BITS
+    return (int(one, 16) ^ int(other, 16)).bit_count()

@@ -1,20 +1,31 @@
-"""Evidence of time for a plan, and signed receipts of replays: what the files hold.
+"""Evidence of time for a plan, RFC 3161 time stamps, signed receipts and checkpoints.
 
-A witness shows that a plan existed when somebody else could see it; that is what stops
-rewriting a plan after the run. Files: `witness/*.json`, `receipts/*.dsse.json`.
+A witness shows that a plan existed when somebody else could see it, so that a plan
+cannot be rewritten after the run. Of a time stamp only the imprint, the nonce and the
+time are read; the service's signature is checked with `openssl ts -verify`.
+
+    witness/*.json                 Witness
+    receipts/*.dsse.json           DSSE envelope of RECEIPT_TYPE over a Receipt
+    receipts/day-NNNN.dsse.json    DSSE envelope of CHECKPOINT_TYPE over a DayCheckpoint
+
+The payloads are RFC 8785 JSON, signed by the key that signed the plan.
 """
 
 import base64
+import datetime
 import hashlib
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from owa_bench.canonical import canonical_json, unseal
 from owa_bench.errors import CheckFailure
-from owa_bench.records import timestamp
 from owa_bench.records.layout import RECEIPT_TYPE
 
+REQUEST_TYPE = "application/timestamp-query"
+REPLY_TYPE = "application/timestamp-reply"
+_SHA256_OID = "2.16.840.1.101.3.4.2.1"
+_GRANTED = (0, 1)  # PKI statuses: granted, granted with modifications
 WitnessKind = Literal["git", "rfc3161", "nonce"]
 
 
@@ -37,7 +48,7 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody signs who replayed a run: what of it, and what came of it."""
+    """A signed replay: which episodes were replayed, and which failed."""
 
     kind: Literal["replay"] = "replay"
     plan_digest: str
@@ -50,8 +61,81 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     public_key: str
 
 
+class DayCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The evidence root over the attempts on record when a campaign's day was over.
+
+    `attempts` are the ids of those attempts, of this day and all before it, in plan
+    order; the root over their leaves must be `evidence_root`.
+    """
+
+    kind: Literal["checkpoint"] = "checkpoint"
+    plan_digest: str
+    day: int
+    evidence_root: str
+    attempts: tuple[str, ...]
+    simulated: bool
+    public_key: str
+
+
+class TimeStamp(NamedTuple):
+    """The content of a token: SHA-256 in hex, time (YYYYMMDDhhmmss[.f]Z), nonce."""
+
+    digest: str
+    time: str
+    nonce: int | None
+
+
+class TimeStampQuery(NamedTuple):
+    """A time-stamp request: its DER bytes and the nonce that the token must repeat."""
+
+    der: bytes
+    nonce: int | None
+
+
+def time_stamp_query(data: bytes) -> TimeStampQuery:
+    """Return the request for a stamp of the SHA-256 of `data`, certificate included."""
+    from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
+
+    request = TimestampRequestBuilder(data, HashAlgorithm.SHA256).build()
+    return TimeStampQuery(request.as_bytes(), request.nonce)
+
+
+def read_time_stamp(reply: bytes) -> TimeStamp:
+    """Return the content of the token of a TimeStampResp.
+
+    Raises: CheckFailure: the service refused, or the bytes are not such a reply.
+    """
+    from rfc3161_client import decode_timestamp_response
+
+    try:
+        response = decode_timestamp_response(reply)
+        if response.status not in _GRANTED:
+            raise CheckFailure(
+                f"The time-stamping service refused, PKI status {response.status}."
+            )
+        token = response.tst_info
+    except ValueError as error:
+        raise CheckFailure(f"The bytes are not an RFC 3161 reply: {error}.") from error
+    imprint = token.message_imprint
+    if imprint.hash_algorithm.dotted_string != _SHA256_OID:
+        raise CheckFailure("The bytes are not an RFC 3161 reply over a SHA-256.")
+    return TimeStamp(imprint.message.hex(), _generalized(token.gen_time), token.nonce)
+
+
+def _generalized(moment: datetime.datetime) -> str:
+    """Return a time as DER's GeneralizedTime writes it."""
+    fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
+    return f"{moment:%Y%m%d%H%M%S}{fraction}Z"
+
+
 def fault(witness: Witness, plan_digest: str) -> str:
-    """Return what is wrong with a witness for the plan, "" when it is sound."""
+    """Return the first fault of a witness.
+
+    Args:
+        witness: One piece of evidence.
+        plan_digest: Of the plan that it must be evidence for.
+    Returns: One line, "" for a sound witness.
+    """
     if witness.plan_digest != plan_digest:
         return f"it is for the plan {witness.plan_digest[:16]}, not this one"
     try:
@@ -61,7 +145,13 @@ def fault(witness: Witness, plan_digest: str) -> str:
 
 
 def nonce_document(plan_digest: str, nonce: str) -> bytes:
-    """Return the bytes that are signed when a nonce is returned with a plan."""
+    """Return the bytes that are signed when a nonce is returned with a plan.
+
+    Args:
+        plan_digest: SHA-256 of the plan, in hex.
+        nonce: The verifier's.
+    Returns: RFC 8785 JSON.
+    """
     document: dict[str, Any] = {"nonce": nonce, "plan_digest": plan_digest}
     return canonical_json(document)
 
@@ -83,7 +173,7 @@ def _git_fault(witness: Witness) -> str:
 
 
 def _stamp_fault(witness: Witness) -> str:
-    stamp = timestamp.read(base64.b64decode(witness.evidence, validate=True))
+    stamp = read_time_stamp(base64.b64decode(witness.evidence, validate=True))
     if stamp.digest != witness.plan_digest:
         return f"the token stamps {stamp.digest[:16]}, not this plan"
     if stamp.time != witness.claimed:

@@ -16,8 +16,8 @@ import zstandard
 
 from owa_bench.canonical import chain_start, chain_step
 from owa_bench.errors import TraceError
-from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd, replay_line
-from owa_bench.records.trace import Closing, Leaf, Segment, attempt_id
+from owa_bench.records.events import DECODER, AnyEvent, EpisodeEnd
+from owa_bench.records.trace import Closing, Leaf, Segment, attempt_id, replay_line
 
 # Compressed bytes decoded at a time: zstd makes up to 32,768 of one.
 _CHUNK = 1 << 12

@@ -22,8 +22,13 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
-from owa_bench.records.roots import counted, evidence_root, replay_root
-from owa_bench.records.trace import Leaf, Trace
+from owa_bench.records.trace import (
+    Leaf,
+    Trace,
+    counted_leaves,
+    evidence_root,
+    replay_root,
+)
 from owa_bench.report.attempts import (
     Attempt,
     TraceFrame,
@@ -83,7 +88,7 @@ class Bundle:
     @property
     def counted(self) -> tuple[Leaf | None, ...]:
         """The attempt that counts for each entry of the plan, None without one."""
-        return counted(self.plan, self.leaves)
+        return counted_leaves(self.plan, self.leaves)
 
     @property
     def missing(self) -> tuple[int, ...]:

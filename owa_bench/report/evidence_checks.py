@@ -8,10 +8,9 @@ import msgspec
 
 from owa_bench.canonical import document_digest, key_id, sha256, unseal
 from owa_bench.errors import CheckFailure
-from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.layout import CHECKPOINT_TYPE, PLAN_TYPE
-from owa_bench.records.roots import evidence_root
-from owa_bench.records.trace import Leaf
+from owa_bench.records.trace import Leaf, evidence_root
+from owa_bench.records.witness import DayCheckpoint
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.integrity_checks import (
     AttemptFaults,

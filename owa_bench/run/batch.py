@@ -18,8 +18,7 @@ from owa_bench.errors import PlanError, UsageError
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
-from owa_bench.records.roots import counted, evidence_root, replay_root
-from owa_bench.records.trace import Leaf
+from owa_bench.records.trace import Leaf, counted_leaves, evidence_root, replay_root
 from owa_bench.run import agent_spec, directory, escrow, executors, jobs, keys, store
 from owa_bench.run.budget import RunTally, totals
 from owa_bench.run.days import DayKeeper
@@ -133,7 +132,7 @@ def summary(layout: RunLayout) -> RunSummary:
     """Return what a run directory holds now."""
     plan = read_plan(layout)
     leaves = store.read_leaves(layout)
-    complete = sum(leaf is not None for leaf in counted(plan, leaves))
+    complete = sum(leaf is not None for leaf in counted_leaves(plan, leaves))
     return RunSummary(
         root=layout.root,
         plan_digest=store.plan_digest(layout),

@@ -7,11 +7,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import canonical_json, seal
-from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.records.roots import evidence_root, plan_order
-from owa_bench.records.trace import Leaf
+from owa_bench.records.trace import Leaf, evidence_root, plan_order
+from owa_bench.records.witness import DayCheckpoint
 from owa_bench.run.jobs import MOST_FAILURES
 from owa_bench.run.store import plan_digest, write_whole
 

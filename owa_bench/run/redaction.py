@@ -30,8 +30,8 @@ from owa_bench.records.events import (
     Evidence,
     Execution,
     Resource,
-    replay_line,
 )
+from owa_bench.records.trace import replay_line
 
 # Shorter values turn up in digests by chance, and replacing those breaks a record.
 SHORTEST = 8

@@ -19,11 +19,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
 from owa_bench.interfaces import Sink
-from owa_bench.records.events import Action, AnyEvent, Belief, Event, replay_line
+from owa_bench.records.events import Action, AnyEvent, Belief, Event
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
-from owa_bench.records.roots import counted, evidence_root, replay_root
-from owa_bench.records.trace import Leaf, Trace
+from owa_bench.records.trace import (
+    Leaf,
+    Trace,
+    counted_leaves,
+    evidence_root,
+    replay_line,
+    replay_root,
+)
 from owa_bench.records.witness import Receipt
 from owa_bench.run import stepping
 from owa_bench.run.escrow import revealed_root
@@ -108,7 +114,7 @@ def replay_run(
     root = revealed_root(layout, plan)
     refuse_unready(plan)
     leaves = leaves_of_shards(layout)
-    complete = [leaf for leaf in counted(plan, leaves) if leaf]
+    complete = [leaf for leaf in counted_leaves(plan, leaves) if leaf]
     if not complete:
         raise UsageError(
             f"{layout.root} holds no complete episode yet: nothing to replay."

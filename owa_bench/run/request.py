@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from owa_bench.canonical import sha256
 from owa_bench.errors import AgentFailure, AgentSpecError, UnknownNameError, UsageError
 from owa_bench.records import price_card, protocol
 from owa_bench.records.plan import Budget, Plan
@@ -71,8 +72,8 @@ def planned(request: Request, folder: Path | None = None) -> Planned:
     terms = Terms(
         name=request.name,
         battery=_level_battery(battery, rules),
-        protocol_digest=protocol.digest(pages),
-        price_digest=price_card.digest(prices),
+        protocol_digest=sha256(pages),
+        price_digest=sha256(prices),
         calendar=request.calendar,
         budget=request.budget,
         verifier_nonce=request.verifier_nonce,

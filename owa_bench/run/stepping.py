@@ -36,7 +36,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.plan import Arm, Plan, PlanEntry
-from owa_bench.records.sketch import sketch
+from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
 from owa_bench.shells.native_env import NativeEnv

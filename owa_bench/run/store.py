@@ -18,9 +18,16 @@ import zstandard
 
 from owa_bench.canonical import chain_start, chain_step, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records.events import DECODER, ENCODER, AnyEvent, replay_line
+from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.trace import Closing, Leaf, Segment, Trace, attempt_id
+from owa_bench.records.trace import (
+    Closing,
+    Leaf,
+    Segment,
+    Trace,
+    attempt_id,
+    replay_line,
+)
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 # Compressed bytes fed at a time: zstd makes up to 32,768 of one.

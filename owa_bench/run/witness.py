@@ -18,13 +18,18 @@ import httpx
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench.canonical import public_bytes, seal
+from owa_bench.canonical import canonical_json, public_bytes, seal
 from owa_bench.errors import CheckFailure, FieldError, MissingPartError, UsageError
-from owa_bench.records import timestamp
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
-from owa_bench.records.witness import Witness, nonce_document
+from owa_bench.records.witness import (
+    REPLY_TYPE,
+    REQUEST_TYPE,
+    Witness,
+    nonce_document,
+    read_time_stamp,
+    time_stamp_query,
+)
 from owa_bench.run.store import plan_digest, scan, shard_paths, write_whole
-from owa_bench.seeding import fresh_bytes
 
 _TIMEOUT_S = 30.0
 
@@ -82,10 +87,11 @@ def by_rfc3161(
     if not url.startswith(("http://", "https://")):
         raise FieldError("--rfc3161", url, "must be an http:// or https:// address")
     digest = plan_digest(layout)
-    nonce = int.from_bytes(fresh_bytes(8), "big") >> 1
-    reply = _post(url, timestamp.request(digest, nonce), client)
-    stamp = timestamp.read(reply)
-    if (stamp.digest, stamp.nonce) != (digest, nonce):
+    plan = canonical_json(msgspec.json.decode(layout.plan.read_bytes()))
+    query = time_stamp_query(plan)
+    reply = _post(url, query.der, client)
+    stamp = read_time_stamp(reply)
+    if (stamp.digest, stamp.nonce) != (digest, query.nonce):
         raise CheckFailure(
             f"{url} must stamp what it was asked to, got a token for another request."
         )
@@ -149,7 +155,7 @@ def _attempts(layout: RunLayout) -> int:
 
 def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:
     """Return the body of a service's reply."""
-    headers = {"Content-Type": timestamp.REQUEST_TYPE, "Accept": timestamp.REPLY_TYPE}
+    headers = {"Content-Type": REQUEST_TYPE, "Accept": REPLY_TYPE}
     post = httpx.post if client is None else client.post
     try:
         reply = post(url, content=body, headers=headers, timeout=_TIMEOUT_S)

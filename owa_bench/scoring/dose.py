@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from owa_bench.records.events import Drift, Realised
+from owa_bench.records.events import Drift, RealisedDrift
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Names
 from owa_bench.records.plan import BootstrapSpec, Plan
@@ -65,7 +65,7 @@ class Doses(NamedTuple):
 
 def note(trace: Trace) -> Struck:
     """Return what a trace says of its drift."""
-    measures = next((event.measures for event in trace.of(Realised)), ())
+    measures = next((event.measures for event in trace.of(RealisedDrift)), ())
     return Struck(frozenset(event.operator for event in trace.of(Drift)), measures)
 
 

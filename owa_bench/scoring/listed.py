@@ -31,8 +31,7 @@ from owa_bench.records.observables import (
     Revisions,
     Tracked,
 )
-from owa_bench.records.sketch import distance
-from owa_bench.records.trace import Trace
+from owa_bench.records.trace import Trace, sketch_distance
 
 _LONGEST_CYCLE = 5  # calls in a cycle that is looked for
 _CREW = ("conflict", "idle", "cycle", "same", "messages", "tokens", "verified")
@@ -117,7 +116,7 @@ def _measured(trace: Trace) -> Sequence[Tracking]:
 def _near(words: Sequence[Message]) -> tuple[int, ...]:
     """Return the longest run of alike messages by the bits that may differ."""
     gaps = [
-        0 if a.digest == b.digest else distance(a.sketch, b.sketch)
+        0 if a.digest == b.digest else sketch_distance(a.sketch, b.sketch)
         for a, b in pairwise(words)
     ]
     if not words:

@@ -12,9 +12,9 @@ import msgspec
 import zstandard
 
 from owa_bench.canonical import canonical_json, chain_start, chain_step, seal
-from owa_bench.records.events import DECODER, ENCODER, AnyEvent, replay_line
+from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
-from owa_bench.records.trace import Closing, Segment
+from owa_bench.records.trace import Closing, Segment, replay_line
 from owa_bench.report import assurance, bundle, statement, verify
 from owa_bench.report.attempts import frame_lines
 from owa_bench.report.composition import compose

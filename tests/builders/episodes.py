@@ -265,8 +265,8 @@ def plan_of(
         ),
         budget=Budget(),
         commitment="c",
-        protocol_digest=protocol.digest(PROTOCOL_BYTES),
-        price_digest=price_card.digest(PRICE_BYTES),
+        protocol_digest=sha256(PROTOCOL_BYTES),
+        price_digest=sha256(PRICE_BYTES),
         calendar="nested",
         bootstrap=BootstrapSpec(resamples=resamples),
     )

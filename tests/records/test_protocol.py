@@ -2,19 +2,19 @@
 
 import pytest
 
+from owa_bench.canonical import sha256
 from owa_bench.discovery import find
 from owa_bench.errors import ProtocolError
-from owa_bench.records import price_card
-from owa_bench.records.protocol import SYMBOLS, digest, load
+from owa_bench.records.protocol import SYMBOLS, load
 from tests.builders.episodes import PRICE_BYTES, PROTOCOL, PROTOCOL_BYTES
 
 
 def test_default_pins_the_default_price_card() -> None:
-    assert PROTOCOL.price_card == price_card.digest(PRICE_BYTES)
+    assert PROTOCOL.price_card == sha256(PRICE_BYTES)
 
 
 def test_digest_changes_with_any_byte() -> None:
-    assert digest(PROTOCOL_BYTES) != digest(PROTOCOL_BYTES + b"\n")
+    assert sha256(PROTOCOL_BYTES) != sha256(PROTOCOL_BYTES + b"\n")
 
 
 @pytest.mark.parametrize(

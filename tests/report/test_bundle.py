@@ -3,7 +3,7 @@ import os
 import pytest
 
 from owa_bench.errors import RunDirectoryError, TraceError
-from owa_bench.records.roots import evidence_root, replay_root
+from owa_bench.records.trace import evidence_root, replay_root
 from owa_bench.report import bundle
 from owa_bench.run import store
 from tests.builders.run_directory import make_plan, make_run, write_terms

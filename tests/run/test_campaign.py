@@ -6,10 +6,10 @@ import pytest
 from owa_bench import calendars
 from owa_bench.canonical import tree_root, unseal
 from owa_bench.errors import PlanError, UsageError
-from owa_bench.records.checkpoint import DayCheckpoint
 from owa_bench.records.events import Action, Resource
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
+from owa_bench.records.witness import DayCheckpoint
 from owa_bench.run import agent_spec, assembly, batch, campaign, keys, store
 from owa_bench.run.batch import Means
 from owa_bench.run.campaign import Campaign

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from owa_bench.records.events import encode
+from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.roots import counted, replay_root
+from owa_bench.records.trace import counted_leaves, replay_root
 from owa_bench.run import store
 from owa_bench.run.recorder import FRAME_BYTES, FRAME_LINES, Recorder
 from owa_bench.seeding import stream
@@ -71,7 +71,7 @@ def check_nothing_closed_is_lost(layout: RunLayout, said: Said) -> None:
         assert len(kept) >= frames
         lines = [line for frame in kept for line in frame.lines]
         index, attempt = map(int, attempt_id.split("."))
-        expected = [encode(event) for event in script().events(index, attempt)]
+        expected = [ENCODER.encode(event) for event in script().events(index, attempt)]
         assert lines == expected[: len(lines)]
         lost = expected[len(lines) : emitted]
         assert len(lost) < FRAME_LINES
@@ -102,7 +102,7 @@ def kill_and_resume(layout, plan, moments: list[int], expected) -> None:
     assert run_and_kill(layout, None).done
     leaves = store.read_leaves(layout)
     assert set(leaves) == set(store.leaves_of_shards(layout))
-    best = counted(plan, leaves)
+    best = counted_leaves(plan, leaves)
     assert [leaf.replay for leaf in best] == [expected[e.index] for e in plan.entries]
     assert len(store.shard_paths(layout)) == len(moments) + 1
     begun = {leaf.attempt_id for leaf in leaves}

@@ -15,9 +15,9 @@ from owa_bench.records.events import (
     Message,
     ModelCall,
     Resource,
-    replay_line,
 )
 from owa_bench.records.plan import Budget, PlanEntry
+from owa_bench.records.trace import replay_line
 from owa_bench.run import loop, stepping, store
 from owa_bench.run.plan import read_plan
 

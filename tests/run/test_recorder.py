@@ -7,7 +7,7 @@ import zstandard
 
 from owa_bench.canonical import chain_start, chain_step, sha256
 from owa_bench.errors import InfrastructureFailure, RunDirectoryError
-from owa_bench.records.events import encode
+from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import recorder, store
 from owa_bench.run.recorder import Recorder
@@ -375,4 +375,4 @@ def test_lines_hold_what_was_emitted_and_no_more(layout, start, call) -> None:
         writer.emit(call(1))
         writer.close("infrastructure")
     lines = [line for frame in frames(layout) for line in frame.lines]
-    assert lines == [encode(start()), encode(call(1))]
+    assert lines == [ENCODER.encode(start()), ENCODER.encode(call(1))]

@@ -12,6 +12,7 @@ from owa_bench.canonical import keyed_digest
 from owa_bench.errors import FieldError, InfrastructureFailure
 from owa_bench.records.events import (
     DECODER,
+    ENCODER,
     Action,
     Call,
     EpisodeEnd,
@@ -19,9 +20,8 @@ from owa_bench.records.events import (
     Execution,
     ModelCall,
     Resource,
-    encode,
-    replay_line,
 )
+from owa_bench.records.trace import replay_line
 from owa_bench.run.redaction import SHORTEST, Redactor
 
 KEY = b"redact key"
@@ -116,7 +116,7 @@ def test_value_is_not_redacted_before_it_is_known() -> None:
 
 def test_digits_of_numbers_are_left_alone() -> None:
     event = Resource(step=12345678, meter="tokens_in", amount=12345678.0)
-    assert redactor("12345678").inscribe(event).line == encode(event)
+    assert redactor("12345678").inscribe(event).line == ENCODER.encode(event)
 
 
 def test_marks_differ_between_keys_and_agree_within_one() -> None:
@@ -189,7 +189,7 @@ def test_line_is_the_one_encoding_of_what_it_says() -> None:
     event = Resource(step=1, source="agent", meter="tokens_in", amount=3)
     line, replay = redactor().inscribe(event)
     assert b'"amount":3.0' in line
-    assert line == encode(DECODER.decode(line)) == replay
+    assert line == ENCODER.encode(DECODER.decode(line)) == replay
 
 
 @pytest.mark.parametrize("meter", ["cpu_s", "gpu_s", "wall_s"])

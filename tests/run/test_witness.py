@@ -17,9 +17,14 @@ from owa_bench.errors import (
     RunDirectoryError,
     UsageError,
 )
-from owa_bench.records import timestamp
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.witness import Witness, fault
+from owa_bench.records.witness import (
+    REPLY_TYPE,
+    Witness,
+    fault,
+    read_time_stamp,
+    time_stamp_query,
+)
 from owa_bench.run import witness
 from owa_bench.run.recorder import Recorder
 from owa_bench.run.store import plan_digest
@@ -92,7 +97,7 @@ def stamping(tmp_path_factory):
             )
             reply = (folder / "reply.tsr").read_bytes()
             self.send_response(200)
-            self.send_header("Content-Type", timestamp.REPLY_TYPE)
+            self.send_header("Content-Type", REPLY_TYPE)
             self.end_headers()
             self.wfile.write(reply)
 
@@ -174,7 +179,7 @@ def test_service_stamps_the_plan(layout, stamping) -> None:
     assert fault(made, digest) == ""
     assert made.claimed.startswith("20")
     assert made.claimed.endswith("Z")
-    assert timestamp.read(base64.b64decode(made.evidence)).digest == digest
+    assert read_time_stamp(base64.b64decode(made.evidence)).digest == digest
     token = folder / "token.tsr"
     token.write_bytes(base64.b64decode(made.evidence))
     check = f"ts -verify -in token.tsr -CAfile cert.pem -data {layout.plan}"
@@ -193,7 +198,7 @@ def test_token_of_another_plan_is_found_out(layout, stamping) -> None:
 
 
 def test_service_that_stamps_something_else_is_refused(layout, stamping) -> None:
-    other = timestamp.request("0" * 64, 7)
+    other = time_stamp_query(b"another plan").der
     reply = httpx.post(stamping[0], content=other).content
     client = httpx.Client(
         transport=httpx.MockTransport(lambda _: httpx.Response(200, content=reply))

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from owa_bench.records.events import Realised
+from owa_bench.records.events import RealisedDrift
 from owa_bench.records.score import AgentVerdict, CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import response
@@ -16,7 +16,7 @@ PAIRS = ("a", "b", "c")
 
 
 def surf(pair, delta, q_state, *, calendar="", operators=(), measures=(), **changes):
-    extra = (Realised(step=1, measures=measures),) if measures else ()
+    extra = (RealisedDrift(step=1, measures=measures),) if measures else ()
     return episode(
         suite="changesurf",
         family="stay/find",

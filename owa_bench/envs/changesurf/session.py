@@ -26,7 +26,7 @@ from owa_bench.envs.changesurf.tools import TOOLS
 from owa_bench.envs.changesurf.visit import ACT_MS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import Event, Realised
+from owa_bench.records.events import Event, RealisedDrift
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
@@ -188,7 +188,7 @@ class ChangeSurfSession:
         if found is None:
             return ()
         measures = tuple((name, float(x)) for name, x in found._asdict().items())
-        return (Realised(step=step, measures=measures),)
+        return (RealisedDrift(step=step, measures=measures),)
 
     def picture(self) -> bytes:
         """Return a JPEG of the window."""

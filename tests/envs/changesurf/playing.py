@@ -8,8 +8,9 @@ import msgspec
 from owa_bench.canonical import sha256
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import Brief
-from owa_bench.records.events import Violation, replay_line
+from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
+from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.shells.sink import ListSink
 

@@ -10,8 +10,9 @@ from owa_bench import calendars
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief, ToolResult
-from owa_bench.records.events import Event, replay_line
+from owa_bench.records.events import Event
 from owa_bench.records.instance import Instance, Timeline
+from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.shells.sink import ListSink
 from owa_bench.worlds.api import (

@@ -8,8 +8,7 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Conflict, Message
 from owa_bench.records.score import AxisScore
-from owa_bench.records.sketch import sketch
-from owa_bench.records.trace import Trace
+from owa_bench.records.trace import Trace, sketch
 from owa_bench.scoring.axes.sociality import lift
 from tests.builders.episodes import episode
 from tests.builders.verdicts import axis
