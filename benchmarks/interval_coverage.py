@@ -20,8 +20,8 @@ from owa_bench.canonical import sha256
 from owa_bench.records import protocol
 from owa_bench.records.observables import Floats
 from owa_bench.records.score import Interval
-from owa_bench.scoring.closures.expansion import Capabilities, expansion_test, passes
-from owa_bench.scoring.closures.maintenance import decide, ratios
+from owa_bench.scoring.bootstrap import BootstrapEstimate, bootstrap_weights, sampling
+from owa_bench.scoring.expansion import Capabilities, expansion_test, passes
 from owa_bench.scoring.improvement.curvature import curvature
 from owa_bench.scoring.improvement.responses import (
     Response,
@@ -30,9 +30,8 @@ from owa_bench.scoring.improvement.responses import (
     weakest,
 )
 from owa_bench.scoring.improvement.slope import theil_sen
-from owa_bench.scoring.spread import Spread, sampling
-from owa_bench.scoring.superhuman import Family
-from owa_bench.scoring.weights import resampled
+from owa_bench.scoring.maintenance import decide, ratios
+from owa_bench.scoring.superhuman import FamilyQuality
 from owa_bench.seeding import stream
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "tables"
@@ -99,14 +98,16 @@ def clusters(
     share = np.full(families, 1 / families)
     small = RULES.statistics.small_family
     how = sampling("tasks", strata, share, small=small, lonely="one task")
-    drawn = resampled(strata, RESAMPLES, ROOT, "coverage", families, tasks)
+    drawn = bootstrap_weights(strata, RESAMPLES, ROOT, "coverage", families, tasks)
     weights = np.concatenate(list(drawn)) / (tasks - 1) / families
 
     def run(k: int) -> Interval:
         rng = stream(k, "coverage", "tasks")
         skill = rng.beta(a, b, len(strata))
         quality = (rng.random((4, len(strata))) < skill).mean(axis=0)
-        return Spread(float(quality.mean()), weights @ quality, how).interval(LEVEL)
+        return BootstrapEstimate(
+            float(quality.mean()), weights @ quality, how
+        ).interval(LEVEL)
 
     return run
 
@@ -210,7 +211,7 @@ def growing(gain: float, k: int) -> bool:
         won = rng.random((2, 50)) < 0.4 + gain * day
         errors_of = won.std(axis=1, ddof=1) / np.sqrt(50)
         pairs = zip("fg", won.mean(axis=1), errors_of, strict=True)
-        days.append({name: Family(float(q), float(e)) for name, q, e in pairs})
+        days.append({name: FamilyQuality(float(q), float(e)) for name, q, e in pairs})
     found = margins(days, {"f": (0.9, 0.02), "g": (0.9, 0.02)})
     return holds([answers(n, v, RULES.superhuman.z) for n, v in found.items()])
 
@@ -220,7 +221,7 @@ def maintains(kept: float, k: int) -> bool:
     rng = stream(k, "coverage", "maintenance")
     days, strata = RULES.closures.days, np.zeros(60, dtype=np.int64)
     skill = rng.uniform(0.3, 0.9, 60)
-    drawn = list(resampled(strata, 400, f"{ROOT}{k}", "maintenance"))
+    drawn = list(bootstrap_weights(strata, 400, f"{ROOT}{k}", "maintenance"))
     weights = np.concatenate([np.ones((1, 60)), *drawn])
     weights /= weights.sum(axis=1, keepdims=True)
     share = np.repeat([1.0, kept], days)
@@ -229,9 +230,10 @@ def maintains(kept: float, k: int) -> bool:
     found = ratios(index[:, days:], index[:, :days])
     how = sampling("tasks", strata, np.ones(1), small=10, lonely="one task")
     level = RULES.statistics.gate_level
-    mean = Spread(found.mean[0], found.mean[1:], how, bounded=False)
+    mean = BootstrapEstimate(found.mean[0], found.mean[1:], how, bounded=False)
     uppers = [
-        Spread(day[0], day[1:], how, bounded=False).upper(level) for day in found.days.T
+        BootstrapEstimate(day[0], day[1:], how, bounded=False).upper(level)
+        for day in found.days.T
     ]
     return decide(mean.lower(level), uppers, RULES.closures.rho)
 

@@ -36,9 +36,9 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring.axes.self_revision import FILTERS
-from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.estimates import SEEDS, TASKS, estimate
 from owa_bench.scoring.listed import faults, tracked
-from owa_bench.scoring.measure import SEEDS, TASKS, measure
+from owa_bench.scoring.sample import Sample
 from owa_bench.seeding import stream
 
 FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000
@@ -245,8 +245,8 @@ def main() -> None:
     present: list[str] = []
     for label, one in ((TASKS, whole), ("both laws", table)):
         sample, start, spent = sample_of(one), time.perf_counter(), time.process_time()
-        found = measure(sample, axes, BootstrapSpec(resamples=RESAMPLES), ROOT)
-        present = [symbol for symbol, laid in found.laid.items() if not laid.reason]
+        found = estimate(sample, axes, BootstrapSpec(resamples=RESAMPLES), ROOT)
+        present = [symbol for symbol, laid in found.coverage.items() if not laid.reason]
         seconds[label] = time.perf_counter() - start
         busy[label] = time.process_time() - spent
     names = ", ".join(present)

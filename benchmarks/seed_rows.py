@@ -6,7 +6,7 @@ The rows and every assumed line stand in tests/builders/synthetic_rows.py.
 """
 
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.levels import Placement, judge_gates, place
+from owa_bench.scoring.gate import LevelPlacement, judge_gates, place
 from tests.builders.synthetic_rows import (
     ROWS,
     SEED_INDEX,
@@ -16,7 +16,7 @@ from tests.builders.synthetic_rows import (
 )
 
 
-def placed(name: str, *, supplied: bool) -> Placement:
+def placed(name: str, *, supplied: bool) -> LevelPlacement:
     """Return the level of a row, with or without the supplement."""
     held = findings(name, supplied=supplied)
     protocol: Protocol = held.protocol

@@ -13,7 +13,7 @@ from owa_bench.records.observables import SEVERITIES, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, KappaScore
 from owa_bench.scoring.axes.embodiment import transfer
-from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.gate import Findings
 from owa_bench.scoring.robotics import (
     MeanTime,
@@ -27,7 +27,7 @@ from owa_bench.scoring.robotics import (
     within_tolerance,
     worst,
 )
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.sample import Sample
 
 _HOUR = 3600.0
 _PER = 100.0  # hours to which incident rates refer

@@ -17,10 +17,10 @@ from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Names
 from owa_bench.records.plan import BootstrapSpec, Plan
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.axis import Sample
-from owa_bench.scoring.cells import Ledger, Totals, units_of
-from owa_bench.scoring.measure import Statistics, task_spreads
-from owa_bench.scoring.spread import Spread
+from owa_bench.scoring.bootstrap import BootstrapEstimate
+from owa_bench.scoring.estimates import task_estimates
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import StatisticsTable, resampling_units
 
 BY_GROUP = "Quality by operator class"
 BY_CLASS = "Quality by announcement class"
@@ -60,7 +60,7 @@ class Doses(NamedTuple):
     struck: tuple[Struck, ...]
     cells: tuple[Cell, ...]
     clean: Floats
-    spread: Mapping[str, Spread]
+    spread: Mapping[str, BootstrapEstimate]
 
 
 def note(trace: Trace) -> Struck:
@@ -83,19 +83,14 @@ def doses(
     cells = tuple(_cells(sample, tuple(_mixes(plan, sample, struck)), clean))
     if not any(cell.delta for cell in cells):
         return None
-    units = units_of(table, sample.families)
-    ledger = Ledger(units)
+    statistics = StatisticsTable(resampling_units(table, sample.families))
     gap = (1.0 + table.q - clean) / 2.0  # a share, so that its bounds are [0, 1]
     for cell in cells:
-        ledger.mean(cell.key, table.q, cell.rows)
-        ledger.mean(f"{cell.key}/gap", gap, cell.paired)
+        statistics.add_mean(cell.key, table.q, cell.rows)
+        statistics.add_mean(f"{cell.key}/gap", gap, cell.paired)
     names = [name for cell in cells for name in (cell.key, f"{cell.key}/gap")]
-
-    def read(sums: Totals) -> Statistics:
-        return {name: sums.overall(sums.mean(name)) for name in names}
-
-    spread = task_spreads(sample, units, ledger, read, spec, root)
-    return Doses(sample, struck, cells, clean, {name: spread(name) for name in names})
+    estimates = task_estimates(sample, statistics, names, spec, root)
+    return Doses(sample, struck, cells, clean, estimates)
 
 
 def _mixes(plan: Plan, sample: Sample, struck: tuple[Struck, ...]) -> Iterator[Mix]:

@@ -13,7 +13,7 @@ import numpy as np
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import NO_DAY, Flags, Observables
 from owa_bench.records.score import CellTable, Curve
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.tables import grouped
 
 _TENTHS = tuple(i / 10 for i in range(11))

@@ -8,20 +8,20 @@ from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore, ClosureResult
-from owa_bench.scoring.axis import Axis, Sample
-from owa_bench.scoring.closures.expansion import Rules, expansion
-from owa_bench.scoring.closures.maintenance import maintenance
-from owa_bench.scoring.gate import Findings, Reading
+from owa_bench.scoring.axis import Axis
+from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.composites import needed
+from owa_bench.scoring.estimates import ArmEstimates
+from owa_bench.scoring.expansion import Rules, expansion
+from owa_bench.scoring.gate import Findings, GateReading
+from owa_bench.scoring.gate_statistics import DELIVERED
 from owa_bench.scoring.improvement.days import Days
 from owa_bench.scoring.improvement.kappa import Series, kappas, series
 from owa_bench.scoring.improvement.report import dynamics
 from owa_bench.scoring.improvement.window import Dynamics, Frozen, Window
-from owa_bench.scoring.index import needed
-from owa_bench.scoring.measure import Measured
-from owa_bench.scoring.projects import DELIVERED
-from owa_bench.scoring.selection import sample_of
-from owa_bench.scoring.spread import figure
-from owa_bench.scoring.verdict import axis_scores, index_scores
+from owa_bench.scoring.maintenance import maintenance
+from owa_bench.scoring.sample import Sample, sample_of
+from owa_bench.scoring.scores import axis_scores, index_scores
 
 
 class Terms(NamedTuple):
@@ -30,7 +30,7 @@ class Terms(NamedTuple):
     plan: Plan
     protocol: Protocol
     prices: PriceCard
-    axes: list[Axis]
+    axes: tuple[Axis, ...]
     root: str
     assurance: int | None
     faults: tuple[str, ...]
@@ -50,7 +50,7 @@ class Played(NamedTuple):
 
 
 def gather(
-    terms: Terms, sample: Sample, found: Measured | None, played: Played
+    terms: Terms, sample: Sample, found: ArmEstimates | None, played: Played
 ) -> tuple[Findings, Dynamics]:
     """Return what the gates read, and the dynamics printed beside."""
     protocol, gate_level = terms.protocol, terms.protocol.statistics.gate_level
@@ -58,7 +58,7 @@ def gather(
     window = _window(terms, sample, axes, played)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if found is not None:
-        lower["core"] = found.like_these("core").lower(gate_level)
+        lower["core"] = found.over_tasks("core").lower(gate_level)
     findings = Findings(
         axes=axes,
         lower=lower,
@@ -169,22 +169,24 @@ def _closures(
     return {closure.name: closure for closure in found}
 
 
-def _readings(found: Measured | None, protocol: Protocol) -> dict[str, Any]:
+def _readings(found: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
     """Return what the cognitive and project gates read."""
     if found is None:
         return {}
     level = protocol.statistics.gate_level
 
-    def reading(name: str) -> Reading:
-        spread = found.like_these(name)
+    def reading(name: str) -> GateReading:
+        spread = found.over_tasks(name)
         upper = spread.upper(level)
-        return Reading(figure(spread.point), spread.lower(level), upper)
+        return GateReading(figure(spread.point), spread.lower(level), upper)
 
-    cognition = {name.partition("/")[2]: reading(name) for name in found.cognition.laid}
+    cognition = {
+        name.partition("/")[2]: reading(name) for name in found.cognition.names
+    }
     span = found.cognition.span
     if span is not None:
-        cognition["span"] = Reading(span, span, span)
-    delivered = reading(DELIVERED) if found.projects.played else Reading()
+        cognition["span"] = GateReading(span, span, span)
+    delivered = reading(DELIVERED) if found.projects.number else GateReading()
     return {"cognition": cognition, "projects": found.projects, "delivered": delivered}
 
 

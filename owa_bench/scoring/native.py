@@ -14,10 +14,10 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Curve
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.companions import trials
 from owa_bench.scoring.companions.trials import Lane
-from owa_bench.scoring.levels import unlevelled
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.gate import no_level
 
 REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
 
@@ -70,7 +70,7 @@ def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
     )
     if not stand.alone:
         return made
-    placement = unlevelled(f"{names}: {REASON}")
+    placement = no_level(f"{names}: {REASON}")
     return msgspec.structs.replace(
         made,
         level=None,

@@ -8,14 +8,14 @@ import numpy as np
 from owa_bench.discovery import find
 from owa_bench.records.observables import NO_DAY, Observables
 from owa_bench.records.plan import Plan
-from owa_bench.scoring.axis import Sample
-from owa_bench.scoring.measure import Measured
+from owa_bench.scoring.estimates import ArmEstimates
+from owa_bench.scoring.sample import Sample
 
 _MICRO = 1e6  # micro-USD a USD
 
 
 def notes(
-    plan: Plan, sample: Sample, found: Measured | None, table: Observables
+    plan: Plan, sample: Sample, found: ArmEstimates | None, table: Observables
 ) -> tuple[str, ...]:
     """Return the warnings of one agent's verdict."""
     voided = int(sample.table.disqualified.sum())
@@ -33,14 +33,14 @@ def notes(
     )
 
 
-def _small_families(sample: Sample, found: Measured | None) -> Iterator[str]:
+def _small_families(sample: Sample, found: ArmEstimates | None) -> Iterator[str]:
     """Warn of families with few tasks, with the half-widths that they leave."""
     rules = sample.protocol.statistics
     if found is None or found.smallest >= rules.warn_family:
         return
     widths = ", ".join(
         f"{symbol} +/- {_half_width(found, symbol, rules.level)}"
-        for symbol in found.laid
+        for symbol in found.coverage
         if symbol in found.point
     )
     yield (
@@ -49,8 +49,8 @@ def _small_families(sample: Sample, found: Measured | None) -> Iterator[str]:
     )
 
 
-def _half_width(found: Measured, symbol: str, level: float) -> str:
-    band = found.like_these(symbol).interval(level)
+def _half_width(found: ArmEstimates, symbol: str, level: float) -> str:
+    band = found.over_tasks(symbol).interval(level)
     if band.low is None or band.high is None:
         return "unknown"
     return f"{(band.high - band.low) / 2:.2f}"

@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 
 from owa_bench.canonical import document_digest
-from owa_bench.discovery import find
 from owa_bench.records.observables import Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
@@ -22,22 +21,27 @@ from owa_bench.records.score import (
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import dose, drawn, native, response, tables
 from owa_bench.scoring.admissibility import check
-from owa_bench.scoring.axis import Sample
+from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.body import body_tables
 from owa_bench.scoring.companions import trials
+from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.findings import Played, Terms, gather
-from owa_bench.scoring.gate import Findings
+from owa_bench.scoring.gate import (
+    Findings,
+    LevelPlacement,
+    judge_gates,
+    no_level,
+    place,
+)
 from owa_bench.scoring.improvement.report import lever_table
 from owa_bench.scoring.improvement.score import cut_point_table
 from owa_bench.scoring.improvement.window import Dynamics
-from owa_bench.scoring.levels import Placement, judge_gates, place, unlevelled
-from owa_bench.scoring.measure import Measured, measure
 from owa_bench.scoring.notes import notes
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.selection import grouped_of, sample_of
+from owa_bench.scoring.sample import Sample, grouped_of, sample_of
+from owa_bench.scoring.scores import drift_curves, frontier_score
 from owa_bench.scoring.sensitivity import anchor_table, price_table
 from owa_bench.scoring.superhuman import Evidence, family_qualities, superhuman_gates
-from owa_bench.scoring.verdict import curves, frontier_score
 
 LIMITS = (
     "axes read the smallest intervention budget of the plan; the frontier reads all",
@@ -73,7 +77,7 @@ def judge(
         plan=plan,
         protocol=protocol,
         prices=prices,
-        axes=[found.plugin for found in find("axes").values()],
+        axes=all_axes(),
         root=replay_root,
         assurance=assurance,
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
@@ -122,7 +126,7 @@ def _judged(terms: Terms, played: Played, struck: Mapping[int, dose.Struck]) -> 
     sample = sample_of(plan, table, terms.protocol, terms.prices)
     found = None
     if len(sample.table):
-        found = measure(sample, terms.axes, plan.bootstrap, terms.root)
+        found = estimate(sample, terms.axes, plan.bootstrap, terms.root)
     findings, moving = gather(terms, sample, found, played)
     gates = _gates(sample, findings, moving)
     placement = _placed(terms, gates)
@@ -146,7 +150,7 @@ def _judged(terms: Terms, played: Played, struck: Mapping[int, dose.Struck]) -> 
             *(response.tables(doses) if doses else ()),
         ),
         curves=(
-            *curves(sample, found),
+            *drift_curves(sample, found),
             *_drawn(sample),
             *moving.curves,
             *(response.curves(doses) if doses else ()),
@@ -186,12 +190,12 @@ def _gates(
     return judge_gates(findings) + superhuman_gates(held, findings.axes, protocol)
 
 
-def _placed(terms: Terms, gates: tuple[GateResult, ...]) -> Placement:
+def _placed(terms: Terms, gates: tuple[GateResult, ...]) -> LevelPlacement:
     """Return the level; none without an admissible battery."""
     if terms.plan.battery is None:
-        return unlevelled("no battery that gives a level was played")
+        return no_level("no battery that gives a level was played")
     if terms.faults:
-        return unlevelled("the battery is not admissible")
+        return no_level("the battery is not admissible")
     return place(gates, terms.protocol)
 
 
@@ -216,7 +220,7 @@ def _bend(moving: Dynamics, protocol: Protocol) -> float | None:
 def _shown(
     terms: Terms,
     sample: Sample,
-    found: Measured | None,
+    found: ArmEstimates | None,
     findings: Findings,
     moving: Dynamics,
     table: Observables,
@@ -233,14 +237,14 @@ def _shown(
 def _shapes(
     terms: Terms,
     sample: Sample,
-    found: Measured | None,
+    found: ArmEstimates | None,
     findings: Findings,
     moving: Dynamics,
 ) -> tuple[CellTable, ...]:
     """Return sensitivities and marginal returns, where there is something to show."""
     if found is None:
         return ()
-    present = [a for a in terms.axes if found.laid[a.symbol].reason is None]
+    present = [a for a in terms.axes if found.coverage[a.symbol].reason is None]
     made = (
         anchor_table(sample, present, found),
         price_table(sample, present, found),

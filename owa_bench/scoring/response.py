@@ -3,8 +3,8 @@
 import numpy as np
 
 from owa_bench.records.score import CellTable, Curve
+from owa_bench.scoring.bootstrap import BootstrapEstimate, figure
 from owa_bench.scoring.dose import Cell, Doses
-from owa_bench.scoring.spread import Spread, figure
 
 GAPS = "Drifted minus clean, the same tasks"
 SHARE = "weight share"
@@ -122,7 +122,7 @@ def measure_names(found: Doses) -> tuple[str, ...]:
     )
 
 
-def gap_of(spread: Spread, level: float) -> tuple[float | None, ...]:
+def gap_of(spread: BootstrapEstimate, level: float) -> tuple[float | None, ...]:
     """Return a gap in [-1, 1] with its two bounds, from the spread of its share."""
     band = spread.interval(level)
     return tuple(

@@ -6,10 +6,11 @@ import numpy as np
 
 from owa_bench.records.observables import SPENT, Floats
 from owa_bench.records.score import CellTable
-from owa_bench.scoring.axis import Anchors, Axis, Sample
-from owa_bench.scoring.index import composite
-from owa_bench.scoring.measure import Measured
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.axis import Anchors, Axis
+from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.composites import composite
+from owa_bench.scoring.estimates import ArmEstimates
+from owa_bench.scoring.sample import Sample
 
 _MICRO = 10**6
 
@@ -30,7 +31,7 @@ def moved(axis: Axis, raw: float, anchors: Anchors, change: float) -> dict[str, 
         "hi -": (low, high - shift),
         "hi +": (low, high + shift),
     }.items():
-        if axis.symbol == "$":
+        if axis.log_scale:
             factor = {"-": 1 - change, "+": 1 + change}[name[-1]]
             bounds = (
                 (low * factor, high) if name.startswith("lo") else (low, high * factor)
@@ -40,7 +41,9 @@ def moved(axis: Axis, raw: float, anchors: Anchors, change: float) -> dict[str, 
     return found
 
 
-def anchor_table(sample: Sample, axes: Sequence[Axis], found: Measured) -> CellTable:
+def anchor_table(
+    sample: Sample, axes: Sequence[Axis], found: ArmEstimates
+) -> CellTable:
     """Return AAI (or the axis alone, where AAI lacks one) under moved anchors."""
     rules = sample.protocol.index
     weights = {str(s): w for s, w in rules.weights.items() if w > 0}
@@ -81,7 +84,7 @@ def _index(
 
 
 def price_table(
-    sample: Sample, axes: Sequence[Axis], found: Measured
+    sample: Sample, axes: Sequence[Axis], found: ArmEstimates
 ) -> CellTable | None:
     """Return $ under a price card with one meter dearer or cheaper.
 

@@ -9,8 +9,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore, GateResult, GateStatus
-from owa_bench.scoring.axis import Sample
 from owa_bench.scoring.gate import reaches
+from owa_bench.scoring.sample import Sample
 
 LEVEL = 5
 
@@ -37,14 +37,14 @@ def margin(agent: float, agent_se: float, expert: float, expert_se: float) -> fl
     return round((agent - expert) / float(np.hypot(agent_se, expert_se)), 9)
 
 
-class Family(NamedTuple):
+class FamilyQuality(NamedTuple):
     """One family's mean quality and its standard error over tasks."""
 
     quality: float
     error: float
 
 
-def family_qualities(sample: Sample) -> dict[str, Family]:
+def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
     """Return each family's mean over tasks with its error, families of 2 tasks up."""
     table, found = sample.table, {}
     for family in sample.families:
@@ -54,12 +54,12 @@ def family_qualities(sample: Sample) -> dict[str, Family]:
             continue
         means: Floats = np.bincount(code, table.q[rows]) / np.bincount(code)
         error = float(means.std(ddof=1) / np.sqrt(len(means)))
-        found[family] = Family(float(means.mean()), error)
+        found[family] = FamilyQuality(float(means.mean()), error)
     return found
 
 
 def coverage(
-    agent: Mapping[str, Family],
+    agent: Mapping[str, FamilyQuality],
     experts: Mapping[str, tuple[float, float]],
     z: float,
     lead: float,
@@ -72,7 +72,7 @@ def coverage(
     Missing: a family that the agent did not play is not covered.
     Errors: ScoringError without an expert. Source: [S] eqs 20-21; the lead [D].
 
-    >>> one = {"f": Family(0.9, 0.03), "g": Family(0.5, 0.03)}
+    >>> one = {"f": FamilyQuality(0.9, 0.03), "g": FamilyQuality(0.5, 0.03)}
     >>> coverage(one, {"f": (0.8, 0.04), "g": (0.8, 0.04)}, 1.96, 0.02)
     0.5
     """
@@ -90,7 +90,7 @@ def coverage(
 class Evidence(NamedTuple):
     """What AAI-5 reads beside axes and norms; None: no evidence."""
 
-    families: Mapping[str, Family] = {}
+    families: Mapping[str, FamilyQuality] = {}
     curvature_low: float | None = None
     innovation: float | None = None
     link_steps: int | None = None

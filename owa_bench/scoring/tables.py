@@ -10,7 +10,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import SPENT, UNLIMITED, Flags, Observables
 from owa_bench.records.score import CellTable
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.bootstrap import figure
 
 _COLUMNS = ("episodes", "Q", "q_state", "success", "helped", "solved depth")
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

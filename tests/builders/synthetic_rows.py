@@ -14,9 +14,9 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
-from owa_bench.scoring.gate import Findings, Reading
-from owa_bench.scoring.index import composite
-from owa_bench.scoring.projects import Projects
+from owa_bench.scoring.composites import composite
+from owa_bench.scoring.gate import Findings, GateReading
+from owa_bench.scoring.gate_statistics import ProjectOutcomes
 from tests.builders.episodes import PROTOCOL
 
 AXES = tuple("AGPMTRSW$")
@@ -134,9 +134,9 @@ def findings(name: str, *, supplied: bool) -> Findings:
     if supplied:
         whole["lower"] |= {"core": core}
         held = {"vrp": 0.9, "hallucination": 0.05, "span": 5.0, "delayed": 0.6}
-        whole["cognition"] = {k: Reading(v, v, v) for k, v in held.items()}
-        whole["projects"] = Projects(played=20, days=30.0, cost=2.0)
-        whole["delivered"] = Reading(0.7, 0.6, 0.8)
+        whole["cognition"] = {k: GateReading(v, v, v) for k, v in held.items()}
+        whole["projects"] = ProjectOutcomes(number=20, days=30.0, cost=2.0)
+        whole["delivered"] = GateReading(0.7, 0.6, 0.8)
     return Findings(**whole)
 
 

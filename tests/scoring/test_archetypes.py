@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from owa_bench.scoring.levels import Placement, judge_gates, place
-from tests.builders.episodes import PROTOCOL
+from owa_bench.scoring.gate import LevelPlacement, judge_gates, place
 from tests.builders.synthetic_rows import (
     ROWS,
     SEED_INDEX,
@@ -15,7 +14,7 @@ from tests.builders.synthetic_rows import (
 )
 
 
-def placed(name: str, *, supplied: bool) -> Placement:
+def placed(name: str, *, supplied: bool) -> LevelPlacement:
     return place(judge_gates(findings(name, supplied=supplied)), PROTOCOL)
 
 

@@ -15,8 +15,13 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
-from owa_bench.scoring.gate import Findings, verdict
-from owa_bench.scoring.levels import judge_gates, place
+from owa_bench.scoring.gate import (
+    Findings,
+    GateReading,
+    gate_status,
+    judge_gates,
+    place,
+)
 from tests.builders.episodes import PROTOCOL
 
 BAND = Interval(low=0.0, high=1.0, method="m")
@@ -95,7 +100,7 @@ def status(found: Findings, gate: str, level: int = 2) -> GateResult:
     ],
 )
 def test_pass_rule(value: float | None, lower: float | None, expected: str) -> None:
-    assert verdict(value, lower, 0.6, PROTOCOL) == expected
+    assert gate_status(GateReading(value, lower), 0.6, PROTOCOL) == expected
 
 
 @pytest.mark.parametrize("name", sorted(find("gates")))

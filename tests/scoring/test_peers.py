@@ -4,24 +4,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owa_bench.scoring.blocks import block_length, blocks
+from owa_bench.scoring.bootstrap import (
+    BootstrapEstimate,
+    block_bootstrap,
+    block_length,
+    bootstrap_weights,
+    sampling,
+)
 from owa_bench.scoring.improvement.slope import theil_sen
-from owa_bench.scoring.spread import Spread, sampling
-from owa_bench.scoring.weights import resampled
 from tests.builders.episodes import ROOT
 
 
-def mean_spread(values: np.ndarray, root: str, resamples: int = 2000) -> Spread:
+def mean_spread(
+    values: np.ndarray, root: str, resamples: int = 2000
+) -> BootstrapEstimate:
     """Return the spread of a mean over tasks, as an axis has it."""
     strata = np.zeros(len(values), dtype=np.int64)
     drawn = np.concatenate(
         [
             w @ values / w.sum(axis=1)
-            for w in resampled(strata, resamples, root, "tasks like these")
+            for w in bootstrap_weights(strata, resamples, root, "tasks like these")
         ]
     )
     how = sampling("tasks", strata, np.ones(1), small=10, lonely="one")
-    return Spread(float(values.mean()), drawn, how)
+    return BootstrapEstimate(float(values.mean()), drawn, how)
 
 
 def test_the_bootstrap_agrees_with_arch() -> None:
@@ -39,7 +45,7 @@ def test_stationary_blocks_agree_with_arch() -> None:
     rng = np.random.default_rng(1)
     noise = rng.standard_normal(40)
     series = np.convolve(noise, [1, 0.6, 0.3])[:40]
-    rows = blocks(40, 6000, ROOT)
+    rows = block_bootstrap(40, 6000, ROOT)
     ours = series[rows].mean(axis=1).std()
     peer = arch.StationaryBootstrap(block_length(40), series, seed=2)
     theirs = float(np.sqrt(peer.cov(np.mean, 6000)).item())
@@ -65,17 +71,17 @@ def test_theil_sen_agrees_with_scipy() -> None:
     assert theil_sen(x, y, 0.95).value == pytest.approx(stats.theilslopes(y, x).slope)
 
 
-def families_spread(quality: np.ndarray, root: str) -> Spread:
+def families_spread(quality: np.ndarray, root: str) -> BootstrapEstimate:
     """Return the spread of the mean over equally weighted families (families, n)."""
     count, size = quality.shape
     strata = np.repeat(np.arange(count), size)
     flat = quality.ravel()
     drawn = []
-    for weights in resampled(strata, 400, root, "tasks like these"):
+    for weights in bootstrap_weights(strata, 400, root, "tasks like these"):
         sums = (weights * flat).reshape(-1, count, size).sum(axis=2)
         drawn.append((sums / (size - 1)).mean(axis=1))
     how = sampling("tasks", strata, np.full(count, 1 / count), small=10, lonely="one")
-    return Spread(float(quality.mean()), np.concatenate(drawn), how)
+    return BootstrapEstimate(float(quality.mean()), np.concatenate(drawn), how)
 
 
 @pytest.mark.slow

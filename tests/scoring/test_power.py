@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.gate import verdict
+from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.improvement.slope import theil_sen
 from owa_bench.scoring.power import (
     chance_to_pass,
@@ -28,7 +28,8 @@ def test_the_n_of_a_share_gate_gives_its_power(required: float) -> None:
         won = rng.random(n) < true
         error = float(won.std(ddof=1)) / np.sqrt(n)
         lower = max(0.0, float(won.mean()) - 1.645 * error)
-        passed += verdict(float(won.mean()), lower, required, PROTOCOL) == "PASS"
+        read = GateReading(float(won.mean()), lower)
+        passed += gate_status(read, required, PROTOCOL) == "PASS"
     assert passed / 2000 == pytest.approx(0.80, abs=0.05)
 
 

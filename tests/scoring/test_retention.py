@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.retention import fit, half_life
+from owa_bench.scoring.axes.memory import fit_retention, half_life
 
 LAGS = np.array([1.0, 2.0, 4.0, 7.0, 14.0])
 
@@ -19,14 +19,14 @@ def drawn(days: float, start: float, trials: int, seed: int) -> np.ndarray:
 
 def test_a_noise_free_law_is_found_exactly() -> None:
     hits = 1000 * 0.9 * 0.5 ** (LAGS / 10)
-    found = fit(hits, np.full(5, 1000.0), LAGS)
+    found = fit_retention(hits, np.full(5, 1000.0), LAGS)
     assert float(found.start) == pytest.approx(0.9, abs=1e-5)
     assert math.log(2) / float(found.forgetting) == pytest.approx(10, rel=1e-4)
 
 
 def test_it_is_the_maximum_of_the_likelihood() -> None:
     hits, trials = drawn(7, 0.8, 60, 3), np.full(5, 60.0)
-    found = fit(hits, trials, LAGS)
+    found = fit_retention(hits, trials, LAGS)
 
     def likelihood(start: float, rate: float) -> float:
         p = np.clip(start * np.exp(-rate * LAGS), 1e-12, 1 - 1e-12)
@@ -51,7 +51,7 @@ def test_log_linear_fits_of_long_half_lives_are_biased_and_ours_is_not() -> None
     ours, theirs = [], []
     for seed in range(200):
         hits = drawn(30, 0.6, 40, seed)
-        ours.append(float(fit(hits, np.full(5, 40.0), LAGS).forgetting))
+        ours.append(float(fit_retention(hits, np.full(5, 40.0), LAGS).forgetting))
         logs = np.log(np.maximum(hits, 0.5) / 40)
         theirs.append(-np.polyfit(LAGS, logs, 1)[0])
     truth = math.log(2) / 30
@@ -66,16 +66,16 @@ def test_what_does_not_fall_is_not_forgotten() -> None:
 
 
 def test_nothing_recalled_and_all_recalled() -> None:
-    none = fit(np.zeros(5), np.full(5, 40.0), LAGS)
+    none = fit_retention(np.zeros(5), np.full(5, 40.0), LAGS)
     assert float(none.start) == 0.0
-    whole = fit(np.full(5, 40.0), np.full(5, 40.0), LAGS)
+    whole = fit_retention(np.full(5, 40.0), np.full(5, 40.0), LAGS)
     assert (float(whole.start), float(whole.forgetting)) == (1.0, 0.0)
 
 
 def test_one_lag_and_no_trials_are_not_computable() -> None:
     trials = np.array([40.0, 0, 0, 0, 0])
-    assert np.isnan(fit(trials / 2, trials, LAGS).forgetting)
-    assert np.isnan(fit(np.zeros(5), np.zeros(5), LAGS).start)
+    assert np.isnan(fit_retention(trials / 2, trials, LAGS).forgetting)
+    assert np.isnan(fit_retention(np.zeros(5), np.zeros(5), LAGS).start)
     assert math.isnan(half_life(trials / 2, trials, LAGS, 0.95).days)
 
 
@@ -91,4 +91,4 @@ def test_one_lag_and_no_trials_are_not_computable() -> None:
 )
 def test_bad_counts_are_refused(hits: list, trials: list, lags: list) -> None:
     with pytest.raises(ScoringError):
-        fit(np.array(hits), np.array(trials), np.array(lags))
+        fit_retention(np.array(hits), np.array(trials), np.array(lags))

@@ -5,10 +5,10 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import GateResult
-from owa_bench.scoring.levels import judge_gates, place
+from owa_bench.scoring.gate import judge_gates, place
 from owa_bench.scoring.superhuman import (
     Evidence,
-    Family,
+    FamilyQuality,
     coverage,
     margin,
     superhuman_gates,
@@ -21,7 +21,7 @@ NORMED = msgspec.structs.replace(
     PROTOCOL,
     norms=msgspec.structs.replace(PROTOCOL.norms, experts=EXPERTS, provisional=False),
 )
-AHEAD = {"s/a": Family(0.95, 0.01), "s/b": Family(0.9, 0.01)}
+AHEAD = {"s/a": FamilyQuality(0.95, 0.01), "s/b": FamilyQuality(0.9, 0.01)}
 WHOLE = Evidence(AHEAD, curvature_low=0.01, innovation=0.8, link_steps=2)
 
 
@@ -31,7 +31,7 @@ def gates(held: Evidence = WHOLE, value: float = 0.97) -> tuple[GateResult, ...]
 
 
 def test_a_lead_must_be_significant_and_large() -> None:
-    small = {"s/a": Family(0.815, 0.0001), "s/b": Family(0.75, 0.2)}
+    small = {"s/a": FamilyQuality(0.815, 0.0001), "s/b": FamilyQuality(0.75, 0.2)}
     tight = {"s/a": (0.80, 0.0001), "s/b": (0.70, 0.02)}
     assert coverage(small, tight, 1.96, 0.02) == 0.0
     assert coverage(AHEAD, EXPERTS, 1.96, 0.02) == 1.0

@@ -1,4 +1,4 @@
-"""Axis A: how far an agent gets before it needs a human."""
+"""Axis A: autonomy, the share of the horizon completed without intervention."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 
 from owa_bench.records.observables import Array, Floats
-from owa_bench.scoring.axis import (
-    Anchors,
-    Laid,
-    Sample,
-    bounds,
-    calibrate,
-    check_values,
-    per_suite,
-)
-from owa_bench.scoring.cells import Ledger, Totals
+from owa_bench.scoring.axis import Axis, check_values, per_suite
+from owa_bench.scoring.sample import Sample
 
 
 def autonomy(success: Array, helped: Array, run: Array, horizon: Array) -> Floats:
-    """Return each episode's share of the horizon that was walked without help.
+    """Return each episode's share of the horizon completed without help.
 
     Formula:
         a_t = 1                     if the episode succeeded with no intervention
@@ -41,55 +33,29 @@ def autonomy(success: Array, helped: Array, run: Array, horizon: Array) -> Float
     return np.where(alone, 1.0, share)
 
 
-class Autonomy:
-    """A of the AAI scale."""
-
-    name = "autonomy"
-    symbol = "A"
-    formula = staticmethod(autonomy)
-    amounts: tuple[str, ...] = ()
-
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay a_t and the share finished unaided over the base rows."""
-        cells = int(sample.base.sum())
-        if not cells:
-            return Laid(0, 0, "no counted episode")
-        table = sample.table
-        alone = (table.u > 0) & (table.helped == 0)
-        ledger.mean("A", self._shares(sample), sample.base)
-        ledger.mean("A:alone", alone.astype(np.float64), sample.base)
-        return Laid(cells, cells)
-
-    def _shares(self, sample: Sample) -> Floats:
-        table = sample.table
-        caps = per_suite(table.suite, sample.protocol.horizons)
-        horizon = np.minimum(table.horizon, caps)
-        return autonomy(table.u > 0, table.helped, table.n, horizon)
-
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return mean_t a_t."""
-        return totals.overall(totals.mean("A"))
-
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """The oracle finishes every task unaided: 1."""
-        return bounds(sample, self.symbol, np.ones(len(totals.table)))
-
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return N(raw)."""
-        return calibrate(raw, anchors)
-
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Share of tasks finished with no intervention."""
-        return {"finished unaided": totals.overall(totals.mean("A:alone"))}
-
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Distribution of n over the base rows."""
-        runs = sample.table.n[sample.base]
-        return {
-            "longest unaided run, quartiles": [
-                float(x) for x in np.quantile(runs, (0, 0.25, 0.5, 0.75, 1))
-            ]
-        }
+def _shares(sample: Sample) -> Floats:
+    table = sample.table
+    caps = per_suite(table.suite, sample.protocol.horizons)
+    horizon = np.minimum(table.horizon, caps)
+    return autonomy(table.u > 0, table.helped, table.n, horizon)
 
 
-AXIS = Autonomy()
+def _quartiles(sample: Sample) -> Mapping[str, Any]:
+    runs = np.quantile(sample.table.n[sample.base], (0, 0.25, 0.5, 0.75, 1))
+    return {"longest unaided run, quartiles": [float(x) for x in runs]}
+
+
+AXIS = Axis(
+    "A",
+    "autonomy",
+    formula=autonomy,
+    columns={
+        "share": _shares,
+        "alone": lambda sample: (sample.table.u > 0) & (sample.table.helped == 0),
+    },
+    raw=lambda totals, sample: totals.overall_mean("A:share"),
+    secondary=lambda totals, sample: {
+        "finished unaided": totals.overall_mean("A:alone")
+    },
+    diagnostics=_quartiles,
+)

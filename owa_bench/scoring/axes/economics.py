@@ -1,4 +1,4 @@
-"""Axis $: tasks done at quality per USD, against an expert's cost."""
+"""Axis $: economic throughput, tasks at quality per USD against an expert's."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +7,9 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import Anchors, Laid, Sample, check_shapes
-from owa_bench.scoring.cells import Ledger, Totals
+from owa_bench.scoring.axis import Anchors, Axis, Coverage, check_shapes
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
 _MICRO = 10**6  # micro-USD a USD
 _SECONDS = 3600.0
@@ -37,86 +38,69 @@ def throughput(done: Floats, spent: Floats) -> Floats:
     return np.divide(done, spent, out=np.full_like(spent, np.nan), where=spent > 0)
 
 
-class Economics:
-    """$ of the AAI scale."""
-
-    name = "economic throughput"
-    symbol = "$"
-    formula = staticmethod(throughput)
-    amounts: tuple[str, ...] = ("USD an episode",)
-
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay success, the agent and human streams' cost, and the expert's actions."""
-        table, base = sample.table, sample.base
-        cells = int(base.sum())
-        cost = self._cost(sample)
-        unknown = int(np.isnan(cost[base]).sum())
-        expert = sample.prices.price("supervisor_min")
-        reason = None
-        if not cells:
-            reason = "no counted episode"
-        elif unknown:
-            reason = f"the price card leaves the cost of {unknown} episodes unknown"
-        elif not cost[base].any():
-            reason = "nothing that was used has a price above 0"
-        elif not expert:
-            reason = "the price card has no price for a supervisor's minute"
-        elif not table.horizon[base].any():
-            reason = "the oracle's solutions hold no action to price an expert by"
-        if reason:
-            return Laid(cells - unknown, cells, reason)
-        ledger.mean("$:done", table.u, base)
-        ledger.mean("$:spent", cost / _MICRO, base, scale=_COST_PARTS)
-        ledger.mean("$:actions", table.horizon, base)
-        return Laid(cells, cells)
-
-    def _cost(self, sample: Sample) -> Floats:
-        """Return micro-USD of the agent and human streams of each episode.
-
-        The harness books both of a checkpoint under evaluation: there they are one.
-        """
-        table = sample.table
-        moved = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
-        cost: Floats = table.cost_agent + table.cost_human + moved
-        return cost
-
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return tasks at quality per USD."""
-        return throughput(
-            totals.overall(totals.mean("$:done")),
-            totals.overall(totals.mean("$:spent")),
-        )
-
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """Multiples of the expert: one priced minute per action of H_t."""
-        rules = sample.protocol.economics
-        minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
-        actions = totals.overall(totals.mean("$:actions"))
-        expert = 1.0 / (actions * rules.expert_minutes * minute)
-        return Anchors(rules.low * expert, rules.high * expert)
-
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return the position on the log scale between the anchors."""
-        tiny = np.finfo(np.float64).tiny
-        ratio = np.log(np.maximum(raw, tiny) / anchors.low)
-        return np.clip(ratio / np.log(anchors.high / anchors.low), 0.0, 1.0)
-
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Return USD per episode, agent and human streams."""
-        return {"USD an episode": totals.overall(totals.mean("$:spent"))}
-
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Tasks at quality per hour, simulated and by the wall clock."""
-        table, base = sample.table, sample.base
-        done = float(table.u[base].sum())
-        hours = {
-            "simulated": float(table.simulated_s[base].sum()) / _SECONDS,
-            "wall": float(table.wall_s[base].sum()) / _SECONDS,
-        }
-        return {
-            f"tasks per {name} hour": done / spent if spent > 0 else None
-            for name, spent in hours.items()
-        }
+def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
+    """Add success, the agent and human streams' cost, and the expert's actions."""
+    table, base = sample.table, sample.base
+    cells = int(base.sum())
+    # The harness books both streams of a checkpoint under evaluation.
+    evaluation = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
+    cost = table.cost_agent + table.cost_human + evaluation  # micro-USD
+    unknown = int(np.isnan(cost[base]).sum())
+    reason = None
+    if not cells:
+        reason = "no counted episode"
+    elif unknown:
+        reason = f"the price card leaves the cost of {unknown} episodes unknown"
+    elif not cost[base].any():
+        reason = "nothing that was used has a price above 0"
+    elif not sample.prices.price("supervisor_min"):
+        reason = "the price card has no price for a supervisor's minute"
+    elif not table.horizon[base].any():
+        reason = "the oracle's solutions hold no action to price an expert by"
+    if reason:
+        return Coverage(cells - unknown, cells, reason)
+    statistics.add_mean("$:done", table.u, base)
+    statistics.add_mean("$:spent", cost / _MICRO, base, scale=_COST_PARTS)
+    statistics.add_mean("$:actions", table.horizon, base)
+    return Coverage(cells, cells)
 
 
-AXIS = Economics()
+def _raw(totals: Totals, sample: Sample) -> Floats:
+    return throughput(totals.overall_mean("$:done"), totals.overall_mean("$:spent"))
+
+
+def _anchors(totals: Totals, sample: Sample) -> Anchors:
+    """Return multiples of the expert: one priced minute per action of H_t."""
+    rules = sample.protocol.economics
+    minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
+    actions = totals.overall_mean("$:actions")
+    expert = 1.0 / (actions * rules.expert_minutes * minute)
+    return Anchors(rules.low * expert, rules.high * expert)
+
+
+def _hourly(sample: Sample) -> Mapping[str, Any]:
+    """Return tasks at quality per hour, simulated and by the wall clock."""
+    table, base = sample.table, sample.base
+    done = float(table.u[base].sum())
+    hours = {
+        "simulated": float(table.simulated_s[base].sum()) / _SECONDS,
+        "wall": float(table.wall_s[base].sum()) / _SECONDS,
+    }
+    return {
+        f"tasks per {name} hour": done / spent if spent > 0 else None
+        for name, spent in hours.items()
+    }
+
+
+AXIS = Axis(
+    "$",
+    "economic throughput",
+    formula=throughput,
+    collect=_collect,
+    raw=_raw,
+    anchors=_anchors,
+    log_scale=True,
+    secondary=lambda totals, sample: {"USD an episode": totals.overall_mean("$:spent")},
+    amounts=("USD an episode",),
+    diagnostics=_hourly,
+)

@@ -1,30 +1,28 @@
-"""Axis M: what an agent still knows days later, and what it finds again."""
+"""Axis M: memory, what an agent recalls after days and what it retrieves."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Flags, Floats, Probes
-from owa_bench.records.protocol import Memory as Rules
-from owa_bench.scoring.axis import (
-    Anchors,
-    Laid,
-    Sample,
-    bounds,
-    calibrate,
-    check_shapes,
-)
-from owa_bench.scoring.cells import MILLION, Ledger, Totals
-from owa_bench.scoring.retention import fit, half_life
+from owa_bench.records.observables import Flags, Floats
+from owa_bench.records.protocol import Memory
+from owa_bench.scoring.axis import Axis, Coverage, check_shapes
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
-_RECALL, _RETRIEVE = "recall", "retrieve"
+_HALVINGS = 40  # of an interval that holds a root: 1e-12 of it is left
+_OUTER, _INNER = 32, 24  # the same, nested
+_FASTEST = 8.0  # largest forgetting rate per day that is told apart
+_TINY = 1e-12
+_NEVER = 1e-6  # forgetting per day that counts as none: a half-life of 1,900 years
 
 
 def memory(
-    start: Floats, forgetting: Floats, recall: Floats, guess: Floats, rules: Rules
+    start: Floats, forgetting: Floats, recall: Floats, guess: Floats, rules: Memory
 ) -> Floats:
     """Return what is retained and retrieved of a family.
 
@@ -55,118 +53,217 @@ def memory(
     return result
 
 
-class Memory:
-    """M of the AAI scale."""
+class Retention(NamedTuple):
+    """Fitted r0 and lambda of r(l) = r0 exp(-lambda l), each of shape (...)."""
 
-    name = "memory"
-    symbol = "M"
-    formula = staticmethod(memory)
-    amounts: tuple[str, ...] = ()
+    start: Floats
+    forgetting: Floats
 
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay trials and hits per lag of recall without tools, and of retrieval."""
-        probes = sample.table.probes
-        kept: Flags = sample.base[probes.row]
-        asked, sought = kept & (probes.mode == _RECALL), kept & self._retrieval(probes)
-        cells, used = int(kept.sum()), int(asked.sum() + sought.sum())
-        lags = np.unique(probes.lag[asked])
-        if not cells:
-            return Laid(0, 0, "no memory probes over days in this run")
-        if len(lags) < 2:
-            return Laid(0, cells, "recall was probed at fewer than two lags")
-        if not sought.any():
-            return Laid(0, cells, "no retrieval probe: recall@K is not known")
-        for i, lag in enumerate(lags):
-            rows = asked & (probes.lag == lag)
-            self._put(ledger, f"M:lag:{i}", probes, rows, probes.correct)
-        self._put(ledger, "M:found", probes, sought, self._found(sample))
-        self._put(ledger, "M:guess", probes, asked, probes.guess)
-        return Laid(used, cells)
 
-    def _retrieval(self, probes: Probes) -> Flags:
-        held: Flags = probes.mode == _RETRIEVE
-        return held
+def fit_retention(hits: Floats, trials: Floats, lags: Floats) -> Retention:
+    """Return the retention law of probes, by binomial maximum likelihood.
 
-    def _found(self, sample: Sample) -> Flags:
-        """Return whether a verified entry stands among the first K returned."""
-        first = sample.table.probes.verified[:, : sample.protocol.memory.recall_at]
-        found: Flags = first.sum(axis=1) > 0
-        return found
+    Formula:
+        hits_i ~ Binomial(trials_i, r0 exp(-lambda l_i)), 0 <= r0 <= 1, lambda >= 0
+        (concave in ln r0 and lambda: nested bisection of the score finds the one
+        maximum; a log-linear fit overestimates long half-lives)
+    Shapes: hits and trials (..., lags), lags (lags,); each result (...).
+    Units: lags in days, lambda per day.
+    Missing: NaN without trials, lambda NaN with trials at one lag only.
+    Errors: ScoringError if shapes differ, hits exceed trials, a lag is negative.
+    Source: [R] eq 5 of the AAI paper.
 
-    def _put(
-        self, ledger: Ledger, name: str, probes: Probes, rows: Flags, values: Any
-    ) -> None:
-        ledger.add(name, probes.row[rows], values[rows].astype(np.float64))
-        ledger.add(f"{name}#", probes.row[rows], np.ones(int(rows.sum())))
+    >>> hits, lags = np.array([80.0, 40.0]), np.array([0, 7.0])
+    >>> found = fit_retention(hits, np.full(2, 100.0), lags)
+    >>> float(found.start.round(4)), round(math.log(2) / float(found.forgetting), 4)
+    (0.8, 7.0)
+    """
+    _check(hits, trials, lags)
+    low, high = np.zeros(hits.shape[:-1]), np.full(hits.shape[:-1], _FASTEST)
+    for _ in range(_OUTER):
+        middle = (low + high) / 2
+        chance = _chances(hits, trials, lags, middle)
+        uphill = ((_odds(hits, trials, chance)) * lags).sum(axis=-1) > 0
+        low, high = np.where(uphill, middle, low), np.where(uphill, high, middle)
+    rate = (low + high) / 2
+    rate = np.where(rate < _NEVER, 0.0, rate)
+    start = _start(hits, trials, lags, rate)
+    used = (trials > 0).sum(axis=-1)
+    return Retention(
+        np.where(used > 0, start, np.nan), np.where(used > 1, rate, np.nan)
+    )
 
-    def _lags(self, sample: Sample) -> Floats:
-        probes = sample.table.probes
-        asked = sample.base[probes.row] & (probes.mode == _RECALL)
-        return np.unique(probes.lag[asked])
 
-    def _parts(self, totals: Totals, sample: Sample) -> tuple[Floats, Floats, Floats]:
-        """Return r0, lambda and recall@K per resample and family.
-
-        A family without a retrieval probe of its own reads the whole run's.
-        """
-        lags = self._lags(sample)
-        places = range(len(lags))
-        hits = np.stack([totals.sum(f"M:lag:{i}") for i in places], axis=2) / MILLION
-        tries = np.stack([totals.sum(f"M:lag:{i}#") for i in places], axis=2) / MILLION
-        law = fit(hits, tries, lags)
-        recall = totals.mean("M:found")
-        whole = totals.sum("M:found").sum(axis=1) / np.maximum(
-            totals.sum("M:found#").sum(axis=1), 1.0
+def _check(hits: Floats, trials: Floats, lags: Floats) -> None:
+    if hits.shape != trials.shape or lags.shape != hits.shape[-1:] or not lags.size:
+        raise ScoringError(
+            "Retention needs hits and trials (..., lags) and lags (lags,), got "
+            f"{hits.shape}, {trials.shape}, {lags.shape}."
         )
-        return (
-            law.start,
-            law.forgetting,
-            np.where(np.isnan(recall), whole[:, None], recall),
+    if np.isnan(hits).any() or np.isnan(trials).any() or np.isnan(lags).any():
+        raise ScoringError(
+            "Retention cannot read NaN: leave the probe out and count it."
+        )
+    if (hits < 0).any() or (hits > trials + _TINY).any() or (lags < 0).any():
+        raise ScoringError(
+            "Hits must lie between 0 and the trials, lags must be at least 0."
         )
 
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return the median over families."""
-        start, rate, recall = self._parts(totals, sample)
-        guess = np.nan_to_num(totals.mean("M:guess"))
-        return _median(memory(start, rate, recall, guess, sample.protocol.memory))
 
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """The oracle forgets nothing and finds everything: 1."""
-        return bounds(sample, self.symbol, np.ones(len(totals.table)))
+def _odds(hits: Floats, trials: Floats, chance: Floats) -> Floats:
+    """Return minus the score function at each lag: misses times odds, less hits."""
+    kept = np.minimum(chance, 1 - _TINY)
+    odds: Floats = (trials - hits) * kept / (1 - kept) - hits
+    return odds
 
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return N(raw)."""
-        return calibrate(raw, anchors)
 
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Return recall@K over all retrieval probes."""
-        found, tries = totals.sum("M:found"), totals.sum("M:found#")
-        whole = np.maximum(tries.sum(axis=1), 1.0)
-        return {f"recall@{sample.protocol.memory.recall_at}": found.sum(axis=1) / whole}
+def _start(
+    hits: Floats, trials: Floats, lags: Floats, rate: Floats, halvings: int = _HALVINGS
+) -> Floats:
+    """Return the best r0 under a given rate of forgetting."""
+    keep = np.exp(-rate[..., None] * lags)
+    low, high = np.zeros(rate.shape), np.ones(rate.shape)
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        uphill = _odds(hits, trials, middle[..., None] * keep).sum(axis=-1) < 0
+        low, high = np.where(uphill, middle, low), np.where(uphill, high, middle)
+    start = (low + high) / 2
+    top = start > 1 - 2.0 ** (2 - halvings)
+    nothing = hits.sum(axis=-1) <= 0
+    found: Floats = np.where(nothing, 0.0, np.where(top, 1.0, start))
+    return found
 
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Return each family's half-life in days with its profile interval."""
-        table, probes = sample.table, sample.table.probes
-        asked = sample.base[probes.row] & (probes.mode == _RECALL)
-        found: dict[str, Any] = {}
-        lags = self._lags(sample)
-        for family in sample.families:
-            rows = asked & (table.family[probes.row] == family)
-            if not rows.any():
-                continue
-            at = np.searchsorted(lags, probes.lag[rows])
-            tries = np.bincount(at, minlength=len(lags)).astype(np.float64)
-            hits = np.bincount(at, probes.correct[rows], len(lags)).astype(np.float64)
-            held = half_life(hits, tries, lags, sample.protocol.statistics.level)
-            found[family] = [
-                None if math.isnan(x) else "no forgetting seen" if math.isinf(x) else x
-                for x in (round(value, 4) for value in held)
-            ]
-        return {"half-life in days, low, high": found, "lags": lags.tolist()}
+
+def _chances(hits: Floats, trials: Floats, lags: Floats, rate: Floats) -> Floats:
+    start = _start(hits, trials, lags, rate, _INNER)
+    chance: Floats = start[..., None] * np.exp(-rate[..., None] * lags)
+    return chance
+
+
+class HalfLife(NamedTuple):
+    """A half-life in days with its profile interval; inf: no forgetting observed."""
+
+    days: float
+    low: float
+    high: float
+
+
+def _likelihood(hits: Floats, trials: Floats, lags: Floats, rates: Floats) -> Floats:
+    """Return the profile log-likelihood at each rate."""
+    shape = (len(rates), len(lags))
+    held = np.broadcast_to(hits, shape), np.broadcast_to(trials, shape)
+    chance = np.clip(_chances(*held, lags, rates), _TINY, 1 - _TINY)
+    parts = held[0] * np.log(chance) + (held[1] - held[0]) * np.log1p(-chance)
+    total: Floats = parts.sum(axis=1)
+    return total
+
+
+def half_life(hits: Floats, trials: Floats, lags: Floats, level: float) -> HalfLife:
+    """Return ln 2 / lambda with its profile-likelihood interval.
+
+    Formula:
+        {lambda : 2 (L(lambda_hat) - L(lambda)) <= chi2_1(level)}, ends by bisection
+    Shapes: three arrays (lags,). Units: days.
+    Missing: NaN without trials at two lags; infinite where lambda reaches 0.
+    Errors: as `fit_retention`. Source: [R] docs/scoring.md#axes.
+
+    >>> half_life(np.array([8.0]), np.array([10.0]), np.array([1.0]), 0.95)
+    HalfLife(days=nan, low=nan, high=nan)
+    """
+    best = float(fit_retention(hits, trials, lags).forgetting)
+    if math.isnan(best):
+        return HalfLife(math.nan, math.nan, math.nan)
+    top = float(_likelihood(hits, trials, lags, np.array([best]))[0])
+    floor = top - float(stats.chi2.ppf(level, 1)) / 2
+
+    def inside(rate: float) -> bool:
+        return float(_likelihood(hits, trials, lags, np.array([rate]))[0]) >= floor
+
+    slow = 0.0 if inside(0.0) else _edge(0.0, best, inside, rising=True)
+    fast = _FASTEST if inside(_FASTEST) else _edge(best, _FASTEST, inside, rising=False)
+    return HalfLife(
+        *(math.log(2) / x if x > 0 else math.inf for x in (best, fast, slow))
+    )
+
+
+def _edge(
+    low: float, high: float, inside: Callable[[float], bool], *, rising: bool
+) -> float:
+    """Return where `inside` changes between two rates."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if inside(middle) == rising:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
+
+
+def _recall(sample: Sample) -> Flags:
+    """Return which probes ask for recall without tools."""
+    probes = sample.table.probes
+    recall: Flags = sample.base[probes.row] & (probes.mode == "recall")
+    return recall
+
+
+def _lags(sample: Sample) -> Floats:
+    return np.unique(sample.table.probes.lag[_recall(sample)])
+
+
+def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
+    """Add trials and hits per lag of recall without tools, and of retrieval."""
+    probes = sample.table.probes
+    counted: Flags = sample.base[probes.row]
+    recall, retrieval = _recall(sample), counted & (probes.mode == "retrieve")
+    cells, used = int(counted.sum()), int(recall.sum() + retrieval.sum())
+    lags = _lags(sample)
+    if not cells:
+        return Coverage(0, 0, "no memory probes over days in this run")
+    if len(lags) < 2:
+        return Coverage(0, cells, "recall was probed at fewer than two lags")
+    if not retrieval.any():
+        return Coverage(0, cells, "no retrieval probe: recall@K is not known")
+    first = probes.verified[:, : sample.protocol.memory.recall_at]
+    for name, rows, values in (
+        *(
+            (f"M:lag:{i}", recall & (probes.lag == lag), probes.correct)
+            for i, lag in enumerate(lags)
+        ),
+        ("M:found", retrieval, first.sum(axis=1) > 0),
+        ("M:guess", recall, probes.guess),
+    ):
+        statistics.add_entries(name, probes.row[rows], values[rows])
+    return Coverage(used, cells)
+
+
+def _raw(totals: Totals, sample: Sample) -> Floats:
+    """Return the median over families.
+
+    A family without a retrieval probe of its own reads the recall@K of the run.
+    """
+    lags = _lags(sample)
+    hits, trials = (
+        np.stack([totals.sum(f"M:lag:{i}{k}") for i in range(len(lags))], axis=2)
+        / MILLION
+        for k in ("", "#")
+    )
+    law, recall = fit_retention(hits, trials, lags), totals.mean("M:found")
+    recall = np.where(np.isnan(recall), _recall_at(totals)[:, None], recall)
+    guess = np.nan_to_num(totals.mean("M:guess"))
+    rules = sample.protocol.memory
+    return _median(memory(law.start, law.forgetting, recall, guess, rules))
+
+
+def _recall_at(totals: Totals) -> Floats:
+    """Return recall@K over all retrieval probes (resamples,)."""
+    share: Floats = totals.pooled("M:found") / np.maximum(
+        totals.pooled("M:found#"), 1.0
+    )
+    return share
 
 
 def _median(values: Floats) -> Floats:
-    """Return the median over families that are known, NaN where none is."""
+    """Return the median over families without NaN; NaN where all are."""
     ranked = np.sort(values, axis=1)  # NaN last
     count = (~np.isnan(values)).sum(axis=1)
     low = np.maximum(count - 1, 0) // 2
@@ -176,4 +273,33 @@ def _median(values: Floats) -> Floats:
     return np.where(count > 0, middle, np.nan)
 
 
-AXIS = Memory()
+def _half_lives(sample: Sample) -> Mapping[str, Any]:
+    """Return each family's half-life in days with its profile interval."""
+    table, probes, lags = sample.table, sample.table.probes, _lags(sample)
+    half_lives: dict[str, Any] = {}
+    for family in sample.families:
+        rows = _recall(sample) & (table.family[probes.row] == family)
+        if not rows.any():
+            continue
+        at = np.searchsorted(lags, probes.lag[rows])
+        trials = np.bincount(at, minlength=len(lags)).astype(np.float64)
+        hits = np.bincount(at, probes.correct[rows], len(lags)).astype(np.float64)
+        fitted = half_life(hits, trials, lags, sample.protocol.statistics.level)
+        half_lives[family] = [
+            None if math.isnan(x) else "no forgetting seen" if math.isinf(x) else x
+            for x in (round(value, 4) for value in fitted)
+        ]
+    return {"half-life in days, low, high": half_lives, "lags": lags.tolist()}
+
+
+AXIS = Axis(
+    "M",
+    "memory",
+    formula=memory,
+    collect=_collect,
+    raw=_raw,
+    secondary=lambda totals, sample: {
+        f"recall@{sample.protocol.memory.recall_at}": _recall_at(totals)
+    },
+    diagnostics=_half_lives,
+)

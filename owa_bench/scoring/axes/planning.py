@@ -1,21 +1,13 @@
-"""Axis P: how deep the plans are that an agent carries out."""
+"""Axis P: planning, the depth of solved plans as a share of the possible depth."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import (
-    Anchors,
-    Laid,
-    Sample,
-    bounds,
-    calibrate,
-    check_shapes,
-    per_suite,
-)
-from owa_bench.scoring.cells import Ledger, Totals
+from owa_bench.records.observables import Floats, Integers
+from owa_bench.scoring.axis import Axis, check_shapes, per_suite
+from owa_bench.scoring.sample import Sample
 
 
 def planning(solved: Floats, possible: Floats) -> Floats:
@@ -38,68 +30,48 @@ def planning(solved: Floats, possible: Floats) -> Floats:
     )
 
 
-class Planning:
-    """P of the AAI scale."""
-
-    name = "planning"
-    symbol = "P"
-    formula = staticmethod(planning)
-    amounts: tuple[str, ...] = ("mean solved depth",)
-
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay solved and possible depth, both capped at D*, over the base rows."""
-        table, base = sample.table, sample.base
-        cells = int(base.sum())
-        if not cells:
-            return Laid(0, 0, "no counted episode")
-        shallow = self._shallow(sample)
-        if shallow:
-            return Laid(0, cells, shallow)
-        target = per_suite(table.suite, sample.protocol.depths)
-        ledger.mean("P:solved", np.minimum(table.d, target), base)
-        ledger.mean("P:possible", np.minimum(table.depth, target), base)
-        return Laid(cells, cells)
-
-    def _shallow(self, sample: Sample) -> str | None:
-        """Return why a suite is refused: its mean D_t is below a share of D*."""
-        share = sample.protocol.admissibility.depth_share
-        for suite in sorted(set(sample.table.suite[sample.base].tolist())):
-            rows = sample.base & (sample.table.suite == suite)
-            mean = float(sample.table.depth[rows].mean())
-            target = sample.protocol.depths.of(suite)
-            if mean < share * target:
-                return (
-                    f"mean depth of {suite} is {mean:.2f}, "
-                    f"below {share} D* = {share * target:g}"
-                )
-        return None
-
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return the share of the possible depth that was solved."""
-        return planning(
-            totals.overall(totals.mean("P:solved")),
-            totals.overall(totals.mean("P:possible")),
-        )
-
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """The oracle solves every node: 1."""
-        return bounds(sample, self.symbol, np.ones(len(totals.table)))
-
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return N(raw)."""
-        return calibrate(raw, anchors)
-
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Mean solved depth, capped at D*."""
-        return {"mean solved depth": totals.overall(totals.mean("P:solved"))}
-
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Distribution of d and of D_t: episodes at each depth."""
-        table, base = sample.table, sample.base
-        return {
-            "episodes by solved depth": np.bincount(table.d[base]).tolist(),
-            "episodes by possible depth": np.bincount(table.depth[base]).tolist(),
-        }
+def _shallow(sample: Sample) -> str | None:
+    """Return why a suite is refused: its mean D_t is below a share of D*."""
+    share = sample.protocol.admissibility.depth_share
+    for suite in sorted(set(sample.table.suite[sample.base].tolist())):
+        rows = sample.base & (sample.table.suite == suite)
+        mean = float(sample.table.depth[rows].mean())
+        target = sample.protocol.depths.of(suite)
+        if mean < share * target:
+            return (
+                f"mean depth of {suite} is {mean:.2f}, "
+                f"below {share} D* = {share * target:g}"
+            )
+    return None
 
 
-AXIS = Planning()
+def _capped(sample: Sample, depth: Integers) -> Floats:
+    caps = per_suite(sample.table.suite, sample.protocol.depths)
+    capped: Floats = np.minimum(depth, caps)
+    return capped
+
+
+def _distributions(sample: Sample) -> Mapping[str, Any]:
+    """Return the numbers of episodes by d and by D_t."""
+    table, base = sample.table, sample.base
+    return {
+        "episodes by solved depth": np.bincount(table.d[base]).tolist(),
+        "episodes by possible depth": np.bincount(table.depth[base]).tolist(),
+    }
+
+
+AXIS = Axis(
+    "P",
+    "planning",
+    formula=planning,
+    columns={
+        "solved": lambda sample: _capped(sample, sample.table.d),
+        "possible": lambda sample: _capped(sample, sample.table.depth),
+    },
+    missing=_shallow,
+    secondary=lambda totals, sample: {
+        "mean solved depth": totals.overall_mean("P:solved")
+    },
+    amounts=("mean solved depth",),
+    diagnostics=_distributions,
+)

@@ -1,4 +1,4 @@
-"""Axis R: what an agent gains by changing itself, control and harm taken off."""
+"""Axis R: self-revision, the debiased gain of an agent's changes to itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +7,11 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Flags, Floats
-from owa_bench.scoring.axis import Anchors, Laid, Sample, bounds, calibrate
-from owa_bench.scoring.cells import Ledger, Totals
+from owa_bench.scoring.axis import Anchors, Axis, Coverage, protocol_anchors
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
-# [S] What a revision must have passed to count.
+# [S] Checks that a revision must have passed to count.
 FILTERS = (
     "matched_holdout",
     "resource_parity",
@@ -51,7 +52,16 @@ def self_revision(autonomy: Floats, gains: Floats, net: Array) -> Floats:
 
 
 def debiased(capability: Floats) -> Floats:
-    """Return Delta_e of capabilities (events, 5), NaN where one is not confirmed.
+    """Return Delta_e, the gain of an event less that of its control.
+
+    Args:
+        capability: (events, 4 or 5) before, after, control before, control after.
+
+    Returns:
+        (events,), NaN where a capability is not confirmed.
+
+    Raises:
+        ScoringError: There are fewer than four capabilities.
 
     >>> debiased(np.array([[0.4, 0.6, 0.4, 0.45, 0.4]])).round(6)
     array([0.15])
@@ -66,120 +76,109 @@ def debiased(capability: Floats) -> Floats:
     return gain
 
 
-class SelfRevision:
-    """R of the AAI scale: the mean over windows; a window is one episode."""
-
-    name = "self-revision"
-    symbol = "R"
-    formula = staticmethod(self_revision)
-    amounts: tuple[str, ...] = ("debiased gain a window",)
-
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay each window's capped gain over the families that hold revisions."""
-        table, events = sample.table, sample.table.revisions
-        held = self._held(sample)
-        if not held.any():
-            return Laid(0, 0, "no confirmed self-revision in this run")
-        confirmed = held & self._confirmed(sample)
-        adopted = held & (events.decision == "adopted")
-        if adopted.any() and not (adopted & confirmed).any():
-            count = int(adopted.sum())
-            why = f"{count} revisions adopted, none confirmed with a control"
-            return Laid(0, count, why)
-        families = np.unique(table.family[events.row[held]])
-        windows = sample.base & np.isin(table.family, families)
-        ledger.mean("R", self._windows(sample), windows)
-        return Laid(int((adopted & self._counted(sample)).sum()), int(adopted.sum()))
-
-    def _held(self, sample: Sample) -> Flags:
-        """Return which events lie in a row that the axis rests on.
-
-        Checkpoints run on a throw-away copy: what is revised there is lost.
-        """
-        kept = sample.base & (sample.table.phase != "checkpoint")
-        held: Flags = kept[sample.table.revisions.row]
-        return held
-
-    def _confirmed(self, sample: Sample) -> Flags:
-        """Return which events carry all four capabilities."""
-        unknown = np.isnan(sample.table.revisions.capability[:, :4]).sum(axis=1)
-        known: Flags = unknown == 0
-        return known
-
-    def _counted(self, sample: Sample) -> Flags:
-        """Return which events pass the filters; harm needs none to count.
-
-        The ablation must take its share of the gain away again.
-        """
-        events, share = sample.table.revisions, sample.protocol.closures.gain_lost
-        cap = events.capability
-        passed = np.array(
-            [set(FILTERS) <= set(names) for names in events.filters], dtype=np.bool_
-        )
-        own = cap[:, _AFTER] - cap[:, _BEFORE]
-        lost = cap[:, _AFTER] - cap[:, _ABLATED]
-        with np.errstate(invalid="ignore"):
-            causal = np.nan_to_num(lost, nan=-1.0) >= share * np.maximum(own, 0.0)
-            harmful = debiased(cap) < 0
-        adopted: Flags = events.decision == "adopted"
-        kept: Flags = adopted & self._confirmed(sample) & ((passed & causal) | harmful)
-        return kept
-
-    def _windows(self, sample: Sample) -> Floats:
-        """Return every episode's raw statistic, 0 without a counted event."""
-        events = sample.table.revisions
-        weights = np.array(sample.protocol.revision.stage_weights)
-        alpha = events.fractions @ (weights / weights.sum())
-        gains, counted = debiased(events.capability), self._counted(sample)
-        alpha, known = np.where(gains < 0, 1.0, alpha), self._confirmed(sample)
-        found = np.zeros(len(sample.table))
-        order = np.argsort(events.row, kind="stable")
-        rows, starts = np.unique(events.row[order], return_index=True)
-        for row, here in zip(rows, np.split(order, starts[1:]), strict=True):
-            net = self._net(events.capability[here[known[here]]])
-            kept = here[counted[here]]
-            found[row] = float(self_revision(alpha[kept], gains[kept], net))
-        return found
-
-    def _net(self, capability: Floats) -> Floats:
-        """Return the window's net debiased gain, from first before to last after."""
-        if not len(capability):
-            return np.zeros(())
-        first, last = capability[0], capability[-1]
-        own = last[_AFTER] - first[_BEFORE]
-        control = last[_CONTROL_AFTER] - first[_CONTROL_BEFORE]
-        return np.asarray(own - control, dtype=np.float64)
-
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return the mean over windows."""
-        return totals.overall(totals.mean("R"))
-
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """R0 times the protocol's bounds."""
-        whole = bounds(sample, self.symbol, np.ones(len(totals.table)))
-        scale = sample.protocol.revision.full_gain
-        return Anchors(whole.low * scale, whole.high * scale)
-
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return clip(raw / R0, 0, 1)."""
-        return calibrate(raw, anchors)
-
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Return the mean debiased gain of a window, in capability."""
-        return {"debiased gain a window": totals.overall(totals.mean("R"))}
-
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Count events by decision and what filters they lack."""
-        events = sample.table.revisions
-        names, counts = np.unique(events.decision, return_counts=True)
-        adopted = events.decision == "adopted"
-        return {
-            "decisions": dict(zip(names.tolist(), counts.tolist(), strict=True)),
-            "adopted that lack a filter": {
-                name: sum(name not in held for held in events.filters[adopted])
-                for name in FILTERS
-            },
-        }
+def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
+    """Add the capped gain of each window: an episode of a family with revisions."""
+    table, events = sample.table, sample.table.revisions
+    # Checkpoints run on a copy that is discarded: revisions there are lost.
+    scored: Flags = (sample.base & (table.phase != "checkpoint"))[events.row]
+    if not scored.any():
+        return Coverage(0, 0, "no confirmed self-revision in this run")
+    adopted = scored & (events.decision == "adopted")
+    if adopted.any() and not (adopted & _confirmed(sample)).any():
+        count = int(adopted.sum())
+        why = f"{count} revisions adopted, none confirmed with a control"
+        return Coverage(0, count, why)
+    families = np.unique(table.family[events.row[scored]])
+    windows = sample.base & np.isin(table.family, families)
+    statistics.add_mean("R:gain", _window_gains(sample), windows)
+    return Coverage(int((adopted & _counted(sample)).sum()), int(adopted.sum()))
 
 
-AXIS = SelfRevision()
+def _confirmed(sample: Sample) -> Flags:
+    """Return which events have all four capabilities."""
+    unknown = np.isnan(sample.table.revisions.capability[:, :4])
+    known: Flags = unknown.sum(axis=1) == 0
+    return known
+
+
+def _counted(sample: Sample) -> Flags:
+    """Return which events pass the filters; a harmful one needs none to count.
+
+    The ablation must remove its share of the gain.
+    """
+    events, share = sample.table.revisions, sample.protocol.closures.gain_lost
+    capability = events.capability
+    passed = np.array(
+        [set(FILTERS) <= set(names) for names in events.filters], dtype=np.bool_
+    )
+    own = capability[:, _AFTER] - capability[:, _BEFORE]
+    lost = capability[:, _AFTER] - capability[:, _ABLATED]
+    with np.errstate(invalid="ignore"):
+        causal = np.nan_to_num(lost, nan=-1.0) >= share * np.maximum(own, 0.0)
+        harmful = debiased(capability) < 0
+    adopted: Flags = events.decision == "adopted"
+    counted: Flags = adopted & _confirmed(sample) & ((passed & causal) | harmful)
+    return counted
+
+
+def _window_gains(sample: Sample) -> Floats:
+    """Return every episode's raw statistic, 0 without a counted event."""
+    events = sample.table.revisions
+    weights = np.array(sample.protocol.revision.stage_weights)
+    alpha = events.fractions @ (weights / weights.sum())
+    gains, counted = debiased(events.capability), _counted(sample)
+    alpha, known = np.where(gains < 0, 1.0, alpha), _confirmed(sample)
+    raw = np.zeros(len(sample.table))
+    order = np.argsort(events.row, kind="stable")
+    rows, starts = np.unique(events.row[order], return_index=True)
+    for row, here in zip(rows, np.split(order, starts[1:]), strict=True):
+        net = _net_gain(events.capability[here[known[here]]])
+        own = here[counted[here]]
+        raw[row] = float(self_revision(alpha[own], gains[own], net))
+    return raw
+
+
+def _net_gain(capability: Floats) -> Floats:
+    """Return a window's debiased gain, from the first before to the last after."""
+    if not len(capability):
+        return np.zeros(())
+    first, last = capability[0], capability[-1]
+    own = last[_AFTER] - first[_BEFORE]
+    control = last[_CONTROL_AFTER] - first[_CONTROL_BEFORE]
+    return np.asarray(own - control, dtype=np.float64)
+
+
+def _anchors(totals: Totals, sample: Sample) -> Anchors:
+    """Return R0 times the protocol's bounds."""
+    bounds = protocol_anchors(sample, "R", np.ones(len(totals.table)))
+    scale = sample.protocol.revision.full_gain
+    return Anchors(bounds.low * scale, bounds.high * scale)
+
+
+def _events(sample: Sample) -> Mapping[str, Any]:
+    """Return the numbers of events by decision, and by the filter that they lack."""
+    events = sample.table.revisions
+    names, counts = np.unique(events.decision, return_counts=True)
+    adopted = events.decision == "adopted"
+    return {
+        "decisions": dict(zip(names.tolist(), counts.tolist(), strict=True)),
+        "adopted that lack a filter": {
+            name: sum(name not in passed for passed in events.filters[adopted])
+            for name in FILTERS
+        },
+    }
+
+
+AXIS = Axis(
+    "R",
+    "self-revision",
+    formula=self_revision,
+    collect=_collect,
+    raw=lambda totals, sample: totals.overall_mean("R:gain"),
+    anchors=_anchors,
+    secondary=lambda totals, sample: {
+        "debiased gain a window": totals.overall_mean("R:gain")
+    },
+    amounts=("debiased gain a window",),
+    diagnostics=_events,
+)

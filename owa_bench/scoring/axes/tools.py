@@ -1,4 +1,4 @@
-"""Axis T: how many kinds of tools an agent masters, and how it holds under drift."""
+"""Axis T: tool economy, breadth of tool use times success under drift."""
 
 import math
 from collections.abc import Mapping
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.axis import Anchors, Laid, Sample, bounds, calibrate
-from owa_bench.scoring.cells import Ledger, Totals
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.axis import Axis, Coverage
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
-_USED = "T:used "  # columns of the categories used under drift
+_USED = "T:used "  # prefix of the columns of categories used under drift
 
 
 def tool_economy(used: Floats, success: Floats, grid: Floats, prior: int) -> Floats:
@@ -47,108 +48,94 @@ def tool_economy(used: Floats, success: Floats, grid: Floats, prior: int) -> Flo
     return result
 
 
-class ToolEconomy:
-    """T of the AAI scale."""
+def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
+    """Add success per magnitude, and the categories used under drift.
 
-    name = "tool economy"
-    symbol = "T"
-    formula = staticmethod(tool_economy)
-    amounts: tuple[str, ...] = ("categories used",)
-
-    def lay(self, sample: Sample, ledger: Ledger) -> Laid:
-        """Lay success per magnitude and the use of each category under drift."""
-        rows = sample.base & sample.table.needs_tools
-        cells = int(rows.sum())
-        grid = sample.protocol.drift.magnitudes
-        played = set(sample.table.delta[rows].tolist())
-        absent = [f"{delta:g}" for delta in grid if delta not in played]
-        if not cells:
-            return Laid(0, 0, "no counted episode needs tools")
-        if absent:
-            return Laid(0, cells, f"drift magnitudes {', '.join(absent)} not played")
-        for i, delta in enumerate(grid):
-            ledger.mean(f"T:{i}", sample.table.u, rows & (sample.table.delta == delta))
-        self._lay_categories(sample, ledger, rows & (sample.table.delta > 0))
-        return Laid(int((rows & np.isin(sample.table.delta, grid)).sum()), cells)
-
-    def _lay_categories(self, sample: Sample, ledger: Ledger, rows: Flags) -> None:
-        """Lay the use under drift of the categories used on enough tasks.
-
-        The upper anchor is fixed with them: all that enough tasks offer.
-        """
-        enough = sample.protocol.tools.distinct_instances
-        offered = 0
-        for j, name in enumerate(sample.table.categories):
-            offered += ledger.tasks(rows & sample.table.offered[:, j]) >= enough
-            held = rows & sample.table.used[:, j]
-            if ledger.tasks(held) >= enough:
-                ledger.presence(f"{_USED}{name}", held)
-        prior = sample.protocol.tools.size_prior
-        ledger.constant("T:breadth", min(1.0, math.log1p(offered) / math.log1p(prior)))
-
-    def _success(self, totals: Totals, sample: Sample) -> Floats:
-        size = len(sample.protocol.drift.magnitudes)
-        curve = [totals.overall(totals.mean(f"T:{i}")) for i in range(size)]
-        return np.stack(curve, axis=1)
-
-    def _mastered(self, totals: Totals, sample: Sample) -> Floats:
-        """Return how many categories were used with success on enough tasks."""
-        enough = sample.protocol.tools.distinct_instances
-        counts = np.zeros(len(totals.table))
-        for name in totals.names:
-            if name.startswith(_USED):
-                counts += totals.sum(name).sum(axis=1) >= enough
-        return counts
-
-    def raw(self, totals: Totals, sample: Sample) -> Floats:
-        """Return breadth times area."""
-        return tool_economy(
-            self._mastered(totals, sample),
-            self._success(totals, sample),
-            np.array(sample.protocol.drift.magnitudes),
-            sample.protocol.tools.size_prior,
-        )
-
-    def anchors(self, totals: Totals, sample: Sample) -> Anchors:
-        """The oracle succeeds everywhere with every category the tasks hold."""
-        breadth = np.full(len(totals.table), totals.constants["T:breadth"])
-        return bounds(sample, self.symbol, breadth)
-
-    def value(self, raw: Floats, anchors: Anchors) -> Floats:
-        """Return N(raw)."""
-        return calibrate(raw, anchors)
-
-    def beside(self, totals: Totals, sample: Sample) -> Mapping[str, Floats]:
-        """Return the curve succ(delta) and the number of categories mastered."""
-        curve = self._success(totals, sample)
-        grid = sample.protocol.drift.magnitudes
-        return {
-            f"success at {delta:g}": curve[:, i] for i, delta in enumerate(grid)
-        } | {"categories used": self._mastered(totals, sample)}
-
-    def details(self, sample: Sample) -> Mapping[str, Any]:
-        """Coverage of the tool categories, used and discovered."""
-        table, enough = sample.table, sample.protocol.tools.distinct_instances
-        rows = sample.base & table.needs_tools & (table.delta > 0)
-        task = np.unique(table.pair[rows], return_inverse=True)[1]
-        counts = {
-            what: np.array([len(np.unique(task[held])) for held in flags[rows].T])
-            for what, flags in (
-                ("offered", table.offered),
-                ("used", table.used),
-                ("found", table.discovered),
-            )
-        }
-        offered, used = counts["offered"] > 0, counts["used"] >= enough
-        whole = max(int(offered.sum()), 1)
-        names = np.array(table.categories)
-        return {
-            "coverage, used": float((offered & used).sum() / whole),
-            "coverage, discovered": float((offered & (counts["found"] > 0)).sum())
-            / whole,
-            "categories": names[offered].tolist(),
-            "used": names[used].tolist(),
-        }
+    Only categories used on enough tasks have a column. The upper anchor counts the
+    categories that enough tasks offer.
+    """
+    table, rules = sample.table, sample.protocol.tools
+    rows = sample.base & table.needs_tools
+    cells, grid = int(rows.sum()), sample.protocol.drift.magnitudes
+    played = set(table.delta[rows].tolist())
+    absent = [f"{delta:g}" for delta in grid if delta not in played]
+    if not cells:
+        return Coverage(0, 0, "no counted episode needs tools")
+    if absent:
+        return Coverage(0, cells, f"drift magnitudes {', '.join(absent)} not played")
+    for i, delta in enumerate(grid):
+        statistics.add_mean(f"T:{i}", table.u, rows & (table.delta == delta))
+    drifted, offered = rows & (table.delta > 0), 0
+    for j, name in enumerate(table.categories):
+        tasks = statistics.count_tasks(drifted & table.offered[:, j])
+        offered += tasks >= rules.distinct_instances
+        used = drifted & table.used[:, j]
+        if statistics.count_tasks(used) >= rules.distinct_instances:
+            statistics.add_presence(f"{_USED}{name}", used)
+    breadth = math.log1p(offered) / math.log1p(rules.size_prior)
+    statistics.add_constant("T:breadth", min(1.0, breadth))
+    return Coverage(int((rows & np.isin(table.delta, grid)).sum()), cells)
 
 
-AXIS = ToolEconomy()
+def _success(totals: Totals, sample: Sample) -> Floats:
+    """Return succ(delta) (resamples, grid)."""
+    size = len(sample.protocol.drift.magnitudes)
+    return np.stack([totals.overall_mean(f"T:{i}") for i in range(size)], axis=1)
+
+
+def _categories_used(totals: Totals, sample: Sample) -> Floats:
+    """Return how many categories were used with success on enough tasks."""
+    enough = sample.protocol.tools.distinct_instances
+    counts = np.zeros(len(totals.table))
+    for name in totals.names:
+        if name.startswith(_USED):
+            counts += totals.pooled(name) >= enough
+    return counts
+
+
+def _raw(totals: Totals, sample: Sample) -> Floats:
+    grid = np.array(sample.protocol.drift.magnitudes)
+    used, prior = _categories_used(totals, sample), sample.protocol.tools.size_prior
+    return tool_economy(used, _success(totals, sample), grid, prior)
+
+
+def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+    """Return the curve succ(delta), and the number of categories used."""
+    curve = _success(totals, sample).T
+    grid = sample.protocol.drift.magnitudes
+    return {
+        f"success at {delta:g}": success
+        for delta, success in zip(grid, curve, strict=True)
+    } | {"categories used": _categories_used(totals, sample)}
+
+
+def _coverage(sample: Sample) -> Mapping[str, Any]:
+    """Return the coverage of the tool categories, used and discovered."""
+    table, enough = sample.table, sample.protocol.tools.distinct_instances
+    rows = sample.base & table.needs_tools & (table.delta > 0)
+    task = np.unique(table.pair[rows], return_inverse=True)[1]
+    offered, used, discovered = (
+        np.array([len(np.unique(task[mask])) for mask in flags[rows].T])
+        for flags in (table.offered, table.used, table.discovered)
+    )
+    count, names = max(int((offered > 0).sum()), 1), np.array(table.categories)
+    found = (offered > 0) & (discovered > 0)
+    return {
+        "coverage, used": float(((offered > 0) & (used >= enough)).sum() / count),
+        "coverage, discovered": float(found.sum()) / count,
+        "categories": names[offered > 0].tolist(),
+        "used": names[used >= enough].tolist(),
+    }
+
+
+AXIS = Axis(
+    "T",
+    "tool economy",
+    formula=tool_economy,
+    collect=_collect,
+    raw=_raw,
+    high=lambda totals: np.full(len(totals.table), totals.constants["T:breadth"]),
+    secondary=_secondary,
+    amounts=("categories used",),
+    diagnostics=_coverage,
+)

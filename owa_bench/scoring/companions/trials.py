@@ -18,8 +18,8 @@ from owa_bench.records.observables import Floats
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.companions.aiq.novelty import Novelty, Trial, novelty
-from owa_bench.scoring.spread import figure
 
 PREFIX = "trial/"
 NOVELTY, THRESHOLD = "novelty", "novelty_threshold"

@@ -1,1 +1,1 @@
-"""The gates, one file each; the file exports `GATE`."""
+"""The gates; each module exports a tuple `GATES`."""

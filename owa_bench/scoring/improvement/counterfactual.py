@@ -6,9 +6,9 @@ from typing import NamedTuple
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.score import CellTable
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.improvement.responses import Response, response
 from owa_bench.scoring.improvement.window import Window
-from owa_bench.scoring.spread import figure
 
 
 class Counterfactual(NamedTuple):

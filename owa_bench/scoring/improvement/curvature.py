@@ -8,9 +8,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval
-from owa_bench.scoring.blocks import blocks
+from owa_bench.scoring.bootstrap import block_bootstrap, figure
 from owa_bench.scoring.improvement.links import on_link
-from owa_bench.scoring.spread import figure
 
 METHOD = "stationary block bootstrap over days"
 _FEWEST = 3  # points that a parabola needs
@@ -111,7 +110,7 @@ def curvature(
     point = local_quadratic(spent, g)
     if np.isnan(point.curvature):
         return _none(link, "not computable: fewer than three levels of spending")
-    rows = blocks(len(spent), resamples, root, "curvature", link)
+    rows = block_bootstrap(len(spent), resamples, root, "curvature", link)
     slopes, bends = _fit(spent[rows], g[rows])
     return Curvature(
         link,

@@ -8,10 +8,11 @@ import numpy as np
 
 from owa_bench.records.observables import Floats, Observables
 from owa_bench.records.plan import BootstrapSpec
-from owa_bench.scoring.axis import Axis, Sample
-from owa_bench.scoring.closures.maintenance import Day
-from owa_bench.scoring.measure import measure
-from owa_bench.scoring.superhuman import Family, family_qualities
+from owa_bench.scoring.axis import Axis
+from owa_bench.scoring.estimates import estimate
+from owa_bench.scoring.maintenance import Day
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.superhuman import FamilyQuality, family_qualities
 
 DYNAMIC, AREA = "AAI_dyn", "AUF"
 _POINT = BootstrapSpec(resamples=1)
@@ -26,7 +27,7 @@ class Daily(NamedTuple):
 
     values: Mapping[str, Floats]
     frontier: tuple[tuple[float, ...], ...]
-    families: tuple[Mapping[str, Family], ...]
+    families: tuple[Mapping[str, FamilyQuality], ...]
 
     @property
     def dynamic(self) -> Floats:
@@ -69,7 +70,7 @@ class Days:
     def _point(self, sample: Sample) -> Mapping[str, float]:
         if not len(sample.table):
             return {}
-        return measure(sample, self._axes, _POINT, self._root, seeds=False).point
+        return estimate(sample, self._axes, _POINT, self._root, seeds=False).point
 
     def day(self, day: int) -> Day | None:
         """Return one day's AAI_dyn with resamples, None where not computable.
@@ -79,7 +80,7 @@ class Days:
         sample = self._sample(day)
         if not len(sample.table):
             return None
-        found = measure(sample, self._axes, self._spec, self._root, seeds=False)
+        found = estimate(sample, self._axes, self._spec, self._root, seeds=False)
         if DYNAMIC not in found.point or DYNAMIC not in found.tasks:
             return None
         table = sample.table

@@ -10,11 +10,10 @@ from scipy import stats
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval, KappaScore
-from owa_bench.scoring.blocks import blocks
+from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
 from owa_bench.scoring.improvement.links import on_link
 from owa_bench.scoring.improvement.pace import differences, window_pace
 from owa_bench.scoring.improvement.slope import METHOD, Slope, theil_sen
-from owa_bench.scoring.spread import figure, rounded
 
 _MICRO = 10**6  # micro-USD a USD
 _LOST = 0.05  # share of resamples that may be undefined
@@ -172,7 +171,7 @@ def block_interval(
 
     Printed beside; gates read Sen's. NaN where the resamples hold one level of R.
     """
-    rows = blocks(len(spent), resamples, root, "kappa")
+    rows = block_bootstrap(len(spent), resamples, root, "kappa")
     first, second = np.triu_indices(len(spent), k=1)
     x, y = spent[rows], values[rows]
     gap, rise = x[:, second] - x[:, first], y[:, second] - y[:, first]

@@ -7,11 +7,11 @@ import numpy as np
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, Curve
+from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.composites import composite, needed
 from owa_bench.scoring.improvement.days import AREA, DYNAMIC
 from owa_bench.scoring.improvement.responses import Response, margins, response
 from owa_bench.scoring.improvement.window import Window
-from owa_bench.scoring.index import composite, needed
-from owa_bench.scoring.spread import figure
 
 _PLAIN = "AAI"
 _FLOW = "R"

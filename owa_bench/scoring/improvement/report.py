@@ -8,6 +8,7 @@ import numpy as np
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.improvement.counterfactual import counterfactual_table
 from owa_bench.scoring.improvement.curvature import (
     Curvature,
@@ -37,7 +38,6 @@ from owa_bench.scoring.improvement.progress import (
 from owa_bench.scoring.improvement.responses import Response, weakest
 from owa_bench.scoring.improvement.telemetry import Parts, parts, telemetry_table
 from owa_bench.scoring.improvement.window import Dynamics, Window, closed, said
-from owa_bench.scoring.spread import figure
 
 _MONTH = 30.0  # days
 _TIMED = "AAI_dyn by time: A'/r, A''/r^2"

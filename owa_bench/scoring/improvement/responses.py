@@ -10,7 +10,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.improvement.escape import Measured
 from owa_bench.scoring.improvement.slope import theil_sen
-from owa_bench.scoring.superhuman import Family, margin
+from owa_bench.scoring.superhuman import FamilyQuality, margin
 
 
 class Response(NamedTuple):
@@ -94,14 +94,15 @@ def weakest(found: Sequence[Response]) -> Measured:
 
 
 def margins(
-    days: Sequence[Mapping[str, Family]], experts: Mapping[str, tuple[float, float]]
+    days: Sequence[Mapping[str, FamilyQuality]],
+    experts: Mapping[str, tuple[float, float]],
 ) -> dict[str, Floats]:
     """Return each expert family's standardised margin day by day, NaN if not played.
 
     Errors: ScoringError for a family quality outside [0, 1].
     Source: [S] eq 19 of the AAI paper.
 
-    >>> margins([{"f": Family(0.9, 0.03)}], {"f": (0.8, 0.04), "g": (0.5, 0.1)})
+    >>> margins([{"f": FamilyQuality(0.9, 0.03)}], {"f": (0.8, 0.04), "g": (0.5, 0.1)})
     {'f': array([2.]), 'g': array([nan])}
     """
     return {

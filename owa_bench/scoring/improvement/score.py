@@ -8,7 +8,7 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.score import CellTable
-from owa_bench.scoring.spread import figure
+from owa_bench.scoring.bootstrap import figure
 
 
 def position(value: float, start: float, saturation: float) -> float:

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.records.score import CellTable
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.escape import normalised_rate
 from owa_bench.scoring.improvement.levers import Milestones
 from owa_bench.scoring.improvement.links import on_link
 from owa_bench.scoring.improvement.score import acceleration, continuous, position, rate
 from owa_bench.scoring.improvement.window import Window, said
-from owa_bench.scoring.spread import figure
 
 
 class Parts(NamedTuple):

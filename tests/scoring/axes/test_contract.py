@@ -10,10 +10,10 @@ import pytest
 
 from owa_bench.discovery import find
 from owa_bench.records.protocol import SYMBOLS
-from owa_bench.scoring.axis import NAMES, Sample
-from owa_bench.scoring.cells import Ledger, units_of
+from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.pipeline import sample_of
+from owa_bench.scoring.sample import Sample, sample_of
+from owa_bench.scoring.statistics_table import StatisticsTable, resampling_units
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
 
 AXES = {name: found.plugin for name, found in find("axes").items() if not found.package}
@@ -27,7 +27,7 @@ def axis(request: pytest.FixtureRequest) -> Any:
 
 def test_symbol_and_name_are_those_of_the_scale(axis: Any) -> None:
     assert axis.symbol in SYMBOLS
-    assert NAMES[axis.symbol] == axis.name
+    assert AXIS_NAMES[axis.symbol] == axis.name
 
 
 def test_every_symbol_is_measured() -> None:
@@ -53,7 +53,7 @@ def test_docstring_holds_an_example_that_runs(axis: Any) -> None:
 def test_without_an_episode_it_is_missing_with_a_reason(axis: Any) -> None:
     played = [episode()]
     sample = sample_of(plan_of(played), observe(played, PRICES), PROTOCOL, PRICES)
-    units = units_of(sample.table, sample.families)
+    units = resampling_units(sample.table, sample.families)
     none = np.zeros(1, dtype=bool)
     empty = Sample(
         table=sample.table,
@@ -64,6 +64,6 @@ def test_without_an_episode_it_is_missing_with_a_reason(axis: Any) -> None:
         protocol=PROTOCOL,
         prices=PRICES,
     )
-    laid = axis.lay(empty, Ledger(units))
-    assert laid.used == 0
-    assert laid.reason
+    coverage = axis.add_columns(empty, StatisticsTable(units))
+    assert coverage.used == 0
+    assert coverage.reason

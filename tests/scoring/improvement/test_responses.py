@@ -14,7 +14,7 @@ from owa_bench.scoring.improvement.escape import (
     theorem,
 )
 from owa_bench.scoring.improvement.responses import margins, response, weakest
-from owa_bench.scoring.superhuman import Family
+from owa_bench.scoring.superhuman import FamilyQuality
 
 X = np.arange(14.0)
 OPTIONS = {"least": 7, "level": 0.95}
@@ -78,7 +78,7 @@ def test_axis_responsiveness_holds_at_its_rate(
 
 
 def test_margins_grow_with_the_agent_and_are_missing_where_not_played() -> None:
-    days = [{"f": Family(0.5 + 0.02 * i, 0.03)} for i in range(14)]
+    days = [{"f": FamilyQuality(0.5 + 0.02 * i, 0.03)} for i in range(14)]
     found = margins(days, {"f": (0.8, 0.04), "g": (0.8, 0.04)})
     assert found["f"][-1] == pytest.approx((0.76 - 0.8) / 0.05)
     answer = response("f", X, found["f"], 1.96, **OPTIONS)
@@ -99,7 +99,9 @@ def test_superhuman_margins_hold_at_their_rate(
             each = rng.random((2, 50)) < 0.4 + gain * i
             days.append(
                 {
-                    name: Family(float(q.mean()), float(q.std(ddof=1) / math.sqrt(50)))
+                    name: FamilyQuality(
+                        float(q.mean()), float(q.std(ddof=1) / math.sqrt(50))
+                    )
                     for name, q in zip("fg", each, strict=True)
                 }
             )
@@ -130,7 +132,7 @@ def test_bad_input_is_refused() -> None:
         lambda: response("P", X, X[:-1], 0.9, **OPTIONS),
         lambda: rate_constant(X, X, 0.5, 0.95),
         lambda: rate_constant(X, np.zeros(14), 1.0, 0.95),
-        lambda: margins([{"f": Family(1.2, 0.1)}], {"f": (0.5, 0.1)}),
+        lambda: margins([{"f": FamilyQuality(1.2, 0.1)}], {"f": (0.5, 0.1)}),
     ):
         with pytest.raises(ScoringError):
             call()

@@ -9,7 +9,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import NO_DAY, Floats, Observables
 from owa_bench.records.protocol import Closures
 from owa_bench.records.score import ClosureResult, ClosureStatus
-from owa_bench.scoring.spread import Sampling, Spread
+from owa_bench.scoring.bootstrap import BootstrapEstimate, Sampling
 
 NAME = "maintenance"
 
@@ -150,10 +150,10 @@ def _judged(
     draws = np.stack([np.concatenate(([d.point], d.draws)) for d in days], axis=1)
     found = ratios(draws[:, free:], draws[:, :free])
     how = days[0].sampling
-    whole = Spread(float(found.mean[0]), found.mean[1:], how, bounded=False)
+    whole = BootstrapEstimate(float(found.mean[0]), found.mean[1:], how, bounded=False)
     lower = whole.lower(level)
     uppers = [
-        Spread(float(day[0]), day[1:], how, bounded=False).upper(level)
+        BootstrapEstimate(float(day[0]), day[1:], how, bounded=False).upper(level)
         for day in found.days.T
     ]
     if lower is None or None in uppers:

@@ -11,7 +11,7 @@ from owa_bench.records.events import Revision
 from owa_bench.records.observables import CAPABILITIES
 from owa_bench.records.plan import Arm
 from owa_bench.records.score import ClosureResult
-from owa_bench.scoring.closures.expansion import (
+from owa_bench.scoring.expansion import (
     Capabilities,
     Expansion,
     expansion_test,

@@ -11,7 +11,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import CAPABILITIES, NO_DAY, Floats, Observables
 from owa_bench.records.protocol import Closures
 from owa_bench.records.score import ClosureResult, ClosureStatus
-from owa_bench.scoring.weights import resampled
+from owa_bench.scoring.bootstrap import bootstrap_weights
 
 NAME = "expansion"
 _SMALL = 1e-12
@@ -102,7 +102,7 @@ def _errors(table: Floats, resamples: int, root: str) -> Floats:
     drawn = np.concatenate(
         [
             weights @ table / weights.sum(axis=1, keepdims=True)
-            for weights in resampled(strata, resamples, root, "expansion")
+            for weights in bootstrap_weights(strata, resamples, root, "expansion")
         ]
     )
     errors: Floats = np.maximum(drawn.std(axis=0), _SMALL)

@@ -1,4 +1,4 @@
-"""From measured statistics to the records of a verdict."""
+"""Score records: axes, composites, frontier and drift curves from estimates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,23 +13,54 @@ from owa_bench.records.score import (
     IndexScore,
     Interval,
 )
-from owa_bench.scoring.axis import NAMES, Axis, Laid, Sample
-from owa_bench.scoring.frontier import delegable
-from owa_bench.scoring.index import EMBODIED, EMBODIED_AXIS, delta_method, needed
-from owa_bench.scoring.measure import SEEDS, TASKS, Measured
-from owa_bench.scoring.spread import figure, rounded
+from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
+from owa_bench.scoring.bootstrap import figure, rounded
+from owa_bench.scoring.composites import (
+    EMBODIED,
+    EMBODIED_AXIS,
+    delegable,
+    delta_method,
+    needed,
+)
+from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates
+from owa_bench.scoring.sample import Sample
 
 
-def axis_score(axis: Axis, sample: Sample, found: Measured) -> AxisScore:
-    """Return one axis as a record; missing where it was laid with a reason."""
-    laid = found.laid[axis.symbol]
-    if laid.reason is not None:
-        return missing_axis(axis.symbol, axis.name, laid)
+def axis_scores(
+    axes: Sequence[Axis], sample: Sample, found: ArmEstimates | None
+) -> tuple[AxisScore, ...]:
+    """Return the ten axes in their order, then those of other packages.
+
+    Args:
+        axes: Axes that were estimated.
+        sample: Counted episodes of one agent.
+        found: Estimates, None without a counted episode.
+
+    Returns:
+        A record per axis; one without evidence is there with the reason.
+    """
+    by_symbol = {axis.symbol: axis for axis in axes}
+    scores = []
+    for symbol in (*AXIS_NAMES, *(s for s in by_symbol if s not in AXIS_NAMES)):
+        axis = by_symbol.get(symbol)
+        if axis is not None and found is not None:
+            scores.append(_axis_score(axis, sample, found))
+        else:
+            name = axis.name if axis else AXIS_NAMES[symbol]
+            reason = "no counted episode" if axis else "no module measures this axis"
+            scores.append(_missing_axis(symbol, name, Coverage(0, 0, reason)))
+    return tuple(scores)
+
+
+def _axis_score(axis: Axis, sample: Sample, found: ArmEstimates) -> AxisScore:
+    coverage = found.coverage[axis.symbol]
+    if coverage.reason is not None:
+        return _missing_axis(axis.symbol, axis.name, coverage)
     rules, key = sample.protocol.statistics, axis.symbol
     value = figure(found.point[key])
-    tasks, seeds = found.like_these(key), found.same_tasks(key)
+    tasks, seeds = found.over_tasks(key), found.over_seeds(key)
     mean, median, iqr = tasks.summary() or (None, None, None)
-    details = axis.details(sample)
+    details = axis.diagnostics(sample)
     return AxisScore(
         name=axis.name,
         symbol=key,
@@ -37,8 +68,8 @@ def axis_score(axis: Axis, sample: Sample, found: Measured) -> AxisScore:
         value=value,
         low_anchor=figure(found.point[f"{key}/low"]),
         high_anchor=figure(found.point[f"{key}/high"]),
-        used=laid.used,
-        cells=laid.cells,
+        used=coverage.used,
+        cells=coverage.cells,
         reason=None if value is not None else "the statistic is not computable",
         same_tasks=seeds.interval(rules.level),
         tasks_like_these=tasks.interval(rules.level),
@@ -46,39 +77,37 @@ def axis_score(axis: Axis, sample: Sample, found: Measured) -> AxisScore:
         mean=mean,
         median=median,
         iqr=iqr,
-        gated=getattr(axis, "gated", None),
+        gated=axis.gated,
         surrogate=bool(details.get("surrogate", False)),
         details={
             **details,
-            "beside": _beside(axis, sample.protocol, found),
+            "beside": _secondary(axis, sample.protocol, found),
             "fewest tasks a family": found.smallest,
         },
     )
 
 
-def _beside(axis: Axis, protocol: Protocol, found: Measured) -> dict[str, Any]:
-    """Return the further statistics of an axis with band, bound and mean."""
-    prefix = f"{axis.symbol}/beside/"
-    rules = protocol.statistics
+def _secondary(axis: Axis, protocol: Protocol, found: ArmEstimates) -> dict[str, Any]:
+    """Return the secondary statistics of an axis with interval, bound and mean."""
+    prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
     table: dict[str, Any] = {}
-    for key, value in found.point.items():
-        if key.startswith(prefix):
-            name = key.removeprefix(prefix)
-            spread = found.like_these(key, bounded=name not in axis.amounts)
-            band, summary = spread.interval(rules.level), spread.summary()
-            table[name] = {
-                "value": figure(value),
-                "low": band.low,
-                "high": band.high,
-                "lower": spread.lower(rules.gate_level),
-                "mean": summary[0] if summary else None,
-            }
+    for key in (key for key in found.point if key.startswith(prefix)):
+        name = key.removeprefix(prefix)
+        estimate = found.over_tasks(key, bounded=name not in axis.amounts)
+        interval, summary = estimate.interval(rules.level), estimate.summary()
+        table[name] = {
+            "value": figure(estimate.point),
+            "low": interval.low,
+            "high": interval.high,
+            "lower": estimate.lower(rules.gate_level),
+            "mean": summary[0] if summary else None,
+        }
     return table
 
 
-def missing_axis(symbol: str, name: str, laid: Laid) -> AxisScore:
+def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
     """Return an axis without evidence, which is not a zero."""
-    reason = laid.reason or "no evidence"
+    reason = coverage.reason or "no evidence"
     return AxisScore(
         name=name,
         symbol=symbol,
@@ -86,40 +115,30 @@ def missing_axis(symbol: str, name: str, laid: Laid) -> AxisScore:
         value=None,
         low_anchor=None,
         high_anchor=None,
-        used=laid.used,
-        cells=laid.cells,
+        used=coverage.used,
+        cells=coverage.cells,
         reason=reason,
-        same_tasks=Interval(low=None, high=None, method=SEEDS, reason=reason),
-        tasks_like_these=Interval(low=None, high=None, method=TASKS, reason=reason),
+        same_tasks=_no_interval(SEEDS, reason),
+        tasks_like_these=_no_interval(TASKS, reason),
     )
 
 
-def axis_scores(
-    axes: Sequence[Axis], sample: Sample, found: Measured | None
-) -> tuple[AxisScore, ...]:
-    """Return the ten axes in their order, then those of other packages.
-
-    An axis that no module measures stands there with the reason why it is missing.
-    """
-    by_symbol = {axis.symbol: axis for axis in axes}
-    scores = []
-    for symbol in (*NAMES, *(s for s in by_symbol if s not in NAMES)):
-        axis = by_symbol.get(symbol)
-        if axis is not None and found is not None:
-            scores.append(axis_score(axis, sample, found))
-        else:
-            name = axis.name if axis else NAMES[symbol]
-            reason = "no counted episode" if axis else "no module measures this axis"
-            scores.append(missing_axis(symbol, name, Laid(0, 0, reason)))
-    return tuple(scores)
+def _no_interval(method: str, reason: str) -> Interval:
+    return Interval(low=None, high=None, method=method, reason=reason)
 
 
 def index_scores(
-    axes: Mapping[str, AxisScore], sample: Sample, found: Measured | None
+    axes: Mapping[str, AxisScore], sample: Sample, found: ArmEstimates | None
 ) -> tuple[IndexScore, ...]:
-    """Return every composite, or the axes for whose sake it is not computable.
+    """Return every composite, or the axes for lack of which it is not computable.
 
-    Where E has evidence the index stands there with it too, robotics weights.
+    Args:
+        axes: Scores of the axes by symbol.
+        sample: Counted episodes of one agent.
+        found: Estimates, None without a counted episode.
+
+    Returns:
+        A record per composite; the index with E too where E has evidence.
     """
     wanted = dict(needed(sample.protocol.index))
     if axes[EMBODIED_AXIS].value is not None:
@@ -136,7 +155,7 @@ def _index_score(
     symbols: tuple[str, ...],
     axes: Mapping[str, AxisScore],
     sample: Sample,
-    found: Measured | None,
+    found: ArmEstimates | None,
 ) -> IndexScore:
     missing = tuple(s for s in symbols if s not in axes or axes[s].value is None)
     if missing or found is None:
@@ -145,18 +164,18 @@ def _index_score(
             name=name,
             value=None,
             missing=missing,
-            tasks_like_these=Interval(low=None, high=None, method=TASKS, reason=reason),
-            same_tasks=Interval(low=None, high=None, method=SEEDS, reason=reason),
+            tasks_like_these=_no_interval(TASKS, reason),
+            same_tasks=_no_interval(SEEDS, reason),
             reason=reason,
         )
     level = sample.protocol.statistics.level
-    tasks = found.like_these(name)
+    tasks = found.over_tasks(name)
     return IndexScore(
         name=name,
         value=figure(found.point[name]),
         missing=(),
         tasks_like_these=tasks.interval(level),
-        same_tasks=found.same_tasks(name).interval(level),
+        same_tasks=found.over_seeds(name).interval(level),
         details=_index_details(name, symbols, axes, sample, found),
     )
 
@@ -166,7 +185,7 @@ def _index_details(
     symbols: tuple[str, ...],
     axes: Mapping[str, AxisScore],
     sample: Sample,
-    found: Measured,
+    found: ArmEstimates,
 ) -> dict[str, Any]:
     """Return the delta method's error, the share of resamples at 0 and the quartiles.
 
@@ -175,7 +194,7 @@ def _index_details(
     draws = found.tasks.get(name)
     if draws is None:
         return {}
-    summary = found.like_these(name).summary()
+    summary = found.over_tasks(name).summary()
     details: dict[str, Any] = {
         "share of resamples at 0": figure(float((draws == 0).mean())),
         "mean, median, quartiles": summary,
@@ -192,8 +211,16 @@ def _index_details(
     return details
 
 
-def frontier_score(sample: Sample, found: Measured | None) -> FrontierScore:
-    """Return the delegability frontier with its bands, or why there is none."""
+def frontier_score(sample: Sample, found: ArmEstimates | None) -> FrontierScore:
+    """Return the delegability frontier with its bands, or why there is none.
+
+    Args:
+        sample: Counted episodes of one agent.
+        found: Estimates, None without a counted episode.
+
+    Returns:
+        The record of the frontier.
+    """
     reason = "no counted episode" if found is None else found.grid.reason
     if found is None or reason is not None:
         target = figure(found.grid.target) if found else None
@@ -211,7 +238,7 @@ def frontier_score(sample: Sample, found: Measured | None) -> FrontierScore:
         )
     grid, level = found.grid, sample.protocol.statistics.level
     places = range(len(grid.budgets))
-    bands = [found.like_these(f"F/fit/{i}").interval(level) for i in places]
+    bands = [found.over_tasks(f"F/fit/{i}").interval(level) for i in places]
     low, high = _falling(bands)
     whole = len(low) == len(grid.budgets)
     return FrontierScore(
@@ -241,7 +268,7 @@ def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float,
     return _row(best.tolist()), _row(most.tolist())
 
 
-def _certified(low: tuple[float, ...], found: Measured) -> float | None:
+def _certified(low: tuple[float, ...], found: ArmEstimates) -> float | None:
     """Return the share of demands at which the lower band reaches q*."""
     band = np.array([low])
     return figure(float(delegable(band, found.grid.demand, found.grid.target)[0]))
@@ -251,26 +278,33 @@ def _row(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(rounded(value) for value in values)
 
 
-def curves(sample: Sample, found: Measured | None) -> tuple[Curve, ...]:
-    """Return success and quality over drift magnitude, bands over tasks like these."""
+def drift_curves(sample: Sample, found: ArmEstimates | None) -> tuple[Curve, ...]:
+    """Return success and quality over drift magnitude, bands over tasks like these.
+
+    Args:
+        sample: Counted episodes of one agent.
+        found: Estimates, None without a counted episode.
+
+    Returns:
+        Two curves; none without estimates.
+    """
     if found is None:
         return ()
     level = sample.protocol.statistics.level
-    drawn = []
-    for line in found.lines:
-        keys = [f"curve/{line.key}/{i}" for i in range(len(line.x))]
-        bands = [found.like_these(key).interval(level) for key in keys]
-        drawn.append(
+    curves = []
+    for curve in found.curves:
+        bands = [found.over_tasks(name).interval(level) for name in curve.columns]
+        curves.append(
             Curve(
-                name=line.name,
+                name=curve.name,
                 x_label="nominal drift magnitude",
-                y_label=line.y_label,
-                x=line.x,
-                y=tuple(figure(found.point[key]) for key in keys),
+                y_label=curve.y_label,
+                x=curve.x,
+                y=tuple(figure(found.point[name]) for name in curve.columns),
                 low=tuple(band.low for band in bands),
                 high=tuple(band.high for band in bands),
-                used=line.used,
+                used=curve.used,
                 note=f"band: {found.by_tasks.method}",
             )
         )
-    return tuple(drawn)
+    return tuple(curves)

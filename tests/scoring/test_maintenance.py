@@ -9,7 +9,8 @@ import pytest
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.closures.maintenance import (
+from owa_bench.scoring.bootstrap import Sampling
+from owa_bench.scoring.maintenance import (
     Day,
     calendar,
     decide,
@@ -17,7 +18,6 @@ from owa_bench.scoring.closures.maintenance import (
     ratios,
 )
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.spread import Sampling
 from tests.builders.episodes import PRICES, PROTOCOL, episode
 
 HOW = Sampling("tasks like these", None, 50)

@@ -1,6 +1,6 @@
-"""Which episodes of an arm the axes rest on."""
+"""Samples: the counted episodes that the statistics of one agent are read from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,17 +8,44 @@ from owa_bench.records.observables import NO_CAP, UNLIMITED, Flags, Floats, Obse
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
-from owa_bench.scoring.axis import Sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One agent's counted episodes and the published numbers.
+
+    `base` marks the rows that axes rest on (phase and intervention budget); the
+    frontier reads the other budgets too. `crews` is `base` before it is narrowed to
+    the whole crew with its channel open. `families` are those of the plan, `weights`
+    sum to 1 over them.
+    """
+
+    table: Observables
+    base: Flags
+    crews: Flags
+    families: tuple[str, ...]
+    weights: Floats
+    protocol: Protocol
+    prices: PriceCard
 
 
 def sample_of(
     plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
 ) -> Sample:
-    """Return what the axes of one agent read.
+    """Return the episodes that the axes of one agent rest on.
 
-    Holdout episodes where there are any, else the checkpoint of the last day; practice
-    is never scored, honeypots count nowhere, nor do episodes with a drift calendar of
-    their own. Axes rest on the smallest intervention budget played.
+    Holdout episodes where there are any, else the checkpoint of the last day. Practice
+    and honeypots count nowhere, nor do episodes with a drift calendar of their own.
+    Axes rest on the smallest intervention budget played.
+
+    Args:
+        plan: The run's plan.
+        table: Counted episodes of the agent.
+        protocol: Published numbers.
+        prices: Price card.
+
+    Returns:
+        The sample of the axes.
     """
     kept = table.take(table.calendar == "")
     return _sample(plan, kept, protocol, prices)
@@ -27,10 +54,19 @@ def sample_of(
 def grouped_of(
     plan: Plan, table: Observables, protocol: Protocol, prices: PriceCard
 ) -> Sample:
-    """Return what dose and response of one agent read.
+    """Return the episodes that drift dose and response of one agent rest on.
 
-    Episodes of suites whose operators have groups, whatever their calendar; the same
-    phases and budgets as for the axes.
+    Episodes of suites whose operators have groups, under any calendar; the same phases
+    and budgets as for the axes.
+
+    Args:
+        plan: The run's plan.
+        table: Counted episodes of the agent.
+        protocol: Published numbers.
+        prices: Price card.
+
+    Returns:
+        The sample, all of whose rows are base rows.
     """
     suites = [suite.name for suite in plan.suites if suite.groups and not suite.native]
     whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)

@@ -5,8 +5,14 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Observables
-from owa_bench.scoring.cells import Columns, Ledger, Totals, totals, units_of
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.statistics_table import (
+    Columns,
+    StatisticsTable,
+    Totals,
+    resampling_units,
+    weighted_totals,
+)
 from tests.builders.episodes import PRICES, episode
 
 FAMILIES = ("toolquest/a", "toolquest/b")
@@ -24,16 +30,18 @@ def table_of(*rows: tuple[str, str, int, float]) -> Observables:
 
 
 def sums_of(table: Observables, values: np.ndarray) -> Totals:
-    units = units_of(table, FAMILIES)
-    ledger = Ledger(units)
-    ledger.mean("x", values, np.ones(len(table), dtype=bool))
+    units = resampling_units(table, FAMILIES)
+    statistics = StatisticsTable(units)
+    statistics.add_mean("x", values, np.ones(len(table), dtype=bool))
     ones = np.ones((1, len(units.task)))
-    return totals(ones, ledger.columns(), units.unit_family, np.array([0.5, 0.5]))
+    return weighted_totals(
+        ones, statistics.columns(), units.unit_family, np.array([0.5, 0.5])
+    )
 
 
 def test_units_are_sorted_by_family_task_and_repeat() -> None:
     table = table_of(("b", "p3", 0, 1), ("a", "p2", 1, 1), ("a", "p2", 0, 1))
-    units = units_of(table, FAMILIES)
+    units = resampling_units(table, FAMILIES)
     assert units.row.tolist() == [2, 1, 0]
     assert units.task.tolist() == [0, 0, 1]
     assert units.unit_family.tolist() == [0, 0, 1]
@@ -66,24 +74,28 @@ def test_sums_do_not_depend_on_the_order_of_the_units() -> None:
     family = np.zeros(300, dtype=np.int64)
     share = np.ones(1)
     names = {str(i): i for i in range(5)}
-    a = totals(weights, Columns(names, columns, {}), family, share)
-    b = totals(weights[:, order], Columns(names, columns[order], {}), family, share)
+    a = weighted_totals(weights, Columns(names, columns, {}), family, share)
+    b = weighted_totals(
+        weights[:, order], Columns(names, columns[order], {}), family, share
+    )
     assert (a.table == b.table).all()
 
 
 def test_equal_columns_are_held_once() -> None:
     table = table_of(("a", "p", 0, 1), ("a", "q", 0, 1))
-    ledger = Ledger(units_of(table, FAMILIES))
+    statistics = StatisticsTable(resampling_units(table, FAMILIES))
     every = np.ones(2, dtype=bool)
-    ledger.mean("x", np.array([0.0, 1.0]), every)
-    ledger.mean("y", np.array([0.0, 0.5]), every)
-    assert ledger.columns().table.shape == (2, 3)
+    statistics.add_mean("x", np.array([0.0, 1.0]), every)
+    statistics.add_mean("y", np.array([0.0, 0.5]), every)
+    assert statistics.columns().table.shape == (2, 3)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:
     columns = Columns({"x": 0}, np.ones((3, 1)), {})
     with pytest.raises(ScoringError, match=r"Weights must be \(resamples, 3\)"):
-        totals(np.ones((2, 4)), columns, np.zeros(3, dtype=np.int64), np.ones(1))
+        weighted_totals(
+            np.ones((2, 4)), columns, np.zeros(3, dtype=np.int64), np.ones(1)
+        )
 
 
 def test_nan_in_a_counted_episode_is_refused() -> None:
@@ -93,22 +105,22 @@ def test_nan_in_a_counted_episode_is_refused() -> None:
 
 def test_no_episode_is_refused() -> None:
     with pytest.raises(ScoringError, match="nothing to resample"):
-        units_of(observe([], PRICES), FAMILIES)
+        resampling_units(observe([], PRICES), FAMILIES)
 
 
 def test_a_pair_in_two_families_is_refused() -> None:
     table = table_of(("a", "p", 0, 1), ("b", "p", 0, 1))
     with pytest.raises(ScoringError, match="one family"):
-        units_of(table, FAMILIES)
+        resampling_units(table, FAMILIES)
 
 
 def test_a_family_outside_the_plan_is_refused() -> None:
     with pytest.raises(ScoringError, match="toolquest/c"):
-        units_of(table_of(("c", "p", 0, 1)), FAMILIES)
+        resampling_units(table_of(("c", "p", 0, 1)), FAMILIES)
 
 
 def test_sums_that_would_not_be_exact_are_refused() -> None:
     table = table_of(("a", "p", 0, 1))
-    ledger = Ledger(units_of(table, FAMILIES))
+    statistics = StatisticsTable(resampling_units(table, FAMILIES))
     with pytest.raises(ScoringError, match="below 2\\^53"):
-        ledger.add("x", np.array([0]), np.array([1e12]))
+        statistics.add_sum("x", np.array([0]), np.array([1e12]))

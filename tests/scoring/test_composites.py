@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.index import (
+from owa_bench.scoring.composites import (
     composite,
     delta_method,
     embodied_index,

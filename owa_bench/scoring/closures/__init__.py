@@ -1,1 +1,0 @@
-"""Closures: what an agent keeps up by itself."""

@@ -1,0 +1,186 @@
+"""Statistics that gates read and no axis: cognitive micro-batteries and projects."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Flags, Floats, Integers
+from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.statistics_table import StatisticsTable
+
+VERIFIED, HALLUCINATED, DELAYED = "C/vrp", "C/hallucination", "C/delayed"
+DELIVERED = "D/delivered"
+_DAY = 86_400.0  # seconds
+_MICRO = 10**6  # micro-USD a USD
+
+
+def verified_precision(verified: Flags, slots: int) -> Floats:
+    """Return VRP@K of each retrieval: verified entries among K slots, over K.
+
+    Formula:
+        VRP@K = (verified entries among the first K) / K; an empty slot is unverified
+    Shapes: verified (probes, returned); result (probes,). Units: a share.
+    Missing: none. Errors: ScoringError unless K >= 1 and the table is 2-D.
+    Source: [S] eq 33 of the AAI paper; docs/scoring.md#gates.
+
+    >>> verified_precision(np.array([[True, True, False]]), 5)
+    array([0.4])
+    """
+    if slots < 1 or verified.ndim != 2:
+        raise ScoringError(
+            f"VRP needs K >= 1 and a table of slots, got {slots}, {verified.shape}."
+        )
+    share: Floats = verified[:, :slots].sum(axis=1) / float(slots)
+    return share
+
+
+def hallucination(contrary: Floats, returned: Integers) -> Floats:
+    """Return HR of each retrieval: the share of what was returned that is false.
+
+    Formula:
+        HR@K = returned entries whose source does not exist or says the contrary,
+        over the returned entries (so HR is not 1 - VRP)
+    Shapes: two arrays (probes,). Units: a share.
+    Missing: NaN where nothing was returned or nobody checked.
+    Errors: ScoringError if a count lies outside [0, returned].
+    Source: [S] eq 33 of the AAI paper; docs/scoring.md#gates.
+
+    >>> hallucination(np.array([1.0, np.nan]), np.array([4, 4]))
+    array([0.25,  nan])
+    """
+    if contrary.shape != returned.shape:
+        raise ScoringError(f"Probes differ: {contrary.shape} and {returned.shape}.")
+    known = ~np.isnan(contrary)
+    if ((contrary < 0) | (contrary > returned))[known].any():
+        raise ScoringError("Contrary entries must be among the returned ones.")
+    return np.divide(
+        contrary, returned, out=np.full_like(contrary, np.nan), where=returned > 0
+    )
+
+
+def span(
+    lengths: Integers, correct: Flags, seeds: Integers, accuracy: float, trials: int
+) -> float:
+    """Return WM-span: the largest list length that is answered, median over seeds.
+
+    Formula:
+        per seed: largest n up to which every length has accuracy >= .75 (>= 40
+        trials each over all seeds); then the median over seeds
+    Shapes: three arrays (trials,). Units: items.
+    Missing: NaN where no length has enough trials; 0 where none is answered.
+    Errors: ScoringError if shapes differ.
+    Source: [S] eq 33 of the AAI paper; accuracy and trials [D].
+
+    >>> n = np.repeat(np.arange(2, 6), 40)
+    >>> span(n, n <= 4, np.zeros(160, dtype=int), 0.75, 40)
+    4.0
+    """
+    if not lengths.shape == correct.shape == seeds.shape:
+        raise ScoringError(
+            f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}."
+        )
+    tested = [n for n in np.unique(lengths) if (lengths == n).sum() >= trials]
+    if not tested:
+        return float("nan")
+    best = []
+    for seed in np.unique(seeds):
+        reached = 0
+        for n in tested:
+            here = (seeds == seed) & (lengths == n)
+            if not here.any() or correct[here].mean() < accuracy:
+                break
+            reached = int(n)
+        best.append(reached)
+    return float(np.median(best))
+
+
+class CognitiveCoverage(NamedTuple):
+    """Names of the cognitive statistics with evidence; WM-span, None without any."""
+
+    span: float | None
+    names: tuple[str, ...]
+
+
+def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCoverage:
+    """Add VRP, HR and delayed recall as means over probes.
+
+    Args:
+        sample: Counted episodes of one agent.
+        statistics: Table to add columns to.
+
+    Returns:
+        The names of the columns, and the span, which is not resampled.
+    """
+    table, probes, rules = sample.table, sample.table.probes, sample.protocol.memory
+    counted = np.isin(probes.row, np.flatnonzero(sample.base))
+    retrieval = counted & (probes.mode == "retrieve")
+    false = hallucination(probes.contrary, probes.returned)
+    late = counted & (probes.mode == "recall") & (probes.lag >= rules.delayed_days)
+    names = []
+    for name, values, rows in (
+        (VERIFIED, verified_precision(probes.verified, rules.recall_at), retrieval),
+        (HALLUCINATED, false, retrieval & ~np.isnan(false)),
+        (DELAYED, probes.correct, late),
+    ):
+        if rows.any():
+            statistics.add_entries(name, probes.row[rows], values[rows])
+            names.append(name)
+    trials = counted & (probes.mode == "span")
+    reached = span(
+        probes.span[trials],
+        probes.correct[trials],
+        table.repeat[probes.row][trials],
+        rules.span_accuracy,
+        rules.span_trials,
+    )
+    return CognitiveCoverage(None if np.isnan(reached) else reached, tuple(names))
+
+
+class ProjectOutcomes(NamedTuple):
+    """Projects played: their number, least days, and cost relative to an expert.
+
+    `cost` is the cost of a delivery over an expert's; None where nothing was delivered
+    or a price is unknown. `attempts` were delivered.
+    """
+
+    number: int = 0
+    days: float = 0.0
+    cost: float | None = None
+    attempts: tuple[str, ...] = ()
+
+
+def add_projects(sample: Sample, statistics: StatisticsTable) -> ProjectOutcomes:
+    """Add the delivery of each project; a project is an episode of the project suite.
+
+    Formula:
+        delivered = success by the suite's own rule and no disqualifying violation
+        cost = USD of agent and human per delivery / expert minutes of H_t, priced
+    Shapes: columns (units,). Units: shares; days; a ratio of USD.
+    Missing: no column without a project. Errors: none of its own.
+    Source: [D] docs/scoring.md#gates.
+    """
+    table, rules = sample.table, sample.protocol.projects
+    rows = sample.base & (table.suite == rules.suite)
+    if not rows.any():
+        return ProjectOutcomes()
+    statistics.add_mean(DELIVERED, table.u, rows)
+    return ProjectOutcomes(
+        number=int(rows.sum()),
+        days=float(table.simulated_s[rows].min() / _DAY),
+        cost=_cost(sample, rows),
+        attempts=tuple(table.attempt[rows & (table.u > 0)].tolist()),
+    )
+
+
+def _cost(sample: Sample, rows: Flags) -> float | None:
+    table, minute = sample.table, sample.prices.price("supervisor_min")
+    own = table.cost_agent + table.cost_human
+    moved = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
+    spent = float((own + moved)[rows].sum())
+    done = rows & (table.u > 0)
+    if not minute or np.isnan(spent) or spent <= 0 or not done.any():
+        return None
+    expert = table.horizon[done] * sample.protocol.economics.expert_minutes * minute
+    worth = float(expert.sum()) / _MICRO
+    return spent / worth if worth > 0 else None

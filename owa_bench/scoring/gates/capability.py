@@ -1,0 +1,164 @@
+"""Gates on axes, tools, core score, cognitive micro-batteries and norms."""
+
+from owa_bench.records.protocol import GateRule
+from owa_bench.records.score import GateResult, GateStatus, Interval
+from owa_bench.scoring.gate import (
+    Findings,
+    Gate,
+    GateReading,
+    gate_result,
+    gate_status,
+    gated_statistic,
+)
+
+
+def _axis(rule: GateRule, findings: Findings) -> GateResult:
+    """Judge whether an axis reaches its threshold, its lower bound close to it.
+
+    Reads `of` (the symbol) and `required`. S is read net of the muted crew (S_net).
+    """
+    required, axis = rule.required or 0.0, findings.axes[rule.of]
+    read = gated_statistic(axis, findings.lower.get(rule.of))
+    interval, name = axis.tasks_like_these, rule.of
+    if axis.gated is not None and axis.value is not None:
+        name, table = axis.gated, axis.details["beside"][axis.gated]
+        interval = Interval(
+            low=table["low"], high=table["high"], method=interval.method
+        )
+    reason = ""
+    if read.value is None:
+        reason = axis.reason or f"{axis.gated} has no evidence"
+    elif read.lower is None:
+        reason = axis.tasks_like_these.reason or "no lower bound"
+    return gate_result(
+        rule,
+        rule.of,
+        gate_status(read, required, findings.protocol),
+        required=f"{name} >= {required:.2f}",
+        measured="nothing" if read.value is None else f"{read.value:.3f}",
+        interval=interval,
+        evidence=() if read.value is None else findings.evidence,
+        reason=reason,
+    )
+
+
+def _tools(rule: GateRule, findings: Findings) -> GateResult:
+    """Judge whether enough tools are used, and work under mild drift.
+
+    Reads `count` (tool categories used) and `required` (success at mild drift).
+    """
+    required, mild = rule.required or 0.0, findings.protocol.drift.mild
+    asked = f"{rule.count} tools, success >= {required:g} at drift {mild:g}"
+    axis = findings.axes["T"]
+    table = axis.details.get("beside", {})
+    if axis.value is None:
+        why = axis.reason or ""
+        return gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
+    if "categories used" not in table or f"success at {mild:g}" not in table:
+        why = "the tools used and their success are not known"
+        return gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
+    tools = int(table["categories used"]["value"])
+    success = table[f"success at {mild:g}"]
+    read = GateReading(success["value"], success["lower"])
+    status = gate_status(read, required, findings.protocol)
+    return gate_result(
+        rule,
+        "T",
+        "FAIL" if tools < rule.count else status,
+        required=asked,
+        measured=f"{tools} tools, success {success['value']:.3f}",
+        evidence=findings.evidence,
+    )
+
+
+def _core(rule: GateRule, findings: Findings) -> GateResult:
+    """Judge the core score (equal weights on G, P, M, W) against tau_AGI."""
+    required, score = findings.protocol.norms.core, findings.indices["core"]
+    lower = findings.lower.get("core")
+    return gate_result(
+        rule,
+        "core score",
+        gate_status(GateReading(score.value, lower), required, findings.protocol),
+        required=f"geometric mean of G, P, M, W >= {required:g}",
+        measured="nothing" if score.value is None else f"{score.value:.3f}",
+        interval=score.tasks_like_these,
+        reason=score.reason or ("" if lower else "no lower bound"),
+        evidence=() if score.value is None else findings.evidence,
+    )
+
+
+def _cognitive(rule: GateRule, findings: Findings) -> GateResult:
+    """Judge the cognitive micro-batteries (eq 33 of the AAI paper).
+
+    Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a
+    part fails, else NO EVIDENCE where a part has none.
+    """
+    norms, numbers, read = findings.protocol.norms, rule.numbers, findings.cognition
+    false, span = read.get("hallucination", GateReading()), read.get("span")
+    parts = {
+        "VRP@5": (read.get("vrp"), numbers.get("vrp", 0.0)),
+        "1 - HR@5": (
+            GateReading(_complement(false.value), _complement(false.upper)),
+            1.0 - numbers.get("hallucination", 0.0),
+        ),
+        # A span is a count and has no slack: its bound is its value.
+        "span": (span and span._replace(lower=span.value), norms.span),
+        "delayed recall": (read.get("delayed"), norms.delayed_recall),
+    }
+    found: dict[str, GateStatus] = {
+        name: gate_status(part or GateReading(), required, findings.protocol)
+        for name, (part, required) in parts.items()
+    }
+    lacking = [name for name, status in found.items() if status == "NO EVIDENCE"]
+    failed = [name for name, status in found.items() if status == "FAIL"]
+    reasons = [f"too low: {', '.join(failed)}"] if failed else []
+    reasons += [f"no evidence on {', '.join(lacking)}"] if lacking else []
+    figures = [
+        f"{name} {part.value:.3g}"
+        for name, (part, _) in parts.items()
+        if part is not None and part.value is not None
+    ]
+    return gate_result(
+        rule,
+        "cognitive",
+        "FAIL" if failed else "NO EVIDENCE" if lacking else "PASS",
+        required=(
+            f"VRP@5 >= {numbers.get('vrp', 0):g}, "
+            f"HR@5 <= {numbers.get('hallucination', 0):g}, "
+            f"span >= {norms.span:g}, delayed recall >= {norms.delayed_recall:g}"
+        ),
+        measured=", ".join(figures) or "nothing",
+        reason="; ".join(reasons),
+        evidence=findings.evidence if not lacking else (),
+    )
+
+
+def _complement(value: float | None) -> float | None:
+    return None if value is None else 1.0 - value
+
+
+def _norms(rule: GateRule, findings: Findings) -> GateResult:
+    """Judge whether families have human norms, and `count` instances each."""
+    fewest = int(findings.axes["G"].details.get("fewest tasks a family", 0))
+    lacks = []
+    if findings.protocol.norms.provisional:
+        lacks.append("no human norms are recorded")
+    if fewest < rule.count:
+        lacks.append(f"a family holds {fewest} instances")
+    return gate_result(
+        rule,
+        "human-pro norms",
+        "NO EVIDENCE" if lacks else "PASS",
+        required=f"norms per family, {rule.count} instances each",
+        measured=f"{fewest} instances",
+        reason="; ".join(lacks),
+    )
+
+
+GATES = (
+    Gate("axis", _axis),
+    Gate("tools", _tools),
+    Gate("core", _core),
+    Gate("cognitive", _cognitive),
+    Gate("norms", _norms),
+)
