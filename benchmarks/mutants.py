@@ -1,7 +1,7 @@
 """Mutation test of the judging half: draws mutants by seed, runs their modules' tests.
 
     python benchmarks/mutants.py                    # 300 mutants, committed seed
-    python benchmarks/mutants.py --count 30 --module scoring/index
+    python benchmarks/mutants.py --count 30 --module scoring/composites
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in
 one module. Its tests are the files that import the module. A mutant is killed when one

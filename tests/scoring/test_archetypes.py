@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.scoring.gate import LevelPlacement, judge_gates, place
+from tests.builders.episodes import PROTOCOL
 from tests.builders.synthetic_rows import (
     ROWS,
     SEED_INDEX,
