@@ -1,21 +1,24 @@
-"""The folder is the registry: plug-ins are found, never listed.
+"""Registry of plug-ins: found in the plug-in folders and entry points, never listed.
 
-Every entry of a plug-in folder exports one upper-case name; a module of several small
-agents exports them as a tuple, AGENTS. Third-party packages add
-theirs through the entry points `owa_bench.{suites,operators,agents,axes}`.
+An entry of a plug-in folder exports one upper-case name, or several plug-ins as a tuple
+of the plural name; a module of operators holds decorated functions. Third-party
+packages add theirs through the entry points `owa_bench.{suites,operators,agents,axes}`.
 """
 
 import importlib
 import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from owa_bench.errors import UnknownNameError, UsageError
+from owa_bench.interfaces import FunctionOperator
 
+# The folder of each kind, the module that a folder in it is, and the exported name.
 _FOLDERS = {
     "suites": ("owa_bench.envs", "suite", "SUITE"),
-    "operators": ("owa_bench.drift", "", "OPERATOR"),
+    "operators": ("owa_bench.drift", "", ""),
     "agents": ("owa_bench.agents", "", "AGENT"),
     "axes": ("owa_bench.scoring.axes", "", "AXIS"),
     "gates": ("owa_bench.scoring.gates", "", "GATE"),
@@ -38,39 +41,44 @@ def find(kind: str) -> dict[str, PluginEntry]:
     Operators are keyed "<domain>/<name>", everything else by its own name.
     """
     folder, module, export = _FOLDERS[kind]
-    found: dict[str, PluginEntry] = {}
+    entries: dict[str, PluginEntry] = {}
     for name in _modules(folder, module, depth=2 if kind == "operators" else 1):
-        for plugin in _exports(name, export):
-            key = _key(kind, plugin, name)
-            found[key] = PluginEntry(key, plugin, "")
+        loaded = importlib.import_module(name)
+        plugins = _exported(loaded, export) if export else _operators(loaded)
+        entries |= {key: PluginEntry(key, plugin, "") for key, plugin in plugins}
     for point in entry_points(group=f"owa_bench.{kind}"):
-        found.setdefault(point.name, _third_party(point))
-    return dict(sorted(found.items()))
+        entries.setdefault(point.name, _third_party(point))
+    return dict(sorted(entries.items()))
 
 
 def get(kind: str, name: str) -> Any:
-    """Return the plug-in `name`; UnknownNameError with the nearest name if none."""
-    found = find(kind)
-    if name not in found:
-        raise UnknownNameError(kind.removesuffix("s"), name, found)
-    return found[name].plugin
+    """Return a plug-in.
+
+    Args:
+        kind: one of KINDS.
+        name: its name in the registry.
+
+    Returns:
+        What its module or package exports.
+
+    Raises:
+        UnknownNameError: there is none of this name; says the nearest one.
+    """
+    entries = find(kind)
+    if name not in entries:
+        raise UnknownNameError(kind.removesuffix("s"), name, entries)
+    return entries[name].plugin
 
 
 def _third_party(point: EntryPoint) -> PluginEntry:
     package = point.dist.name if point.dist else point.value
     try:
         return PluginEntry(point.name, point.load(), package)
-    except (ImportError, AttributeError, SyntaxError) as error:
+    except (ImportError, AttributeError, SyntaxError, UsageError) as error:
         raise UsageError(
             f"The plug-in `{point.name}` of the package {package} cannot be loaded: "
             f"{type(error).__name__}: {error}. Mend or uninstall that package."
         ) from error
-
-
-def _exports(module: str, name: str) -> tuple[Any, ...]:
-    """Return what a module exports: one plug-in (AGENT) or a tuple of them (AGENTS)."""
-    scope = vars(importlib.import_module(module))
-    return (scope[name],) if name in scope else tuple(scope.get(f"{name}S", ()))
 
 
 def _modules(folder: str, module: str, *, depth: int) -> list[str]:
@@ -88,10 +96,20 @@ def _modules(folder: str, module: str, *, depth: int) -> list[str]:
     return names
 
 
-def _key(kind: str, plugin: Any, module: str) -> str:
-    """Return the registry key of a plug-in of ours."""
-    if kind == "suites":
-        return str(plugin.card.name)
-    if kind == "operators":
-        return f"{module.split('.')[2]}/{plugin.name}"
-    return str(plugin.name)
+def _exported(module: ModuleType, export: str) -> list[tuple[str, Any]]:
+    """Return what a module exports, by name: AGENT, or a tuple of them as AGENTS."""
+    scope = vars(module)
+    plugins = (scope[export],) if export in scope else scope.get(f"{export}S", ())
+    if export == "SUITE":
+        return [(plugin.card.name, plugin) for plugin in plugins]
+    return [(plugin.name, plugin) for plugin in plugins]
+
+
+def _operators(module: ModuleType) -> list[tuple[str, FunctionOperator]]:
+    """Return the operators that a module of a domain's folder defines, by key."""
+    domain = module.__name__.split(".")[2]
+    return [
+        (f"{domain}/{value.name}", value)
+        for value in vars(module).values()
+        if isinstance(value, FunctionOperator) and value.__module__ == module.__name__
+    ]

@@ -12,6 +12,8 @@ distributions go through transcendental functions whose last bit differs between
 
 import hashlib
 import secrets
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +25,7 @@ SEED_BITS = 63
 PRACTICE_BIT = 1 << 62
 PRACTICE = "practice/"
 _MASK = (1 << SEED_BITS) - 1
+T = TypeVar("T")
 
 
 def derive(root: int, *path: str | int) -> int:
@@ -36,6 +39,19 @@ def stream(root: int, *path: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(derive(root, *path)))
 
 
+def pick(options: Sequence[T], rng: np.random.Generator) -> T:
+    """Return one of several options, drawn uniformly with one call of `integers`.
+
+    Args:
+        options: at least one.
+        rng: the stream to draw from.
+
+    Returns:
+        The option.
+    """
+    return options[int(rng.integers(len(options)))]
+
+
 def reseat(
     rng: np.random.Generator, root: int, *path: str | int
 ) -> np.random.Generator:
@@ -43,6 +59,14 @@ def reseat(
 
     Its state is a SHA-256 of root and path, so its numbers are other than those of
     `stream`. For envs that begin thousands of episodes a second: it costs a fifth.
+
+    Args:
+        rng: a generator that `stream` made; changed in place.
+        root: the seed.
+        path: the name of the stream under it.
+
+    Returns:
+        `rng` itself.
     """
     text = "/".join(map(str, ("reseat", root, *path)))
     digest = hashlib.sha256(text.encode()).digest()
@@ -64,9 +88,16 @@ def instance_seed(master: bytes, pair: str) -> int:
     The 63rd bit says whether the pair is one of practice (its name begins so).
     Paired arms share the pair and so meet the same world; practice pairs carry
     another name and so never meet a checkpoint's.
+
+    Args:
+        master: the run's secret.
+        pair: the pair's name.
+
+    Returns:
+        A seed of 63 bits.
     """
-    whole = int.from_bytes(keyed_digest(master, "seed", pair)[:8], "big")
-    seed = whole & (PRACTICE_BIT - 1)
+    number = int.from_bytes(keyed_digest(master, "seed", pair)[:8], "big")
+    seed = number & (PRACTICE_BIT - 1)
     return seed | PRACTICE_BIT if pair.startswith(PRACTICE) else seed
 
 
@@ -76,10 +107,17 @@ def is_practice(seed: int) -> bool:
 
 
 def mixed_master(master: bytes, verifier_nonce: str | None) -> bytes:
-    """Return what seeds and redaction derive from: the master, a nonce mixed in.
+    """Return the key that seeds and redaction derive from.
 
-    A verifier who gives a nonce after the commitment is out keeps the runner from
-    picking a master by what it draws.
+    A verifier who gives a nonce after the commitment is published keeps the runner
+    from choosing a master by the worlds it draws.
+
+    Args:
+        master: the run's secret.
+        verifier_nonce: what the verifier gave; None: nothing.
+
+    Returns:
+        The master, with the nonce mixed in where there is one.
     """
     if verifier_nonce is None:
         return master
@@ -92,7 +130,15 @@ def redact_key(master: bytes) -> bytes:
 
 
 def commitment(nonce: bytes, master: bytes) -> str:
-    """Return H(nonce | master), what a plan publishes before episode 0."""
+    """Return what a plan publishes before episode 0.
+
+    Args:
+        nonce: random bytes, kept secret until the master is revealed.
+        master: the run's secret.
+
+    Returns:
+        H(nonce | master) in hex.
+    """
     return sha256(nonce + b"|" + master)
 
 
@@ -102,5 +148,13 @@ def fresh_bytes(count: int = 32) -> bytes:
 
 
 def agent_seed(instance_root: int, repeat: int) -> int:
-    """Return the seed an agent may break ties with; paired arms share it."""
+    """Return the seed an agent may break ties with; paired arms share it.
+
+    Args:
+        instance_root: the instance's seed.
+        repeat: which repetition of the instance.
+
+    Returns:
+        A seed of 63 bits.
+    """
     return derive(instance_root, "agent", repeat)

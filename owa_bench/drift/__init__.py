@@ -1,1 +1,1 @@
-"""Drift operators: one folder a domain, one file an operator."""
+"""Drift operators: one folder a domain, one module a group of operators."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.values import (
     AgentCard,
     AgentConfig,
@@ -48,12 +49,13 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
-    "EnumerableSchedule", "HasAbout", "HasFinalEvents", "HasGroup", "HasHeldOut",
+    "EnumerableSchedule", "FunctionOperator",
+    "HasAbout", "HasFinalEvents", "HasGroup", "HasHeldOut",
     "HasHoneypot", "HasHorizon", "HasReadyCheck", "HasSchedule", "HasScheduleOptions",
     "Move", "Operator", "Oracle", "OracleAccess", "PropositionTruth", "Rule",
     "Schedule", "Session", "Sink", "State", "SubgoalNode", "Suite", "SuiteCard", "Task",
     "TimelineSource", "ToolResult", "ToolSpec", "View", "World",
-    "stated_quality",
+    "operator", "stated_quality",
 ]
 # fmt: on
 
@@ -104,7 +106,10 @@ class Agent(Protocol):
 
 
 class Operator(Protocol):
-    """One kind of drift: a pure function from world to world."""
+    """One kind of drift: a pure function from world to world.
+
+    The decorator `operator` makes one of a function, group and held_out included.
+    """
 
     name: str
     version: int

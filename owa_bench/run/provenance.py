@@ -48,7 +48,7 @@ def sources(suite: Suite) -> dict[str, Path]:
     found |= _files(_PACKAGE / "calendars.py")
     for name, operator in discovery.find("operators").items():
         if operator.package and name.startswith(f"{suite.card.domain}/"):
-            found |= _files(_home_of(type(operator.plugin).__module__))
+            found |= _files(_home_of(operator.plugin.__module__))
     waiting = list(found.values())
     while waiting:
         for path in _shared_imports(waiting.pop()):

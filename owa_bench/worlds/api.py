@@ -22,6 +22,7 @@ AuthKind = Literal["none", "key_header", "key_query", "basic", "oauth2", "refres
 
 PAGERS: tuple[PagerKind, ...] = ("offset", "page", "cursor", "link")
 STYLES: tuple[Style, ...] = ("plain", "upper", "urn", "joined")
+OTHER_UNITS: dict[str, Unit] = {"cents": "dollars", "dollars": "cents"}
 # Where a list may lie in a reply, as a dotted path; "" is a bare array.
 WRAPPERS = ("", "data", "items", "results", "payload.rows", "response.list")
 
@@ -326,9 +327,15 @@ def _provider_digest(provider: Provider) -> str:
 
 
 def distance(a: ApiWorld, b: ApiWorld) -> float:
-    """Return the share of contract, document and secret atoms in which worlds differ.
+    """Return the share of contract, document and secret facts in which worlds differ.
 
-    0 for equal worlds, 1 when nothing is shared (Jaccard distance of atom sets).
+    Args:
+        a: one world.
+        b: the other.
+
+    Returns:
+        The Jaccard distance of their fact sets: 0 for equal worlds, 1 when nothing is
+        shared. Data rows and goals do not count.
     """
     first, second = _atoms(a), _atoms(b)
     union = first | second

@@ -1,4 +1,4 @@
-"""Edits of the API world that several drift operators need.
+"""Targets, look-ups and edits that operators on API worlds share.
 
 A target is a path of canonical keys: "provider", "provider/resource" or
 "provider/resource/field".
@@ -6,8 +6,8 @@ A target is a path of canonical keys: "provider", "provider/resource" or
 
 from collections.abc import Callable
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from owa_bench.errors import DriftError
 from owa_bench.worlds.api import (
@@ -16,31 +16,88 @@ from owa_bench.worlds.api import (
     Contract,
     Field,
     Former,
+    Parameter,
     Provider,
     Resource,
     Secret,
 )
 
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+Targets = Callable[[ApiWorld], tuple[str, ...]]
+
+
+# --- targets --------------------------------------------------------------------------
 
 
 def live_providers(world: ApiWorld) -> tuple[Provider, ...]:
-    """Return the providers that the task rests on, in order of first use."""
+    """Return the providers that the task depends on, in order of first use."""
     keys = dict.fromkeys(provider for provider, _ in world.needed)
     return tuple(world.provider(key) for key in keys)
 
 
 def live_resources(world: ApiWorld) -> tuple[tuple[Provider, Resource], ...]:
-    """Return the resources that the task rests on, each with its provider."""
-    found = []
-    for provider_key, resource_key in dict.fromkeys(world.needed):
-        provider = world.provider(provider_key)
-        found.append((provider, provider.contract.resource(resource_key)))
-    return tuple(found)
+    """Return the resources that the task depends on, each with its provider."""
+    pairs = dict.fromkeys(world.needed)
+    providers = ((world.provider(provider), key) for provider, key in pairs)
+    return tuple((owner, owner.contract.resource(key)) for owner, key in providers)
+
+
+def providers_where(condition: Callable[[Provider], object] | None = None) -> Targets:
+    """Return the targets PROVIDER: live ones, all or those that meet a condition."""
+
+    def targets(world: ApiWorld) -> tuple[str, ...]:
+        return tuple(
+            provider.key
+            for provider in live_providers(world)
+            if condition is None or condition(provider)
+        )
+
+    return targets
+
+
+def resources_where(condition: Callable[[Resource], object] | None = None) -> Targets:
+    """Return the targets PROVIDER/RESOURCE: live ones that meet a condition, if any."""
+
+    def targets(world: ApiWorld) -> tuple[str, ...]:
+        return tuple(
+            f"{provider.key}/{resource.key}"
+            for provider, resource in live_resources(world)
+            if condition is None or condition(resource)
+        )
+
+    return targets
+
+
+def fields_where(condition: Callable[[Field], object]) -> Targets:
+    """Return the targets PROVIDER/RESOURCE/FIELD: live ones that meet a condition."""
+
+    def targets(world: ApiWorld) -> tuple[str, ...]:
+        return tuple(
+            f"{provider.key}/{resource.key}/{field.key}"
+            for provider, resource in live_resources(world)
+            for field in resource.fields
+            if condition(field)
+        )
+
+    return targets
+
+
+# --- look-ups -------------------------------------------------------------------------
 
 
 def locate_provider(world: ApiWorld, target: str) -> Provider:
-    """Return the provider that `target` begins with; DriftError if there is none."""
+    """Return the provider that a target begins with.
+
+    Args:
+        world: the world as it is now.
+        target: a path of keys.
+
+    Returns:
+        The provider.
+
+    Raises:
+        DriftError: there is none.
+    """
     try:
         return world.provider(target.split("/")[0])
     except KeyError as error:
@@ -50,7 +107,18 @@ def locate_provider(world: ApiWorld, target: str) -> Provider:
 
 
 def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
-    """Return the resource that `target` begins with; DriftError if there is none."""
+    """Return the resource that a target begins with.
+
+    Args:
+        world: the world as it is now.
+        target: a path of keys.
+
+    Returns:
+        The provider and, of its contract, the resource.
+
+    Raises:
+        DriftError: there is none.
+    """
     provider = locate_provider(world, target)
     try:
         return provider, provider.contract.resource(target.split("/")[1])
@@ -61,7 +129,18 @@ def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
 
 
 def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Field]:
-    """Return the field that `target` names; DriftError if there is none."""
+    """Return the field that a target names.
+
+    Args:
+        world: the world as it is now.
+        target: a path of keys.
+
+    Returns:
+        The provider and, of its contract, the resource and the field.
+
+    Raises:
+        DriftError: there is none.
+    """
     provider, resource = locate_resource(world, target)
     try:
         return provider, resource, resource.field(target.split("/")[2])
@@ -71,45 +150,131 @@ def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Fiel
         ) from error
 
 
-def announce(
-    world: ApiWorld,
-    provider: Provider,
-    change: Callable[[Contract], Contract],
-    note: str,
-) -> ApiWorld:
-    """Return `world` with a provider's contract changed, its documents following.
-
-    Frozen documents stay as they are and their changelog says nothing.
-    """
-    documented = provider.documented
-    if not provider.docs_frozen:
-        documented = change(documented)
-        documented = msgspec.structs.replace(
-            documented, changelog=(*documented.changelog, note)
-        )
-    return world.with_provider(
-        msgspec.structs.replace(
-            provider, contract=change(provider.contract), documented=documented
-        )
-    )
-
-
 def documented_resource(provider: Provider, resource: Resource) -> Resource:
-    """Return a resource as the documents give it; itself where they leave it out."""
+    """Return a resource as the documents describe it.
+
+    Args:
+        provider: its vendor.
+        resource: the resource as it is served.
+
+    Returns:
+        The documented one; `resource` itself where the documents leave it out.
+    """
     try:
         return provider.documented.resource(resource.key)
     except KeyError:
         return resource
 
 
-def with_field(contract: Contract, resource: str, field: Field) -> Contract:
-    """Return a contract with one field of one resource replaced, by key.
+def free_paths(resource: Resource, *contracts: Contract) -> list[str]:
+    """Return the paths that a resource could move to.
 
-    A contract that lacks the field stays as it is: its documents may lag.
+    Args:
+        resource: the resource.
+        contracts: those in which no resource may have the path.
+
+    Returns:
+        The free ones of its `other_paths`.
     """
-    old = contract.resource(resource)
+    used = {other.path for contract in contracts for other in contract.resources}
+    return [path for path in resource.other_paths if path not in used]
+
+
+def parameters_to_come(resource: Resource) -> list[Parameter]:
+    """Return the query parameters that a list could come to require."""
+    return [p for p in resource.other_parameters if p not in resource.required]
+
+
+# --- edits ----------------------------------------------------------------------------
+
+
+def announce(
+    world: ApiWorld,
+    provider: Provider,
+    change: Callable[[Contract], Contract],
+    note: str,
+) -> ApiWorld:
+    """Return a world with a provider's contract changed and documented.
+
+    Args:
+        world: the world as it is now.
+        provider: the vendor, with other changes to it made already.
+        change: from the old contract to the new one; also applied to the documents.
+        note: a line for the changelog. Frozen documents stay as they are.
+
+    Returns:
+        The new world.
+    """
+    documented = provider.documented
+    if not provider.docs_frozen:
+        documented = change(documented)
+        documented = replace(documented, changelog=(*documented.changelog, note))
+    contract = change(provider.contract)
+    return world.with_provider(
+        replace(provider, contract=contract, documented=documented)
+    )
+
+
+def announce_resource(
+    world: ApiWorld, target: str, change: Callable[[Resource], Resource], note: str
+) -> ApiWorld:
+    """Return a world with one resource changed and documented.
+
+    Args:
+        world: the world as it is now.
+        target: a path that begins with PROVIDER/RESOURCE.
+        change: from the old resource to the new one; also applied to the documents.
+        note: a line for the changelog.
+
+    Returns:
+        The new world.
+    """
+    provider, resource = locate_resource(world, target)
+
+    def edit(contract: Contract) -> Contract:
+        return contract.with_resource(change(contract.resource(resource.key)))
+
+    return announce(world, provider, edit, note)
+
+
+def announce_field(
+    world: ApiWorld, target: str, change: Callable[[Field], Field], note: str
+) -> ApiWorld:
+    """Return a world with one field changed and documented.
+
+    Args:
+        world: the world as it is now.
+        target: PROVIDER/RESOURCE/FIELD.
+        change: from the old field to the new one; also applied to the documents.
+        note: a line for the changelog.
+
+    Returns:
+        The new world.
+    """
+    key = target.split("/")[2]
+
+    def edit(old: Resource) -> Resource:
+        fields = tuple(change(f) if f.key == key else f for f in old.fields)
+        return replace(old, fields=fields)
+
+    return announce_resource(world, target, edit, note)
+
+
+def serve_field(world: ApiWorld, target: str, field: Field) -> ApiWorld:
+    """Return a world that serves a field another way; its documents stay.
+
+    Args:
+        world: the world as it is now.
+        target: PROVIDER/RESOURCE/FIELD.
+        field: the field as it is served from now on.
+
+    Returns:
+        The new world.
+    """
+    provider, old = locate_resource(world, target)
     fields = tuple(field if f.key == field.key else f for f in old.fields)
-    return contract.with_resource(msgspec.structs.replace(old, fields=fields))
+    contract = provider.contract.with_resource(replace(old, fields=fields))
+    return world.with_provider(replace(provider, contract=contract))
 
 
 def renumbered(path: str) -> str:
@@ -127,48 +292,68 @@ def renumbered(path: str) -> str:
 
 
 def next_version(contract: Contract, status: int) -> Contract:
-    """Return a contract whose collections all live one version on.
+    """Return a contract with all its collections one version on.
 
-    `status` is what the old paths answer: 200 for being served on, 410 for gone.
+    Args:
+        contract: the present version.
+        status: what the old paths answer: 200 for being served on, 410 for gone.
+
+    Returns:
+        The next version.
     """
-    return msgspec.structs.replace(
-        contract,
-        resources=tuple(
-            msgspec.structs.replace(
-                resource,
-                path=renumbered(resource.path),
-                other_paths=tuple(renumbered(path) for path in resource.other_paths),
-                formers=(*resource.formers, Former(path=resource.path, status=status)),
-            )
-            for resource in contract.resources
-        ),
+    resources = tuple(
+        replace(
+            resource,
+            path=renumbered(resource.path),
+            other_paths=tuple(map(renumbered, resource.other_paths)),
+            formers=(*resource.formers, Former(path=resource.path, status=status)),
+        )
+        for resource in contract.resources
     )
+    return replace(contract, resources=resources)
+
+
+def letters(count: int, rng: np.random.Generator) -> str:
+    """Return random letters and digits that cannot be mistaken for each other.
+
+    Args:
+        count: how many.
+        rng: the stream to draw from.
+
+    Returns:
+        The text.
+    """
+    return "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=count))
 
 
 def fresh_secret(
     provider: Provider, kind: AuthKind, rng: np.random.Generator
 ) -> Secret:
-    """Return a new credential for a kind of proof, under a name of its own."""
+    """Return a new credential under a name of its own.
+
+    Args:
+        provider: the vendor that issues it.
+        kind: the kind of auth that it serves.
+        rng: the stream to draw from.
+
+    Returns:
+        The credential, not yet in the vault.
+    """
     slug = provider.host.partition(".")[0].replace("-", "_")
-
-    def letters(count: int) -> str:
-        return "".join(_ALPHABET[i] for i in rng.integers(len(_ALPHABET), size=count))
-
-    user = f"{slug}-{letters(6)}"
+    # The values of every kind are drawn, so that the stream moves equally for each.
+    user = f"{slug}-{letters(6, rng)}"
+    pair = f"{user}:{letters(28, rng)}"
+    client = "as client_id:client_secret"
     values = {
-        "basic": (f"{user}:{letters(28)}", "User of", ", as user:password."),
-        "oauth2": (
-            f"{user}:{letters(28)}",
-            "OAuth2 client of",
-            ", as client_id:client_secret.",
-        ),
+        "basic": (pair, "User of", ", as user:password."),
+        "oauth2": (f"{user}:{letters(28, rng)}", "OAuth2 client of", f", {client}."),
         "refresh": (
-            f"{user}:{letters(28)}:{letters(28)}",
+            f"{user}:{letters(28, rng)}:{letters(28, rng)}",
             "OAuth2 grant of",
-            ", as client_id:client_secret:refresh_token.",
+            f", {client}:refresh_token.",
         ),
     }
-    value, what, form = values.get(kind, (letters(28), "API key of", "."))
+    value, what, form = values.get(kind, (letters(28, rng), "API key of", "."))
     number = len(provider.secrets) + 1
     return Secret(
         name=f"{slug}_{number}", value=value, about=f"{what} {provider.title}{form}"
@@ -176,6 +361,14 @@ def fresh_secret(
 
 
 def reissued(provider: Provider, secret: Secret) -> tuple[Secret, ...]:
-    """Return the vault's entries of a vendor: a new one, all older ones revoked."""
-    revoked = (msgspec.structs.replace(s, revoked=True) for s in provider.secrets)
+    """Return the vault's entries of a vendor after a new one was issued.
+
+    Args:
+        provider: the vendor.
+        secret: the new credential.
+
+    Returns:
+        All older ones, revoked, then the new one.
+    """
+    revoked = (replace(s, revoked=True) for s in provider.secrets)
     return (*revoked, secret)

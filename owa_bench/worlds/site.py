@@ -241,11 +241,31 @@ class SiteWorld(Record, frozen=True, kw_only=True, cache_hash=True):
         plan = msgspec.structs.replace(self.plan, **changes)
         return msgspec.structs.replace(self, plan=plan)
 
-    def with_part(self, field: str, part: Any) -> "SiteWorld":
-        """Return this world with one of labels, slots, lists or flows replaced."""
+    def with_auth(self, **changes: Any) -> "SiteWorld":
+        """Return this world with fields of its sign-in replaced."""
+        return self.with_plan(auth=msgspec.structs.replace(self.plan.auth, **changes))
+
+    def with_friction(self, **changes: Any) -> "SiteWorld":
+        """Return this world with fields of its friction replaced."""
+        friction = msgspec.structs.replace(self.plan.friction, **changes)
+        return self.with_plan(friction=friction)
+
+    def with_part(self, field: str, part: Any, **changes: Any) -> "SiteWorld":
+        """Return this world with one label, slot, list or flow replaced, by key.
+
+        Args:
+            field: the field of the plan: labels, slots, lists or flows.
+            part: the new part, or an old one to change.
+            changes: fields of the part that get another value.
+
+        Returns:
+            The new world.
+        """
+        new = msgspec.structs.replace(part, **changes)
         parts = getattr(self.plan, field)
-        changed = tuple(part if old.key == part.key else old for old in parts)
-        return self.with_plan(**{field: changed})
+        return self.with_plan(
+            **{field: tuple(new if old.key == new.key else old for old in parts)}
+        )
 
 
 @lru_cache(maxsize=256)
@@ -259,9 +279,15 @@ def _spec_digest(spec: SiteSpec) -> str:
 
 
 def distance(a: SiteWorld, b: SiteWorld) -> float:
-    """Return the share of presentation facts in which worlds differ.
+    """Return the share of presentation facts in which two worlds differ.
 
-    0 for equal plans, 1 when nothing is shared (Jaccard distance of fact sets).
+    Args:
+        a: one world.
+        b: the other.
+
+    Returns:
+        The Jaccard distance of their fact sets: 0 for equal plans, 1 when nothing is
+        shared.
     """
     first, second = _facts(a.plan), _facts(b.plan)
     union = first | second

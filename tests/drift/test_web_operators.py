@@ -19,8 +19,8 @@ OPERATORS = {
     for name, found in find("operators").items()
     if name.startswith("web/")
 }
-HEADINGS = ("Changes", "Leaves alone", "Announcement", "Errors", "Source")
-FAMILIES_OF_OPERATORS = ("DOM", "Label", "Layout", "Flow", "Auth", "Friction")
+HEADINGS = ("Changes", "Leaves alone", "Announcement", "Raises", "Source")
+GROUPS = {"DOM", "Label", "Layout", "Flow", "Auth", "Friction"}
 HELD_OUT = {"shadow_root", "frame"}
 
 
@@ -69,18 +69,16 @@ def world_menu(base):
 
 
 def test_there_are_operators_of_every_family_and_class():
-    sources = [type(o).__doc__ for o in OPERATORS.values()]
-    for family in FAMILIES_OF_OPERATORS:
-        assert any(f"4.2, {family} operators" in text for text in sources)
+    assert {o.group for o in OPERATORS.values()} >= GROUPS
     assert {o.announcement for o in OPERATORS.values()} == set(ANNOUNCEMENTS)
-    held_out = {n for n, o in OPERATORS.items() if getattr(o, "held_out", False)}
-    assert held_out == HELD_OUT
+    held_out = {n for n, o in OPERATORS.items() if o.held_out}
+    assert held_out >= HELD_OUT
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operator_says_what_it_does(name):
     operator = OPERATORS[name]
-    text = type(operator).__doc__
+    text = operator.__doc__
     assert [h for h in HEADINGS if f"{h}:" not in text] == []
     assert f"Announcement: {operator.announcement}" in text
     assert f"Weight: {operator.weight:g}." in text

@@ -7,7 +7,7 @@ import msgspec
 
 from owa_bench.canonical import record_digest
 from owa_bench.discovery import PluginEntry
-from owa_bench.interfaces import DriftEvent, SuiteCard
+from owa_bench.interfaces import DriftEvent, SuiteCard, operator
 from owa_bench.records.instance import Instance
 
 NAME = "toy_native"
@@ -23,19 +23,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return record_digest(self)
 
 
-class Stronger:
+@operator(announcement="D3", weight=1.0, targets="force")
+def stronger(world: World) -> World:
     """Doubles the push."""
-
-    name = "stronger"
-    version = 1
-    announcement = "D3"
-    weight = 1.0
-
-    def targets(self, world: World) -> tuple[str, ...]:
-        return ("force",)
-
-    def apply(self, world: World, target: str, intensity: float, *, rng: Any) -> World:
-        return msgspec.structs.replace(world, force=2.0 * world.force)
+    return msgspec.structs.replace(world, force=2.0 * world.force)
 
 
 class Always:
@@ -109,8 +100,8 @@ def register(monkeypatch: Any, discovery: Any) -> None:
     """Let discovery find the suite and its operator."""
     suite = PluginEntry(NAME, ToyNative(), "")
     monkeypatch.setitem(discovery.find("suites"), NAME, suite)
-    operator = PluginEntry("toy/stronger", Stronger(), "")
-    monkeypatch.setitem(discovery.find("operators"), "toy/stronger", operator)
+    entry = PluginEntry("toy/stronger", stronger, "")
+    monkeypatch.setitem(discovery.find("operators"), "toy/stronger", entry)
 
 
 class Leaning:

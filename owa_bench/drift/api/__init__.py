@@ -1,1 +1,1 @@
-"""Operators on API worlds; each file exports `OPERATOR`."""
+"""Operators on API worlds, one module for each part of a vendor they change."""

@@ -1,1 +1,1 @@
-"""Operators on physics worlds, one for each level; each exports `OPERATOR`."""
+"""Operators on physics worlds."""

@@ -1,1 +1,1 @@
-"""Operators on site worlds; each file exports `OPERATOR`."""
+"""Operators on site worlds, one module a group."""

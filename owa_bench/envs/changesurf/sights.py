@@ -16,7 +16,7 @@ from gymnasium import spaces
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.shells.calls import PlainText, escape
 
-HEIGHT, WIDTH = 1180, 1280  # what holds every window that drift/web/viewport.py draws
+HEIGHT, WIDTH = 1180, 1280  # what holds every window that drift/web/layout.py draws
 TREE_ROOM = 16_384  # characters
 _UNSAID = frozenset({"", "none", "generic", "InlineTextBox", "LineBreak"})
 Pixels = npt.NDArray[np.uint8]

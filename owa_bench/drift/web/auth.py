@@ -1,0 +1,87 @@
+"""Operators on a site's sign-in: its kind, its password, when it is asked for."""
+
+from numpy.random import Generator
+
+from owa_bench.errors import DriftError
+from owa_bench.interfaces import operator
+from owa_bench.seeding import pick
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_edits import SITE, another
+
+_MOST_REQUESTS, _LEAST_REQUESTS = 10, 5  # of a sign-in, at intensity 0 and 1
+
+
+def _has_sign_in(world: SiteWorld) -> bool:
+    """Return whether visitors sign in."""
+    return world.plan.auth.kind != "none"
+
+
+def _has_spare_password(world: SiteWorld) -> bool:
+    """Return whether visitors sign in and another password is prepared."""
+    return _has_sign_in(world) and bool(world.plan.auth.spares)
+
+
+@operator(announcement="D1", weight=1.0, group="Auth", targets=SITE, where=_has_sign_in)
+def auth_swap(world: SiteWorld, rng: Generator) -> SiteWorld:
+    """Sign visitors in another way: a name first, a code by mail or panel, a partner.
+
+    Changes: the kind of sign-in.
+    Leaves alone: user name, password and code.
+    Announcement: D1 (the page shows it). Weight: 1.
+    Raises: DriftError if `target` is not the site.
+    Source: docs/changesurf.md#operators (Auth).
+    """
+    auth = world.plan.auth
+    return world.with_auth(kind=another(auth.others, auth.kind, rng))
+
+
+@operator(
+    announcement="D2", weight=0.5, group="Auth", targets=SITE, where=_has_spare_password
+)
+def credential_rotation(world: SiteWorld, rng: Generator) -> SiteWorld:
+    """Replace the visitor's password; the old one is refused.
+
+    Changes: the password that works; both stand among the credentials.
+    Leaves alone: user name, code, kind of sign-in.
+    Announcement: D2 (the refusal says so). Weight: 0.5.
+    Raises: DriftError if `target` is not the site, or has no password to spare.
+    Source: docs/changesurf.md#operators (Auth).
+    """
+    auth = world.plan.auth
+    if not auth.spares:
+        raise DriftError(
+            f"`target` must have a password to spare, got {auth.spares!r}."
+        )
+    password = pick(auth.spares, rng)
+    return world.with_auth(
+        password=password,
+        former=(*auth.former, auth.password),
+        spares=tuple(spare for spare in auth.spares if spare != password),
+    )
+
+
+@operator(announcement="D1", weight=0.4, group="Auth", targets=SITE, where=_has_sign_in)
+def early_sign_in(world: SiteWorld) -> SiteWorld:
+    """Ask for the sign-in before any list, or only before a form.
+
+    Changes: when the sign-in is asked for.
+    Leaves alone: how it works.
+    Announcement: D1 (the page shows it). Weight: 0.4.
+    Raises: DriftError if `target` is not the site.
+    Source: docs/changesurf.md#operators (Auth).
+    """
+    return world.with_auth(early=not world.plan.auth.early)
+
+
+@operator(announcement="D2", weight=0.5, group="Auth", targets=SITE, where=_has_sign_in)
+def session_expiry(world: SiteWorld, intensity: float) -> SiteWorld:
+    """Let a sign-in lapse after a few requests; a form that was begun is kept.
+
+    Changes: how long a sign-in lasts.
+    Leaves alone: how it works, and what was entered on earlier pages.
+    Announcement: D2 (the sign-in page comes back). Weight: 0.5.
+    Raises: DriftError if `target` is not the site.
+    Source: docs/changesurf.md#operators (Auth).
+    """
+    fewer = round((_MOST_REQUESTS - _LEAST_REQUESTS) * intensity)
+    return world.with_auth(expires=_MOST_REQUESTS - fewer)
