@@ -19,7 +19,6 @@ _NEEDS = {
         "owa_bench/subjects/q_learning.py",
         "owa_bench/subjects/unit_runs.py",
     ],
-    "stable_baselines3": ["owa_bench/envs/cartpole3d/batched/sb3*.py"],
 }
 
 collect_ignore_glob = [

@@ -107,29 +107,22 @@ FLYING = (
 )
 
 
-def connected(world: PhysicsWorld, settings: Mapping[str, int]) -> int:
+def connect(world: PhysicsWorld, settings: Mapping[str, int]) -> bodies.Client:
     """Return a client of the engine with our settings, some of them replaced."""
-    import pybullet
-
-    client = bodies.connect(pybullet, window=False)
+    client = bodies.Client(window=False)
     ours = {"numSolverIterations": 50, "deterministicOverlappingPairs": 1}
-    pybullet.setPhysicsEngineParameter(
-        fixedTimeStep=world.tick,
-        numSubSteps=0,
-        **ours | dict(settings),
-        physicsClientId=client,
+    client.setPhysicsEngineParameter(
+        fixedTimeStep=world.tick, numSubSteps=0, **ours | dict(settings)
     )
     return client
 
 
-def cart_pole(world: PhysicsWorld, client: int, *, motors: bool) -> int:
+def cart_pole(world: PhysicsWorld, client: bodies.Client, *, motors: bool) -> int:
     """Return the cart with its pole, motors as the engine has them or off."""
-    import pybullet
-
     stop = bodies._stop_motors  # noqa: SLF001  what a scene costs that forgets it
     if motors:
         bodies._stop_motors = lambda *_: None  # noqa: SLF001
-    body = bodies.build_cart_pole(pybullet, client, world.cart, world.pole)
+    body = bodies.build_cart_pole(client, world.cart, world.pole)
     bodies._stop_motors = stop  # noqa: SLF001
     return body
 
@@ -147,14 +140,15 @@ def bare_scene(
     import pybullet
 
     world = base("table1")
-    client = connected(world, settings or {})
+    engine = connect(world, settings or {})
+    client = engine.id
     if walls:
-        bodies.build_arena(pybullet, client, world.arena)
-    body = cart_pole(world, client, motors=motors) if cart else -1
-    homes = [at for at, _ in FLYING[:balls]] + [*map(bodies.waiting, range(waiting))]
-    made = [
-        bodies.build_ball(pybullet, client, world.ball, bodies.FREE, at) for at in homes
+        bodies.build_arena(engine, world.arena)
+    body = cart_pole(world, engine, motors=motors) if cart else -1
+    homes = [at for at, _ in FLYING[:balls]] + [
+        *map(bodies.parking_place, range(waiting))
     ]
+    made = [bodies.build_ball(engine, world.ball, bodies.FREE, at) for at in homes]
 
     def once() -> float:
         if cart:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from owa_bench.envs.cartpole3d import levels
-from owa_bench.envs.cartpole3d.batched import policies
+from owa_bench.envs.cartpole3d.batched import simulator as torch_backend
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.seeding import stream
@@ -46,7 +46,7 @@ def batched(level: int, lanes: int, ticks: int, device: str) -> float:
         if tick == 10:  # the first ones make caches and kernels
             _wait(device)
             start = clock()
-        fallen, late = simulator.step(policies.random(simulator))
+        fallen, late = simulator.step(torch_backend.random(simulator))
         simulator.restart(fallen | late)
         simulator.core()
     _wait(device)

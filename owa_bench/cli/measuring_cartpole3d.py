@@ -189,10 +189,12 @@ def _plan(
     whole = set(found) >= {*cartpole3d.Plan().references, *cartpole3d.Plan().among}
     given |= {} if whole else {"references": found, "among": ()}
     return cartpole3d.Plan(
-        spec=levels.family(f"{spec}/0").spec,
+        spec=levels.parse_family(f"{spec}/0").spec,
         magnitude=levels.magnitude_of(difficulty),
         levels=found,
-        agents=played.contenders(agent or cartpole3d.AGENTS, taken=cartpole3d.CONTROLS),
+        agents=played.contenders(
+            agent or cartpole3d.AGENTS, taken=cartpole3d.CONTROL_NAMES
+        ),
         **given,
     )
 

@@ -220,7 +220,7 @@ def _batched(env_id: str, options: Options, *, count: int, seed: int) -> Any:
         raise UsageError(
             f"--backend {BATCHED} is CartPole3D's, and the env is {env_id}."
         )
-    from owa_bench.envs.cartpole3d.batched.sb3 import vec_env
+    from owa_bench.envs.cartpole3d.batched.vector_env import vec_env
     from owa_bench.envs.cartpole3d.levels import magnitude_of
 
     given: dict[str, Any] = dict(options)

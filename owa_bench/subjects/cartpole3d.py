@@ -27,8 +27,11 @@ from torch import Tensor
 
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels
-from owa_bench.envs.cartpole3d.batched import policies
-from owa_bench.envs.cartpole3d.batched.simulator import Simulator
+from owa_bench.envs.cartpole3d.batched.simulator import (
+    CONTROLS,
+    Simulator,
+    episode_lengths,
+)
 from owa_bench.subjects import cartpole, played
 from owa_bench.subjects.learning import Recipe, learn, performances
 from owa_bench.subjects.populations import Architecture, Population, architectures
@@ -36,8 +39,8 @@ from owa_bench.worlds.physics import PhysicsWorld, Spec
 
 INPUTS, OUTPUTS = 10, 5
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
+CONTROL_NAMES = tuple(CONTROLS)
 HANDICAPPED = tuple((n,) * deep for deep in range(1, 6) for n in (2, 4, 8, 16, 32))
-CONTROLS = {"nothing": policies.nothing, "random": policies.random, "pd": policies.pd}
 AGENTS = ("one_step", "two_step", "model_repair", "extreme_value", "action_adjustment")
 CHUNK = 4  # levels of one unit of mixtures: more share their references' episodes
 _TILT, _RATE = 0.05, 0.3  # of the starts that policies learn from
@@ -325,7 +328,7 @@ def _controls(level: int, plan: Plan) -> list[Row]:
             "agent": name,
             "domain": level,
             "performance": float(
-                policies.lengths(simulator, policy).double().mean() / world.ticks
+                episode_lengths(simulator, policy).double().mean() / world.ticks
             ),
         }
         for name, policy in CONTROLS.items()

@@ -55,7 +55,7 @@ def made(unit, plan):
         ]
     if unit.kind in ("controls", "played"):
         agents = [one.name for one in plan.agents]
-        names = cartpole3d.CONTROLS if unit.kind == "controls" else agents
+        names = cartpole3d.CONTROL_NAMES if unit.kind == "controls" else agents
         return [
             {
                 "table": "performances",

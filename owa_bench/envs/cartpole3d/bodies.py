@@ -1,8 +1,9 @@
-"""The bodies of the scene, built from shapes: no file is read, none is our model's.
+"""Bodies of the scene, built from shapes: no file is read, none is our model's.
 
-Only `build` and `grow` make bodies; an episode's reset moves those there are. The cart
-slides on two joints along x and y, the first link massless: joint states of such joints
-can be set exactly, those of one planar joint cannot.
+Only `build_arena`, `build_cart_pole` and `build_ball` make bodies; an episode's reset
+moves those there are. The cart slides on two joints along x and y, the first link
+massless: joint states of such joints can be set exactly, those of one planar joint
+cannot.
 """
 
 import importlib
@@ -10,7 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from owa_bench.errors import MissingPartError
 from owa_bench.worlds.physics import Arena, Ball, Cart, Pole
@@ -20,10 +25,16 @@ FREE, FIXED, RAIL = "free", "fixed", "rail"
 POOL = 4  # balls of a kind that are built at once
 SLIDE_X, CART, POLE = 0, 1, 2  # links of the cart-pole
 BASE = -1
+IMAGE_SIZE = 240  # pixels, both sides
+_EYE = (-4.6, -4.6, 3.2)  # m, in a corner of the box
+_AIM = (0.0, 0.0, 1.0)
+_FIELD = 75.0  # degrees of view
+_NEAR, _DISTANT = 0.05, 40.0  # m, nothing else is drawn
 _WINDOW = "--width=640 --height=480"
+_ORIGIN = (0.0, 0.0, 0.0)
 _LEVEL = (0.0, 0.0, 0.0, 1.0)
-_FAR = -1000.0  # m, where balls wait that take no part
-_GAP = 10.0  # m between waiting balls
+_FAR = -1000.0  # m, where balls are parked that take no part
+_GAP = 10.0  # m between parked balls
 _FRICTION = 0.5  # of cart and pole; balls and walls have none
 _COLOURS = {
     "cart": (0.25, 0.35, 0.45, 1.0),
@@ -34,57 +45,77 @@ _COLOURS = {
 }
 
 
-def engine() -> Any:
-    """Return the module pybullet. Errors: MissingPartError if it is not installed."""
+def load_engine() -> Any:
+    """Return the module pybullet.
+
+    Raises:
+        MissingPartError: it is not installed.
+    """
     known = sys.modules.get("pybullet")
     if known is not None:
         return known
     try:
-        with _hushed():
+        with _silenced_stderr():
             return importlib.import_module("pybullet")
     except ImportError as error:
         raise MissingPartError("pybullet", INSTALL) from error
 
 
-def connect(bullet: Any, *, window: bool) -> int:
-    """Return a new client of the engine. Errors: MissingPartError without a screen."""
-    if window and sys.platform == "linux" and not os.environ.get("DISPLAY"):
-        raise MissingPartError("A screen (X display)", "render_mode='rgb_array'")
-    if not window:
-        client: int = bullet.connect(bullet.DIRECT)
-        return client
-    client = bullet.connect(bullet.GUI, options=_WINDOW)
-    for part in (bullet.COV_ENABLE_GUI, bullet.COV_ENABLE_SHADOWS):
-        bullet.configureDebugVisualizer(part, 0, physicsClientId=client)
-    return client
-
-
-def draw(bullet: Any, client: int, *, on: bool) -> None:
-    """Let the window follow the scene, or not: each new body waits for a picture."""
-    bullet.configureDebugVisualizer(
-        bullet.COV_ENABLE_RENDERING, int(on), physicsClientId=client
-    )
-
-
 @contextmanager
-def _hushed() -> Iterator[None]:
-    """Send what a C library writes to the standard error to nowhere.
+def _silenced_stderr() -> Iterator[None]:
+    """Discard what a C library writes to the standard error.
 
     The engine announces its build time when it is loaded.
     """
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
 
 
-def build_arena(bullet: Any, client: int, arena: Arena) -> int:
-    """Return a static body of six boxes, each offset from the body's origin."""
+class Client:
+    """A connection to the engine: its functions with the client's id filled in.
+
+    Each call costs an attribute lookup more than the engine's own, so a tick calls the
+    functions of `bullet` with `id` in its place.
+
+    Args:
+        window: whether the scene is shown on a screen.
+
+    Raises:
+        MissingPartError: the engine is not installed, or there is no screen.
+    """
+
+    def __init__(self, *, window: bool) -> None:
+        self.bullet = bullet = load_engine()
+        if window and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+            raise MissingPartError("A screen (X display)", "render_mode='rgb_array'")
+        if not window:
+            self.id: int = bullet.connect(bullet.DIRECT)
+            return
+        self.id = bullet.connect(bullet.GUI, options=_WINDOW)
+        for part in (bullet.COV_ENABLE_GUI, bullet.COV_ENABLE_SHADOWS):
+            self.configureDebugVisualizer(part, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(getattr(self.bullet, name), physicsClientId=self.id)
+
+
+def build_arena(client: Client, arena: Arena) -> int:
+    """Return a static body of six boxes, each offset from the body's origin.
+
+    Args:
+        client: connection to the engine.
+        arena: sizes of the box.
+
+    Returns:
+        The engine's number of the body.
+    """
     half, thick = arena.half, 0.5 * arena.thickness
     tall = 0.5 * (arena.ceiling - arena.floor)
     middle = arena.floor + tall
@@ -98,150 +129,157 @@ def build_arena(bullet: Any, client: int, arena: Arena) -> int:
         ((wide, wide, thick), (0.0, 0.0, arena.ceiling + thick)),
         ((wide, wide, thick), (0.0, 0.0, arena.floor - thick)),
     ]
-    shape = bullet.createCollisionShapeArray(
-        [bullet.GEOM_BOX] * len(boxes),
+    shape = client.createCollisionShapeArray(
+        [client.bullet.GEOM_BOX] * len(boxes),
         halfExtents=[box[0] for box in boxes],
         collisionFramePositions=[box[1] for box in boxes],
-        physicsClientId=client,
     )
-    body: int = bullet.createMultiBody(
-        0, shape, useMaximalCoordinates=1, physicsClientId=client
-    )
-    _smooth(bullet, client, body, BASE)
-    bullet.changeVisualShape(
-        body, BASE, rgbaColor=(0.6, 0.65, 0.7, 1.0), physicsClientId=client
-    )
+    body: int = client.createMultiBody(0, shape, useMaximalCoordinates=1)
+    _make_elastic(client, body, BASE)
+    client.changeVisualShape(body, BASE, rgbaColor=(0.6, 0.65, 0.7, 1.0))
     return body
 
 
-def build_cart_pole(bullet: Any, client: int, cart: Cart, pole: Pole) -> int:
-    """Return the cart with its pole, without motors, at the origin."""
-    cart_at = (0.0, 0.0, cart.bottom + 0.5 * cart.height)
-    pole_at = (0.0, 0.0, pole.foot + 0.5 * pole.length)
-    shapes = [-1, -1, -1]
-    visuals = [-1, -1, -1]
-    rounds = ((CART, cart, cart.height, cart_at), (POLE, pole, pole.length, pole_at))
-    for link, part, height, at in rounds:
-        shapes[link] = bullet.createCollisionShape(
+def build_cart_pole(client: Client, cart: Cart, pole: Pole) -> int:
+    """Return the cart with its pole, without motors, at the origin.
+
+    Args:
+        client: connection to the engine.
+        cart: sizes and mass of the cart.
+        pole: sizes and mass of the pole.
+
+    Returns:
+        The engine's number of the body.
+    """
+    bullet = client.bullet
+    shapes, visuals = [-1, -1, -1], [-1, -1, -1]
+    parts = (
+        (CART, "cart", cart.radius, cart.height, cart.bottom + 0.5 * cart.height),
+        (POLE, "pole", pole.radius, pole.length, pole.foot + 0.5 * pole.length),
+    )
+    for link, name, radius, height, middle in parts:
+        at = (0.0, 0.0, middle)
+        shapes[link] = client.createCollisionShape(
             bullet.GEOM_CYLINDER,
-            radius=part.radius,
+            radius=radius,
             height=height,
             collisionFramePosition=at,
-            physicsClientId=client,
         )
-        visuals[link] = bullet.createVisualShape(
+        visuals[link] = client.createVisualShape(
             bullet.GEOM_CYLINDER,
-            radius=part.radius,
+            radius=radius,
             length=height,
             visualFramePosition=at,
-            rgbaColor=_COLOURS["cart" if link == CART else "pole"],
-            physicsClientId=client,
+            rgbaColor=_COLOURS[name],
         )
-    body: int = bullet.createMultiBody(
+    body: int = client.createMultiBody(
         0,
         linkMasses=[0.0, cart.mass, pole.mass],
         linkCollisionShapeIndices=shapes,
         linkVisualShapeIndices=visuals,
-        linkPositions=[(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, cart.joint)],
+        linkPositions=[_ORIGIN, _ORIGIN, (0.0, 0.0, cart.joint)],
         linkOrientations=[_LEVEL] * 3,
-        linkInertialFramePositions=[
-            (0.0, 0.0, 0.0),
-            (0.0, 0.0, 0.0),
-            (0.0, 0.0, pole.centre),
-        ],
+        linkInertialFramePositions=[_ORIGIN, _ORIGIN, (0.0, 0.0, pole.centre)],
         linkInertialFrameOrientations=[_LEVEL] * 3,
         linkParentIndices=[0, 1, 2],
-        linkJointTypes=[
-            bullet.JOINT_PRISMATIC,
-            bullet.JOINT_PRISMATIC,
-            bullet.JOINT_SPHERICAL,
-        ],
+        linkJointTypes=[bullet.JOINT_PRISMATIC] * 2 + [bullet.JOINT_SPHERICAL],
         linkJointAxis=[(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)],
-        physicsClientId=client,
     )
-    _stop_motors(bullet, client, body)
+    _stop_motors(client, body)
     for link in (CART, POLE):
-        bullet.changeDynamics(
-            body,
-            link,
-            restitution=0.0,
-            lateralFriction=_FRICTION,
-            physicsClientId=client,
-        )
+        client.changeDynamics(body, link, restitution=0.0, lateralFriction=_FRICTION)
     across, axial = pole.inertia
-    bullet.changeDynamics(
-        body, POLE, localInertiaDiagonal=(across, across, axial), physicsClientId=client
-    )
+    client.changeDynamics(body, POLE, localInertiaDiagonal=(across, across, axial))
     return body
 
 
 def build_ball(
-    bullet: Any, client: int, ball: Ball, kind: str, at: tuple[float, float, float]
+    client: Client, ball: Ball, kind: str, at: tuple[float, float, float]
 ) -> int:
-    """Return a ball of a kind at a place."""
-    shape = bullet.createCollisionShape(
-        bullet.GEOM_SPHERE, radius=ball.radius, physicsClientId=client
-    )
-    visual = bullet.createVisualShape(
-        bullet.GEOM_SPHERE,
-        radius=ball.radius,
-        rgbaColor=_COLOURS[kind],
-        physicsClientId=client,
+    """Return a ball at a place.
+
+    Args:
+        client: connection to the engine.
+        ball: radius and mass.
+        kind: FREE, FIXED or RAIL.
+        at: the place, m.
+
+    Returns:
+        The engine's number of the body.
+    """
+    sphere = client.bullet.GEOM_SPHERE
+    shape = client.createCollisionShape(sphere, radius=ball.radius)
+    visual = client.createVisualShape(
+        sphere, radius=ball.radius, rgbaColor=_COLOURS[kind]
     )
     if kind == RAIL:
-        return _build_railed(bullet, client, ball.mass, shape, visual, at)
+        return _build_railed(client, ball.mass, shape, visual, at)
     mass = ball.mass if kind == FREE else 0.0
-    body: int = bullet.createMultiBody(mass, shape, visual, at, physicsClientId=client)
-    _smooth(bullet, client, body, BASE)
+    body: int = client.createMultiBody(mass, shape, visual, at)
+    _make_elastic(client, body, BASE)
     return body
 
 
-def waiting(number: int) -> tuple[float, float, float]:
-    """Return the place where ball `number` waits."""
+def parking_place(number: int) -> tuple[float, float, float]:
+    """Return the place where ball `number` is while it takes no part."""
     return _GAP * number, 0.0, _FAR
 
 
+def render_image(client: Client, size: int = IMAGE_SIZE) -> npt.NDArray[np.uint8]:
+    """Return a picture seen from a corner of the box, by the software renderer.
+
+    Args:
+        client: connection to the engine.
+        size: pixels of each side.
+
+    Returns:
+        (size, size, 3) red, green and blue.
+    """
+    bullet = client.bullet
+    view = bullet.computeViewMatrix(_EYE, _AIM, (0.0, 0.0, 1.0))
+    lens = bullet.computeProjectionMatrixFOV(_FIELD, 1.0, _NEAR, _DISTANT)
+    pixels = client.getCameraImage(
+        size, size, view, lens, renderer=bullet.ER_TINY_RENDERER
+    )[2]
+    image = np.asarray(pixels, dtype=np.uint8).reshape(size, size, 4)
+    return np.ascontiguousarray(image[:, :, :3])
+
+
 def _build_railed(
-    bullet: Any,
-    client: int,
+    client: Client,
     mass: float,
     shape: int,
     visual: int,
     at: tuple[float, float, float],
 ) -> int:
     """Return a ball on an axis: a fixed point and a sphere that slides along its x."""
-    body: int = bullet.createMultiBody(
+    bullet = client.bullet
+    body: int = client.createMultiBody(
         0,
         basePosition=at,
         linkMasses=[mass],
         linkCollisionShapeIndices=[shape],
         linkVisualShapeIndices=[visual],
-        linkPositions=[(0.0, 0.0, 0.0)],
+        linkPositions=[_ORIGIN],
         linkOrientations=[_LEVEL],
-        linkInertialFramePositions=[(0.0, 0.0, 0.0)],
+        linkInertialFramePositions=[_ORIGIN],
         linkInertialFrameOrientations=[_LEVEL],
         linkParentIndices=[0],
         linkJointTypes=[bullet.JOINT_PRISMATIC],
         linkJointAxis=[(1.0, 0.0, 0.0)],
-        physicsClientId=client,
     )
-    bullet.setJointMotorControl2(
-        body, 0, bullet.VELOCITY_CONTROL, force=0.0, physicsClientId=client
-    )
-    bullet.changeDynamics(
-        body, 0, linearDamping=0.0, angularDamping=0.0, physicsClientId=client
-    )
-    _smooth(bullet, client, body, 0)
+    client.setJointMotorControl2(body, 0, bullet.VELOCITY_CONTROL, force=0.0)
+    client.changeDynamics(body, 0, linearDamping=0.0, angularDamping=0.0)
+    _make_elastic(client, body, 0)
     return body
 
 
-def _stop_motors(bullet: Any, client: int, body: int) -> None:
+def _stop_motors(client: Client, body: int) -> None:
     """Switch off the motors that the engine gives every joint."""
+    bullet = client.bullet
     for link in (SLIDE_X, CART):
-        bullet.setJointMotorControl2(
-            body, link, bullet.VELOCITY_CONTROL, force=0.0, physicsClientId=client
-        )
-    bullet.setJointMotorControlMultiDof(
+        client.setJointMotorControl2(body, link, bullet.VELOCITY_CONTROL, force=0.0)
+    client.setJointMotorControlMultiDof(
         body,
         POLE,
         bullet.POSITION_CONTROL,
@@ -249,18 +287,16 @@ def _stop_motors(bullet: Any, client: int, body: int) -> None:
         positionGain=0.0,
         velocityGain=0.0,
         force=[0.0, 0.0, 0.0],
-        physicsClientId=client,
     )
 
 
-def _smooth(bullet: Any, client: int, body: int, link: int) -> None:
+def _make_elastic(client: Client, body: int, link: int) -> None:
     """Make a body elastic and without friction."""
-    bullet.changeDynamics(
+    client.changeDynamics(
         body,
         link,
         restitution=1.0,
         lateralFriction=0.0,
         spinningFriction=0.0,
         rollingFriction=0.0,
-        physicsClientId=client,
     )

@@ -1,9 +1,8 @@
-"""The Gymnasium env: seeds to instances, instances to worlds, a scene to play them."""
+"""Gymnasium env of CartPole3D: plays the worlds of an instance in a scene."""
 
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import gymnasium as gym
@@ -11,20 +10,25 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from owa_bench.envs.cartpole3d import levels, rules
-from owa_bench.envs.cartpole3d.bodies import RAIL
-from owa_bench.envs.cartpole3d.forces import Effect, effects
-from owa_bench.envs.cartpole3d.picture import picture
+from owa_bench.envs.cartpole3d import rules
+from owa_bench.envs.cartpole3d.bodies import RAIL, render_image
+from owa_bench.envs.cartpole3d.forces import TickEffect, tick_effects
+from owa_bench.envs.cartpole3d.levels import (
+    SUITE,
+    VERSION,
+    LevelSequence,
+    magnitude_of,
+)
 from owa_bench.envs.cartpole3d.scene import Scene
-from owa_bench.envs.cartpole3d.start import Starts, State, Triple
+from owa_bench.envs.cartpole3d.start import SceneState, StartSampler, Vector3
 from owa_bench.errors import FieldError, UsageError, one_of
 from owa_bench.interfaces import TimelineSource
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import reseat, stream
-from owa_bench.worlds.physics import SPECS, PhysicsWorld, Spec
+from owa_bench.worlds.physics import PhysicsWorld, Spec
 
-Observed = Literal["full", "core"]
-Observation = npt.NDArray[np.float32]
+ObservationMode = Literal["full", "core"]
+ObservationArray = npt.NDArray[np.float32]
 
 _OPTIONS = ("instance", "state")
 _NEVER = 1 << 62
@@ -35,46 +39,8 @@ _CORE_BYTES, _BALL_BYTES = _CORE.size, _BALL.size
 _PACK_CORE, _PACK_BALL = _CORE.pack_into, _BALL.pack_into
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What is played when a reset names no instance.
-
-    `levels` are (episodes, level) in order, the last one for ever; `magnitude` is that
-    of every level above 0.
-    """
-
-    spec: Spec = "table1"
-    levels: tuple[tuple[int, int], ...] = ((1, 0),)
-    magnitude: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse what names no world."""
-        if self.spec not in SPECS:
-            raise FieldError("spec", self.spec, one_of(self.spec, SPECS))
-        levels.magnitude_of(self.magnitude)
-        if not self.levels:
-            raise FieldError("levels", self.levels, "must name at least one level")
-        for episodes, level in self.levels:
-            if episodes < 1:
-                raise FieldError("levels", episodes, "must count 1 episode or more")
-            if level not in levels.LEVELS:
-                raise FieldError("level", level, "must be in 0 to 16")
-
-    def world(self, episode: int) -> PhysicsWorld:
-        """Return the world of an episode, the first being 0."""
-        return levels.level(self.spec, self.level(episode), self.magnitude)
-
-    def level(self, episode: int) -> int:
-        """Return the level of an episode, the first being 0."""
-        for episodes, level in self.levels:
-            episode -= episodes
-            if episode < 0:
-                return level
-        return self.levels[-1][1]
-
-
 class CartPole3DEnv(gym.Env[Any, Any]):
-    """A cart with a pole in a box of flying balls; see this folder's README.
+    """A cart with a pole in a box of flying balls; see docs/cartpole3d.md.
 
     Description: keep the pole within 10 degrees for 200 ticks of 0.02 s.
     Action space: Discrete(5): nothing, +x, -x, +y, -y, a push of 10 N for one tick.
@@ -84,7 +50,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         slots the nearest to the pole).
     Starting state: `reset(seed=s)` plays the instance of seed s, without a seed one is
         drawn from `np_random`; `options={"instance": Instance}` plays exactly that,
-        `options={"state": State}` starts from that state with no hidden tick.
+        `options={"state": SceneState}` starts from that state with no hidden tick.
     Rewards: 1/200 a step, so that the return is the performance.
     Episode end: terminated when roll or pitch exceeds the limit, truncated after 200.
     Information: none; `world`, `instance`, `timeline` and `state()` are for the caller.
@@ -104,30 +70,30 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         levels: Sequence[tuple[int, int]] | None = None,
         difficulty: str | None = None,
         magnitude: float | None = None,
-        obs: Observed = "full",
+        obs: ObservationMode = "full",
         slots: int = rules.SLOTS,
         render_mode: str | None = None,
     ) -> None:
-        if obs not in get_args(Observed):
-            raise FieldError("obs", obs, one_of(obs, get_args(Observed)))
+        if obs not in get_args(ObservationMode):
+            raise FieldError("obs", obs, one_of(obs, get_args(ObservationMode)))
         if slots < 1:
             raise FieldError("slots", slots, "must be at least 1")
         if render_mode not in (None, *self.metadata["render_modes"]):
             known = self.metadata["render_modes"]
             raise FieldError("render_mode", render_mode, one_of(render_mode, known))
-        self._terms = Terms(
+        self._levels = LevelSequence(
             spec=spec,
             levels=tuple(levels) if levels else ((1, level),),
-            magnitude=_size(difficulty, magnitude),
+            magnitude=_one_magnitude(difficulty, magnitude),
         )
         self._source = source
         self._slots = slots if obs == "full" else 0
         self.render_mode = render_mode
         self._bytes = _CORE_BYTES + _BALL_BYTES * self._slots
-        self.observation_space = _box(self._slots)
+        self.observation_space = observation_space(self._slots)
         self.action_space = spaces.Discrete(len(rules.DIRECTIONS))
         self._scene: Scene | None = None
-        self._starts = Starts()
+        self._starts = StartSampler()
         self._noise = stream(0, "noise")
         self._episode = -1
         self._steps = self._age = 0
@@ -139,25 +105,44 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Begin the episode of a seed, of the options' instance or from its state."""
+    ) -> tuple[ObservationArray, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: names the instance; without one it is drawn from `np_random`.
+            options: "instance" plays exactly that one, "state" starts from that state.
+
+        Returns:
+            The first observation and an empty info.
+
+        Raises:
+            FieldError: another option.
+        """
         super().reset(seed=seed)
-        given = _known(options) if options else {}
+        given = options or {}
+        for name in given:
+            if name not in _OPTIONS:
+                raise FieldError("options", name, one_of(name, _OPTIONS))
         self._episode += 1
         world = self._choose(seed, given.get("instance"))
-        state: State | None = given.get("state")
+        state: SceneState | None = given.get("state")
         start = state or self._starts(world, self._root)
         scene = self._begin(world, start, hidden=state is None)
         return self._observe(scene), {}
 
     def step(
         self, action: Any
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Push the cart for one tick."""
+    ) -> tuple[ObservationArray, float, bool, bool, dict[str, Any]]:
+        """Push the cart for one tick.
+
+        Raises:
+            FieldError: `action` is not in 0 to 4.
+            UsageError: no episode has begun.
+        """
         scene = self._scene or self._playing
         steps = self._steps = self._steps + 1
         if steps >= self._swap:
-            self._go_on()
+            self._enter_next_world()
         try:
             push = self._pushes[action]
         except KeyError as error:
@@ -165,7 +150,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         for effect in self._effects:
             effect(steps + self._age)
         scene.tick(push)
-        terminated = rules.fallen(scene.pole, self._sine, self._tangent)
+        terminated = rules.has_fallen(scene.pole, self._sine, self._tangent)
         truncated = steps >= self._ticks and not terminated
         return self._observe(scene), self._reward, terminated, truncated, {}
 
@@ -173,7 +158,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """Return a picture from the software renderer; a window draws itself."""
         if self.render_mode != "rgb_array":
             return None
-        return picture(self._playing)
+        return render_image(self._playing.engine)
 
     def close(self) -> None:
         """Release the engine's client; a second call does nothing."""
@@ -193,12 +178,16 @@ class CartPole3DEnv(gym.Env[Any, Any]):
     def instance(self) -> Instance:
         """The instance that is played."""
         if self._instance is None:
-            self._instance = self._named(self._root)
+            self._instance = self._instance_of(self._root)
         return self._instance
 
     @property
     def timeline(self) -> Timeline:
-        """The worlds of this episode. Errors: UsageError where no source was given."""
+        """The worlds of this episode.
+
+        Raises:
+            UsageError: no source was given.
+        """
         if self._timeline is None:
             if self._source is None:
                 raise UsageError(
@@ -212,7 +201,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         """The bodies as the engine holds them."""
         return self._playing
 
-    def state(self) -> State:
+    def state(self) -> SceneState:
         """Return the exact state, from which `options={"state": ..}` goes on."""
         return self._playing.state()._replace(wind=self._wind)
 
@@ -225,7 +214,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         return self._scene
 
     def _choose(self, seed: int | None, instance: Instance | None) -> PhysicsWorld:
-        """Settle instance and first world; a plain seed needs no timeline."""
+        """Choose instance and first world; a plain seed needs no timeline."""
         self._swap = _NEVER
         self._instance = instance
         self._timeline = None
@@ -235,7 +224,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         if seed is None:
             seed = int(self.np_random.integers(SEED_LIMIT))
         self._root, self._repeat = seed, 0
-        return self._terms.world(self._episode)
+        return self._levels.world(self._episode)
 
     def _first_of(self, instance: Instance) -> PhysicsWorld:
         """Return the first world of an instance's timeline and note when it ends."""
@@ -256,33 +245,33 @@ class CartPole3DEnv(gym.Env[Any, Any]):
             tick = timeline.worlds[0].tick
             self._swap = 1 + round(timeline.starts[self._next] / (_MS * tick))
 
-    def _named(self, seed: int) -> Instance:
+    def _instance_of(self, seed: int) -> Instance:
         """Return the instance of a plain seed; its tier is the nearest preset."""
-        terms = self._terms
-        level = terms.level(self._episode)
+        sequence = self._levels
+        level = sequence.level_of(self._episode)
         return Instance(
-            suite=levels.SUITE,
-            version=levels.VERSION,
-            family=f"{terms.spec}/{level}",
-            tier=max(1, round(3 * terms.magnitude)),
+            suite=SUITE,
+            version=VERSION,
+            family=f"{sequence.spec}/{level}",
+            tier=max(1, round(3 * sequence.magnitude)),
             seed=seed,
             drift_step=int(level > 0),
         )
 
-    def _begin(self, world: PhysicsWorld, start: State, *, hidden: bool) -> Scene:
+    def _begin(self, world: PhysicsWorld, start: SceneState, *, hidden: bool) -> Scene:
         """Put the scene to a start; a drawn one passes a hidden tick first."""
         self._steps, self._age = 0, int(hidden)
         self._wind, self._first = start.wind, start.cart
         self._rng: np.random.Generator | None = None
         scene = self._enter(world)
-        scene.begin(start)
+        scene.set_state(start)
         self._act(world, scene)
         if hidden:
             for effect in self._effects:
                 effect(1)
             scene.tick((*start.push, 0.0))
         else:
-            scene.look()
+            scene.read_poses()
         return scene
 
     def _enter(self, world: PhysicsWorld) -> Scene:
@@ -301,7 +290,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._ticks = world.ticks
         self._reward = 1.0 / world.ticks
         push = world.cart.push
-        self._pushes: dict[int, Triple | None] = {
+        self._pushes: dict[int, Vector3 | None] = {
             i: (push * x, push * y, 0.0) if x or y else None
             for i, (x, y) in enumerate(rules.DIRECTIONS)
         }
@@ -309,15 +298,15 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
     def _act(self, world: PhysicsWorld, scene: Scene) -> None:
         """Set up what acts on the scene beside the agent."""
-        self._effects: tuple[Effect, ...] = ()
+        self._effects: tuple[TickEffect, ...] = ()
         if world.pulls or world.spawns or world.wind:
             if self._rng is None:
                 self._rng = reseat(self._noise, self._root, "noise", self._repeat)
-            self._effects = effects(
+            self._effects = tick_effects(
                 world, scene, first=self._first, heading=self._wind, rng=self._rng
             )
 
-    def _go_on(self) -> None:
+    def _enter_next_world(self) -> None:
         """Enter the next world of the timeline in the middle of an episode."""
         timeline = self.timeline
         world: PhysicsWorld = timeline.worlds[self._next]
@@ -327,27 +316,27 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         fresh = scene.enter(world)
         self._use(world)
         if fresh:
-            scene.begin(state)
-            scene.look()
+            scene.set_state(state)
+            scene.read_poses()
         self._act(world, scene)
 
-    def _observe(self, scene: Scene) -> Observation:
-        seen = bytearray(self._bytes)
+    def _observe(self, scene: Scene) -> ObservationArray:
+        packed = bytearray(self._bytes)
         (x, y, _), (u, v, _) = scene.cart, scene.velocity
-        _PACK_CORE(seen, 0, x, y, u, v, *scene.pole, *scene.spin)
+        _PACK_CORE(packed, 0, x, y, u, v, *scene.pole, *scene.spin)
         if self._slots:
             lows, before = scene.lows, scene.before
             if self._blind or len(lows) > self._slots:
-                lows, before = self._shown(scene)
+                lows, before = self._visible(scene)
             r, k, at = scene.radius, scene.rate, _CORE_BYTES
             moving = zip(lows, before)  # noqa: B905 (each check costs 0.1 us)
             for (x, y, z), (a, b, c) in moving:
                 u, v, w = (x - a) * k, (y - b) * k, (z - c) * k
-                _PACK_BALL(seen, at, 1.0, x + r, y + r, z + r, u, v, w)
+                _PACK_BALL(packed, at, 1.0, x + r, y + r, z + r, u, v, w)
                 at += _BALL_BYTES
-        return np.frombuffer(seen, np.float32)
+        return np.frombuffer(packed, np.float32)
 
-    def _shown(self, scene: Scene) -> tuple[list[Triple], list[Triple]]:
+    def _visible(self, scene: Scene) -> tuple[list[Vector3], list[Vector3]]:
         """Return low corners, now and before, of the balls that the slots show."""
         lows, before = scene.lows, scene.before
         if self._blind:
@@ -358,37 +347,30 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         return lows, before
 
 
-def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    for name in options:
-        if name not in _OPTIONS:
-            raise FieldError("options", name, one_of(name, _OPTIONS))
-    return options
-
-
-def _nearest(places: list[Triple], centre: Triple) -> list[int]:
+def _nearest(places: list[Vector3], centre: Vector3) -> list[int]:
     """Return the numbers of places, those nearest to a centre first."""
     away = [math.dist(place, centre) for place in places]
     return sorted(range(len(places)), key=away.__getitem__)
 
 
-def _unmoved_rails(scene: Scene) -> list[Triple]:
+def _unmoved_rails(scene: Scene) -> list[Vector3]:
     """Return earlier places such that balls on rails seem to rest, as released."""
     moving = zip(scene.live, scene.lows, scene.before, strict=True)
     return [now if ball.kind == RAIL else old for ball, now, old in moving]
 
 
-def _size(difficulty: str | None, magnitude: float | None) -> float:
+def _one_magnitude(difficulty: str | None, magnitude: float | None) -> float:
     """Return the magnitude that either of the two names; hard if neither does."""
     if difficulty is not None and magnitude is not None:
         raise UsageError(
             f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
         )
     given = difficulty if magnitude is None else magnitude
-    return levels.magnitude_of("hard" if given is None else given)
+    return magnitude_of("hard" if given is None else given)
 
 
-def _box(slots: int) -> spaces.Box:
-    """Return the observation space: generous bounds, a mask and unit quaternions."""
+def observation_space(slots: int) -> spaces.Box:
+    """Return the observation space with `slots` balls: generous bounds in SI units."""
     core = [_PLACE] * 2 + [_SPEED] * 2 + [1.0] * 4 + [_SPEED] * 3
     ball = [1.0] + [_PLACE] * 3 + [_SPEED] * 3
     high = np.array(core + ball * slots, dtype=np.float32)

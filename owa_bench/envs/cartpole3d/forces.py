@@ -1,4 +1,4 @@
-"""A world's forces and newcomers, at work on a scene before each tick."""
+"""Forces and arriving balls of a world, applied to a scene before each tick."""
 
 from collections.abc import Callable
 from itertools import repeat
@@ -6,54 +6,54 @@ from itertools import repeat
 import numpy as np
 
 from owa_bench.envs.cartpole3d import rules
-from owa_bench.envs.cartpole3d.gale import Gale
 from owa_bench.envs.cartpole3d.scene import Scene
-from owa_bench.envs.cartpole3d.spawning import due, spawn_ball
-from owa_bench.envs.cartpole3d.start import Pair, Triple
-from owa_bench.worlds.physics import PhysicsWorld, Pull, Spawn
+from owa_bench.envs.cartpole3d.start import Vector2, Vector3, is_due, spawn_ball
+from owa_bench.worlds.physics import PhysicsWorld, Pull, Spawn, Wind
 
 _BLOCK = 64  # draws at once: one at a time each costs as much as the block
-Effect = Callable[[int], None]  # takes the number of the tick to come, the first 1
+TickEffect = Callable[[int], None]  # takes the number of the tick to come, the first 1
 
 
-def effects(
+def tick_effects(
     world: PhysicsWorld,
     scene: Scene,
     *,
-    first: Pair,
-    heading: Pair,
+    first: Vector2,
+    heading: Vector2,
     rng: np.random.Generator,
-) -> tuple[Effect, ...]:
-    """Return what acts in an episode of a world, in order: newcomers before forces.
+) -> tuple[TickEffect, ...]:
+    """Return what acts in an episode of a world, in order: arrivals before forces.
 
-    `first` is where the cart began, `heading` the wind's, `rng` the noise stream.
+    Args:
+        world: the world that is played.
+        scene: the scene that is acted on.
+        first: position of the cart at the start, m.
+        heading: unit vector of the wind.
+        rng: the noise stream of the episode.
+
+    Returns:
+        Functions of the number of the tick to come.
     """
-    found: list[Effect] = [
-        Newcomers(world, spawn, scene, first, rng) for spawn in world.spawns
+    effects: list[TickEffect] = [
+        _Arrivals(world, spawn, scene, first, rng) for spawn in world.spawns
     ]
-    found += [Pulling(world, pull, scene, rng) for pull in world.pulls]
+    effects += [_PullForce(world, pull, scene, rng) for pull in world.pulls]
     if world.wind is not None:
-        found.append(Blowing(world, scene, Gale(world, world.wind, heading)))
-    return tuple(found)
+        effects.append(_WindForce(world, world.wind, scene, heading))
+    return tuple(effects)
 
 
-class Pulling:
+class _PullForce:
     """A force on every ball along the line to a target."""
 
     def __init__(
         self, world: PhysicsWorld, pull: Pull, scene: Scene, rng: np.random.Generator
     ) -> None:
-        self._pull = pull
+        self._size = pull.size
+        self._target = pull.target
         self._scene = scene
         self._rng = rng
         self._joint, self._reach = world.cart.joint, world.pole.foot + world.pole.length
-        goals = {
-            "centroid": self._centroid,
-            "origin": self._origin,
-            "middle": self._middle,
-            "tip": self._tip,
-        }
-        self._goal: Callable[[], Triple] = goals[pull.target]
         low, high = pull.size
         self._constant = repeat(low) if low == high else None
         self._draws: list[float] = []
@@ -62,54 +62,54 @@ class Pulling:
         """Push each ball once."""
         scene = self._scene
         lows = scene.lows
-        sizes = self._constant or self._drawn(len(lows))
-        scene.push_balls(rules.pulls(lows, scene.radius, self._goal(), sizes))
+        sizes = self._constant or self._random_sizes(len(lows))
+        scene.push_balls(rules.pull_forces(lows, scene.radius, self._goal(), sizes))
 
-    def _drawn(self, count: int) -> list[float]:
+    def _random_sizes(self, count: int) -> list[float]:
         """Return the size of each force, drawn anew."""
-        low, high = self._pull.size
+        low, high = self._size
         if len(self._draws) < count:
             self._draws += self._rng.random(max(_BLOCK, count)).tolist()
-        drawn, self._draws = self._draws[:count], self._draws[count:]
-        return [low + (high - low) * u for u in drawn]
+        draws, self._draws = self._draws[:count], self._draws[count:]
+        return [low + (high - low) * u for u in draws]
 
-    def _centroid(self) -> Triple:
-        return rules.centroid(self._scene.lows, self._scene.radius)
-
-    def _origin(self) -> Triple:
-        return 0.0, 0.0, 0.0
-
-    def _middle(self) -> Triple:
-        x, y, z = self._scene.cart
-        return x, y, z + rules.MIDDLE
-
-    def _tip(self) -> Triple:
+    def _goal(self) -> Vector3:
+        """Return the point that pulls."""
         scene = self._scene
-        return rules.along(scene.pole, scene.cart, self._joint, self._reach)
+        if self._target == "centroid":
+            return rules.centroid(scene.lows, scene.radius)
+        if self._target == "origin":
+            return 0.0, 0.0, 0.0
+        if self._target == "middle":
+            x, y, z = scene.cart
+            return x, y, z + rules.MIDDLE
+        return rules.point_on_pole(scene.pole, scene.cart, self._joint, self._reach)
 
 
-class Blowing:
+class _WindForce:
     """The wind's forces on cart, pole and balls."""
 
-    def __init__(self, world: PhysicsWorld, scene: Scene, gale: Gale) -> None:
+    def __init__(
+        self, world: PhysicsWorld, wind: Wind, scene: Scene, heading: Vector2
+    ) -> None:
         self._scene = scene
-        self._gale = gale
+        self._drag = rules.WindDrag(world, wind, heading)
         self._joint = world.cart.joint
         self._reach = world.pole.foot + 0.5 * world.pole.length
 
     def __call__(self, tick: int) -> None:
         """Push everything once."""
-        scene, gale = self._scene, self._gale
+        scene, drag = self._scene, self._drag
         velocity = scene.velocity
-        scene.push_cart(gale.on_cart(velocity))
-        middle = rules.along(scene.pole, scene.cart, self._joint, self._reach)
-        force = gale.on_pole(velocity, middle[2])
+        scene.push_cart(drag.on_cart(velocity))
+        middle = rules.point_on_pole(scene.pole, scene.cart, self._joint, self._reach)
+        force = drag.on_pole(velocity, middle[2])
         if force[0] or force[1]:
             scene.push_pole(force, middle)
-        scene.push_balls(gale.on_balls(scene.lows, scene.before, scene.rate))
+        scene.push_balls(drag.on_balls(scene.lows, scene.before, scene.rate))
 
 
-class Newcomers:
+class _Arrivals:
     """A further ball every so many ticks."""
 
     def __init__(
@@ -117,19 +117,18 @@ class Newcomers:
         world: PhysicsWorld,
         spawn: Spawn,
         scene: Scene,
-        first: Pair,
+        first: Vector2,
         rng: np.random.Generator,
     ) -> None:
         self._world = world
         self._spawn = spawn
         self._scene = scene
-        self._first = first
-        self._last = first
+        self._first = self._last = first
         self._rng = rng
 
     def __call__(self, tick: int) -> None:
-        """Add a ball if one is due and finds a place."""
-        if not due(self._spawn.every, tick):
+        """Add a ball if one is due and there is a place for it."""
+        if not is_due(self._spawn.every, tick):
             return
         x, y, _ = self._scene.cart
         travel = (x - self._last[0], y - self._last[1])

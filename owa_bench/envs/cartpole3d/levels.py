@@ -1,4 +1,4 @@
-"""The seventeen levels: a level, a variant and a magnitude name a world.
+"""Levels 0 to 16: a level, a variant and a magnitude name a world.
 
 Level 0 is the base; levels 1 to 16 are one drift operator each, in the order of the
 paper's table of novelties. An instance's family is "<spec>/<level>", its tier 1 to 3
@@ -8,8 +8,6 @@ stands for easy, medium, hard; drift step 0 is the world before the novelty.
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
-
-import numpy as np
 
 from owa_bench.discovery import get
 from owa_bench.errors import FieldError, InstanceError, one_of
@@ -22,48 +20,44 @@ SUITE = "cartpole3d"
 VERSION = 1
 DOMAIN = "physics"
 # The operator of each level; Table 1 of the AIQ paper, in its order.
+# fmt: off
 OPERATORS = (
-    "",
-    "cart_mass",
-    "balls_fixed",
-    "balls_to_point",
-    "ball_size",
-    "balls_apart",
-    "gravity",
-    "pull_to_origin",
-    "stopped_balls",
-    "pole_length",
-    "balls_on_rails",
-    "balls_to_cart",
-    "bounce",
-    "balls_together",
-    "wind",
-    "pull_to_pole",
-    "more_balls",
+    "", "cart_mass", "balls_fixed", "balls_to_point", "ball_size", "balls_apart",
+    "gravity", "pull_to_origin", "stopped_balls", "pole_length", "balls_on_rails",
+    "balls_to_cart", "bounce", "balls_together", "wind", "pull_to_pole", "more_balls",
 )
+# fmt: on
 LEVELS = tuple(range(len(OPERATORS)))
 TIERS = (1, 2, 3)
 FAMILIES = tuple(f"{spec}/{level}" for spec in SPECS for level in LEVELS)
 _TIER_MAGNITUDES = dict(zip(TIERS, PRESETS.values(), strict=True))
 
 
-class Family(NamedTuple):
-    """What a family's name says."""
+class LevelFamily(NamedTuple):
+    """Variant and level of a family of instances."""
 
     spec: Spec
     level: int
 
 
-def family(name: str) -> Family:
-    """Return the parts of a family's name. Errors: InstanceError if there is none."""
+def parse_family(name: str) -> LevelFamily:
+    """Return the parts of a family's name.
+
+    Raises:
+        InstanceError: there is no such family.
+    """
     if name not in FAMILIES:
         raise InstanceError("family", name, one_of(name, FAMILIES))
     spec, _, level = name.partition("/")
-    return Family("released" if spec == "released" else "table1", int(level))
+    return LevelFamily("released" if spec == "released" else "table1", int(level))
 
 
 def magnitude_of(difficulty: str | float) -> float:
-    """Return a magnitude from a preset's name or a number in [0, 1]."""
+    """Return a magnitude from a preset's name or a number in [0, 1].
+
+    Raises:
+        FieldError: there is no such preset, or the number is outside [0, 1].
+    """
     if isinstance(difficulty, str):
         if difficulty not in PRESETS:
             raise FieldError("difficulty", difficulty, one_of(difficulty, PRESETS))
@@ -74,7 +68,11 @@ def magnitude_of(difficulty: str | float) -> float:
 
 
 def tier_magnitude(tier: int) -> float:
-    """Return the magnitude of a tier: 1/3, 2/3, 1."""
+    """Return the magnitude of a tier: 1/3, 2/3, 1.
+
+    Raises:
+        InstanceError: there is no such tier.
+    """
     if tier not in TIERS:
         raise InstanceError("tier", tier, one_of(tier, TIERS))
     return _TIER_MAGNITUDES[tier]
@@ -82,9 +80,18 @@ def tier_magnitude(tier: int) -> float:
 
 @lru_cache(maxsize=1024)
 def level(spec: Spec, level: int, magnitude: float = 1.0) -> PhysicsWorld:
-    """Return the world of a level at a magnitude; level 0 has none.
+    """Return the world of a level.
 
-    Errors: FieldError if there is no such variant, level or magnitude.
+    Args:
+        spec: the variant, "table1" or "released".
+        level: 0 to 16; level 0 has no magnitude.
+        magnitude: in [0, 1].
+
+    Returns:
+        The world after the level's operator.
+
+    Raises:
+        FieldError: there is no such variant, level or magnitude.
     """
     world = base(spec)
     if level not in LEVELS:
@@ -93,24 +100,52 @@ def level(spec: Spec, level: int, magnitude: float = 1.0) -> PhysicsWorld:
         return world
     operator = _operator(level)
     (target,) = operator.targets(world)
-    changed: PhysicsWorld = operator.apply(world, target, magnitude, rng=_unused())
+    unused = stream(0, "unused")  # a test checks that these operators draw nothing
+    changed: PhysicsWorld = operator.apply(world, target, magnitude, rng=unused)
     return changed
 
 
 def _operator(level: int) -> Operator:
-    found: Operator = get("operators", f"{DOMAIN}/{OPERATORS[level]}")
-    return found
+    operator: Operator = get("operators", f"{DOMAIN}/{OPERATORS[level]}")
+    return operator
 
 
-def _unused() -> np.random.Generator:
-    """Return a generator for operators that draw nothing (a test holds them to it)."""
-    return stream(0, "unused")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelSequence:
+    """Levels that are played when a reset names no instance.
 
+    `levels` are (episodes, level) in order, the last one for ever; `magnitude` is that
+    of every level above 0.
+    """
 
-def generate(instance: Instance) -> PhysicsWorld:
-    """Return the instance's world before its novelty: level 0 of its variant."""
-    tier_magnitude(instance.tier)
-    return base(family(instance.family).spec)
+    spec: Spec = "table1"
+    levels: tuple[tuple[int, int], ...] = ((1, 0),)
+    magnitude: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that name no world."""
+        if self.spec not in SPECS:
+            raise FieldError("spec", self.spec, one_of(self.spec, SPECS))
+        magnitude_of(self.magnitude)
+        if not self.levels:
+            raise FieldError("levels", self.levels, "must name at least one level")
+        for episodes, number in self.levels:
+            if episodes < 1:
+                raise FieldError("levels", episodes, "must count 1 episode or more")
+            if number not in LEVELS:
+                raise FieldError("level", number, "must be in 0 to 16")
+
+    def world(self, episode: int) -> PhysicsWorld:
+        """Return the world of an episode, the first being 0."""
+        return level(self.spec, self.level_of(episode), self.magnitude)
+
+    def level_of(self, episode: int) -> int:
+        """Return the level of an episode, the first being 0."""
+        for episodes, number in self.levels:
+            episode -= episodes
+            if episode < 0:
+                return number
+        return self.levels[-1][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +153,7 @@ class LevelSchedule:
     """The schedule that turns family and tier into one operator at one magnitude.
 
     Drift step 0 is the world before the novelty, any other the novelty itself.
-    `magnitude` replaces the tier's; `onset_ms` is the simulated time of the strike.
+    `magnitude` replaces the tier's; `onset_ms` is the simulated time of the drift.
     """
 
     magnitude: float | None = None
@@ -132,12 +167,20 @@ class LevelSchedule:
             raise FieldError("onset_ms", self.onset_ms, "must be at least 0")
 
     def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-        """Return the instance's one strike, or none before the novelty."""
+        """Return the instance's one event, or none before the novelty."""
         return self.possible(instance, world) if instance.drift_step else ()
 
     def possible(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-        """Return the strike that the instance's family names; none for level 0."""
-        number = family(instance.family).level
+        """Return the event of the instance's family.
+
+        Args:
+            instance: its family and tier are read.
+            world: the instance's base world.
+
+        Returns:
+            One event; none for level 0.
+        """
+        number = parse_family(instance.family).level
         if number == 0:
             return ()
         magnitude = self.magnitude
@@ -150,7 +193,19 @@ class LevelSchedule:
         )
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:
-        """Return 1, the novelty, for a magnitude above 0, else 0."""
+        """Return the drift step of a nominal magnitude.
+
+        Args:
+            instance: plays no part.
+            world: plays no part.
+            delta: nominal magnitude in [0, 1].
+
+        Returns:
+            1, the novelty, for a magnitude above 0, else 0.
+
+        Raises:
+            FieldError: the magnitude is outside [0, 1].
+        """
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
         return int(delta > 0)

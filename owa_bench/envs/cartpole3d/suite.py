@@ -1,4 +1,4 @@
-"""CartPole3D, the suite: seventeen levels of a cart-pole among flying balls."""
+"""Suite CartPole3D: seventeen levels of a cart-pole among flying balls."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,8 +11,9 @@ from owa_bench.envs.cartpole3d.levels import (
     TIERS,
     VERSION,
     LevelSchedule,
-    generate,
     magnitude_of,
+    parse_family,
+    tier_magnitude,
 )
 from owa_bench.envs.cartpole3d.levels import SUITE as NAME
 from owa_bench.errors import UsageError
@@ -29,11 +30,11 @@ from owa_bench.interfaces import (
     View,
 )
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.worlds.physics import PhysicsWorld
+from owa_bench.worlds.physics import PhysicsWorld, base
 
 
 class CartPole3D:
-    """The suite; everything it is stands in `card` and in README.md.
+    """The suite.
 
     It is native: Box in, Discrete(5) out, no tools, no finish, no stated p, no oracle.
     It stands outside every battery that gives a level.
@@ -68,7 +69,11 @@ class CartPole3D:
 
     @property
     def oracle(self) -> Oracle:
-        """Refuse: the world's own rewards are the quality. Errors: UsageError."""
+        """The suite has none: the world's own rewards are the quality.
+
+        Raises:
+            UsageError: always.
+        """
         raise UsageError(
             "CartPole3D has no oracle: an episode's rewards sum to its quality."
         )
@@ -76,15 +81,17 @@ class CartPole3D:
     def ready(self) -> None:
         """Refuse a machine without the engine, before anything is played.
 
-        Errors: MissingPartError with the line that installs it.
+        Raises:
+            MissingPartError: it names the line that installs the engine.
         """
-        from owa_bench.envs.cartpole3d.bodies import engine
+        from owa_bench.envs.cartpole3d.bodies import load_engine
 
-        engine()
+        load_engine()
 
     def generate(self, instance: Instance) -> PhysicsWorld:
-        """Return the instance's world before its novelty."""
-        return generate(instance)
+        """Return the instance's world before its novelty: level 0 of its variant."""
+        tier_magnitude(instance.tier)  # refuses a tier that there is not
+        return base(parse_family(instance.family).spec)
 
     def schedule_for(self, options: Mapping[str, Any]) -> EnumerableSchedule:
         """Return the schedule at the magnitude that options of `env` name."""
@@ -92,13 +99,34 @@ class CartPole3D:
         return LevelSchedule(magnitude=None if given is None else magnitude_of(given))
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
-        """Refuse: there are no tools. Errors: UsageError."""
+        """Refuse: there are no tools.
+
+        Args:
+            timeline: plays no part.
+            sink: plays no part.
+            wire: plays no part.
+
+        Returns:
+            Nothing: it raises.
+
+        Raises:
+            UsageError: always.
+        """
         raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
         self, source: TimelineSource, *, view: View = "vector", **options: Any
     ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`; its one view is Box / Discrete."""
+        """Return the Gymnasium env.
+
+        Args:
+            source: gives the timeline of an instance.
+            view: plays no part; the one view is Box / Discrete.
+            options: arguments of `CartPole3DEnv`.
+
+        Returns:
+            The env.
+        """
         from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 
         return CartPole3DEnv(source, **options)

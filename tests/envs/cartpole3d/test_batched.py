@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d import levels
-from owa_bench.envs.cartpole3d.start import Ball, State, draw_start
+from owa_bench.envs.cartpole3d.start import BallState, SceneState, draw_start
 from owa_bench.errors import FieldError
 from owa_bench.seeding import stream
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
 
-from owa_bench.envs.cartpole3d.batched import draws, policies  # noqa: E402
+from owa_bench.envs.cartpole3d.batched import lanes as lane_state  # noqa: E402
+from owa_bench.envs.cartpole3d.batched import simulator as batched  # noqa: E402
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator  # noqa: E402
 
 EASY = 1 / 3
@@ -38,7 +39,7 @@ def simulator(states, level=0, spec="table1"):
     found = Simulator(
         world(level, spec), len(states), seed=1, dtype=torch.float64, starts=2
     )
-    found.begin(states)
+    found.set_states(states)
     return found
 
 
@@ -121,8 +122,8 @@ def test_a_ball_that_hits_strikes_as_in_the_engine(make, height):
     """The one tick of the impact; the engine's own answer is 1 percent exact."""
     env = make(obs="core")
     reach = 0.9 if height < 0.5 else 0.5
-    ball = Ball((reach * 0.6, reach * 0.8, height), (-6.0, -8.0, 0.3))
-    state = State(cart=(0.0, 0.0), balls=(ball,))
+    ball = BallState((reach * 0.6, reach * 0.8, height), (-6.0, -8.0, 0.3))
+    state = SceneState(cart=(0.0, 0.0), balls=(ball,))
     ours = simulated([state], [[0]])[0, 0]
     bullet = on_bullet(env, state, [0])[0]
     assert np.abs(bullet[SPEEDS]).max() > 0.3, "nothing was hit"
@@ -132,7 +133,7 @@ def test_a_ball_that_hits_strikes_as_in_the_engine(make, height):
 @pytest.mark.physics
 def test_the_cart_stops_at_a_wall_as_in_the_engine(make):
     env = make(obs="core")
-    state = State(cart=(4.0, 0.0), velocity=(3.0, 0.0))
+    state = SceneState(cart=(4.0, 0.0), velocity=(3.0, 0.0))
     ours = simulated([state], [[0] * 14])[:, 0]
     bullet = on_bullet(env, state, [0] * 14)
     np.testing.assert_allclose(ours, bullet, atol=1e-3)
@@ -178,7 +179,7 @@ def compare(make, level, names, count, spec="table1", many=2000):
     env = make(spec=spec, level=level, magnitude=EASY, obs="core")
     lanes = Simulator(world(level, spec), many, seed=5, starts=many)
     for name in names:
-        ours = policies.lengths(lanes, getattr(policies, name)).numpy()
+        ours = batched.episode_lengths(lanes, batched.CONTROLS[name]).numpy()
         found = stats.ks_2samp(ours, bullet_lengths(env, name, count))
         assert found.pvalue > 0.001, (level, name, found)
 
@@ -201,9 +202,9 @@ def test_episodes_of_every_level_last_as_long_as_in_the_engine(make, level, spec
 
 
 def test_two_balls_that_meet_keep_momentum_and_energy():
-    first = Ball((-0.5, 0.0, 5.0), (4.0, 0.0, 0.0))
-    second = Ball((0.5, 0.0, 5.0), (-2.0, 1.0, 0.0))
-    lanes = simulator([State(cart=(3.0, 3.0), balls=(first, second))])
+    first = BallState((-0.5, 0.0, 5.0), (4.0, 0.0, 0.0))
+    second = BallState((0.5, 0.0, 5.0), (-2.0, 1.0, 0.0))
+    lanes = simulator([SceneState(cart=(3.0, 3.0), balls=(first, second))])
     lanes.step(torch.tensor([0]))
     after = lanes.lanes.velocity[:, :2, 0].numpy()
 
@@ -220,7 +221,7 @@ def test_two_balls_that_meet_keep_momentum_and_energy():
 def test_a_pole_without_pushes_keeps_energy_but_for_drag():
     """Semi-implicit Euler swings about the true energy; drag only takes."""
     half = math.radians(20.0) / 2
-    state = State(cart=(0.0, 0.0), pole=(math.sin(half), 0.0, 0.0, math.cos(half)))
+    state = SceneState(cart=(0.0, 0.0), pole=(math.sin(half), 0.0, 0.0, math.cos(half)))
     lanes = simulator([state])
     body = world()
     energies = []
@@ -257,7 +258,7 @@ def test_a_lane_does_not_depend_on_the_others(level):
         lanes = Simulator(world(level), count, seed=9, starts=16)
         rows = []
         for _ in range(60):
-            fallen, late = lanes.step(policies.random(lanes))
+            fallen, late = lanes.step(batched.random(lanes))
             lanes.restart(fallen | late)
             rows.append(lanes.full()[:, 0].clone())
         assert lanes.episodes[0] > 1
@@ -275,7 +276,7 @@ def test_seeds_make_other_episodes():
 def test_a_restart_leaves_other_lanes_alone():
     lanes = Simulator(world(), 6, seed=2, starts=64)
     for _ in range(7):
-        lanes.step(policies.random(lanes))
+        lanes.step(batched.random(lanes))
     before = lanes.full().clone()
     mask = torch.tensor([True, False, True, False, False, False])
     lanes.restart(mask)
@@ -286,7 +287,7 @@ def test_a_restart_leaves_other_lanes_alone():
 
 
 def test_numbers_are_uniform_and_independent():
-    u = draws.uniform(torch.arange(20_000), 0, 6, torch.float64)
+    u = lane_state.uniform(torch.arange(20_000), 0, 6, torch.float64)
     assert float(u.mean()) == pytest.approx(0.5, abs=0.005)
     assert float(u.var()) == pytest.approx(1 / 12, abs=0.002)
     assert float(torch.corrcoef(u).triu(1).abs().max()) < 0.03
@@ -295,8 +296,8 @@ def test_numbers_are_uniform_and_independent():
 def test_more_balls_than_slots_are_shown_by_distance():
     lanes = Simulator(world(16), 3, seed=1, starts=8)
     for _ in range(30):
-        lanes.step(policies.nothing(lanes))
-    assert int(lanes.lanes.came.min()) > 8
+        lanes.step(batched.nothing(lanes))
+    assert int(lanes.lanes.arrived.min()) > 8
     shown = lanes.full()[11:].view(4, 7, 3)
     assert bool((shown[:, 0] == 1).all())
     cart = lanes.lanes.cart
@@ -338,7 +339,7 @@ def test_its_spaces_are_those_of_the_single_env(make):
 
 def test_stable_baselines_learns_on_it():
     stable = pytest.importorskip("stable_baselines3")
-    from owa_bench.envs.cartpole3d.batched.sb3 import vec_env
+    from owa_bench.envs.cartpole3d.batched.vector_env import vec_env
 
     env = vec_env(16, obs="core", starts=64)
     model = stable.PPO("MlpPolicy", env, n_steps=32, batch_size=128, seed=0)

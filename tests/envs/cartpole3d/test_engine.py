@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d.levels import level
-from owa_bench.envs.cartpole3d.spawning import spawn_ball
-from owa_bench.envs.cartpole3d.start import Ball, State
+from owa_bench.envs.cartpole3d.start import BallState, SceneState, spawn_ball
 from owa_bench.seeding import stream
 from owa_bench.worlds.physics import PRESETS, SPECS, Arena, base
 
@@ -28,7 +27,7 @@ def told(one, body, link):
 
 def flown(one, balls, ticks=10, **more):
     """Return the balls' speeds at each tick."""
-    one.begin(State(cart=(0.0, 0.0), balls=balls, **more))
+    one.set_state(SceneState(cart=(0.0, 0.0), balls=balls, **more))
     seen = []
     for _ in range(ticks):
         one.tick(None)
@@ -55,7 +54,7 @@ def test_cart_and_pole_have_the_measured_mass_and_inertia(scene):
     cart, pole = told(one, one._body, 1), told(one, one._body, 2)
     assert cart[MASS] == 1.0
     assert pole[INERTIA] == pytest.approx((0.0085, 0.0085, 0.0001), abs=5e-5)
-    one.begin(State(cart=(1.0, 2.0)))
+    one.set_state(SceneState(cart=(1.0, 2.0)))
     assert one.centre == pytest.approx((1.0, 2.0, 1.2))
     assert pole[INERTIA][0] + pole[MASS] == pytest.approx(0.1085, abs=1e-4)
 
@@ -112,7 +111,7 @@ def test_balls_have_slowed_to_4_m_s_at_the_end(make):
 
 def test_two_balls_bounce_off_each_other(scene):
     one = scene(base("table1"))
-    pair = (Ball((-2.6, 3.0, 5.0), (8.0, 0.0, 0.0)), Ball((-1.0, 3.0, 5.0)))
+    pair = (BallState((-2.6, 3.0, 5.0), (8.0, 0.0, 0.0)), BallState((-1.0, 3.0, 5.0)))
     first, second = flown(one, pair)[-1]
     # the one stops, the other goes on: of 8 m/s drag leaves 7.5 or so
     assert abs(first[0]) < 0.3
@@ -121,8 +120,8 @@ def test_two_balls_bounce_off_each_other(scene):
 
 def test_a_ball_does_not_bounce_off_the_pole(scene):
     one = scene(base("table1"))
-    ball = Ball((-0.9, 0.0, 1.2), (8.0, 0.0, 0.0))
-    one.begin(State(cart=(0.0, 0.0), balls=(ball,)))
+    ball = BallState((-0.9, 0.0, 1.2), (8.0, 0.0, 0.0))
+    one.set_state(SceneState(cart=(0.0, 0.0), balls=(ball,)))
     for _ in range(4):
         one.tick(None)
     # an elastic hit of a tenth of its mass would leave the ball about 82 % and send the
@@ -135,7 +134,7 @@ def test_a_ball_does_not_bounce_off_the_pole(scene):
 
 def test_walls_take_nothing_of_a_glancing_ball(scene):
     one = scene(base("table1"))
-    ball = Ball((4.0, 0.0, 5.0), (8.0, 5.0, 3.0))
+    ball = BallState((4.0, 0.0, 5.0), (8.0, 5.0, 3.0))
     seen = flown(one, (ball,))[:, 0]
     assert seen[-1][0] < 0
     # drag acts on all parts alike: only a frictionless wall keeps their ratio
@@ -151,7 +150,7 @@ def test_drag_slows_the_cart(scene):
         pole=msgspec.structs.replace(base("table1").pole, mass=1e-9),
     )
     one = scene(world)
-    one.begin(State(cart=(0.0, 0.0), velocity=(3.0, 0.0)))
+    one.set_state(SceneState(cart=(0.0, 0.0), velocity=(3.0, 0.0)))
     one.tick(None)
     before = one.velocity[0]
     one.tick(None)
@@ -162,7 +161,7 @@ def test_drag_slows_the_cart(scene):
 def test_a_cart_overshoots_the_wall_by_a_tenth_of_a_metre(scene):
     """Measured: 4.57 m at most; where it comes to rest is held elsewhere."""
     one = scene(base("released"))
-    one.begin(State(cart=(2.0, 0.0)))
+    one.set_state(SceneState(cart=(2.0, 0.0)))
     places = []
     for _ in range(200):
         one.tick((10.0, 0.0, 0.0))
@@ -176,7 +175,7 @@ def test_1_a_push_of_each_grade(scene, size):
         world = level(spec, 1, size)
         one = scene(world)
         assert told(one, one._body, 1)[MASS] == world.cart.mass
-        one.begin(State(cart=(0.0, 0.0)))
+        one.set_state(SceneState(cart=(0.0, 0.0)))
         one.tick((10.0, 0.0, 0.0))
         gained = one.velocity[0]
         assert gained == pytest.approx(0.2 / (world.cart.mass + 0.0078), rel=1e-3)
@@ -196,7 +195,7 @@ def test_2_of_released_fixed_balls_a_tenth_can_be_touched(make):
 def test_8_a_ball_comes_every_so_many_ticks(make, size, every):
     for spec in SPECS:
         env = make(spec=spec, level=8, magnitude=size)
-        env.reset(options={"state": State(cart=(-4.0, 0.0), velocity=(0.5, 0.0))})
+        env.reset(options={"state": SceneState(cart=(-4.0, 0.0), velocity=(0.5, 0.0))})
         counts = [0]
         for _ in range(2 * every):
             env.step(1)
@@ -263,10 +262,10 @@ def test_16_a_ball_keeps_clear_of_the_carts_first_or_present_place(spec, kept):
 
 
 def test_10_a_ball_on_a_rail_is_shown_where_it_is_now(make):
-    ball = Ball((-3.0, 2.0, 1.0), (6.4, 4.8, 0.0), rail=(0.8, 0.6))
+    ball = BallState((-3.0, 2.0, 1.0), (6.4, 4.8, 0.0), rail=(0.8, 0.6))
     for spec, late in (("table1", 0), ("released", 1)):
         env = make(spec=spec, level=10)
-        env.reset(options={"state": State(cart=(0.0, -3.0), balls=(ball,))})
+        env.reset(options={"state": SceneState(cart=(0.0, -3.0), balls=(ball,))})
         for tick in range(1, 4):
             shown = env.step(0)[0][12:15]
             gone = TICK * (tick - late)

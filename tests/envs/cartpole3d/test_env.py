@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 from owa_bench.discovery import get
 from owa_bench.envs.cartpole3d.levels import LEVELS, LevelSchedule
-from owa_bench.envs.cartpole3d.start import Ball, State
+from owa_bench.envs.cartpole3d.start import BallState, SceneState
 from owa_bench.errors import FieldError, MissingPartError, UsageError
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import source
@@ -192,7 +192,7 @@ def test_of_too_many_balls_the_nearest_are_shown(make):
 
 def test_a_whole_episode_earns_one(make):
     env = make()
-    env.reset(options={"state": State(cart=(0.0, 0.0))})
+    env.reset(options={"state": SceneState(cart=(0.0, 0.0))})
     rewards, ends = [], []
     for _ in range(200):
         _, reward, terminated, truncated, _ = env.step(0)
@@ -359,4 +359,4 @@ def test_the_suite_is_native_and_says_so():
     one = suite.generate(instance())
     assert one == suite.generate(msgspec.structs.replace(instance(), seed=99))
     assert one == base("table1")
-    assert Ball((0.0, 0.0, 1.0)).velocity == (0.0, 0.0, 0.0)
+    assert BallState((0.0, 0.0, 1.0)).velocity == (0.0, 0.0, 0.0)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d.levels import level
-from owa_bench.envs.cartpole3d.start import Ball, State
+from owa_bench.envs.cartpole3d.start import BallState, SceneState
 from owa_bench.worlds.physics import SPECS, Arena, base
 
 pytestmark = pytest.mark.physics
 
 TICK = 0.02
-MIDDLE = State(cart=(0.0, 0.0))
+MIDDLE = SceneState(cart=(0.0, 0.0))
 
 
 def tilts(pole):
@@ -27,7 +27,7 @@ def tilts(pole):
 def tilted(angle, cart=(0.0, 0.0)):
     """Return a still state with a roll of `angle` radians."""
     half = angle / 2
-    return State(cart=cart, pole=(math.sin(half), 0.0, 0.0, math.cos(half)))
+    return SceneState(cart=cart, pole=(math.sin(half), 0.0, 0.0, math.cos(half)))
 
 
 def episode(env, seed, policy=lambda step: 0):
@@ -92,7 +92,7 @@ def test_an_episode_ends_beyond_ten_degrees_and_not_before(make, spec):
 
 def test_position_ends_no_episode(make):
     env = make()
-    env.reset(options={"state": State(cart=(4.3, 0.0), velocity=(3.0, 0.0))})
+    env.reset(options={"state": SceneState(cart=(4.3, 0.0), velocity=(3.0, 0.0))})
     assert not env.step(1)[2]
 
 
@@ -117,7 +117,7 @@ def test_a_small_tilt_grows_at_its_rate(scene, length, rate):
         pole=msgspec.structs.replace(world.pole, length=length),
     )
     one = scene(world)
-    one.begin(tilted(1e-4))
+    one.set_state(tilted(1e-4))
     angles = []
     for _ in range(100):
         one.tick((0.0, 0.0, 0.0))
@@ -132,8 +132,8 @@ def test_drag_slows_a_ball_as_measured(scene):
         base("table1"), arena=Arena(half=60.0, floor=-60.0, ceiling=60.0)
     )
     one = scene(world)
-    ball = Ball((-20.0, 10.0, 5.0), (8.0, 0.0, 0.0))
-    one.begin(State(cart=(0.0, 0.0), balls=(ball,)))
+    ball = BallState((-20.0, 10.0, 5.0), (8.0, 0.0, 0.0))
+    one.set_state(SceneState(cart=(0.0, 0.0), balls=(ball,)))
     speeds = []
     for _ in range(200):
         one.tick((0.0, 0.0, 0.0))
@@ -147,13 +147,13 @@ def test_drag_slows_a_ball_as_measured(scene):
 
 def test_walls_are_elastic_and_cart_and_pole_are_not(scene):
     one = scene(base("table1"))
-    at_wall = Ball((4.0, 3.0, 5.0), (8.0, 0.0, 0.0))
-    one.begin(State(cart=(0.0, 0.0), balls=(at_wall,)))
+    at_wall = BallState((4.0, 3.0, 5.0), (8.0, 0.0, 0.0))
+    one.set_state(SceneState(cart=(0.0, 0.0), balls=(at_wall,)))
     for _ in range(10):
         one.tick((0.0, 0.0, 0.0))
     assert one.speeds[0][0] == pytest.approx(-8 + 10 * TICK * 0.36 * 7.5, abs=0.15)
-    at_cart = Ball((-1.2, 0.0, 0.2), (8.0, 0.0, 0.0))
-    one.begin(State(cart=(0.0, 0.0), balls=(at_cart,)))
+    at_cart = BallState((-1.2, 0.0, 0.2), (8.0, 0.0, 0.0))
+    one.set_state(SceneState(cart=(0.0, 0.0), balls=(at_cart,)))
     for _ in range(10):
         one.tick((0.0, 0.0, 0.0))
     # an elastic hit would part them at 8 m/s: here only overlap is pushed apart
@@ -163,7 +163,7 @@ def test_walls_are_elastic_and_cart_and_pole_are_not(scene):
 
 def test_the_cart_stops_at_the_wall(scene):
     one = scene(base("table1"))
-    one.begin(State(cart=(4.0, 0.0)))
+    one.set_state(SceneState(cart=(4.0, 0.0)))
     for _ in range(300):
         one.tick((10.0, 0.0, 0.0))
     assert one.cart[0] == pytest.approx(4.45, abs=0.002)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d import rules
-from owa_bench.envs.cartpole3d.gale import Gale
 from owa_bench.envs.cartpole3d.levels import level
-from owa_bench.envs.cartpole3d.start import Ball, State
+from owa_bench.envs.cartpole3d.rules import WindDrag
+from owa_bench.envs.cartpole3d.start import BallState, SceneState
 from owa_bench.worlds.physics import PRESETS, SPECS
 
 pytestmark = pytest.mark.physics
@@ -17,15 +17,15 @@ pytestmark = pytest.mark.physics
 TICK = 0.02
 SIZES = tuple(PRESETS)
 STILL = (
-    Ball((2.0, 3.0, 5.0)),
-    Ball((-3.0, 1.0, 2.0)),
-    Ball((1.0, -3.0, 8.0)),
+    BallState((2.0, 3.0, 5.0)),
+    BallState((-3.0, 1.0, 2.0)),
+    BallState((1.0, -3.0, 8.0)),
 )
 
 
 def accelerations(env, balls=STILL, **more):
     """Return what resting balls of 1 kg gain in a tick, in m/s2."""
-    env.reset(options={"state": State(cart=(0.5, -0.5), balls=balls, **more)})
+    env.reset(options={"state": SceneState(cart=(0.5, -0.5), balls=balls, **more)})
     env.step(0)
     speeds = [ball.velocity for ball in env.state().balls]
     return np.array(speeds) / TICK
@@ -70,7 +70,7 @@ def test_level_5_redraws_its_force_for_each_ball_and_tick(make, spec, sign):
     for seed in range(60):
         env.reset(seed=seed)
         found = env.scene
-        found.begin(State(cart=(0.0, 0.0), balls=STILL))
+        found.set_state(SceneState(cart=(0.0, 0.0), balls=STILL))
         env.step(0)
         gained = np.array([ball.velocity for ball in env.state().balls]) / TICK
         way = MIDST - [ball.position for ball in STILL]
@@ -98,7 +98,7 @@ def test_level_6_lets_balls_fall(make, spec, difficulty, gravity):
 def test_gravity_by_the_engine_and_as_one_force_move_the_pole_alike(make):
     """At 9.8 balls that weigh change nothing for the pole: two ways, one motion."""
     plain, weighing = make(spec="released"), make(spec="released", level=6)
-    start = State(cart=(0.0, 0.0), pole=(0.02, 0.01, 0.0, 0.99975))
+    start = SceneState(cart=(0.0, 0.0), pole=(0.02, 0.01, 0.0, 0.99975))
     for env in (plain, weighing):
         env.reset(options={"state": start})
     for action in [1, 3, 0, 4, 2] * 6:
@@ -113,7 +113,7 @@ def test_gravity_by_the_engine_and_as_one_force_move_the_pole_alike(make):
 )
 def test_level_1_makes_a_push_smaller(make, spec, difficulty, mass):
     env = make(spec=spec, level=1, difficulty=difficulty)
-    env.reset(options={"state": State(cart=(0.0, 0.0))})
+    env.reset(options={"state": SceneState(cart=(0.0, 0.0))})
     env.step(1)
     gain = env.state().velocity[0]
     assert gain == pytest.approx(10 * TICK / (mass + 0.0078), rel=1e-3)
@@ -125,11 +125,11 @@ def test_level_2_balls_cannot_be_moved(make):
         env.reset(seed=3)
         before = env.scene.places
         ball = before[0]
-        env.scene.begin(
-            State(
+        env.scene.set_state(
+            SceneState(
                 cart=(ball[0] - 1.5, ball[1]),
                 velocity=(8.0, 0.0),
-                balls=(Ball((ball[0], ball[1], 0.5), fixed=True),),
+                balls=(BallState((ball[0], ball[1], 0.5), fixed=True),),
             )
         )
         for _ in range(20):
@@ -160,8 +160,8 @@ def test_level_10_balls_stay_on_their_axes_without_drag(make):
                 away = np.subtract(now.position, start.position)
                 axis = (*start.rail, 0.0)
                 assert np.linalg.norm(away - np.dot(away, axis) * np.array(axis)) < 1e-6
-    alone = Ball((-3.0, 2.0, 1.0), (6.4, 4.8, 0.0), rail=(0.8, 0.6))
-    env.reset(options={"state": State(cart=(0.0, -3.0), balls=(alone,))})
+    alone = BallState((-3.0, 2.0, 1.0), (6.4, 4.8, 0.0), rail=(0.8, 0.6))
+    env.reset(options={"state": SceneState(cart=(0.0, -3.0), balls=(alone,))})
     for _ in range(20):
         env.step(0)
     assert env.scene.speeds[0] == pytest.approx((6.4, 4.8, 0.0))
@@ -186,7 +186,7 @@ def test_level_12_multiplies_what_ball_and_wall_give_back(make):
         for seed in range(10):
             env.reset(seed=seed)
             drawn.append(env.state().restitution)
-            ball = Ball((4.4, 3.0, 5.0), (8.0, 0.0, 0.0))
+            ball = BallState((4.4, 3.0, 5.0), (8.0, 0.0, 0.0))
             bounce = env.state()._replace(balls=(ball,), cart=(0.0, 0.0))
             env.reset(options={"state": bounce})
             speeds = [env.scene.speeds[0][0]]
@@ -216,7 +216,7 @@ def test_level_14_of_the_released_kind_has_the_measured_forces(
         env.reset(seed=seed)
         heading = env._wind
         assert math.hypot(*heading) == pytest.approx(1)
-        gale = Gale(env.world, env.world.wind, heading)
+        gale = WindDrag(env.world, env.world.wind, heading)
         force = gale.on_cart((0.0, 0.0, 0.0))
         assert force[1:] == (0, 0)
         assert gale.on_pole((0, 0, 0), 0.8) == (0, 0, 0)
@@ -237,7 +237,7 @@ def test_level_14_of_the_released_kind_has_the_measured_forces(
 def test_level_14_of_table1_pushes_with_the_wind(make):
     env = make(level=14, difficulty="hard")
     heading = (0.6, -0.8)
-    env.reset(options={"state": State(cart=(0.0, 0.0), balls=STILL, wind=heading)})
+    env.reset(options={"state": SceneState(cart=(0.0, 0.0), balls=STILL, wind=heading)})
     env.step(0)
     state = env.state()
     for velocity in (state.velocity, *(ball.velocity for ball in state.balls)):
@@ -247,7 +247,7 @@ def test_level_14_of_table1_pushes_with_the_wind(make):
     share = rules.wind_share(STILL[0].position[2])
     drag = 0.5 * 1.225 * 0.5 * math.pi * 0.25 * (3 * share) ** 2
     assert math.hypot(*centre[:2]) / TICK == pytest.approx(drag, rel=0.01)
-    shown = rules.along(env.scene.pole, (0.0, 0.0), 0.0, 1.0)
+    shown = rules.point_on_pole(env.scene.pole, (0.0, 0.0), 0.0, 1.0)
     assert shown[0] > 0 > shown[1]
 
 
@@ -264,7 +264,7 @@ def test_the_wind_has_its_profile():
 )
 def test_level_16_adds_balls_at_its_rate(make, difficulty, counts):
     env = make(level=16, difficulty=difficulty)
-    env.reset(seed=1, options={"state": State(cart=(0.0, 0.0))})
+    env.reset(seed=1, options={"state": SceneState(cart=(0.0, 0.0))})
     for _ in range(60):
         env.step(0)
     assert len(env.scene.live) == 60 * counts // 200
@@ -314,7 +314,7 @@ def test_level_8_adds_resting_balls_ahead_of_the_cart(make, spec, difficulty, ev
 
 def test_released_level_8_waits_for_a_cart_that_never_moved(make):
     env = make(spec="released", level=8, difficulty="hard")
-    env.reset(options={"state": State(cart=(0.0, 0.0))})
+    env.reset(options={"state": SceneState(cart=(0.0, 0.0))})
     for _ in range(20):
         env.step(0)
     assert env.scene.live == []
@@ -326,7 +326,7 @@ def test_level_9_poles_reach_their_height(make):
     for spec in SPECS:
         for difficulty, length in zip(SIZES, (3, 5, 8), strict=True):
             env = make(spec=spec, level=9, difficulty=difficulty)
-            env.reset(options={"state": State(cart=(0.0, 0.0))})
+            env.reset(options={"state": SceneState(cart=(0.0, 0.0))})
             low, high = pybullet.getAABB(env.scene._body, 2, env.scene.client)
             assert (low[2], high[2]) == pytest.approx((0.25, length + 0.25))
             centre = 1 if spec == "released" else length

@@ -7,20 +7,20 @@ import sys
 import numpy as np
 import pytest
 
-from owa_bench.envs.cartpole3d.start import Ball, State
+from owa_bench.envs.cartpole3d.start import BallState, SceneState
 from owa_bench.worlds.physics import SPECS
 
 pytestmark = pytest.mark.physics
 
-START = State(
+START = SceneState(
     cart=(0.3, -0.2),
     velocity=(0.1, 0.0),
     pole=(0.006, -0.004, 0.002, 0.999972),
     rates=(0.01, -0.02, 0.0),
     balls=(
-        Ball((-3.0, -0.4, 0.9), (7.5, 0.3, -0.4)),
-        Ball((2.5, 3.0, 4.0), (-6.5, -7.0, 8.0)),
-        Ball((2.0, 3.5, 5.0), (6.5, -7.0, -8.0)),
+        BallState((-3.0, -0.4, 0.9), (7.5, 0.3, -0.4)),
+        BallState((2.5, 3.0, 4.0), (-6.5, -7.0, 8.0)),
+        BallState((2.0, 3.5, 5.0), (6.5, -7.0, -8.0)),
     ),
 )
 CODE = """

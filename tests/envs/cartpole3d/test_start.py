@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from owa_bench.envs.cartpole3d.levels import level
-from owa_bench.envs.cartpole3d.spawning import due
-from owa_bench.envs.cartpole3d.start import Starts
+from owa_bench.envs.cartpole3d.start import StartSampler, is_due
 from owa_bench.seeding import reseat, stream
 from owa_bench.worlds.physics import SPECS
 
@@ -15,7 +14,7 @@ SEEDS = range(600)
 
 
 def drawn(spec="table1", number=0, magnitude=1.0, seeds=SEEDS):
-    starts = Starts()
+    starts = StartSampler()
     world = level(spec, number, magnitude)
     return [starts(world, seed) for seed in seeds]
 
@@ -163,8 +162,8 @@ def test_14_headings_go_all_around():
 
 
 def test_a_rate_need_not_be_whole():
-    assert [t for t in range(1, 200) if due(50, t)] == [50, 100, 150]
-    assert sum(due(1 / 0.3, t) for t in range(1, 201)) == 60
+    assert [t for t in range(1, 200) if is_due(50, t)] == [50, 100, 150]
+    assert sum(is_due(1 / 0.3, t) for t in range(1, 201)) == 60
 
 
 def test_a_reseated_stream_depends_on_root_and_path_alone():

@@ -1,1 +1,1 @@
-"""CartPole3D for thousands of environments at once: the same physics in torch."""
+"""CartPole3D in torch: thousands of episodes of one world at once, a lane each."""

@@ -1,6 +1,7 @@
-"""The batched backend as a Gymnasium vector env, and as one of Stable-Baselines3."""
+"""Batched CartPole3D as a Gymnasium vector env and as a VecEnv of Stable-Baselines3."""
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,17 +12,21 @@ from gymnasium.vector import AutoresetMode
 
 from owa_bench.envs.cartpole3d import levels, rules
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
-from owa_bench.errors import FieldError, one_of
+from owa_bench.envs.cartpole3d.env import ObservationMode, observation_space
+from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.worlds.physics import Spec
 
-Numbers = npt.NDArray[np.float32]
-Flags = npt.NDArray[np.bool_]
-Step = tuple[Numbers, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError:  # the extra [rl] holds it; `vec_env` says so
+    VecEnv = object  # type: ignore[assignment, misc]
 
-_PLACE, _SPEED = 100.0, 500.0  # bounds of the Box, as the single env's
+_Numbers = npt.NDArray[np.float32]
+_Mask = npt.NDArray[np.bool_]
+_Step = tuple[_Numbers, npt.NDArray[np.float64], _Mask, _Mask, dict[str, Any]]
 
 
-class BatchedCartPole3D(gym.vector.VectorEnv[Numbers, npt.NDArray[np.int64], Any]):
+class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], Any]):
     """Many CartPole3D episodes in one process; spaces are those of the single env.
 
     A lane whose episode ends begins the next one in the same step: the observation is
@@ -38,7 +43,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[Numbers, npt.NDArray[np.int64], Any
         spec: Spec = "table1",
         level: int = 0,
         magnitude: float = 1.0,
-        obs: Literal["full", "core"] = "full",
+        obs: ObservationMode = "full",
         seed: int = 0,
         device: str = "cpu",
         starts: int = STARTS,
@@ -49,25 +54,40 @@ class BatchedCartPole3D(gym.vector.VectorEnv[Numbers, npt.NDArray[np.int64], Any
         self.simulator: Simulator
         self._make = (levels.level(spec, level, magnitude), device, starts)
         self._slots = rules.SLOTS if obs == "full" else 0
-        self.single_observation_space = observation_box(self._slots)
+        self.single_observation_space = observation_space(self._slots)
         self.single_action_space = spaces.Discrete(len(rules.DIRECTIONS))
         batch = gym.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
-        self._seeded(seed)
+        self._build(seed)
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Numbers, dict[str, Any]]:
-        """Begin an episode in every lane; a seed names all that follows."""
+    ) -> tuple[_Numbers, dict[str, Any]]:
+        """Begin an episode in every lane.
+
+        Args:
+            seed: names all that follows; without one the next episodes begin.
+            options: play no part.
+
+        Returns:
+            Observations (num_envs, n) and an empty info.
+        """
         if seed is not None:
-            self._seeded(int(np.asarray(seed).flat[0]))
+            self._build(int(np.asarray(seed).flat[0]))
         else:
             self.simulator.restart()
         return self._observe(), {}
 
-    def step(self, actions: npt.NDArray[np.int64]) -> Step:
-        """Play one action a lane."""
+    def step(self, actions: npt.NDArray[np.int64]) -> _Step:
+        """Play one action a lane.
+
+        Args:
+            actions: (num_envs,), 0 to 4.
+
+        Returns:
+            Gymnasium's five, each (num_envs, ..), and info.
+        """
         simulator = self.simulator
         chosen = torch.as_tensor(np.asarray(actions), device=simulator.device)
         fallen, late = simulator.step(chosen.long())
@@ -83,24 +103,105 @@ class BatchedCartPole3D(gym.vector.VectorEnv[Numbers, npt.NDArray[np.int64], Any
         truncated = (late & ~fallen).cpu().numpy()
         return self._observe(), reward, terminated, truncated, info
 
-    def _seeded(self, seed: int) -> None:
+    def _build(self, seed: int) -> None:
         world, device, starts = self._make
         self.simulator = Simulator(
             world, self.num_envs, seed=seed, device=device, starts=starts
         )
 
-    def _observe(self) -> Numbers:
+    def _observe(self) -> _Numbers:
         simulator = self.simulator
-        seen = simulator.full(self._slots) if self._slots else simulator.core()
-        found: Numbers = seen.T.contiguous().to(torch.float32).cpu().numpy()
-        return found
+        table = simulator.full(self._slots) if self._slots else simulator.core()
+        rows: _Numbers = table.T.contiguous().to(torch.float32).cpu().numpy()
+        return rows
 
 
-def observation_box(slots: int) -> spaces.Box:
-    """Return the observation space of the single env with `slots` balls."""
-    core = [_PLACE] * 2 + [_SPEED] * 2 + [1.0] * 4 + [_SPEED] * 3
-    ball = [1.0] + [_PLACE] * 3 + [_SPEED] * 3
-    high = np.array(core + ball * slots, dtype=np.float32)
-    low = -high
-    low[rules.CORE :: rules.PER_BALL] = 0.0
-    return spaces.Box(low, high, dtype=np.float32)
+class _BatchedVecEnv(VecEnv):
+    """VecEnv of Stable-Baselines3 over `BatchedCartPole3D`.
+
+    Infos hold what its algorithms read: `terminal_observation` and
+    `TimeLimit.truncated` where an episode ended, and `episode` (return and length).
+    """
+
+    def __init__(self, env: BatchedCartPole3D) -> None:
+        self.env = env
+        self._actions = np.zeros(env.num_envs, dtype=np.int64)
+        self._ticks = np.zeros(env.num_envs, dtype=np.int64)
+        super().__init__(
+            env.num_envs, env.single_observation_space, env.single_action_space
+        )
+
+    def reset(self) -> Any:
+        """Begin an episode in every lane."""
+        self._ticks[:] = 0
+        return self.env.reset(seed=self._seeds[0])[0]
+
+    def step_async(self, actions: Any) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        """Play them."""
+        rows, reward, terminated, truncated, info = self.env.step(self._actions)
+        over = terminated | truncated
+        self._ticks += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(over).tolist():
+            length = int(self._ticks[i])
+            infos[i] = {
+                "terminal_observation": info["final_obs"][i],
+                "TimeLimit.truncated": bool(truncated[i]),
+                "episode": {"r": float(length * reward[i]), "l": length, "t": 0.0},
+            }
+        self._ticks[over] = 0
+        return rows, reward.astype(np.float32), over, infos
+
+    def close(self) -> None:
+        """Release nothing: everything is a tensor."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the shared env, once a lane."""
+        value = getattr(self.env, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuse: lanes have no attributes of their own."""
+        raise UsageError(
+            f"A lane has no attribute `{attr_name}`: make another env instead."
+        )
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: Any = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Refuse: lanes have no methods of their own."""
+        raise UsageError(
+            f"A lane has no method `{method_name}`: call the simulator instead."
+        )
+
+    def env_is_wrapped(
+        self, wrapper_class: type, indices: Iterable[int] | int | None = None
+    ) -> list[bool]:
+        """Return that no lane is wrapped."""
+        return [False for _ in self._get_indices(indices)]
+
+
+def vec_env(num_envs: int, **arguments: Any) -> Any:
+    """Return the batched env as Stable-Baselines3 takes it.
+
+    Args:
+        num_envs: lanes.
+        arguments: of `BatchedCartPole3D`.
+
+    Returns:
+        A VecEnv.
+
+    Raises:
+        MissingPartError: Stable-Baselines3 is not installed.
+    """
+    if not hasattr(VecEnv, "step_wait"):
+        raise MissingPartError("stable-baselines3", "pip install 'owa_bench[rl]'")
+    return _BatchedVecEnv(BatchedCartPole3D(num_envs, **arguments))
