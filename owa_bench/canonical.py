@@ -1,9 +1,8 @@
-"""Bytes, hashes, the event chain, the Merkle tree and the signed envelope.
+"""Canonical bytes, digests, the event chain, the Merkle tree and the signed envelope.
 
-The only module that the recorder and the verifier share beside the records: what is
-hashed, and how, is written down once.
+Beside the records this is the only module that the recorder and the verifier share.
 
-Source: `traces-and-audit.md` section 2; RFC 6962 section 2.1 (tree), RFC 8785
+Source: docs/traces.md#hash-chain; RFC 6962 section 2.1 (tree), RFC 8785
 (canonical JSON), DSSE v1 (envelope), Ed25519 (RFC 8032).
 """
 
@@ -29,7 +28,7 @@ _CHAIN_START = b"owa/ep/v1"
 _CHAIN_STEP = b"\x02"
 _LEAF = b"\x00"
 _NODE = b"\x01"
-# What a hostile document makes of being taken apart; RecursionError where it is deep.
+# Errors of parsing a hostile document; RecursionError for deep nesting.
 _MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
 
 
@@ -41,7 +40,8 @@ def sha256(data: bytes) -> str:
 def canonical_json(document: Any) -> bytes:
     """Return the RFC 8785 bytes of a small document (structs are taken apart).
 
-    Errors: CheckFailure for what has none, such as an integer above 2^53.
+    Raises:
+        CheckFailure: it has none, for example for an integer above 2^53.
     """
     try:
         return rfc8785.dumps(msgspec.to_builtins(document))
@@ -66,14 +66,30 @@ def record_digest(record: Any) -> str:
 
 
 def chain_start(plan_digest: str, attempt_id: str) -> bytes:
-    """Return h0 = SHA-256("owa/ep/v1" | plan digest | attempt id)."""
+    """Return the first head of an episode's chain.
+
+    Args:
+        plan_digest: the plan's digest in hex.
+        attempt_id: the attempt's name.
+
+    Returns:
+        h0 = SHA-256("owa/ep/v1" | plan digest | attempt id), 32 bytes.
+    """
     return hashlib.sha256(
         b"|".join((_CHAIN_START, plan_digest.encode(), attempt_id.encode()))
     ).digest()
 
 
 def chain_step(head: bytes, line: bytes) -> bytes:
-    """Return h_t = SHA-256(0x02 | h_(t-1) | exact bytes of the line, no newline)."""
+    """Return the head of a chain after one more event.
+
+    Args:
+        head: h_(t-1), 32 bytes.
+        line: the exact bytes of the event's line, without its newline.
+
+    Returns:
+        h_t = SHA-256(0x02 | h_(t-1) | line), 32 bytes.
+    """
     return hashlib.sha256(_CHAIN_STEP + head + line).digest()
 
 
@@ -109,7 +125,15 @@ def keyed_digest(key: bytes, *parts: str) -> bytes:
 
 
 def pre_authentication(payload_type: str, payload: bytes) -> bytes:
-    """Return DSSE's pre-authentication encoding, the bytes that are signed."""
+    """Return DSSE's pre-authentication encoding.
+
+    Args:
+        payload_type: the type that is signed with the payload.
+        payload: any bytes.
+
+    Returns:
+        The bytes that are signed.
+    """
     kind = payload_type.encode()
     return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
 
@@ -125,14 +149,23 @@ def key_id(public: bytes) -> str:
 
 
 def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> bytes:
-    """Return a DSSE envelope as JSON bytes; without a key it carries no signature."""
+    """Return a DSSE envelope.
+
+    Args:
+        payload_type: the payload's type.
+        payload: any bytes.
+        key: the signer's; None: the envelope carries no signature.
+
+    Returns:
+        JSON bytes.
+    """
     signatures = []
     if key is not None:
-        mark = key.sign(pre_authentication(payload_type, payload))
+        signature = key.sign(pre_authentication(payload_type, payload))
         signatures.append(
             {
                 "keyid": key_id(public_bytes(key.public_key())),
-                "sig": base64.b64encode(mark).decode(),
+                "sig": base64.b64encode(signature).decode(),
             }
         )
     envelope = {
@@ -144,24 +177,31 @@ def seal(payload_type: str, payload: bytes, key: Ed25519PrivateKey | None) -> by
 
 
 def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
-    """Return the payload of a DSSE envelope signed by the key of raw bytes `public`.
+    """Return the payload of a DSSE envelope after checking its signature.
 
-    What was signed as something else than `payload_type` proves nothing here.
+    Args:
+        envelope: JSON bytes.
+        public: the 32 raw bytes of the key that must have signed.
+        payload_type: the type that must have been signed.
 
-    Errors: CheckFailure if the envelope is malformed, unsigned, signed otherwise or of
-    another type.
+    Returns:
+        The payload.
+
+    Raises:
+        CheckFailure: the envelope is malformed, unsigned, signed by another key or of
+            another type.
     """
     try:
         document = json.loads(envelope)
         payload = base64.b64decode(document["payload"], validate=True)
         signed = pre_authentication(str(document["payloadType"]), payload)
-        marks = [base64.b64decode(s["sig"]) for s in document["signatures"]]
+        candidates = [base64.b64decode(s["sig"]) for s in document["signatures"]]
         verifier = Ed25519PublicKey.from_public_bytes(public)
     except _MALFORMED as error:
         raise CheckFailure(f"The envelope is not DSSE JSON: {error!r}.") from error
-    for mark in marks:
+    for signature in candidates:
         try:
-            verifier.verify(mark, signed)
+            verifier.verify(signature, signed)
         except InvalidSignature:
             continue
         if document["payloadType"] != payload_type:
@@ -174,9 +214,10 @@ def unseal(envelope: bytes, public: bytes, payload_type: str) -> bytes:
 
 
 def peek(envelope: bytes) -> bytes:
-    """Return an envelope's payload without any check of who signed it.
+    """Return an envelope's payload without checking any signature.
 
-    Errors: CheckFailure if it is no envelope.
+    Raises:
+        CheckFailure: it is no envelope.
     """
     try:
         return base64.b64decode(json.loads(envelope)["payload"], validate=True)

@@ -21,10 +21,10 @@
     │   ├── AgentRaised            its code raised, or it answered nonsense
     │   └── AgentTimeout           it missed its deadline
     ├── InfrastructureFailure      the harness' fault: never scored, tried again
-    ├── RunDirectoryError          not a run directory, or one half written
+    ├── RunDirectoryError          not a run directory, or an incomplete one
     │   └── TraceError             a shard, leaf or blob that does not read back
     ├── ScoringError               a measure got arrays it cannot read
-    ├── CheckFailure               a check said no; the CLI exits 1
+    ├── CheckFailure               a check failed; the CLI exits 1
     └── MissingPartError           the machine lacks something; the CLI exits 3
 
 A message states the rule, then the value got, then the way out:
@@ -40,7 +40,7 @@ class OwaError(Exception):
 
 
 class UsageError(OwaError):
-    """The caller asked for something that makes no sense; the message says what."""
+    """Wrong use; the message states the rule, the value and the way out."""
 
 
 class UnknownNameError(UsageError):
@@ -57,7 +57,15 @@ class UnknownNameError(UsageError):
 
 
 def one_of(value: object, known: Iterable[object]) -> str:
-    """Return the rule "must be one of ..", with the nearest name."""
+    """Return the rule "must be one of ..", with the nearest name.
+
+    Args:
+        value: the value that breaks the rule.
+        known: the allowed values.
+
+    Returns:
+        The rule, as FieldError takes it.
+    """
     names = [str(name) for name in known]
     near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.4)
     hint = f" (did you mean `{near[0]}`?)" if near else ""
@@ -115,7 +123,7 @@ class SeedCommitment(AdmissibilityError):
 
 
 class AnchorError(AdmissibilityError):
-    """The control policies do not stand where the anchors say."""
+    """The control policies do not reach the qualities that the anchors require."""
 
 
 class AgentSpecError(UsageError):
@@ -143,7 +151,7 @@ class InfrastructureFailure(OwaError):
 
 
 class RunDirectoryError(OwaError):
-    """A directory is not a run, or is one that was left half written."""
+    """A directory is not a run, or an incomplete one."""
 
 
 class TraceError(RunDirectoryError):
@@ -155,7 +163,7 @@ class ScoringError(OwaError):
 
 
 class CheckFailure(OwaError):
-    """A check that was asked for said no."""
+    """A check that was asked for failed."""
 
 
 class MissingPartError(OwaError):

@@ -1,4 +1,4 @@
-"""The API world: providers, their contracts, documents, data, secrets, and the goal.
+"""API worlds: providers with contracts, documents, data and secrets, and the goal.
 
 All values are integers, strings and booleans, so that equal worlds have equal bytes.
 Money is stored in cents whatever the wire shows; dates are ISO strings. Everything an
@@ -23,7 +23,7 @@ AuthKind = Literal["none", "key_header", "key_query", "basic", "oauth2", "refres
 PAGERS: tuple[PagerKind, ...] = ("offset", "page", "cursor", "link")
 STYLES: tuple[Style, ...] = ("plain", "upper", "urn", "joined")
 OTHER_UNITS: dict[str, Unit] = {"cents": "dollars", "dollars": "cents"}
-# Where a list may lie in a reply, as a dotted path; "" is a bare array.
+# Where a list may be in a reply, as a dotted path; "" is a bare array.
 WRAPPERS = ("", "data", "items", "results", "payload.rows", "response.list")
 
 
@@ -83,7 +83,7 @@ class Pager(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 50
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
+class ApiResource(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A collection: where it lives, its fields, wrapper, pager and methods.
 
     `wrapper` is the dotted path to the list in a reply, "" for a bare list.
@@ -147,21 +147,21 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     auth: Auth
     limit: Limit
-    resources: tuple[Resource, ...]
+    resources: tuple[ApiResource, ...]
     changelog: tuple[str, ...] = ()
     problems: bool = False
     dated: bool = False
     counted: bool = False
     outages: int = 0
 
-    def resource(self, key: str) -> Resource:
+    def resource(self, key: str) -> ApiResource:
         """Return the resource of canonical key `key`; KeyError if there is none."""
         for resource in self.resources:
             if resource.key == key:
                 return resource
         raise KeyError(key)
 
-    def with_resource(self, resource: Resource) -> "Contract":
+    def with_resource(self, resource: ApiResource) -> "Contract":
         """Return this contract with one resource replaced, by key."""
         return msgspec.structs.replace(
             self,

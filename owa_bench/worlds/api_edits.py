@@ -1,4 +1,4 @@
-"""Targets, look-ups and edits that operators on API worlds share.
+"""_Targets, look-ups and edits that operators on API worlds share.
 
 A target is a path of canonical keys: "provider", "provider/resource" or
 "provider/resource/field".
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from owa_bench.errors import DriftError
 from owa_bench.worlds.api import (
+    ApiResource,
     ApiWorld,
     AuthKind,
     Contract,
@@ -18,12 +19,11 @@ from owa_bench.worlds.api import (
     Former,
     Parameter,
     Provider,
-    Resource,
     Secret,
 )
 
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-Targets = Callable[[ApiWorld], tuple[str, ...]]
+_Targets = Callable[[ApiWorld], tuple[str, ...]]
 
 
 # --- targets --------------------------------------------------------------------------
@@ -35,14 +35,14 @@ def live_providers(world: ApiWorld) -> tuple[Provider, ...]:
     return tuple(world.provider(key) for key in keys)
 
 
-def live_resources(world: ApiWorld) -> tuple[tuple[Provider, Resource], ...]:
+def live_resources(world: ApiWorld) -> tuple[tuple[Provider, ApiResource], ...]:
     """Return the resources that the task depends on, each with its provider."""
     pairs = dict.fromkeys(world.needed)
     providers = ((world.provider(provider), key) for provider, key in pairs)
     return tuple((owner, owner.contract.resource(key)) for owner, key in providers)
 
 
-def providers_where(condition: Callable[[Provider], object] | None = None) -> Targets:
+def providers_where(condition: Callable[[Provider], object] | None = None) -> _Targets:
     """Return the targets PROVIDER: live ones, all or those that meet a condition."""
 
     def targets(world: ApiWorld) -> tuple[str, ...]:
@@ -55,7 +55,9 @@ def providers_where(condition: Callable[[Provider], object] | None = None) -> Ta
     return targets
 
 
-def resources_where(condition: Callable[[Resource], object] | None = None) -> Targets:
+def resources_where(
+    condition: Callable[[ApiResource], object] | None = None,
+) -> _Targets:
     """Return the targets PROVIDER/RESOURCE: live ones that meet a condition, if any."""
 
     def targets(world: ApiWorld) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ def resources_where(condition: Callable[[Resource], object] | None = None) -> Ta
     return targets
 
 
-def fields_where(condition: Callable[[Field], object]) -> Targets:
+def fields_where(condition: Callable[[Field], object]) -> _Targets:
     """Return the targets PROVIDER/RESOURCE/FIELD: live ones that meet a condition."""
 
     def targets(world: ApiWorld) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def locate_provider(world: ApiWorld, target: str) -> Provider:
         ) from error
 
 
-def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
+def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, ApiResource]:
     """Return the resource that a target begins with.
 
     Args:
@@ -128,7 +130,7 @@ def locate_resource(world: ApiWorld, target: str) -> tuple[Provider, Resource]:
         ) from error
 
 
-def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Field]:
+def locate_field(world: ApiWorld, target: str) -> tuple[Provider, ApiResource, Field]:
     """Return the field that a target names.
 
     Args:
@@ -150,7 +152,7 @@ def locate_field(world: ApiWorld, target: str) -> tuple[Provider, Resource, Fiel
         ) from error
 
 
-def documented_resource(provider: Provider, resource: Resource) -> Resource:
+def documented_resource(provider: Provider, resource: ApiResource) -> ApiResource:
     """Return a resource as the documents describe it.
 
     Args:
@@ -166,7 +168,7 @@ def documented_resource(provider: Provider, resource: Resource) -> Resource:
         return resource
 
 
-def free_paths(resource: Resource, *contracts: Contract) -> list[str]:
+def free_paths(resource: ApiResource, *contracts: Contract) -> list[str]:
     """Return the paths that a resource could move to.
 
     Args:
@@ -180,7 +182,7 @@ def free_paths(resource: Resource, *contracts: Contract) -> list[str]:
     return [path for path in resource.other_paths if path not in used]
 
 
-def parameters_to_come(resource: Resource) -> list[Parameter]:
+def parameters_to_come(resource: ApiResource) -> list[Parameter]:
     """Return the query parameters that a list could come to require."""
     return [p for p in resource.other_parameters if p not in resource.required]
 
@@ -216,7 +218,10 @@ def announce(
 
 
 def announce_resource(
-    world: ApiWorld, target: str, change: Callable[[Resource], Resource], note: str
+    world: ApiWorld,
+    target: str,
+    change: Callable[[ApiResource], ApiResource],
+    note: str,
 ) -> ApiWorld:
     """Return a world with one resource changed and documented.
 
@@ -253,7 +258,7 @@ def announce_field(
     """
     key = target.split("/")[2]
 
-    def edit(old: Resource) -> Resource:
+    def edit(old: ApiResource) -> ApiResource:
         fields = tuple(change(f) if f.key == key else f for f in old.fields)
         return replace(old, fields=fields)
 

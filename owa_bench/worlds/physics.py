@@ -7,7 +7,7 @@ masses kilograms, forces newtons, z points up and the cart's centre of mass is a
 
 Worlds of this kind hold floats. They come from stated decimals by exact arithmetic and
 `graded` rounds what it interpolates, so equal worlds still have equal bytes.
-Source: `cartpole3d.md` section 1 (measured on the released generator).
+Source: docs/cartpole3d.md (measured on the released generator).
 """
 
 from typing import Any, Literal
@@ -203,7 +203,11 @@ class PhysicsWorld(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def base(spec: Spec) -> PhysicsWorld:
-    """Return level 0 of a variant. Errors: FieldError if there is no such variant."""
+    """Return level 0 of a variant.
+
+    Raises:
+        FieldError: there is no such variant.
+    """
     if spec not in SPECS:
         raise FieldError("spec", spec, f"must be one of {', '.join(SPECS)}")
     return PhysicsWorld(spec=spec, lag=spec == "released")
@@ -214,7 +218,18 @@ def graded(
 ) -> float:
     """Return the number that a magnitude stands for, linear between the presets.
 
-    Magnitude 0 is level 0; easy, medium and hard stand at 1/3, 2/3 and 1.
+    Args:
+        magnitude: in [0, 1]; 0 is level 0, the presets are at 1/3, 2/3 and 1.
+        zero: the number of level 0.
+        easy: that of the preset easy.
+        medium: that of the preset medium.
+        hard: that of the preset hard.
+
+    Returns:
+        The number, rounded to DECIMALS.
+
+    Raises:
+        FieldError: the magnitude is outside [0, 1].
 
     >>> graded(2 / 3, 1.0, 3.0, 5.0, 8.0)
     5.0
@@ -231,17 +246,33 @@ def graded(
 
 
 def spread(magnitude: float, *bands: tuple[float, float]) -> tuple[float, float]:
-    """Return a range between four: those of level 0, easy, medium and hard."""
+    """Return a range between four others, as `graded` does for numbers.
+
+    Args:
+        magnitude: in [0, 1].
+        bands: (low, high) of level 0, easy, medium and hard.
+
+    Returns:
+        (low, high).
+
+    Raises:
+        FieldError: the magnitude is outside [0, 1].
+    """
     zero, easy, medium, hard = bands
     low = graded(magnitude, zero[0], easy[0], medium[0], hard[0])
     return low, graded(magnitude, zero[1], easy[1], medium[1], hard[1])
 
 
 def distance(a: PhysicsWorld, b: PhysicsWorld) -> float:
-    """Return how far two worlds lie apart: 0 for equal ones, 1 at the most.
+    """Return the mean difference of two worlds over all that either states.
 
-    Every number counts |x - y| / (|x| + |y|), everything else 1 where it differs; the
-    mean over all that either world states.
+    Args:
+        a: one world.
+        b: the other.
+
+    Returns:
+        A mean in [0, 1]: each number counts |x - y| / (|x| + |y|), everything else 1
+        where it differs.
     """
     first, second = dict(_atoms("", a)), dict(_atoms("", b))
     paths = first.keys() | second.keys()

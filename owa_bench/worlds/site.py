@@ -1,8 +1,8 @@
-"""The site world: what a web site means, and how it is shown.
+"""Site worlds: the meaning of a web site and its presentation.
 
 `SiteSpec` holds meaning: tables, collections to browse, workflows to fill in, the goal.
 `RenderPlan` holds presentation: words, controls, layout, pages, sign-in. Drift
-touches the plan alone, so a goal and its answer never move. Money is in cents and dates
+changes the plan alone, so a goal and its answer never move. Money is in cents and dates
 are ISO text; there are no floats, so equal worlds have equal bytes. Everything an
 operator may change is found by canonical keys that no operator changes: label key,
 collection key, workflow key, slot key.
@@ -18,7 +18,6 @@ from owa_bench.worlds.site_spec import (
     CONTROLS,
     DATE_FORMS,
     LIST_FORMS,
-    AuthKind,
     Check,
     Collection,
     Column,
@@ -26,21 +25,22 @@ from owa_bench.worlds.site_spec import (
     DateForm,
     Effect,
     Filter,
-    Goal,
     Kind,
     ListForm,
     Nav,
     Option,
     Paging,
     Placement,
-    Proposition,
     Record,
+    RequiredRow,
     Root,
+    SignInKind,
+    SiteGoal,
+    SiteProposition,
     SiteSpec,
+    SiteTable,
+    SiteValue,
     Slot,
-    Table,
-    Value,
-    Wanted,
     Workflow,
     by_key,
 )
@@ -49,8 +49,6 @@ __all__ = [
     "CONTROLS",
     "DATE_FORMS",
     "LIST_FORMS",
-    "Auth",
-    "AuthKind",
     "Check",
     "Collection",
     "Column",
@@ -60,7 +58,6 @@ __all__ = [
     "Filter",
     "FlowPlan",
     "Friction",
-    "Goal",
     "Kind",
     "Label",
     "ListForm",
@@ -69,16 +66,19 @@ __all__ = [
     "Option",
     "Paging",
     "Placement",
-    "Proposition",
     "RenderPlan",
+    "RequiredRow",
     "Root",
+    "SignIn",
+    "SignInKind",
+    "SiteGoal",
+    "SiteProposition",
     "SiteSpec",
+    "SiteTable",
+    "SiteValue",
     "SiteWorld",
     "Slot",
     "SlotPlan",
-    "Table",
-    "Value",
-    "Wanted",
     "Workflow",
     "distance",
 ]
@@ -101,7 +101,7 @@ class SlotPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     key: str
     control: Control
     placement: Placement = "label"
-    default: Value = ""
+    default: SiteValue = ""
 
 
 class ListPlan(Record, frozen=True, kw_only=True, cache_hash=True):
@@ -135,7 +135,7 @@ class FlowPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     offer: bool = False
 
 
-class Auth(Record, frozen=True, kw_only=True, cache_hash=True):
+class SignIn(Record, frozen=True, kw_only=True, cache_hash=True):
     """How a visitor signs in. `early`: before anything else, not only before a form.
 
     `former` are passwords that no longer work, `spares` those it could change to.
@@ -143,22 +143,22 @@ class Auth(Record, frozen=True, kw_only=True, cache_hash=True):
     kinds it could change to.
     """
 
-    kind: AuthKind
+    kind: SignInKind
     user: str
     password: str
     code: str
     early: bool = False
     former: tuple[str, ...] = ()
     expires: int = 0
-    others: tuple[AuthKind, ...] = ()
+    others: tuple[SignInKind, ...] = ()
     spares: tuple[str, ...] = ()
 
 
 class Friction(Record, frozen=True, kw_only=True, cache_hash=True):
-    """What makes a site tiresome; times in simulated milliseconds, 0 for none.
+    """Limits and delays of a site; times in simulated milliseconds, 0 for none.
 
     At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused
-    sooner than `least_ms` after it was served. `trap`: an input no person can see.
+    sooner than `least_ms` after it was served. `trap`: forms hold a hidden input.
     `once`: a form can be sent only once.
     """
 
@@ -186,7 +186,7 @@ class RenderPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     slots: tuple[SlotPlan, ...]
     lists: tuple[ListPlan, ...]
     flows: tuple[FlowPlan, ...]
-    auth: Auth
+    auth: SignIn
     menu: tuple[str, ...]
     friction: Friction = Friction()
     template: int = 0

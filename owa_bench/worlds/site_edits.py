@@ -1,4 +1,4 @@
-"""Targets, look-ups and draws that operators on site worlds share.
+"""_Targets, look-ups and draws that operators on site worlds share.
 
 Operators act only on what the goal depends on, so that every entry of a drift order
 matters; and they look things up in the world they get, never in one they remember.
@@ -15,7 +15,7 @@ from owa_bench.worlds.site import FlowPlan, ListPlan, SiteWorld, Slot, SlotPlan
 from owa_bench.worlds.site_spec import Workflow
 
 SITE = "site"  # the target of operators that act on the site as a whole
-Targets = Callable[[SiteWorld], tuple[str, ...]]
+_Targets = Callable[[SiteWorld], tuple[str, ...]]
 T = TypeVar("T")
 
 
@@ -56,7 +56,7 @@ def goal_labels(world: SiteWorld) -> tuple[str, ...]:
 # --- targets --------------------------------------------------------------------------
 
 
-def slots_where(condition: Callable[[Slot], bool]) -> Targets:
+def slots_where(condition: Callable[[Slot], bool]) -> _Targets:
     """Return the targets WORKFLOW.SLOT: the goal's slots that meet a condition."""
 
     def targets(world: SiteWorld) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def slots_where(condition: Callable[[Slot], bool]) -> Targets:
     return targets
 
 
-def lists_where(condition: Callable[[SiteWorld, str], bool]) -> Targets:
+def lists_where(condition: Callable[[SiteWorld, str], bool]) -> _Targets:
     """Return the targets COLLECTION: the goal's lists that meet a condition."""
 
     def targets(world: SiteWorld) -> tuple[str, ...]:

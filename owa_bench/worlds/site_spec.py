@@ -1,13 +1,13 @@
-"""What a site means: tables, collections to browse, workflows to fill in, the goal.
+"""Meaning of a site: tables, collections to browse, workflows to fill in, the goal.
 
-The part of a site world that no drift touches. Money is in cents, dates are ISO text.
+The part of a site world that no drift changes. Money is in cents, dates are ISO text.
 """
 
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-Value = str | int
+SiteValue = str | int
 Kind = Literal["text", "date", "money", "number", "choice", "check"]
 Control = Literal[
     "text", "area", "select", "radio", "listbox", "parts", "picker", "box", "switch"
@@ -17,7 +17,7 @@ ListForm = Literal["table", "cards", "grid"]
 Paging = Literal["pages", "more", "all"]
 Filter = Literal["search", "tree", "none"]
 DateForm = Literal["iso", "dmy", "mdy", "dots"]
-AuthKind = Literal["none", "password", "two_step", "mailbox", "one_time", "redirect"]
+SignInKind = Literal["none", "password", "two_step", "mailbox", "one_time", "redirect"]
 Root = Literal["plain", "shadow", "frame"]
 Nav = Literal["top", "side", "bottom"]
 
@@ -35,7 +35,7 @@ DATE_FORMS: tuple[DateForm, ...] = ("iso", "dmy", "mdy", "dots")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """What all parts of a world are: frozen, told apart by content."""
+    """Base of all parts of a site world: frozen, compared by content."""
 
 
 class _Keyed(Protocol):
@@ -50,19 +50,30 @@ _Part = TypeVar("_Part", bound=_Keyed)
 
 
 def by_key(parts: tuple[_Part, ...], key: str) -> _Part:
-    """Return the part of this key; KeyError if there is none."""
+    """Return the part of a key.
+
+    Args:
+        parts: labels, slots, columns or other parts.
+        key: the canonical key.
+
+    Returns:
+        The part.
+
+    Raises:
+        KeyError: there is none.
+    """
     for part in parts:
         if part.key == key:
             return part
     raise KeyError(key)
 
 
-class Table(Record, frozen=True, kw_only=True, cache_hash=True):
+class SiteTable(Record, frozen=True, kw_only=True, cache_hash=True):
     """Rows of the site's database; the first column is the key."""
 
     key: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...] = ()
+    rows: tuple[tuple[SiteValue, ...], ...] = ()
 
 
 class Column(Record, frozen=True, kw_only=True, cache_hash=True):
@@ -161,15 +172,15 @@ class Workflow(Record, frozen=True, kw_only=True, cache_hash=True):
         return by_key(self.slots, key)
 
 
-class Wanted(Record, frozen=True, kw_only=True, cache_hash=True):
+class RequiredRow(Record, frozen=True, kw_only=True, cache_hash=True):
     """A row that must exist in the end; `key` None: a new one."""
 
     table: str
-    key: Value | None
-    values: tuple[tuple[str, Value], ...]
+    key: SiteValue | None
+    values: tuple[tuple[str, SiteValue], ...]
 
 
-class Goal(Record, frozen=True, kw_only=True, cache_hash=True):
+class SiteGoal(Record, frozen=True, kw_only=True, cache_hash=True):
     """The task in words and for machines.
 
     `workflow` is what commits it, at the row `record` ("" for none), with `values` by
@@ -180,14 +191,14 @@ class Goal(Record, frozen=True, kw_only=True, cache_hash=True):
     family: str
     text: str
     workflow: str
-    record: Value
-    values: tuple[tuple[str, Value], ...]
-    wanted: tuple[Wanted, ...]
+    record: SiteValue
+    values: tuple[tuple[str, SiteValue], ...]
+    wanted: tuple[RequiredRow, ...]
     arguments: tuple[tuple[str, str], ...]
-    evidence: tuple[tuple[str, Value, str], ...] = ()
+    evidence: tuple[tuple[str, SiteValue, str], ...] = ()
 
 
-class Proposition(Record, frozen=True, kw_only=True, cache_hash=True):
+class SiteProposition(Record, frozen=True, kw_only=True, cache_hash=True):
     """A question about the site with its truth, which only the oracle reads.
 
     kind      subject                       the fact
@@ -209,14 +220,14 @@ class SiteSpec(Record, frozen=True, kw_only=True, cache_hash=True):
     tier: int
     today: str
     user: str
-    tables: tuple[Table, ...]
+    tables: tuple[SiteTable, ...]
     collections: tuple[Collection, ...]
     workflows: tuple[Workflow, ...]
-    goal: Goal
-    propositions: tuple[Proposition, ...] = ()
+    goal: SiteGoal
+    propositions: tuple[SiteProposition, ...] = ()
     honeypot: bool = False
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> SiteTable:
         """Return the table of canonical key `key`; KeyError if there is none."""
         return by_key(self.tables, key)
 

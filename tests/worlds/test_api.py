@@ -4,6 +4,7 @@ import pytest
 from owa_bench.errors import DriftError
 from owa_bench.worlds import api_edits
 from owa_bench.worlds.api import (
+    ApiResource,
     ApiWorld,
     Auth,
     Contract,
@@ -12,7 +13,6 @@ from owa_bench.worlds.api import (
     Limit,
     Pager,
     Provider,
-    Resource,
     Secret,
     Table,
     distance,
@@ -22,7 +22,7 @@ FIELDS = (
     Field(key="id", name="id", kind="string", about="Identifier."),
     Field(key="amount", name="amount", kind="money", about="Amount.", unit="cents"),
 )
-ROWS = Resource(
+ROWS = ApiResource(
     key="rows",
     path="/rows",
     about="Rows.",

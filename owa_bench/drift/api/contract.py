@@ -11,11 +11,11 @@ from owa_bench.worlds.api import (
     PAGERS,
     STYLES,
     WRAPPERS,
+    ApiResource,
     ApiWorld,
     Field,
     Pager,
     Provider,
-    Resource,
 )
 from owa_bench.worlds.api_edits import (
     announce,
@@ -35,7 +35,7 @@ from owa_bench.worlds.api_edits import (
 )
 
 
-def _aliases(provider: Provider, resource: Resource, field: Field) -> list[str]:
+def _aliases(provider: Provider, resource: ApiResource, field: Field) -> list[str]:
     """Return the aliases that no field of the resource has, served or documented."""
     shown = documented_resource(provider, resource)
     names = {other.name for other in (*resource.fields, *shown.fields)}
@@ -170,7 +170,7 @@ def required_parameter(world: ApiWorld, target: str, rng: Generator) -> ApiWorld
         raise DriftError(f"`{target}` must have a parameter to come, got none.")
     parameter = pick(options, rng)
 
-    def require(old: Resource) -> Resource:
+    def require(old: ApiResource) -> ApiResource:
         return replace(old, required=(*old.required, parameter))
 
     note = f"{resource.path}: `{parameter.name}` is required from now on."

@@ -6,7 +6,7 @@ from numpy.random import Generator
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
 from owa_bench.seeding import pick
-from owa_bench.worlds.api import ApiWorld, Provider, Resource
+from owa_bench.worlds.api import ApiResource, ApiWorld, Provider
 from owa_bench.worlds.api_edits import (
     announce_resource,
     free_paths,
@@ -20,7 +20,7 @@ from owa_bench.worlds.api_edits import (
 
 def _misplaceable(
     world: ApiWorld, provider: Provider
-) -> list[tuple[Resource, list[str]]]:
+) -> list[tuple[ApiResource, list[str]]]:
     """Return the live resources of a vendor with the paths it has never served."""
     served = (provider.contract, provider.original)
     return [

@@ -4,10 +4,10 @@ import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
 
-from owa_bench.worlds.site import Check, Effect, SiteSpec, Table, Value
+from owa_bench.worlds.site import Check, Effect, SiteSpec, SiteTable, SiteValue
 
-Row = Mapping[str, Value]
-Values = Mapping[str, Value]
+Row = Mapping[str, SiteValue]
+Values = Mapping[str, SiteValue]
 
 
 class Database:
@@ -30,10 +30,10 @@ class Database:
         """Go back to a snapshot."""
         self._base.deserialize(image)
 
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[SiteTable, ...]:
         """Return every table with its rows in order of entry."""
         return tuple(
-            Table(
+            SiteTable(
                 key=table.key,
                 columns=table.columns,
                 rows=tuple(
@@ -78,11 +78,11 @@ class Database:
             )
         self._base.commit()
 
-    def insert(self, table: str, **cells: Value) -> None:
+    def insert(self, table: str, **cells: SiteValue) -> None:
         """Write a row of the site's own: an extra, an answer."""
         self._insert(table, cells)
 
-    def _insert(self, table: str, cells: Mapping[str, Value]) -> None:
+    def _insert(self, table: str, cells: Mapping[str, SiteValue]) -> None:
         columns = self._columns(table)
         number = self._base.execute(f'SELECT COUNT(*) FROM "{table}"').fetchone()[0]  # noqa: S608
         row = {columns[0]: f"N{number + 1}", **cells}
@@ -112,7 +112,7 @@ class Database:
             return not known[0] or self._has(arguments[1:], known[0])
         return self._is_free(arguments[2:], known, record)
 
-    def _has(self, place: tuple[str, ...], value: Value) -> bool:
+    def _has(self, place: tuple[str, ...], value: SiteValue) -> bool:
         table, column, status = place
         found = self._base.execute(
             f'SELECT 1 FROM "{table}" WHERE "{column}" = ? AND status = ?',  # noqa: S608
@@ -120,7 +120,9 @@ class Database:
         )
         return found.fetchone() is not None
 
-    def _is_free(self, place: tuple[str, ...], known: list[Value], record: Row) -> bool:
+    def _is_free(
+        self, place: tuple[str, ...], known: list[SiteValue], record: Row
+    ) -> bool:
         table, column, first, last, status = place
         key = next(iter(record.values()))
         found = self._base.execute(
@@ -131,7 +133,7 @@ class Database:
         return found.fetchone() is None
 
 
-def _source(source: str, values: Values, record: Row) -> Value:
+def _source(source: str, values: Values, record: Row) -> SiteValue:
     """Return what a source of an effect stands for."""
     if source.startswith("="):
         return source[1:]
@@ -140,7 +142,7 @@ def _source(source: str, values: Values, record: Row) -> Value:
 
 
 @lru_cache(maxsize=32)
-def _image(tables: tuple[Table, ...]) -> bytes:
+def _image(tables: tuple[SiteTable, ...]) -> bytes:
     """Return a database that holds the tables, as bytes."""
     base = sqlite3.connect(":memory:")
     try:

@@ -2,7 +2,7 @@
 
 import datetime
 
-from owa_bench.worlds.site import DateForm, Kind, Value
+from owa_bench.worlds.site import DateForm, Kind, SiteValue
 
 MONTHS = (
     "January",
@@ -92,7 +92,9 @@ def read_money(text: str) -> int | None:
     return sign * (int(units) * _CENTS + int(rest))
 
 
-def show(value: Value, kind: Kind, form: DateForm, *, in_cents: bool = False) -> str:
+def show(
+    value: SiteValue, kind: Kind, form: DateForm, *, in_cents: bool = False
+) -> str:
     """Return a canonical value as a list shows it."""
     if kind == "date" and value:
         return show_date(str(value), form)
@@ -101,7 +103,7 @@ def show(value: Value, kind: Kind, form: DateForm, *, in_cents: bool = False) ->
     return str(value)
 
 
-def show_fully(value: Value, kind: Kind) -> str:
+def show_fully(value: SiteValue, kind: Kind) -> str:
     """Return a canonical value as a row's own page shows it: nothing to mistake."""
     if kind == "date" and value:
         return long_date(str(value))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from owa_bench.envs.changesurf.state import Cell, SiteState
 from owa_bench.records.events import fixed
-from owa_bench.worlds.site import Table, Value, Wanted
+from owa_bench.worlds.site import RequiredRow, SiteTable, SiteValue
 
 FRAME_RATE = 0.5  # k of the frame factor exp(-k * rows changed outside the goal) [D]
 _PARTIAL = 0.5  # what the goal is worth at most while a value is wrong [D]
@@ -15,13 +15,13 @@ class Difference(NamedTuple):
     """A row that is new (`before` None), gone (`after` None) or changed."""
 
     table: str
-    key: Value
-    before: dict[str, Value] | None
-    after: dict[str, Value] | None
+    key: SiteValue
+    before: dict[str, SiteValue] | None
+    after: dict[str, SiteValue] | None
 
 
 def differences(
-    initial: tuple[Table, ...], final: tuple[Table, ...]
+    initial: tuple[SiteTable, ...], final: tuple[SiteTable, ...]
 ) -> tuple[Difference, ...]:
     """Return every row in which two databases differ."""
     found: list[Difference] = []
@@ -78,10 +78,10 @@ def missing_evidence(state: SiteState) -> tuple[Cell, ...]:
 
 
 def _best(
-    wanted: Wanted, changed: tuple[Difference, ...]
-) -> tuple[float, tuple[str, Value] | None]:
+    wanted: RequiredRow, changed: tuple[Difference, ...]
+) -> tuple[float, tuple[str, SiteValue] | None]:
     """Return the score of the change that comes nearest, and its place."""
-    best: tuple[float, tuple[str, Value] | None] = (0.0, None)
+    best: tuple[float, tuple[str, SiteValue] | None] = (0.0, None)
     for each in changed:
         if each.table != wanted.table or each.after is None:
             continue
@@ -92,13 +92,13 @@ def _best(
     return best
 
 
-def _likeness(wanted: Wanted, after: dict[str, Value]) -> float:
+def _likeness(wanted: RequiredRow, after: dict[str, SiteValue]) -> float:
     """Return the share of wanted values that a row has."""
     right = sum(after[column] == value for column, value in wanted.values)
     return right / len(wanted.values)
 
 
-def _beyond(wanted: Wanted, changed: tuple[Difference, ...]) -> int:
+def _beyond(wanted: RequiredRow, changed: tuple[Difference, ...]) -> int:
     """Return 1 if the wanted row changed in columns that the goal leaves alone."""
     if wanted.key is None:
         return 0
@@ -111,5 +111,7 @@ def _beyond(wanted: Wanted, changed: tuple[Difference, ...]) -> int:
     return 0
 
 
-def _cells(table: Table, row: tuple[Value, ...] | None) -> dict[str, Value] | None:
+def _cells(
+    table: SiteTable, row: tuple[SiteValue, ...] | None
+) -> dict[str, SiteValue] | None:
     return None if row is None else dict(zip(table.columns, row, strict=True))

@@ -15,7 +15,7 @@ from owa_bench.envs.changesurf.pages import build
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.envs.changesurf.visit import REQUEST_MS
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.worlds.site import Slot, Value
+from owa_bench.worlds.site import SiteValue, Slot
 
 Op = Literal["fill", "select", "check", "press", "wait", "goto", "done", "infeasible"]
 _MANY = 2  # rows from which on turning pages beats searching one by one
@@ -242,7 +242,7 @@ class _Hand:
         return self._to_row(workflow.record, self._goal.record, listed=False)
 
     def _to_row(
-        self, collection: str, key: Value, *, listed: bool, many: bool = False
+        self, collection: str, key: SiteValue, *, listed: bool, many: bool = False
     ) -> Deed:
         """Return the step towards a row: its list, its place in it, its own page."""
         if self._site.page != f"list:{collection}":
@@ -252,7 +252,7 @@ class _Hand:
             return self._press(link)
         return self._turn(collection, key, many=many)
 
-    def _turn(self, collection: str, key: Value, *, many: bool) -> Deed:
+    def _turn(self, collection: str, key: SiteValue, *, many: bool) -> Deed:
         """Return how to bring a row that is not on the page nearer."""
         plan = self._world.plan.listing(collection)
         about = self._world.spec.collection(collection)
@@ -283,7 +283,7 @@ def spoken(button: Button) -> str:
     return f"{button.text}: {button.about}" if button.about else button.text
 
 
-def _words(slot: Slot, value: Value, field: Field, site: SiteState) -> str:
+def _words(slot: Slot, value: SiteValue, field: Field, site: SiteState) -> str:
     """Return a value as the field takes it: typed in the page's form, or an option."""
     texts: Mapping[str, str] = {option.value: option.text for option in slot.options}
     if str(value) in texts:

@@ -16,13 +16,13 @@ from owa_bench.envs.changesurf.elements import (
 from owa_bench.envs.changesurf.formats import show, show_fully
 from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.envs.changesurf.state import Query, SiteState
-from owa_bench.worlds.site import Collection, ListPlan, Value, Workflow
+from owa_bench.worlds.site import Collection, ListPlan, SiteValue, Workflow
 
-Shown = tuple[tuple[str, Value, str], ...]
-Record = Mapping[str, Value]
+Shown = tuple[tuple[str, SiteValue, str], ...]
+Record = Mapping[str, SiteValue]
 
 
-def rows_shown(state: SiteState, collection: Collection) -> list[dict[str, Value]]:
+def rows_shown(state: SiteState, collection: Collection) -> list[dict[str, SiteValue]]:
     """Return the rows that the state's query finds, all pages of them."""
     table = next(t for t in state.tables if t.key == collection.key)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
@@ -83,7 +83,7 @@ def item_page(
 
 
 def _actions(
-    maker: Maker, collection: Collection, key: Value, title: str
+    maker: Maker, collection: Collection, key: SiteValue, title: str
 ) -> tuple[Button, ...]:
     """Return what may be done with a row, named with the row's title."""
     return tuple(

@@ -6,7 +6,7 @@ from owa_bench.canonical import keyed_digest
 from owa_bench.envs.changesurf.aliases import Aliases
 from owa_bench.envs.changesurf.elements import Button, Choice, Field
 from owa_bench.envs.changesurf.formats import MONTHS, PATTERNS, show
-from owa_bench.worlds.site import Placement, SiteWorld, Slot, SlotPlan, Value
+from owa_bench.worlds.site import Placement, SiteValue, SiteWorld, Slot, SlotPlan
 
 SIGNS = {
     "go:next": "→",
@@ -87,7 +87,7 @@ class Maker:
         workflow: str,
         slot: Slot,
         *,
-        value: Value,
+        value: SiteValue,
         typed: Mapping[str, str],
         error: str = "",
         required: bool = True,
@@ -225,7 +225,7 @@ def _placement(shown: SlotPlan) -> Placement:
     return "aria" if shown.placement == "placeholder" else shown.placement
 
 
-def _text(slot: Slot, value: Value, world: SiteWorld) -> str:
+def _text(slot: Slot, value: SiteValue, world: SiteWorld) -> str:
     if value == "":
         return ""
     return show(value, slot.kind, world.plan.dates)

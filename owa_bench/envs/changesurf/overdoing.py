@@ -12,7 +12,7 @@ import msgspec
 from owa_bench.envs.changesurf.database import Database
 from owa_bench.envs.changesurf.plots import wanted
 from owa_bench.envs.changesurf.state import SiteState, commits
-from owa_bench.worlds.site import Goal, Value, Workflow
+from owa_bench.worlds.site import SiteGoal, SiteValue, Workflow
 
 _NOBODYS = 4_200  # EUR 42.00, handed in at the answer desk though nobody asked
 
@@ -21,7 +21,7 @@ class OneTooMany:
     """Reads states as an over-doer does, from the first of a visit to the last."""
 
     def __init__(self) -> None:
-        self._more: Goal | None = None
+        self._more: SiteGoal | None = None
 
     def __call__(self, site: SiteState) -> SiteState | None:
         """Return the state as it is read, None when all that is too much is done."""
@@ -35,7 +35,7 @@ class OneTooMany:
         return as_if_asked(site, self._more)
 
 
-def one_too_many(site: SiteState) -> Goal:
+def one_too_many(site: SiteState) -> SiteGoal:
     """Return what would be one commit too many, now that the goal is reached.
 
     The same form again where that leaves another row or changes one; at the same record
@@ -55,7 +55,7 @@ def one_too_many(site: SiteState) -> Goal:
     return _goal(asked, desk, {"answer": _NOBODYS}, "", {})
 
 
-def as_if_asked(site: SiteState, goal: Goal) -> SiteState:
+def as_if_asked(site: SiteState, goal: SiteGoal) -> SiteState:
     """Return the state as it were if `goal` had just been set, on the site as it is."""
     spec = msgspec.structs.replace(site.world.spec, goal=goal)
     world = msgspec.structs.replace(site.world, spec=spec)
@@ -64,7 +64,7 @@ def as_if_asked(site: SiteState, goal: Goal) -> SiteState:
 
 def _records(
     site: SiteState, workflow: Workflow
-) -> Iterator[tuple[Value, Mapping[str, Value]]]:
+) -> Iterator[tuple[SiteValue, Mapping[str, SiteValue]]]:
     """Yield where the workflow could begin once more, at the same record first."""
     goal = site.world.spec.goal
     if not workflow.record:
@@ -75,7 +75,7 @@ def _records(
         yield key, site.row(workflow.record, key)
 
 
-def _changes(site: SiteState, goal: Goal) -> bool:
+def _changes(site: SiteState, goal: SiteGoal) -> bool:
     """Return whether the rows of a goal are not there yet; a new row never is."""
     return any(
         each.key is None
@@ -85,12 +85,12 @@ def _changes(site: SiteState, goal: Goal) -> bool:
 
 
 def _goal(
-    asked: Goal,
+    asked: SiteGoal,
     workflow: Workflow,
-    values: Mapping[str, Value],
-    record: Value,
-    row: Mapping[str, Value],
-) -> Goal:
+    values: Mapping[str, SiteValue],
+    record: SiteValue,
+    row: Mapping[str, SiteValue],
+) -> SiteGoal:
     """Return the goal to fill a workflow in; what it rests on was seen before."""
     return msgspec.structs.replace(
         asked,

@@ -21,7 +21,7 @@ from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.envs.changesurf.state import Draft, Query, SiteState
 from owa_bench.envs.changesurf.steps import is_asked, is_decided, slots_on, steps
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import SiteWorld, Value, Workflow
+from owa_bench.worlds.site import SiteValue, SiteWorld, Workflow
 
 SEARCH_HOST = "finder.test"
 _OFFERS = "Members of our circle enjoy more. Would you like to join for EUR 4.90?"
@@ -265,7 +265,7 @@ def address(maker: Maker, page: str, query: Query) -> str:
     return maker.route(page)
 
 
-def default_of(world: SiteWorld, workflow: str, slot: str) -> Value:
+def default_of(world: SiteWorld, workflow: str, slot: str) -> SiteValue:
     """Return what a slot comes with, in canonical words."""
     return world.plan.slot(f"{workflow}.{slot}").default
 
@@ -276,7 +276,7 @@ def _draft(state: SiteState) -> Draft:
     return state.draft
 
 
-def _said(workflow: Workflow, slot_key: str, value: Value) -> str:
+def _said(workflow: Workflow, slot_key: str, value: SiteValue) -> str:
     slot = workflow.slot(slot_key)
     texts = {option.value: option.text for option in slot.options}
     return texts.get(str(value)) or show_fully(value, slot.kind)

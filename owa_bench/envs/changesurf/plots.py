@@ -15,22 +15,22 @@ from owa_bench.worlds.site import (
     Collection,
     Column,
     Effect,
-    Goal,
     Kind,
     Option,
+    RequiredRow,
+    SiteGoal,
+    SiteTable,
+    SiteValue,
     Slot,
-    Table,
-    Value,
-    Wanted,
     Workflow,
 )
 
-EXTRAS = Table(key="extras", columns=("id", "workflow"))
-ANSWERS = Table(key="answers", columns=("id", "value"))
+EXTRAS = SiteTable(key="extras", columns=("id", "workflow"))
+ANSWERS = SiteTable(key="answers", columns=("id", "value"))
 _ROWS_MAX = 10_000_000
 _HAND_IN = "Hand the amount in through the answer desk."
-Rows = list[tuple[Value, ...]]
-Evidence = tuple[tuple[str, Value, str], ...]
+Rows = list[tuple[SiteValue, ...]]
+Evidence = tuple[tuple[str, SiteValue, str], ...]
 
 
 class Task(NamedTuple):
@@ -38,8 +38,8 @@ class Task(NamedTuple):
 
     text: str
     workflow: str
-    values: Mapping[str, Value]
-    record: Value = ""
+    values: Mapping[str, SiteValue]
+    record: SiteValue = ""
     evidence: Evidence = ()
 
 
@@ -52,11 +52,11 @@ class Plot(NamedTuple):
 
     today: str
     user: str
-    tables: tuple[Table, ...]
+    tables: tuple[SiteTable, ...]
     collections: tuple[Collection, ...]
     workflows: tuple[Workflow, ...]
     task: Task
-    fact: tuple[str, Value, str, Value]
+    fact: tuple[str, SiteValue, str, SiteValue]
 
 
 class Site(NamedTuple):
@@ -119,13 +119,13 @@ def answer(kind: Kind) -> Workflow:
 
 
 def finding(
-    text: str, value: Value, evidence: Sequence[tuple[str, Value, str]]
+    text: str, value: SiteValue, evidence: Sequence[tuple[str, SiteValue, str]]
 ) -> Task:
     """Return the task to find a value and hand it in."""
     return Task(f"{text} {_HAND_IN}", "answer", {"answer": value}, "", tuple(evidence))
 
 
-def goal(site: Site, family: str, plot: Plot) -> Goal:
+def goal(site: Site, family: str, plot: Plot) -> SiteGoal:
     """Return the goal of a plot: words, values, and the rows that must come of it."""
     task = plot.task
     workflow = next(w for w in plot.workflows if w.key == task.workflow)
@@ -137,7 +137,7 @@ def goal(site: Site, family: str, plot: Plot) -> Goal:
     text = task.text
     if workflow.key != "answer":
         text += " " + "; ".join(f"{name}: {value}" for name, value in said) + "."
-    return Goal(
+    return SiteGoal(
         family=family,
         text=text,
         workflow=workflow.key,
@@ -149,7 +149,7 @@ def goal(site: Site, family: str, plot: Plot) -> Goal:
     )
 
 
-def spoken(slot: Slot, value: Value) -> str:
+def spoken(slot: Slot, value: SiteValue) -> str:
     """Return a slot's value in the words of a goal."""
     if slot.kind == "money":
         return f"EUR {show_money(int(value))}"
@@ -159,19 +159,19 @@ def spoken(slot: Slot, value: Value) -> str:
 
 def wanted(
     workflow: Workflow,
-    values: Mapping[str, Value],
-    record: Mapping[str, Value],
-    key: Value,
-) -> tuple[Wanted, ...]:
+    values: Mapping[str, SiteValue],
+    record: Mapping[str, SiteValue],
+    key: SiteValue,
+) -> tuple[RequiredRow, ...]:
     """Return the rows that the workflow's effects would leave."""
-    made: list[Wanted] = []
+    made: list[RequiredRow] = []
     for effect in workflow.effects:
         cells = tuple(
             (column, _value(effect.kind, column, source, values, record))
             for column, source in effect.values
         )
         row = None if effect.kind == "insert" else key
-        made.append(Wanted(table=effect.table, key=row, values=cells))
+        made.append(RequiredRow(table=effect.table, key=row, values=cells))
     return tuple(made)
 
 
@@ -179,9 +179,9 @@ def _value(
     kind: str,
     column: str,
     source: str,
-    values: Mapping[str, Value],
-    record: Mapping[str, Value],
-) -> Value:
+    values: Mapping[str, SiteValue],
+    record: Mapping[str, SiteValue],
+) -> SiteValue:
     if source.startswith("="):
         return source[1:]
     origin, _, name = source.partition(":")
@@ -189,7 +189,7 @@ def _value(
     return int(record[column]) - int(value) if kind == "take" else value
 
 
-def _record(plot: Plot, workflow: Workflow, key: Value) -> dict[str, Value]:
+def _record(plot: Plot, workflow: Workflow, key: SiteValue) -> dict[str, SiteValue]:
     if not workflow.record:
         return {}
     table = next(t for t in plot.tables if t.key == workflow.record)

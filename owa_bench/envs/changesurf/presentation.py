@@ -12,8 +12,6 @@ from owa_bench.envs.changesurf.plots import Site
 from owa_bench.envs.changesurf.words import SHARED, label
 from owa_bench.worlds.site import (
     CONTROLS,
-    Auth,
-    AuthKind,
     Collection,
     Control,
     Filter,
@@ -21,6 +19,8 @@ from owa_bench.worlds.site import (
     Label,
     ListPlan,
     RenderPlan,
+    SignIn,
+    SignInKind,
     SiteSpec,
     Slot,
     SlotPlan,
@@ -31,8 +31,8 @@ _TEMPLATES, _HELD_OUT_TEMPLATES = (0, 1, 2), (3, 4)
 _THEMES = 4
 _PAGE_SIZE = {1: 12, 2: 8, 3: 8}
 _PAGES = {1: 1, 2: 2, 3: 3}
-_KINDS: tuple[AuthKind, ...] = ("password", "two_step", "mailbox", "one_time")
-_HELD_OUT_KINDS: tuple[AuthKind, ...] = ("redirect",)
+_KINDS: tuple[SignInKind, ...] = ("password", "two_step", "mailbox", "one_time")
+_HELD_OUT_KINDS: tuple[SignInKind, ...] = ("redirect",)
 _FEW = 12  # numbers of at most so many values may be picked from a list
 _SECRETS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
 
@@ -148,12 +148,12 @@ def _pages(workflow: Workflow, tier: int) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(page) for page in pages)
 
 
-def _auth(draws: Draws, tier: int, user: str) -> Auth:
+def _auth(draws: Draws, tier: int, user: str) -> SignIn:
     kinds = _KINDS if draws.practice else (*_KINDS, *_HELD_OUT_KINDS)
-    kind: AuthKind = draws.pick(("none", "password")) if tier == 1 else "password"
+    kind: SignInKind = draws.pick(("none", "password")) if tier == 1 else "password"
     words = draws.sample(_SECRETS, 3)
     passwords = [f"{word}-{draws.between(100, 999)}" for word in words]
-    return Auth(
+    return SignIn(
         kind=kind,
         user=f"{user}{draws.between(10, 99)}",
         password=passwords[0],

@@ -2,14 +2,14 @@
 
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.formats import show_fully
-from owa_bench.worlds.site import Proposition, SiteWorld, Value
+from owa_bench.worlds.site import SiteProposition, SiteValue, SiteWorld
 
 PROPOSITION_KINDS = ("unit", "default", "fact")
 
 
 def questions(
-    draws: Draws, world: SiteWorld, fact: tuple[str, Value, str, Value]
-) -> tuple[Proposition, ...]:
+    draws: Draws, world: SiteWorld, fact: tuple[str, SiteValue, str, SiteValue]
+) -> tuple[SiteProposition, ...]:
     """Return what the episode asks: a fact, a unit and a default where there is one."""
     made = [_fact(world, fact)]
     units = [
@@ -32,7 +32,7 @@ def questions(
     return tuple(made)
 
 
-def truth(world: SiteWorld, proposition: Proposition) -> bool:
+def truth(world: SiteWorld, proposition: SiteProposition) -> bool:
     """Return whether a proposition holds in this very world."""
     if proposition.kind == "unit":
         return world.plan.listing(proposition.subject[0]).cents
@@ -45,7 +45,9 @@ def truth(world: SiteWorld, proposition: Proposition) -> bool:
     return str(row[table.columns.index(column)]) == value
 
 
-def _fact(world: SiteWorld, fact: tuple[str, Value, str, Value]) -> Proposition:
+def _fact(
+    world: SiteWorld, fact: tuple[str, SiteValue, str, SiteValue]
+) -> SiteProposition:
     collection, key, column, value = fact
     about = world.spec.collection(collection)
     table = world.spec.table(collection)
@@ -53,7 +55,7 @@ def _fact(world: SiteWorld, fact: tuple[str, Value, str, Value]) -> Proposition:
     title = row[table.columns.index(about.title)]
     shown = show_fully(value, about.column(column).kind)
     text = f"The site says of `{title}`: `{world.plan.label(f'column:{column}')}` is "
-    return Proposition(
+    return SiteProposition(
         name="fact",
         kind="fact",
         text=f"{text}{shown}.",
@@ -61,22 +63,22 @@ def _fact(world: SiteWorld, fact: tuple[str, Value, str, Value]) -> Proposition:
     )
 
 
-def _unit(world: SiteWorld, collection: str, column: str) -> Proposition:
+def _unit(world: SiteWorld, collection: str, column: str) -> SiteProposition:
     menu = world.plan.label(f"menu:{collection}")
     name = world.plan.label(f"column:{column}")
     text = (
         f"In the list first called `{menu}`, the amounts first headed `{name}` are in "
         "cents, whatever the page says."
     )
-    return Proposition(
+    return SiteProposition(
         name="unit", kind="unit", text=text, subject=(collection, column)
     )
 
 
-def _default(world: SiteWorld, workflow: str, slot: str) -> Proposition:
+def _default(world: SiteWorld, workflow: str, slot: str) -> SiteProposition:
     flow = world.plan.label(f"flow:{workflow}")
     name = world.plan.label(f"slot:{slot}")
     text = f"The form first called `{flow}` comes with `{name}` already ticked."
-    return Proposition(
+    return SiteProposition(
         name="default", kind="default", text=text, subject=(workflow, slot, "yes")
     )

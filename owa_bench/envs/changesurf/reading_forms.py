@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from owa_bench.envs.changesurf.formats import PATTERNS, join_date, read_date, read_money
 from owa_bench.envs.changesurf.steps import is_asked
-from owa_bench.worlds.site import RenderPlan, Slot, Value, Workflow
+from owa_bench.worlds.site import RenderPlan, SiteValue, Slot, Workflow
 
 _PARTS = ("year", "month", "day")
 
@@ -13,7 +13,7 @@ _PARTS = ("year", "month", "day")
 class Read(NamedTuple):
     """Values by slot, and the slots that could not be read with the reason why."""
 
-    values: dict[str, Value]
+    values: dict[str, SiteValue]
     errors: dict[str, str]
 
 
@@ -22,7 +22,7 @@ def read_slots(
     workflow: Workflow,
     slots: tuple[Slot, ...],
     sent: Mapping[str, str],
-    known: Mapping[str, Value],
+    known: Mapping[str, SiteValue],
 ) -> Read:
     """Return what a form page sent; `sent` is by canonical field reference."""
     values, errors = dict(known), {}
@@ -51,7 +51,7 @@ class _Wrong(NamedTuple):
 
 def _value(
     plan: RenderPlan, workflow: str, slot: Slot, sent: Mapping[str, str]
-) -> Value | _Wrong | None:
+) -> SiteValue | _Wrong | None:
     """Return the canonical value, None for an empty field, or what is wrong."""
     ref = f"{workflow}.{slot.key}"
     if slot.kind == "check":
@@ -67,7 +67,7 @@ def _value(
     return _typed(slot, text)
 
 
-def _typed(slot: Slot, text: str) -> Value | _Wrong:
+def _typed(slot: Slot, text: str) -> SiteValue | _Wrong:
     if slot.kind == "money":
         amount = read_money(text)
         return _Wrong("Write an amount such as 1234.50.") if amount is None else amount
@@ -83,7 +83,7 @@ def _typed(slot: Slot, text: str) -> Value | _Wrong:
     return text
 
 
-def _date_of_parts(ref: str, sent: Mapping[str, str]) -> Value | _Wrong | None:
+def _date_of_parts(ref: str, sent: Mapping[str, str]) -> SiteValue | _Wrong | None:
     texts = [sent.get(f"{ref}/{part}", "") for part in _PARTS]
     if not any(texts):
         return None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.envs.changesurf.state import ServerEvent, SiteState
-from owa_bench.worlds.site import Auth
+from owa_bench.worlds.site import SignIn
 
 _SECRET = 8  # characters from which a value can be told from other text
 
@@ -18,7 +18,7 @@ class Step(NamedTuple):
     go_to: str = ""
 
 
-def credentials(auth: Auth) -> tuple[tuple[str, str], ...]:
+def credentials(auth: SignIn) -> tuple[tuple[str, str], ...]:
     """Return what the visitor was given to sign in with, old passwords too."""
     if auth.kind == "none":
         return ()
@@ -31,7 +31,7 @@ def credentials(auth: Auth) -> tuple[tuple[str, str], ...]:
     return tuple(given)
 
 
-def secrets(auths: Iterable[Auth]) -> Iterator[tuple[str, str]]:
+def secrets(auths: Iterable[SignIn]) -> Iterator[tuple[str, str]]:
     """Yield name and value of what must be read in no record, one after the other.
 
     Each has a name of its own: a replay puts values back by their names.
@@ -58,7 +58,7 @@ def respond(state: SiteState, method: str, page: str, sent: Mapping[str, str]) -
     return _first(state, auth, page, sent)
 
 
-def _first(state: SiteState, auth: Auth, page: str, sent: Mapping[str, str]) -> Step:
+def _first(state: SiteState, auth: SignIn, page: str, sent: Mapping[str, str]) -> Step:
     if sent.get("sys:user", "").strip() != auth.user:
         return _failed(state, page, "This user name is not known.")
     if auth.kind in ("two_step", "mailbox"):
@@ -74,7 +74,7 @@ def _first(state: SiteState, auth: Auth, page: str, sent: Mapping[str, str]) -> 
     return _signed(state)
 
 
-def _second(state: SiteState, auth: Auth, sent: Mapping[str, str]) -> Step:
+def _second(state: SiteState, auth: SignIn, sent: Mapping[str, str]) -> Step:
     if state.sign_in == "code":
         if sent.get("sys:code", "").strip() != auth.code:
             return _failed(state, "login2", "This code is not right.")
@@ -83,7 +83,7 @@ def _second(state: SiteState, auth: Auth, sent: Mapping[str, str]) -> Step:
     return _failed(state, "login2", wrong) if wrong else _signed(state)
 
 
-def _wrong_password(auth: Auth, password: str) -> str:
+def _wrong_password(auth: SignIn, password: str) -> str:
     if password == auth.password:
         return ""
     if password in auth.former:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.worlds.site import SiteWorld, Table, Value
+from owa_bench.worlds.site import SiteTable, SiteValue, SiteWorld
 
-Cell = tuple[str, Value, str]  # (collection, row key, column)
+Cell = tuple[str, SiteValue, str]  # (collection, row key, column)
 
 
 class Breach(NamedTuple):
@@ -34,8 +34,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     workflow: str
-    record: Value
-    values: tuple[tuple[str, Value], ...] = ()
+    record: SiteValue
+    values: tuple[tuple[str, SiteValue], ...] = ()
     step: int = 0
     committed: bool = False
 
@@ -62,8 +62,8 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
 
     world: SiteWorld
     first_churn: int
-    initial: tuple[Table, ...]
-    tables: tuple[Table, ...]
+    initial: tuple[SiteTable, ...]
+    tables: tuple[SiteTable, ...]
     now_ms: int = 0
     page: str = ""
     served_ms: int = 0
@@ -87,11 +87,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     breaches: tuple[Breach, ...] = ()
     stale: bool = False
 
-    def rows(self, table: str) -> tuple[tuple[Value, ...], ...]:
+    def rows(self, table: str) -> tuple[tuple[SiteValue, ...], ...]:
         """Return the rows of a table as they are now."""
         return next(t.rows for t in self.tables if t.key == table)
 
-    def row(self, table: str, key: Value) -> dict[str, Value]:
+    def row(self, table: str, key: SiteValue) -> dict[str, SiteValue]:
         """Return a row by its key as column -> value; KeyError if there is none."""
         for found in self.tables:
             if found.key == table:

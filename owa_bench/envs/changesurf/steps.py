@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
-from owa_bench.worlds.site import SiteWorld, Slot, Value, Workflow
+from owa_bench.worlds.site import SiteValue, SiteWorld, Slot, Workflow
 
 
-def is_asked(slot: Slot, values: Mapping[str, Value]) -> bool:
+def is_asked(slot: Slot, values: Mapping[str, SiteValue]) -> bool:
     """Return whether a slot matters under the values so far."""
     return slot.when is None or values.get(slot.when[0]) == slot.when[1]
 
 
 def slots_on(
-    world: SiteWorld, workflow: Workflow, page: int, values: Mapping[str, Value]
+    world: SiteWorld, workflow: Workflow, page: int, values: Mapping[str, SiteValue]
 ) -> tuple[Slot, ...]:
     """Return the slots a page shows: those asked, or decided on the same page."""
     keys = world.plan.flow(workflow.key).pages[page]
@@ -30,7 +30,7 @@ def is_decided(world: SiteWorld, workflow: Workflow, page: int, slot: Slot) -> b
 
 
 def steps(
-    world: SiteWorld, workflow: Workflow, values: Mapping[str, Value]
+    world: SiteWorld, workflow: Workflow, values: Mapping[str, SiteValue]
 ) -> tuple[str, ...]:
     """Return the page keys a draft goes through, in order; the last one commits."""
     flow = world.plan.flow(workflow.key)

@@ -11,7 +11,7 @@ from owa_bench.envs.changesurf.maker import Maker
 from owa_bench.envs.changesurf.reading_forms import read_slots
 from owa_bench.envs.changesurf.state import Breach, Draft, Query, ServerEvent, SiteState
 from owa_bench.envs.changesurf.steps import slots_on, steps
-from owa_bench.worlds.site import SiteWorld, Value, Workflow
+from owa_bench.worlds.site import SiteValue, SiteWorld, Workflow
 
 REQUEST_MS = 200  # simulated time of a reply
 ACT_MS = 400  # simulated time of one input
@@ -178,7 +178,7 @@ def _work(
     return _sent(state, request, workflow, maker, database)
 
 
-def _begin(state: SiteState, workflow: Workflow, record: Value) -> Outcome:
+def _begin(state: SiteState, workflow: Workflow, record: SiteValue) -> Outcome:
     """Start a draft at its first step; an older one is given up."""
     if bool(record) != bool(workflow.record):
         return Outcome(arrived(state, "missing"))
@@ -306,7 +306,9 @@ def _onwards(
     return Outcome(state, f"done:{workflow.key}")
 
 
-def record_of(state: SiteState, workflow: Workflow, draft: Draft) -> dict[str, Value]:
+def record_of(
+    state: SiteState, workflow: Workflow, draft: Draft
+) -> dict[str, SiteValue]:
     """Return the row a draft began at, as it is now; empty where it began at none."""
     return state.row(workflow.record, draft.record) if workflow.record else {}
 

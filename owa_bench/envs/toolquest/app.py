@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from owa_bench.envs.toolquest import access, openapi, pages, resources
 from owa_bench.envs.toolquest.backend import Backend
 from owa_bench.envs.toolquest.replies import in_words_of, json_reply, problem
-from owa_bench.worlds.api import ApiWorld, FormerHost, Provider, Resource
+from owa_bench.worlds.api import ApiResource, ApiWorld, FormerHost, Provider
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -82,7 +82,9 @@ def _vendor(provider: Provider, backend: Backend) -> Router:
     return Router(routes=routes, default=lost, redirect_slashes=False)
 
 
-def _formers(provider: Provider, resource: Resource, backend: Backend) -> list[Route]:
+def _formers(
+    provider: Provider, resource: ApiResource, backend: Backend
+) -> list[Route]:
     """Return the routes of the paths that a collection had before."""
     routes = []
     for former in resource.formers:
@@ -218,7 +220,7 @@ async def _asked(request: Request, former: str) -> resources.RequestParts:
 
 
 def _collection(
-    provider: Provider, resource: Resource, backend: Backend, former: str = ""
+    provider: Provider, resource: ApiResource, backend: Backend, former: str = ""
 ) -> Endpoint:
     async def collection(request: Request) -> Response:
         call = resources.ResourceRequest(provider, resource, backend)
@@ -227,7 +229,7 @@ def _collection(
     return collection
 
 
-def _item(provider: Provider, resource: Resource, backend: Backend) -> Endpoint:
+def _item(provider: Provider, resource: ApiResource, backend: Backend) -> Endpoint:
     async def item(request: Request) -> Response:
         call = resources.ResourceRequest(provider, resource, backend)
         ident = str(request.path_params["ident"])

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS, encode
-from owa_bench.worlds.api import Auth, Contract, Field, Limit, Resource
+from owa_bench.worlds.api import ApiResource, Auth, Contract, Field, Limit
 
 _TYPES: dict[str, dict[str, str]] = {
     "string": {"type": "string"},
@@ -118,7 +118,7 @@ def _paths(contract: Contract) -> dict[str, Any]:
     return paths
 
 
-def _list_operation(resource: Resource) -> dict[str, Any]:
+def _list_operation(resource: ApiResource) -> dict[str, Any]:
     return {
         "summary": resource.about,
         "parameters": [
@@ -137,7 +137,7 @@ def _list_operation(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _create_operation(resource: Resource) -> dict[str, Any]:
+def _create_operation(resource: ApiResource) -> dict[str, Any]:
     names = [field.name for field in resource.fields if field.writable]
     schema = {
         "type": "object",
@@ -166,7 +166,7 @@ def _create_operation(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _delete_operation(resource: Resource) -> dict[str, Any]:
+def _delete_operation(resource: ApiResource) -> dict[str, Any]:
     name = resource.fields[0].name
     return {
         "summary": f"Delete one of: {resource.about}",
@@ -183,7 +183,7 @@ def _delete_operation(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _required(resource: Resource) -> list[dict[str, Any]]:
+def _required(resource: ApiResource) -> list[dict[str, Any]]:
     return [
         {
             "name": parameter.name,
@@ -196,7 +196,7 @@ def _required(resource: Resource) -> list[dict[str, Any]]:
     ]
 
 
-def _pager_parameters(resource: Resource) -> list[dict[str, Any]]:
+def _pager_parameters(resource: ApiResource) -> list[dict[str, Any]]:
     """Return the paging parameters; the second one carries the largest page."""
     parameters = []
     for name in PAGER_PARAMETERS[resource.pager.kind]:
@@ -218,7 +218,7 @@ def _pager_parameters(resource: Resource) -> list[dict[str, Any]]:
     return parameters
 
 
-def _filters(resource: Resource) -> list[dict[str, Any]]:
+def _filters(resource: ApiResource) -> list[dict[str, Any]]:
     return [
         {
             "name": field.name,
@@ -231,7 +231,7 @@ def _filters(resource: Resource) -> list[dict[str, Any]]:
     ]
 
 
-def _reply_schema(resource: Resource) -> dict[str, Any]:
+def _reply_schema(resource: ApiResource) -> dict[str, Any]:
     """Return the schema of a page: the wrapper's path down to the list."""
     schema: dict[str, Any] = {
         "type": "array",
@@ -248,7 +248,7 @@ def _reply_schema(resource: Resource) -> dict[str, Any]:
     return schema
 
 
-def _reply_headers(resource: Resource) -> dict[str, Any]:
+def _reply_headers(resource: ApiResource) -> dict[str, Any]:
     """Return the documented headers of a bare list that is cut into pages."""
     if resource.pager.kind == "link":
         words = "RFC 8288; rel=next leads to the next page."

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.worlds.api import ApiWorld, Proposition, Resource, Table, Value
+from owa_bench.worlds.api import ApiResource, ApiWorld, Proposition, Table, Value
 
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 
@@ -164,7 +164,7 @@ def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
     )
 
 
-def _told(resource: Resource) -> tuple[object, ...]:
+def _told(resource: ApiResource) -> tuple[object, ...]:
     """Return what documents say of a collection and a look at it can refute."""
     return (
         resource.path,

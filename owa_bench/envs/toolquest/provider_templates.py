@@ -10,6 +10,7 @@ from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.worlds.api import (
     PAGERS,
     WRAPPERS,
+    ApiResource,
     Auth,
     AuthKind,
     Choice,
@@ -20,7 +21,6 @@ from owa_bench.worlds.api import (
     Pager,
     Parameter,
     Provider,
-    Resource,
     Secret,
     Successor,
     Table,
@@ -277,7 +277,7 @@ def _resource(
     prefix: str,
     terms: TierTerms,
     unit: Unit,
-) -> Resource:
+) -> ApiResource:
     slugs = draws.shuffled(draws.known(plan.slugs))
     wrappers, pagers = draws.known(WRAPPERS), draws.known(PAGERS)
     wrapper = draws.pick(wrappers)
@@ -286,7 +286,7 @@ def _resource(
         kinds = [kind for kind in pagers if wrapper or kind != "cursor"]
         pager = Pager(kind=draws.pick(kinds), size=draws.between(*terms.page))
     order = draws.shuffled([field.key for field in plan.fields])
-    return Resource(
+    return ApiResource(
         key=plan.key,
         path=f"{prefix}/{slugs[0]}",
         about=plan.about,

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from owa_bench.envs.toolquest.state import RateWindow
 from owa_bench.envs.toolquest.wire_format import encode
-from owa_bench.worlds.api import Contract, Provider, Resource
+from owa_bench.worlds.api import ApiResource, Contract, Provider
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
@@ -102,7 +102,7 @@ def rate_limit_headers(
 
 
 def sunset_headers(
-    provider: Provider, resource: Resource, former: str
+    provider: Provider, resource: ApiResource, former: str
 ) -> dict[str, str]:
     """Return the headers of a collection on its way out, or of its former path."""
     if not resource.sunset and not former:

@@ -17,7 +17,7 @@ from owa_bench.envs.toolquest.backend import (
 from owa_bench.envs.toolquest.replies import json_reply, problem
 from owa_bench.envs.toolquest.state import CollectionKey
 from owa_bench.envs.toolquest.wire_format import BadRequest, Slice, WireValue
-from owa_bench.worlds.api import Field, Provider, Resource, Table, Value
+from owa_bench.worlds.api import ApiResource, Field, Provider, Table, Value
 
 Texts = Mapping[str, str]
 
@@ -26,7 +26,7 @@ class ResourceRequest(NamedTuple):
     """Which resource a request is for, and the backend it changes."""
 
     provider: Provider
-    resource: Resource
+    resource: ApiResource
     backend: Backend
 
     @property

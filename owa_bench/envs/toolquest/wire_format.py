@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.canonical import keyed_digest
-from owa_bench.worlds.api import Field, Pager, Resource, Value
+from owa_bench.worlds.api import ApiResource, Field, Pager, Value
 
 PAGER_PARAMETERS = {
     "none": (),
@@ -110,7 +110,7 @@ def _cents(field: Field, value: object) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _layout(
-    resource: Resource, columns: tuple[str, ...]
+    resource: ApiResource, columns: tuple[str, ...]
 ) -> tuple[tuple[str, int, Callable[[Any], WireValue] | None], ...]:
     """Return wire name, place in the row and converter of each field, as served."""
     fields = {field.key: field for field in resource.fields}
@@ -122,7 +122,7 @@ def _layout(
 
 
 def render_rows(
-    resource: Resource, columns: tuple[str, ...], rows: list[tuple[Value, ...]]
+    resource: ApiResource, columns: tuple[str, ...], rows: list[tuple[Value, ...]]
 ) -> list[dict[str, WireValue]]:
     """Return rows as objects with the names, values and order that are served."""
     layout = _layout(resource, columns)

@@ -14,7 +14,7 @@ from owa_bench.envs.changesurf.goal import (
 )
 from owa_bench.envs.changesurf.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.state import fresh
-from owa_bench.worlds.site import Table
+from owa_bench.worlds.site import SiteTable
 from tests.envs.changesurf import surfing, verdicts
 from tests.envs.changesurf.verdicts import changed_row
 
@@ -33,8 +33,12 @@ def test_a_perfect_visit_is_worth_one_and_what_is_wrong_or_too_much_less(family)
 
 
 def test_differences_name_every_row_once():
-    old = (Table(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 2), ("c", 3))),)
-    new = (Table(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 5), ("d", 4))),)
+    old = (
+        SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 2), ("c", 3))),
+    )
+    new = (
+        SiteTable(key="t", columns=("id", "x"), rows=(("a", 1), ("b", 5), ("d", 4))),
+    )
     found = [(d.key, d.before, d.after) for d in differences(old, new)]
     assert found == [
         ("b", {"id": "b", "x": 2}, {"id": "b", "x": 5}),

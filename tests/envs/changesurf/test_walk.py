@@ -23,7 +23,7 @@ from owa_bench.envs.changesurf.overdoing import OneTooMany, one_too_many
 from owa_bench.envs.changesurf.realised import realised
 from owa_bench.envs.changesurf.state import commits
 from owa_bench.envs.changesurf.walk import walk
-from owa_bench.worlds.site import Wanted
+from owa_bench.worlds.site import RequiredRow
 from tests.envs.changesurf import surfing
 from tests.envs.changesurf.surfing import readable, solved
 
@@ -96,7 +96,7 @@ def test_what_is_called_infeasible_cannot_be_done(family, tier):
     for seed in range(3):
         of = surfing.instance(family, tier, seed)
         made = surfing.world(family, tier, seed)
-        dream = Wanted(table="answers", key=None, values=(("value", "never"),))
+        dream = RequiredRow(table="answers", key=None, values=(("value", "never"),))
         goal = msgspec.structs.replace(made.spec.goal, wanted=(dream,))
         spec = msgspec.structs.replace(made.spec, honeypot=False, goal=goal)
         made = msgspec.structs.replace(made, spec=spec)

@@ -16,6 +16,7 @@ from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.shells.sink import ListSink
 from owa_bench.worlds.api import (
+    ApiResource,
     ApiWorld,
     Auth,
     Contract,
@@ -24,7 +25,6 @@ from owa_bench.worlds.api import (
     Limit,
     Pager,
     Provider,
-    Resource,
     Secret,
     Table,
 )
@@ -47,7 +47,7 @@ def small_world(
 ) -> ApiWorld:
     """Return a world of one vendor with one collection of 23 rows."""
     auth = auth or Auth(kind="none")
-    items = Resource(
+    items = ApiResource(
         key="items",
         path="/v1/items",
         about="Items of the shop.",

@@ -3,7 +3,14 @@
 from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
-from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
+from owa_bench.worlds.site import (
+    Collection,
+    Effect,
+    SiteTable,
+    SiteValue,
+    Slot,
+    Workflow,
+)
 
 WORDS = {
     "menu:products": "Products|Catalogue|Shop || Assortment|Range",
@@ -68,7 +75,7 @@ _ORDER_COLUMNS = (
     *("id", "product", "quantity", "ordered", "total", "status", "delivery"),
     *("address", "gift", "voucher", "day", "reason", "refund", "pieces"),
 )
-_VOUCHERS = Table(
+_VOUCHERS = SiteTable(
     key="vouchers",
     columns=("id", "code", "status"),
     rows=(("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")),
@@ -113,8 +120,8 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="visitor",
         tables=(
-            Table(key="products", columns=_PRODUCT_COLUMNS, rows=tuple(products)),
-            Table(key="orders", columns=_ORDER_COLUMNS, rows=tuple(orders)),
+            SiteTable(key="products", columns=_PRODUCT_COLUMNS, rows=tuple(products)),
+            SiteTable(key="orders", columns=_ORDER_COLUMNS, rows=tuple(orders)),
             _VOUCHERS,
         ),
         collections=_COLLECTIONS,
@@ -230,8 +237,8 @@ def _quote(draws: Draws, tier: int, products: Rows, orders: Rows, _day: str) -> 
     return plots.finding(text, total, [("orders", row[0], "total") for row in chosen])
 
 
-def _values(draws: Draws, tier: int, stock: int, day: str) -> dict[str, Value]:
-    values: dict[str, Value] = {
+def _values(draws: Draws, tier: int, stock: int, day: str) -> dict[str, SiteValue]:
+    values: dict[str, SiteValue] = {
         "quantity": draws.between(2, min(3, stock)),
         "delivery": draws.pick(_DELIVERY).value,
         "address": draws.pick(_STREETS),
@@ -254,7 +261,7 @@ def _giving_back(
     draws: Draws, tier: int, _products: Rows, orders: Rows, _day: str
 ) -> Task:
     row = draws.pick(orders)
-    values: dict[str, Value] = {"reason": draws.pick(_REASONS).value}
+    values: dict[str, SiteValue] = {"reason": draws.pick(_REASONS).value}
     if tier >= 2:
         values["refund"] = draws.pick(_REFUNDS).value
     if tier >= 3:

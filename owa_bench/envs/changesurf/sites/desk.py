@@ -7,9 +7,9 @@ from owa_bench.worlds.site import (
     Collection,
     Effect,
     Option,
+    SiteTable,
+    SiteValue,
     Slot,
-    Table,
-    Value,
     Workflow,
 )
 
@@ -97,7 +97,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="agent",
         tables=(
-            Table(
+            SiteTable(
                 key="tickets",
                 columns=(
                     *("id", "subject", "queue", "urgency", "opened", "status"),
@@ -105,7 +105,7 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
                 ),
                 rows=tuple(tickets),
             ),
-            Table(
+            SiteTable(
                 key="queues",
                 columns=("id", "name", "hours", "status", "budget"),
                 rows=tuple(queues),
@@ -203,8 +203,8 @@ def _lookup(draws: Draws, tier: int, tickets: Rows, queues: Rows, _day: str) -> 
     return plots.finding(text, sum(int(row[6]) for row in found), cells)
 
 
-def _values(draws: Draws, tier: int, queues: Rows, day: str) -> dict[str, Value]:
-    values: dict[str, Value] = {
+def _values(draws: Draws, tier: int, queues: Rows, day: str) -> dict[str, SiteValue]:
+    values: dict[str, SiteValue] = {
         "subject": draws.pick(_PROBLEMS),
         "queue": draws.pick([q for q in queues if q[3] == _OPEN])[0],
         "urgency": draws.pick(_URGENCIES).value,
@@ -225,7 +225,7 @@ def _file(draws: Draws, tier: int, _tickets: Rows, queues: Rows, day: str) -> Ta
 def _route(draws: Draws, tier: int, tickets: Rows, queues: Rows, day: str) -> Task:
     row = draws.pick(tickets)
     others = [q for q in queues if q[3] == _OPEN and q[0] != row[2]]
-    values: dict[str, Value] = {"queue": draws.pick(others)[0]}
+    values: dict[str, SiteValue] = {"queue": draws.pick(others)[0]}
     if tier >= 2:
         values["level"] = draws.pick(_URGENCIES).value
     if tier >= 3:

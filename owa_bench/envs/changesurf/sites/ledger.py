@@ -8,9 +8,9 @@ from owa_bench.worlds.site import (
     Collection,
     Effect,
     Option,
+    SiteTable,
+    SiteValue,
     Slot,
-    Table,
-    Value,
     Workflow,
 )
 
@@ -114,13 +114,13 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="clerk",
         tables=(
-            Table(
+            SiteTable(
                 key="accounts",
                 columns=("id", "name", "kind", "opened", "status", "limit"),
                 rows=tuple(accounts),
             ),
-            Table(key="entries", columns=_ENTRY_COLUMNS, rows=tuple(entries)),
-            Table(key="transfers", columns=_TRANSFER_COLUMNS),
+            SiteTable(key="entries", columns=_ENTRY_COLUMNS, rows=tuple(entries)),
+            SiteTable(key="transfers", columns=_TRANSFER_COLUMNS),
         ),
         collections=_COLLECTIONS,
         workflows=(_moving(tier, accounts), _undoing(tier)),
@@ -221,9 +221,9 @@ def _total(draws: Draws, tier: int, accounts: Rows, entries: Rows, _day: str) ->
     return plots.finding(text, sum(int(e[4]) for e in same), cells)
 
 
-def _values(draws: Draws, tier: int, accounts: Rows, day: str) -> dict[str, Value]:
+def _values(draws: Draws, tier: int, accounts: Rows, day: str) -> dict[str, SiteValue]:
     source, target = draws.sample([a for a in accounts if a[4] == _OPEN], 2)
-    values: dict[str, Value] = {
+    values: dict[str, SiteValue] = {
         "source": source[0],
         "target": target[0],
         "amount": draws.cents(100, 4000),
@@ -244,7 +244,7 @@ def _transfer(draws: Draws, tier: int, accounts: Rows, _rows: Rows, day: str) ->
 
 def _reverse(draws: Draws, tier: int, _accounts: Rows, rows: Rows, day: str) -> Task:
     row = draws.pick(rows)
-    values: dict[str, Value] = {"reason": draws.pick(_REASONS).value}
+    values: dict[str, SiteValue] = {"reason": draws.pick(_REASONS).value}
     if tier >= 2:
         values["since"] = draws.day(day, draws.between(1, 3))
     if tier >= 3:

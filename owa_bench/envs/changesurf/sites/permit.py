@@ -3,7 +3,14 @@
 from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
-from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
+from owa_bench.worlds.site import (
+    Collection,
+    Effect,
+    SiteTable,
+    SiteValue,
+    Slot,
+    Workflow,
+)
 
 WORDS = {
     "menu:permits": "Permits|Kinds of permit|What you can apply for "
@@ -117,12 +124,12 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="citizen",
         tables=(
-            Table(
+            SiteTable(
                 key="permits",
                 columns=("id", "name", "area", "fee", "days", "status", "penalty"),
                 rows=tuple(permits),
             ),
-            Table(
+            SiteTable(
                 key="cases",
                 columns=(
                     *("id", "permit", "applicant", "filed", "paid", "status"),
@@ -232,8 +239,8 @@ def _lookup(draws: Draws, tier: int, permits: Rows, cases: Rows, _day: str) -> T
     return plots.finding(text, sum(int(case[4]) for case in found), cells)
 
 
-def _values(draws: Draws, tier: int, day: str) -> dict[str, Value]:
-    values: dict[str, Value] = {
+def _values(draws: Draws, tier: int, day: str) -> dict[str, SiteValue]:
+    values: dict[str, SiteValue] = {
         "applicant": draws.pick(_PEOPLE),
         "place": draws.pick(_PLACES),
         "kind": draws.pick(_KINDS).value,
@@ -258,7 +265,7 @@ def _apply(draws: Draws, tier: int, permits: Rows, _cases: Rows, day: str) -> Ta
 
 def _withdraw(draws: Draws, tier: int, _permits: Rows, cases: Rows, day: str) -> Task:
     row = draws.pick(cases)
-    values: dict[str, Value] = {"reason": draws.pick(_REASONS).value}
+    values: dict[str, SiteValue] = {"reason": draws.pick(_REASONS).value}
     if tier >= 2:
         values["until"] = draws.day(day, draws.between(1, 3))
     if tier >= 3:

@@ -4,7 +4,14 @@ from owa_bench.envs.changesurf import plots
 from owa_bench.envs.changesurf.draws import Draws
 from owa_bench.envs.changesurf.formats import shift
 from owa_bench.envs.changesurf.plots import Plot, Rows, Site, Task
-from owa_bench.worlds.site import Collection, Effect, Slot, Table, Value, Workflow
+from owa_bench.worlds.site import (
+    Collection,
+    Effect,
+    SiteTable,
+    SiteValue,
+    Slot,
+    Workflow,
+)
 
 WORDS = {
     "menu:rooms": "Rooms|Our rooms|Where to sleep || Chambers|Lodgings",
@@ -105,8 +112,8 @@ def draw(draws: Draws, tier: int, goal: str) -> Plot:
         today=day,
         user="guest",
         tables=(
-            Table(key="rooms", columns=_ROOM_COLUMNS, rows=tuple(rooms)),
-            Table(key="bookings", columns=_BOOKING_COLUMNS, rows=tuple(bookings)),
+            SiteTable(key="rooms", columns=_ROOM_COLUMNS, rows=tuple(rooms)),
+            SiteTable(key="bookings", columns=_BOOKING_COLUMNS, rows=tuple(bookings)),
         ),
         collections=_COLLECTIONS,
         workflows=(_booking(tier), _changing(tier)),
@@ -231,8 +238,8 @@ def _book(draws: Draws, tier: int, rooms: Rows, bookings: Rows, day: str) -> Tas
     return Task(f"Book the room `{room[1]}`.", "book", values, room[0])
 
 
-def _values(draws: Draws, tier: int, sleeps: int, first: str) -> dict[str, Value]:
-    values: dict[str, Value] = {
+def _values(draws: Draws, tier: int, sleeps: int, first: str) -> dict[str, SiteValue]:
+    values: dict[str, SiteValue] = {
         "checkin": first,
         "checkout": shift(first, draws.between(1, 4)),
         "guests": draws.between(1, sleeps),
@@ -249,7 +256,7 @@ def _values(draws: Draws, tier: int, sleeps: int, first: str) -> dict[str, Value
 
 def _change(draws: Draws, tier: int, _rooms: Rows, bookings: Rows, _day: str) -> Task:
     row = draws.pick(bookings)
-    values: dict[str, Value] = {"checkout": shift(str(row[3]), draws.between(1, 2))}
+    values: dict[str, SiteValue] = {"checkout": shift(str(row[3]), draws.between(1, 2))}
     if tier >= 2:
         values["board"] = draws.pick(
             [o for o in _BOARD if o.value != "breakfast"]
