@@ -8,7 +8,7 @@ import argparse
 import numpy as np
 
 from owa_bench import seeding
-from owa_bench.scoring.companions.intelligence_test import exponent, failures, level
+from owa_bench.scoring.companions.intelligence_test import failures, measure
 from owa_bench.subjects.digits import SUBJECTS, digits
 
 
@@ -24,14 +24,14 @@ def main() -> None:
             np.vstack([run.scores for run in runs]),
             np.concatenate([run.reference for run in runs]),
         )
-        fit = exponent.maximum_likelihood(
+        fit = measure.maximum_likelihood(
             found,
             start=1.0,
             resamples=options.resamples,
             rng=seeding.stream(0, "digits", subject),
         )
-        line = exponent.least_squares(found)
-        named = level.level(fit.alpha, fit.span)
+        line = measure.least_squares(found)
+        named = measure.level(fit.alpha, fit.span)
         alphas[subject] = fit.alpha
         wrong = float(np.mean(found.counts >= 1))
         print(

@@ -11,8 +11,7 @@ import csv
 from pathlib import Path
 
 from owa_bench import seeding
-from owa_bench.scoring.companions.aiq.complexity import complexity
-from owa_bench.scoring.companions.aiq.entropy import image_entropy
+from owa_bench.scoring.companions.aiq.complexity import complexity, image_entropy
 from owa_bench.subjects.image_pools import (
     DOMAINS,
     convolutional_pool,

@@ -10,7 +10,7 @@ flowers lie at .5 or above and carry half of the scale, so a few answers move th
 import numpy as np
 
 from owa_bench.scoring.companions.generality import difficulty
-from owa_bench.scoring.companions.generality.curve import generality
+from owa_bench.scoring.companions.generality.measure import measure
 from owa_bench.subjects.iris import irises
 
 SEEDS = range(4)
@@ -27,7 +27,7 @@ def main() -> None:
         )
         for name, features in (("raw", held.features), ("standardised", scaled)):
             hard = difficulty.disagreeing_neighbours(features, held.classes)
-            found = generality(held.responses, hard)
+            found = measure(held.responses, hard)
             mean = float(np.nanmean([one.normalised for one in found]))
             means[name].append(mean)
             best, many = max(one.capability for one in found), int((hard >= 0.5).sum())

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from owa_bench.scoring.companions.intelligence_test import exponent, failures, sandpile
+from owa_bench.scoring.companions.intelligence_test import failures, measure, sandpile
 
 GRIDS = ((2, 64, 1_000_000), (3, 24, 300_000), (4, 12, 300_000))
 
@@ -22,8 +22,8 @@ def main() -> None:
         seconds = time.perf_counter() - begun
         window = sizes[(sizes >= 10) & (sizes <= 100)]
         found = failures.from_counts(window, candidates=101)
-        fit = exponent.maximum_likelihood(found, start=10.0, resamples=100, rng=stream)
-        line = exponent.least_squares(failures.from_counts(sizes))
+        fit = measure.maximum_likelihood(found, start=10.0, resamples=100, rng=stream)
+        line = measure.least_squares(failures.from_counts(sizes))
         print(
             f"{dimension}-D {side}^{dimension}: alpha {fit.alpha:.3f} "
             f"[{fit.span.low:.3f}, {fit.span.high:.3f}] on 10..100, least squares "

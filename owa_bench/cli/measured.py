@@ -13,7 +13,7 @@ import typer
 from owa_bench.cli.console import ERR, note
 from owa_bench.cli.datafile import FORMATS
 from owa_bench.errors import FieldError, ScoringError, UsageError
-from owa_bench.scoring.companions.checks import Span
+from owa_bench.scoring.companions.arrays import IntervalEstimate
 from owa_bench.scoring.companions.generality.difficulty import SmallSampleWarning
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4g}"
 
 
-def interval(span: Span) -> str:
+def interval(span: IntervalEstimate) -> str:
     """Return an interval as it is shown, nothing for NaN."""
     if math.isnan(span.low):
         return ""

@@ -12,7 +12,8 @@ from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import DataFile
 from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.aiq import complexity, dissimilarity, space
+from owa_bench.scoring.companions.aiq import complexity
+from owa_bench.scoring.companions.aiq import measure as aiq
 
 Optional = Path | None
 
@@ -22,9 +23,9 @@ class Suite(NamedTuple):
 
     domains: tuple[str, ...]
     complexities: tuple[complexity.Complexity, ...]
-    distances: dissimilarity.Distances | None
-    points: space.Space | None
-    agents: dict[str, space.Quotient]
+    distances: aiq.Dissimilarities | None
+    points: aiq.Space | None
+    agents: dict[str, aiq.AiqResult]
 
 
 @measured.blames("pool", "mixtures", "distances", "performances")
@@ -96,12 +97,11 @@ def measure_aiq(
         pool, mixtures, distances, performances, resamples, seed, only
     )
     if figure:
-        from owa_bench.scoring.companions.figures import intelligence_space
+        from owa_bench.scoring.companions.figures import aiq_figure
 
         matrix = suite.distances.matrix if suite.distances else None
-        drawn = intelligence_space(
-            suite.domains, suite.complexities, matrix, suite.points
-        )
+        heights = dict(zip(suite.domains, suite.complexities, strict=True))
+        drawn = aiq_figure(heights, matrix, suite.points)
         measured.save(drawn, figure)
     if json:
         as_json(measured.plain(suite))
@@ -141,8 +141,8 @@ def measured_suite(
     else:
         return Suite(domains, heights, None, None, {})
     if only:
-        gaps = dissimilarity.among(gaps, [whole.index(name) for name in domains])
-    points = space.space(gaps.matrix, [one.value for one in heights])
+        gaps = aiq.subset(gaps, [whole.index(name) for name in domains])
+    points = aiq.intelligence_space(gaps.matrix, [one.value for one in heights])
     agents = _agents(DataFile(performances), domains, points) if performances else {}
     return Suite(domains, heights, gaps, points, agents)
 
@@ -155,7 +155,7 @@ def _known(only: tuple[str, ...], whole: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(only))
 
 
-def _mixed(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
+def _mixed(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
     """Return dissimilarities from retrainings on mixtures."""
     first, second = data.names("first"), data.names("second")
     p, good = data.numbers("p"), data.numbers("performance", missing=True)
@@ -169,8 +169,8 @@ def _mixed(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
             selves.append(gap)
         else:
             measured_gaps.append((one, other, gap))
-    floor = dissimilarity.noise_floor(selves) if selves else 0.0
-    return dissimilarity.distances(_matrix(data, measured_gaps, domains), floor=floor)
+    floor = aiq.noise_floor(selves) if selves else 0.0
+    return aiq.dissimilarity_matrix(_matrix(data, measured_gaps, domains), floor=floor)
 
 
 def _one_mixture(p: Floats, good: Floats) -> float:
@@ -181,10 +181,10 @@ def _one_mixture(p: Floats, good: Floats) -> float:
     for i in range(levels.size):
         values = good[place == i]
         table[i, : values.size] = values
-    return dissimilarity.dissimilarity(table, levels)
+    return aiq.dissimilarity(table, levels)
 
 
-def _given(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
+def _given(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
     """Return dissimilarities that were measured elsewhere."""
     cells = zip(
         data.names("first"),
@@ -192,7 +192,7 @@ def _given(data: DataFile, domains: tuple[str, ...]) -> dissimilarity.Distances:
         data.numbers("dissimilarity").tolist(),
         strict=True,
     )
-    return dissimilarity.distances(_matrix(data, list(cells), domains))
+    return aiq.dissimilarity_matrix(_matrix(data, list(cells), domains))
 
 
 def _matrix(
@@ -213,8 +213,8 @@ def _matrix(
 
 
 def _agents(
-    data: DataFile, domains: tuple[str, ...], points: space.Space
-) -> dict[str, space.Quotient]:
+    data: DataFile, domains: tuple[str, ...], points: aiq.Space
+) -> dict[str, aiq.AiqResult]:
     """Return each agent's AIQ."""
     long = data.pivot("agent", "domain", "performance")
     lacking = set(domains) - set(long.columns)
@@ -230,7 +230,7 @@ def _agents(
             raise UsageError(
                 f"{data.path}: agent `{name}` has no performance on domain `{gap}`."
             )
-        found[name] = space.quotient(points, row)
+        found[name] = aiq.measure(points, row)
     return found
 
 
@@ -276,7 +276,7 @@ def print_suite(suite: Suite) -> None:
 
 
 def _distance_rows(
-    domains: tuple[str, ...], found: dissimilarity.Distances
+    domains: tuple[str, ...], found: aiq.Dissimilarities
 ) -> list[tuple[str, ...]]:
     """Return the matrix row by row, ~ where a pair cannot be told from noise."""
     rows = []

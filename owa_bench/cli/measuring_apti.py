@@ -13,7 +13,7 @@ from owa_bench.cli.measuring_aiq import Suite, measured_suite
 from owa_bench.cli.measuring_novelty import read_lanes
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.novelty import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def tried(
             f"got {', '.join(levels) or 'none'}; `run --trials` plays them."
         )
     try:
-        found = trials.improvements(
+        found = trials.apti_by_group(
             [lane for lane in lanes if lane.group in ours], chosen, last=last
         )
     except ScoringError as error:
@@ -74,7 +74,7 @@ def scaled(run: Tried, *, folder: Path, resamples: int, seed: int) -> Scaled:
     """Return AIQ with mean APTI as the scaling value.
 
     `folder` holds the tables of `measure cartpole3d` and gets `apti.csv`. Source: AIQ
-    seed, figure 29.
+    paper, figure 29.
     """
     levels, found = run
     path = folder / FILE
@@ -110,16 +110,16 @@ def print_scaled(found: Scaled) -> None:
 
 def draw(found: Scaled) -> "Figure":
     """Return mean APTI beside AIQ, agent by agent."""
-    from owa_bench.scoring.companions.aiq_figures import mean_and_quotient
+    from owa_bench.scoring.companions.figures import mean_and_aiq
 
     agents = found.suite.agents
     ranked = sorted(found.good, key=lambda name: agents[name].length)
     means = np.array([found.good[name].mean() for name in ranked])
     lengths = np.array([agents[name].length for name in ranked])
-    return mean_and_quotient({"agents": (ranked, means, lengths)}, mean="mean APTI")
+    return mean_and_aiq({"agents": (ranked, means, lengths)}, mean="mean APTI")
 
 
-def _is_ours(lane: trials.Lane, variant: str, tier: int) -> bool:
+def _is_ours(lane: trials.ArmTrial, variant: str, tier: int) -> bool:
     family, _, group = lane.group.partition(" T")
     return family.startswith(f"{variant}/") and group == str(tier)
 

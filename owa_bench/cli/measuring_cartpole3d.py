@@ -14,8 +14,8 @@ from owa_bench.cli.console import ERR, OUT, progress, table
 from owa_bench.cli.measuring_aiq import Suite, measured_suite, print_suite
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions import trials as trial_metrics
-from owa_bench.scoring.companions.aiq import space
+from owa_bench.scoring.companions.aiq import measure as aiq
+from owa_bench.scoring.companions.novelty import trials as trial_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -287,7 +287,7 @@ def _handicapped(
     names = list(cells)
     good = [np.array([cells[name][d] for d in suite.domains]) for name in names]
     means = np.array([values.mean() for values in good])
-    lengths = np.array([space.quotient(points, values).length for values in good])
+    lengths = np.array([aiq.measure(points, values).length for values in good])
     table(
         "handicapped networks",
         ("network", "size", "mean performance", "AIQ^(1/r)"),
@@ -317,7 +317,7 @@ def _drawn(
     lines: dict[str, tuple[list[str], Floats, Floats]],
 ) -> dict[str, "Figure"]:
     """Return the figures of the suite by name."""
-    from owa_bench.scoring.companions import aiq_figures as figures
+    from owa_bench.scoring.companions import figures
 
     points, gaps = suite.points, suite.distances
     if points is None or gaps is None:
@@ -328,13 +328,15 @@ def _drawn(
     lengths = np.array([suite.agents[name].length for name in ranked])
     shown = {name: good[name] for name in (ranked[0], ranked[-1])}
     return {
-        "complexity": figures.complexity_bars(suite.domains, suite.complexities),
+        "complexity": figures.complexity_bars(
+            dict(zip(suite.domains, suite.complexities, strict=True))
+        ),
         "dissimilarity": figures.dissimilarity_map(suite.domains, gaps),
         "dimensions": figures.dimension_bars(suite.domains, points),
-        "space": figures.located(suite.domains, points),
-        "hulls": figures.hulls(points, shown),
-        "agents": figures.mean_and_quotient({"agents": (ranked, means, lengths)}),
-        "handicapped": figures.mean_and_quotient(lines),
+        "space": figures.domain_points(suite.domains, points),
+        "hulls": figures.agent_hulls(points, shown),
+        "agents": figures.mean_and_aiq({"agents": (ranked, means, lengths)}),
+        "handicapped": figures.mean_and_aiq(lines),
     }
 
 

@@ -9,7 +9,8 @@ from scipy import stats
 from owa_bench import seeding
 from owa_bench.cli.console import OUT
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.aiq import complexity, dissimilarity, entropy
+from owa_bench.scoring.companions.aiq import complexity
+from owa_bench.scoring.companions.aiq import measure as aiq
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +50,7 @@ def trends(rows: Sequence[Row], resamples: int, seed: int) -> list[Trend]:
 
 def gravities(
     rows: Sequence[Row],
-) -> tuple[tuple[str, ...], dissimilarity.Distances] | None:
+) -> tuple[tuple[str, ...], aiq.Dissimilarities] | None:
     """Return and print the dissimilarities of gravities, None if none was mixed."""
     cells: dict[tuple[float, float], dict[float, list[float]]] = {}
     for row in rows:
@@ -59,11 +60,11 @@ def gravities(
     if not cells:
         return None
     gaps = {
-        pair: dissimilarity.dissimilarity([one[p] for p in sorted(one)], sorted(one))
+        pair: aiq.dissimilarity([one[p] for p in sorted(one)], sorted(one))
         for pair, one in cells.items()
     }
     values = sorted({value for pair in gaps for value in pair})
-    floor = dissimilarity.noise_floor([gap for (a, b), gap in gaps.items() if a == b])
+    floor = aiq.noise_floor([gap for (a, b), gap in gaps.items() if a == b])
     matrix = np.full((len(values), len(values)), np.nan)
     np.fill_diagonal(matrix, 0.0)
     for (one, other), gap in gaps.items():
@@ -71,7 +72,7 @@ def gravities(
             matrix[values.index(one), values.index(other)] = gap
     pairs = [(abs(a - b), gap) for (a, b), gap in gaps.items() if a != b]
     apart, far = (np.array(column) for column in zip(*pairs, strict=True))
-    found = dissimilarity.distances(matrix, floor=floor)
+    found = aiq.dissimilarity_matrix(matrix, floor=floor)
     above = int(np.triu(found.told).sum())
     OUT.print(
         f"classic CartPole, dissimilarity of gravities {values[0]:g} to "
@@ -83,12 +84,12 @@ def gravities(
 
 def draw(rows: Sequence[Row], resamples: int, seed: int) -> dict[str, "Figure"]:
     """Print the checks and return their figures."""
-    from owa_bench.scoring.companions import aiq_figures as figures
+    from owa_bench.scoring.companions import figures
 
     drawn = {}
     found = trends(rows, resamples, seed)
     if found:
-        drawn["classic"] = figures.trends(
+        drawn["classic"] = figures.complexity_trends(
             {one.label: (one.values, one.found, one.entropies) for one in found}
         )
     mixed = gravities(rows)
@@ -129,5 +130,5 @@ def _trend(
             if row["table"] == "entropy"
             and (row["check"], row["domain"]) == (check, value)
         ]
-        bits.append(entropy.counted_entropy(counts))
+        bits.append(complexity.histogram_entropy(counts))
     return Trend(label, np.array(values), tuple(found), np.array(bits))

@@ -10,7 +10,7 @@ from owa_bench.cli import measured
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import FORMATS, DataFile
 from owa_bench.errors import FieldError, UsageError
-from owa_bench.scoring.companions.entropy_decay import curve, gutenberg, ngram
+from owa_bench.scoring.companions.entropy_decay import measure, texts
 
 
 @measured.blames("file")
@@ -50,10 +50,11 @@ def measure_entropy(
             raise FieldError("--train", str(train), "goes with a .txt text alone")
         curves = _table_curves(DataFile(file))
     if figure:
-        from owa_bench.scoring.companions.figures import decay_curves
+        from owa_bench.scoring.companions.figures import entropy_decay_figure
 
         measured.save(
-            decay_curves({name: one.points for name, one in curves.items()}), figure
+            entropy_decay_figure({name: one.points for name, one in curves.items()}),
+            figure,
         )
     if json:
         as_json(measured.plain(curves))
@@ -62,7 +63,7 @@ def measure_entropy(
         _print(name, one)
 
 
-def _print(name: str, one: curve.Decay) -> None:
+def _print(name: str, one: measure.EntropyDecayResult) -> None:
     """Print a model's curve and its summary."""
     rows = [
         (
@@ -80,22 +81,22 @@ def _print(name: str, one: curve.Decay) -> None:
     OUT.print(f"information gain span: {gain}")
     if one.collapsed:
         OUT.print(
-            f"U at the longest context is below {curve.COLLAPSE}: the model has likely "
-            "memorised this text."
+            f"U at the longest context is below {measure.COLLAPSE}: the model has "
+            "likely memorised this text."
         )
 
 
 def _text_curve(
     file: Path, train: Path | None, order: int, windows: int, begins_with: str | None
-) -> curve.Decay:
+) -> measure.EntropyDecayResult:
     """Return the curve of a character n-gram model on a text."""
-    text = gutenberg.strip(_text(file), begins_with=begins_with)
-    learnt = gutenberg.strip(_text(train)) if train else text
-    tokens, alphabet = ngram.characters(learnt + text)
-    model = ngram.NGramModel(
+    text = texts.strip_gutenberg(_text(file), begins_with=begins_with)
+    learnt = texts.strip_gutenberg(_text(train)) if train else text
+    tokens, alphabet = texts.character_tokens(learnt + text)
+    model = texts.NGramModel(
         tokens[: len(learnt)], order=order, vocabulary=len(alphabet)
     )
-    return curve.entropy_decay(model, tokens[len(learnt) :], windows=windows)
+    return measure.measure(model, tokens[len(learnt) :], windows=windows)
 
 
 def _text(file: Path) -> str:
@@ -107,13 +108,13 @@ def _text(file: Path) -> str:
         raise UsageError(f"{file}: the text must be UTF-8: {error}.") from error
 
 
-def _table_curves(data: DataFile) -> dict[str, curve.Decay]:
+def _table_curves(data: DataFile) -> dict[str, measure.EntropyDecayResult]:
     """Return curves from a table of entropies."""
     lengths = data.numbers("length")
     inner, outer = data.numbers("conditional"), data.numbers("marginal")
     everything = {data.path.stem: np.arange(lengths.size)}
     groups = data.groups("model") if "model" in data else everything
     return {
-        name: curve.from_entropies(lengths[rows], inner[rows], outer[rows])
+        name: measure.from_entropies(lengths[rows], inner[rows], outer[rows])
         for name, rows in groups.items()
     }

@@ -10,12 +10,7 @@ from owa_bench import seeding
 from owa_bench.cli import measured
 from owa_bench.cli.console import OUT, as_json, note, table
 from owa_bench.cli.datafile import DataFile
-from owa_bench.scoring.companions.intelligence_test import (
-    alternatives,
-    exponent,
-    failures,
-    level,
-)
+from owa_bench.scoring.companions.intelligence_test import failures, measure
 
 
 @measured.blames("file")
@@ -57,18 +52,19 @@ def measure_failures(
     subjects = _subjects(data, column, by, candidates)
     stream = seeding.stream(seed, "measure", "intelligence-test")
     results = {
-        name: _failure_result(counts, resamples, stream)
+        name: measure.measure(counts, resamples=resamples, rng=stream)
         for name, counts in subjects.items()
     }
     line = _projection(data, by, results)
     if figure:
-        from owa_bench.scoring.companions.figures import failure_regions
+        from owa_bench.scoring.companions.figures import intelligence_test_figure
 
         name = next(iter(subjects))
         if len(subjects) > 1:
             note(f"the figure shows the first subject, {name}")
-        found = results[name]["likelihood"]
-        measured.save(failure_regions(subjects[name], found, title=name), figure)
+        found = results[name].likelihood
+        drawn = intelligence_test_figure(subjects[name], found, title=name)
+        measured.save(drawn, figure)
     if json:
         as_json(measured.plain({"subjects": results, "projection": line}))
         return
@@ -108,27 +104,13 @@ def _subjects(
     return made
 
 
-def _failure_result(
-    counts: failures.Failures, resamples: int, stream: np.random.Generator
-) -> dict[str, Any]:
-    found = exponent.maximum_likelihood(counts, resamples=resamples, rng=stream)
-    return {
-        "level": level.level(found.alpha, found.span),
-        "likelihood": found,
-        "least_squares": exponent.least_squares(counts),
-        "comparisons": alternatives.compare(
-            counts, alpha=found.alpha, start=found.start
-        ),
-    }
-
-
-def _failure_row(name: str, one: dict[str, Any]) -> tuple[Any, ...]:
-    found, line = one["likelihood"], one["least_squares"]
-    favoured = [c.other for c in one["comparisons"] if c.favours == c.other]
+def _failure_row(name: str, one: measure.IntelligenceTestResult) -> tuple[Any, ...]:
+    found, line = one.likelihood, one.least_squares
+    favoured = [c.other for c in one.comparisons if c.favours == c.other]
     note = found.reason or (f"{' and '.join(favoured)} fits better" if favoured else "")
     return (
         name,
-        one["level"].name or "undetermined",
+        one.level.name or "undetermined",
         measured.number(found.alpha),
         measured.interval(found.span),
         f"{found.start:g}",
@@ -138,18 +120,18 @@ def _failure_row(name: str, one: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _projection(
-    data: DataFile, by: str | None, results: dict[str, dict[str, Any]]
-) -> level.Projection | None:
+    data: DataFile, by: str | None, results: dict[str, measure.IntelligenceTestResult]
+) -> measure.Projection | None:
     """Return the projection where the file gives a size per subject."""
     if by is None or "size" not in data:
         return None
     sizes = data.numbers("size")
     groups = data.groups(by)
     pairs = [
-        (sizes[groups[name][0]], one["likelihood"].alpha)
+        (sizes[groups[name][0]], one.likelihood.alpha)
         for name, one in results.items()
-        if math.isfinite(one["likelihood"].alpha)
+        if math.isfinite(one.likelihood.alpha)
     ]
     if not pairs:
         return None
-    return level.projection([size for size, _ in pairs], [a for _, a in pairs])
+    return measure.projection([size for size, _ in pairs], [a for _, a in pairs])

@@ -12,13 +12,8 @@ from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.datafile import DataFile, Pivot
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions.checks import Span
-from owa_bench.scoring.companions.generality import (
-    curve,
-    difficulty,
-    latent,
-    population,
-)
+from owa_bench.scoring.companions.arrays import IntervalEstimate
+from owa_bench.scoring.companions.generality import difficulty, measure
 
 CASES = ("intrinsic", "Opp", "ARef", "Rnk", "DRef", "IRT", "FA")
 
@@ -69,23 +64,25 @@ def measure_generality(
     long = DataFile(file).pivot("agent", "item", "response")
     if cases == "FA":
         _print_factor(
-            long.columns, measured.noted(latent.factor, long.table), json=json
+            long.columns,
+            measured.noted(difficulty.factor_loadings, long.table),
+            json=json,
         )
         return
     names, found = _with_difficulty(cases, file, long, reference, count)
-    analyses = curve.generality(found.responses, found.difficulties)
+    analyses = measure.measure(found.responses, found.difficulties)
     agents = dict(zip(names, analyses, strict=True))
     stream = seeding.stream(seed, "measure", "generality")
-    law = population.slodr(analyses, resamples=resamples, rng=stream)
+    law = measure.slodr(analyses, resamples=resamples, rng=stream)
     spans = {
-        name: curve.interval(row, found.difficulties, resamples=resamples, rng=stream)
+        name: measure.interval(row, found.difficulties, resamples=resamples, rng=stream)
         for name, row in zip(names, found.responses, strict=True)
         if not np.isnan(row).all()
     }
     if figure:
-        from owa_bench.scoring.companions.figures import capability_spread
+        from owa_bench.scoring.companions.figures import generality_figure
 
-        measured.save(capability_spread(agents), figure)
+        measured.save(generality_figure(agents), figure)
     if json:
         as_json(measured.plain({"agents": agents, "intervals": spans, "slodr": law}))
     else:
@@ -94,9 +91,9 @@ def measure_generality(
 
 def _print(
     case: str,
-    agents: dict[str, curve.Generality],
-    spans: dict[str, Span],
-    law: population.Slodr,
+    agents: dict[str, measure.GeneralityResult],
+    spans: dict[str, IntervalEstimate],
+    law: measure.Slodr,
 ) -> None:
     """Print a line per agent and one about all."""
     rows = [
@@ -130,7 +127,7 @@ def _print(
 
 def _with_difficulty(
     case: str, file: Path, long: Pivot, reference: str | None, count: int
-) -> tuple[tuple[str, ...], difficulty.Transformed]:
+) -> tuple[tuple[str, ...], difficulty.ItemTable]:
     """Return the agents with their responses and the difficulty of each column."""
     answers, items = long.table, np.arange(len(long.columns))
     if case in {"ARef", "DRef"}:
@@ -140,18 +137,18 @@ def _with_difficulty(
     if case == "Opp":
         return long.rows, measured.noted(difficulty.opponents, _matches(file, long))
     if case == "IRT":
-        fitted = measured.noted(latent.item_response, answers).shifted
+        fitted = measured.noted(difficulty.item_response, answers).shifted
         kept = ~np.isnan(fitted)
-        made = difficulty.Transformed(answers[:, kept], fitted[kept], items[kept])
+        made = difficulty.ItemTable(answers[:, kept], fitted[kept], items[kept])
         return long.rows, made
     measured.noted(difficulty.warn_if_small, "GA", *answers.shape)
     hardness = _item_difficulty(file, long.columns)
-    return long.rows, difficulty.Transformed(answers, hardness, items)
+    return long.rows, difficulty.ItemTable(answers, hardness, items)
 
 
 def _against(
     case: str, file: Path, long: Pivot, reference: str | None, count: int
-) -> tuple[tuple[str, ...], difficulty.Transformed]:
+) -> tuple[tuple[str, ...], difficulty.ItemTable]:
     """Return the other agents' responses against those that are the reference."""
     named = reference.split(",") if reference else []
     if not named or not set(named) <= set(long.rows):
@@ -199,7 +196,9 @@ def _matches(file: Path, long: Pivot) -> Floats:
     return long.table[:, order]
 
 
-def _print_factor(items: tuple[str, ...], found: latent.Factor, *, json: bool) -> None:
+def _print_factor(
+    items: tuple[str, ...], found: difficulty.FactorLoadings, *, json: bool
+) -> None:
     """Print loadings."""
     loadings = dict(zip(items, found.loadings.tolist(), strict=True))
     if json:

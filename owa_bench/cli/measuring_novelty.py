@@ -11,7 +11,7 @@ from owa_bench.cli.evidence import RunDir
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.score import CellTable
 from owa_bench.report import bundle
-from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.novelty import trials
 
 
 def measure_novelty(
@@ -52,14 +52,14 @@ def measure_novelty(
     """
     lanes, chosen = read_lanes(run_dir, baseline)
     try:
-        made = trials.table(lanes, chosen, last=last)
+        made = trials.novelty_table(lanes, chosen, last=last)
     except ScoringError as error:
         raise UsageError(f"{run_dir}: {error}") from error
-    drawn = trials.curves(lanes)
+    drawn = trials.quality_curves(lanes)
     if figure:
-        from owa_bench.scoring.companions.figures import novelty_curves
+        from owa_bench.scoring.companions.figures import novelty_figure
 
-        measured.save(novelty_curves(drawn), figure)
+        measured.save(novelty_figure(drawn), figure)
     if json:
         as_json({"table": measured.plain(_data(made)), "curves": measured.plain(drawn)})
         return
@@ -73,10 +73,10 @@ def measure_novelty(
 
 def read_lanes(
     run_dir: Path, baseline: str | None
-) -> tuple[tuple[trials.Lane, ...], str]:
+) -> tuple[tuple[trials.ArmTrial, ...], str]:
     """Return a run's trials and the baseline's name: the first arm if none is given."""
     found = bundle.read(run_dir)
-    lanes = trials.lanes(found.plan, map(trials.note, found.traces()))
+    lanes = trials.complete_trials(found.plan, map(trials.read_trial, found.traces()))
     return lanes, baseline or found.plan.arms[0].name
 
 
@@ -91,7 +91,9 @@ def _shown(row: tuple[str | float | int | None, ...]) -> tuple[str, ...]:
     )
 
 
-def _summary(lanes: tuple[trials.Lane, ...], arm: str, last: int) -> tuple[str, ...]:
+def _summary(
+    lanes: tuple[trials.ArmTrial, ...], arm: str, last: int
+) -> tuple[str, ...]:
     """Return an arm's mean quality before, right after and late after novelty."""
     plain: list[float] = []
     early: list[float] = []
@@ -99,7 +101,7 @@ def _summary(lanes: tuple[trials.Lane, ...], arm: str, last: int) -> tuple[str, 
     for lane in lanes:
         if lane.arm != arm:
             continue
-        first = trials.introduced(lane)
+        first = trials.introduction(lane)
         values = [episode.quality for episode in lane.episodes]
         plain += values[:first]
         early += values[first : first + 3]

@@ -15,8 +15,8 @@ from owa_bench.records.observables import Flags, Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.companions import trials
-from owa_bench.scoring.companions.trials import Lane
+from owa_bench.scoring.companions.novelty import trials
+from owa_bench.scoring.companions.novelty.trials import ArmTrial
 from owa_bench.scoring.gate import no_level
 
 REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
@@ -28,7 +28,7 @@ class Stand:
 
     plan: Plan
     whole: Observables
-    lanes: tuple[Lane, ...]
+    lanes: tuple[ArmTrial, ...]
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _novelty(stand: Stand) -> tuple[CellTable, ...]:
     if not stand.lanes:
         return ()
     try:
-        return (trials.table(stand.lanes, stand.plan.arms[0].name),)
+        return (trials.novelty_table(stand.lanes, stand.plan.arms[0].name),)
     except ScoringError as error:
         columns = ("why there are no novelty metrics",)
         rows = ((str(error),),)
@@ -176,6 +176,6 @@ def _curves(stand: Stand, arm: str) -> tuple[Curve, ...]:
             used=tuple(0 for _ in one.offsets),
             note="band: 1.96 standard errors over trials",
         )
-        for one in trials.curves(stand.lanes)
+        for one in trials.quality_curves(stand.lanes)
         if one.arm == arm
     )

@@ -23,7 +23,7 @@ from owa_bench.scoring import dose, drawn, native, response, tables
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.body import body_tables
-from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.novelty import trials
 from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.findings import Played, Terms, gather
 from owa_bench.scoring.gate import (
@@ -69,10 +69,10 @@ def judge(
 
     Errors: ScoringError where a trace holds a number out of its range.
     """
-    notes_kept: list[trials.Note | None] = []
+    notes_kept: list[trials.TrialTrace | None] = []
     struck: dict[int, dose.Struck] = {}
     whole = observe(_noted(traces, notes_kept, struck), prices)
-    stand = native.Stand(plan, whole, trials.lanes(plan, notes_kept))
+    stand = native.Stand(plan, whole, trials.complete_trials(plan, notes_kept))
     terms = Terms(
         plan=plan,
         protocol=protocol,
@@ -103,12 +103,12 @@ def judge(
 
 def _noted(
     traces: Iterable[Trace],
-    kept: list[trials.Note | None],
+    kept: list[trials.TrialTrace | None],
     struck: dict[int, dose.Struck],
 ) -> Iterator[Trace]:
     """Yield traces, and note of each what a trial and the doses need of it."""
     for trace in traces:
-        kept.append(trials.note(trace))
+        kept.append(trials.read_trial(trace))
         struck[trace.start.index] = dose.note(trace)
         yield trace
 

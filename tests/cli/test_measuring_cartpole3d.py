@@ -152,11 +152,13 @@ def test_the_tables_can_be_read_again(folder):
 @pytest.fixture
 def tried(tmp_path):
     """A run of trials at levels 14 and 16, planted: `good` is twice `poor` at 16."""
-    from owa_bench.scoring.companions.trials import Lane, Played
+    from owa_bench.scoring.companions.novelty.trials import ArmTrial, TrialEpisode
 
     def lane(arm, level, quality):
-        said = [Played(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)]
-        return Lane(arm, f"trial/{level}", f"table1/{level} T1", tuple(said))
+        said = [
+            TrialEpisode(i, q, 0.0, 0.5, i > 0, False) for i, q in enumerate(quality)
+        ]
+        return ArmTrial(arm, f"trial/{level}", f"table1/{level} T1", tuple(said))
 
     return (
         lane("poor", 14, [0.9, 0.3]),

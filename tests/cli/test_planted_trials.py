@@ -10,7 +10,7 @@ import json
 import pytest
 
 from owa_bench.report import bundle
-from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.novelty import trials
 
 pytest.importorskip("pybullet")
 pytestmark = pytest.mark.physics
@@ -63,7 +63,7 @@ def table(owa, place):
     found = owa(f"measure novelty t --last {LAST} --json")
     assert found.code == 0, found
     read = bundle.read(place / "t")
-    lanes = trials.lanes(read.plan, map(trials.note, read.traces()))
+    lanes = trials.complete_trials(read.plan, map(trials.read_trial, read.traces()))
     return {row["agent"]: row for row in json.loads(found.out)["table"]}, lanes
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import UnknownNameError
-from owa_bench.scoring.companions.intelligence_test import exponent, failures
+from owa_bench.scoring.companions.intelligence_test import failures, measure
 from owa_bench.subjects.digits import digits
 
 
@@ -26,7 +26,7 @@ def test_a_convolutional_network_decays_faster_than_a_linear_one():
             np.vstack([run.scores for run in runs]),
             np.concatenate([run.reference for run in runs]),
         )
-        alphas[subject] = exponent.maximum_likelihood(
+        alphas[subject] = measure.maximum_likelihood(
             found, start=1.0, resamples=100, rng=np.random.default_rng(0)
         )
     # Its interval is not asked for: with so few failures of the network it depends on

@@ -1,4 +1,4 @@
-"""AIQ on given tables: complexity, dissimilarity, the space, novelty metrics."""
+"""AIQ on given tables: complexity, dissimilarity, the intelligence space."""
 
 import math
 
@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.companions.aiq import (
-    complexity,
-    dissimilarity,
-    entropy,
-    novelty,
-    space,
-)
+from owa_bench.scoring.companions.aiq import complexity
+from owa_bench.scoring.companions.aiq import measure as aiq
 
 
 def measure(sizes, good, rng, **options):
@@ -82,58 +77,56 @@ def test_bad_pools_are_named(sizes, good, said, rng):
 
 
 def test_control_entropy_of_uniform_coordinates(rng):
-    found = entropy.control_entropy(rng.random((200_000, 3)))
+    found = complexity.control_entropy(rng.random((200_000, 3)))
     assert found == pytest.approx(3 * math.log2(30), abs=0.01)
 
 
 def test_counted_observations_have_the_entropy_of_the_observations(rng):
     seen = np.column_stack((rng.normal(size=500), rng.random(500), np.full(500, 3.0)))
     counts = [np.histogram(column, 30)[0] for column in seen.T]
-    assert entropy.counted_entropy(counts) == pytest.approx(
-        entropy.control_entropy(seen)
+    assert complexity.histogram_entropy(counts) == pytest.approx(
+        complexity.control_entropy(seen)
     )
     with pytest.raises(ScoringError, match="each row of `counts`"):
-        entropy.counted_entropy([[1, 2], [0, 0]])
+        complexity.histogram_entropy([[1, 2], [0, 0]])
 
 
 def test_a_part_of_a_suite_keeps_its_dissimilarities():
     gaps = [[0, 0.2, 0.4], [0.2, 0, np.nan], [0.4, np.nan, 0]]
-    whole = dissimilarity.distances(gaps, floor=0.3)
-    part = dissimilarity.among(whole, [2, 0])
+    whole = aiq.dissimilarity_matrix(gaps, floor=0.3)
+    part = aiq.subset(whole, [2, 0])
     assert part.matrix.tolist() == [[0.0, 0.4], [0.4, 0.0]]
     assert part.told.tolist() == [[False, True], [True, False]]
     assert (part.filled.any(), part.floor) == (False, 0.3)
-    assert dissimilarity.among(whole, [1, 2]).filled[0, 1]
+    assert aiq.subset(whole, [1, 2]).filled[0, 1]
     for chosen in ([0], [0, 0], [0, 3]):
         with pytest.raises(ScoringError, match="at least 2 different domains of 3"):
-            dissimilarity.among(whole, chosen)
+            aiq.subset(whole, chosen)
 
 
 def test_image_entropy_by_hand_and_label_bits():
-    corner = entropy.image_entropy(np.array([[[0.0, 1.0], [1.0, 0.0]]]), classes=1)
+    corner = complexity.image_entropy(np.array([[[0.0, 1.0], [1.0, 0.0]]]), classes=1)
     # Each pixel sees itself and two neighbours of the other value: H(1/3, 2/3).
     assert corner.mean == pytest.approx(math.log2(3) - 2 / 3)
     flat = np.zeros((5, 4, 4))
-    assert entropy.image_entropy(flat, classes=100).mean == pytest.approx(
+    assert complexity.image_entropy(flat, classes=100).mean == pytest.approx(
         6.6439, abs=1e-4
     )
-    twice = entropy.image_entropy(np.tile(flat, (2, 1, 1)), classes=100)
-    assert twice.total == 2 * entropy.image_entropy(flat, classes=100).total
+    twice = complexity.image_entropy(np.tile(flat, (2, 1, 1)), classes=100)
+    assert twice.total == 2 * complexity.image_entropy(flat, classes=100).total
 
 
 def test_dissimilarity_of_a_domain_with_itself_is_noise(rng):
     p = np.linspace(0, 1, 11)[:, None]
     itself = 0.8 + rng.normal(0, 0.01, (11, 5))
-    assert dissimilarity.dissimilarity(itself) < 0.01
+    assert aiq.dissimilarity(itself) < 0.01
     mixed = np.repeat(0.8 - 0.6 * p * (1 - p), 5, axis=1)
-    assert dissimilarity.dissimilarity(mixed) == pytest.approx(0.1, abs=2e-3)
-    assert dissimilarity.dissimilarity(mixed[::-1]) == pytest.approx(
-        dissimilarity.dissimilarity(mixed)
-    )
+    assert aiq.dissimilarity(mixed) == pytest.approx(0.1, abs=2e-3)
+    assert aiq.dissimilarity(mixed[::-1]) == pytest.approx(aiq.dissimilarity(mixed))
 
 
 def test_linear_mixing_is_no_dissimilarity():
-    assert dissimilarity.dissimilarity(np.linspace(0.2, 0.9, 11)) < 1e-12
+    assert aiq.dissimilarity(np.linspace(0.2, 0.9, 11)) < 1e-12
 
 
 def test_partial_maps_are_filled_between_the_triangle_bounds(rng):
@@ -141,49 +134,49 @@ def test_partial_maps_are_filled_between_the_triangle_bounds(rng):
     true = np.linalg.norm(places[:, None] - places[None], axis=2)
     part = true.copy()
     part[2, 5] = part[5, 2] = math.nan
-    found = dissimilarity.distances(part, floor=0.01)
+    found = aiq.dissimilarity_matrix(part, floor=0.01)
     assert found.filled.sum() == 2
     assert found.matrix[2, 5] == pytest.approx(true[2, 5], rel=0.6)
     assert np.array_equal(found.matrix, found.matrix.T)
     alone = np.full((3, 3), math.nan)
     with pytest.raises(ScoringError, match="share none"):
-        dissimilarity.distances(alone)
+        aiq.dissimilarity_matrix(alone)
 
 
 def test_cells_below_the_noise_floor_are_not_told_apart():
-    found = dissimilarity.distances([[0, 0.01], [0.01, 0]], floor=0.02)
+    found = aiq.dissimilarity_matrix([[0, 0.01], [0.01, 0]], floor=0.02)
     assert not found.told.any()
     with pytest.raises(ScoringError, match="must be symmetric"):
-        dissimilarity.distances([[0, 0.5], [0.1, 0]])
+        aiq.dissimilarity_matrix([[0, 0.5], [0.1, 0]])
 
 
 def test_orthogonal_tests_span_a_simplex():
     gaps = 1.0 - np.eye(3)
-    suite = space.space(gaps, [2.0, 3.0, 4.0])
+    suite = aiq.intelligence_space(gaps, [2.0, 3.0, 4.0])
     assert suite.dimension == 3
     assert suite.cut == 0.0
-    best = space.quotient(suite, [1.0, 1.0, 1.0])
+    best = aiq.measure(suite, [1.0, 1.0, 1.0])
     assert best.volume == pytest.approx(2 * 3 * 4 / 6)
     assert best.full == pytest.approx(best.volume)
     assert best.length == pytest.approx(4 ** (1 / 3))
-    half = space.quotient(suite, [0.5, 1.0, 1.0])
+    half = aiq.measure(suite, [0.5, 1.0, 1.0])
     assert half.volume == pytest.approx(2.0)
     assert half.corners == (0, 1, 2)
 
 
 def test_identical_tests_add_nothing_but_choose_the_better():
     gaps = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    suite = space.space(gaps, [2.0, 2.0, 3.0])
+    suite = aiq.intelligence_space(gaps, [2.0, 2.0, 3.0])
     assert suite.dimension == 2
-    found = space.quotient(suite, [0.4, 1.0, 1.0])
+    found = aiq.measure(suite, [0.4, 1.0, 1.0])
     assert found.volume == pytest.approx(2 * 3 / 2)
     assert found.corners == (1, 2)
     assert found.full == 0.0
 
 
 def test_a_specialist_is_flat_and_says_so():
-    suite = space.space(1.0 - np.eye(3), [1.0, 1.0, 1.0])
-    found = space.quotient(suite, [1.0, 1.0, 0.0])
+    suite = aiq.intelligence_space(1.0 - np.eye(3), [1.0, 1.0, 1.0])
+    found = aiq.measure(suite, [1.0, 1.0, 0.0])
     assert found.volume == 0.0
     assert found.reason == "the agent's points span 2 of 3 dimensions"
 
@@ -191,10 +184,10 @@ def test_a_specialist_is_flat_and_says_so():
 def test_handicapped_agents_rank_in_order(rng):
     places = rng.random((10, 4))
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
-    suite = space.space(gaps, rng.uniform(10, 50, 10))
+    suite = aiq.intelligence_space(gaps, rng.uniform(10, 50, 10))
     assert 1 <= suite.dimension <= 8
     skill = rng.uniform(0.5, 1.0, 10)
-    volumes = [space.quotient(suite, s * skill).volume for s in (1.0, 0.8, 0.5, 0.2)]
+    volumes = [aiq.measure(suite, s * skill).volume for s in (1.0, 0.8, 0.5, 0.2)]
     assert np.all(np.diff(volumes) < 0)
     assert 0.0 <= suite.cut < 0.5
 
@@ -204,9 +197,9 @@ def test_the_volume_does_not_depend_on_the_order_of_tests(rng):
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
     heights, skill = rng.uniform(1, 3, 5), rng.random(5)
     order = rng.permutation(5)
-    one = space.quotient(space.space(gaps, heights), skill)
-    other = space.quotient(
-        space.space(gaps[np.ix_(order, order)], heights[order]), skill[order]
+    one = aiq.measure(aiq.intelligence_space(gaps, heights), skill)
+    other = aiq.measure(
+        aiq.intelligence_space(gaps[np.ix_(order, order)], heights[order]), skill[order]
     )
     assert other.volume == pytest.approx(one.volume)
     assert other.full == pytest.approx(one.full)
@@ -223,66 +216,13 @@ def test_the_volume_does_not_depend_on_the_order_of_tests(rng):
 )
 def test_bad_suites_are_named(gaps, heights, said):
     with pytest.raises(ScoringError) as raised:
-        space.space(gaps, heights)
+        aiq.intelligence_space(gaps, heights)
     assert said in str(raised.value)
 
 
 def test_one_test_is_a_line():
-    found = space.quotient(space.space([[0.0]], [5.0]), [0.4])
+    found = aiq.measure(aiq.intelligence_space([[0.0]], [5.0]), [0.4])
     assert found.volume == pytest.approx(2.0)
-
-
-def trial(said, introduced, agent=None, baseline=None):
-    n = len(said)
-    return novelty.Trial(
-        np.ones(n) if agent is None else np.array(agent, float),
-        np.ones(n) if baseline is None else np.array(baseline, float),
-        np.array(said, float),
-        np.full(n, 0.5),
-        introduced,
-    )
-
-
-def test_novelty_metrics_by_hand():
-    trials = [
-        trial(
-            [0, 0, 0, 1, 0, 1], 2, agent=[1, 1, 0, 0, 3, 3], baseline=[2, 2, 1, 1, 1, 1]
-        ),
-        trial([1, 0, 1, 1, 1, 1], 2),  # a false alarm: no correct detection
-        trial([0] * 6, 2),  # never detected
-    ]
-    found = novelty.novelty(trials, last=2)
-    assert found.m1 == 2.0
-    assert found.m2 == pytest.approx(1 / 3)
-    assert found.m2_1 == pytest.approx(1 / 3)
-    assert found.m3 == pytest.approx((3 / 2 + 1 + 1) / 3)
-    assert found.m4 == pytest.approx(3 / 2)
-    assert found.m5 == pytest.approx((6 / 10 + 0.5 + 0.5) / 3)
-    assert found.m6 == pytest.approx((6 / 8 + 0.5 + 0.5) / 3)
-    assert (found.trials, found.detected) == (3, 1)
-
-
-def test_nothing_detected_leaves_m1_and_m4_open():
-    found = novelty.novelty([trial([0] * 4, 1)], last=1)
-    assert math.isnan(found.m1)
-    assert math.isnan(found.m4)
-    assert found.m2 == 0.0
-
-
-@pytest.mark.parametrize(
-    ("trials", "last", "said"),
-    [
-        ([], 1, "`trials` is empty"),
-        ([trial([0, 0], 0)], 1, "`introduced` needs an instance before it"),
-        ([trial([0, 0], 1)], 2, "last = 2"),
-        ([trial([0, 0], 1, agent=[1])], 1, "of one length"),
-        ([trial([0, 0], 1, agent=[1, math.nan])], 1, "`agent` must hold finite"),
-    ],
-)
-def test_bad_trials_are_named(trials, last, said):
-    with pytest.raises(ScoringError) as raised:
-        novelty.novelty(trials, last=last)
-    assert said in str(raised.value)
 
 
 @pytest.fixture

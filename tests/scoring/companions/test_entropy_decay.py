@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.companions.entropy_decay import curve, gutenberg, ngram
+from owa_bench.scoring.companions.entropy_decay import measure, texts
 
 # The seed's tables 1-3: U at k = 3, 9, 30, 90, 300, 600, and table 4.
 CELLS = {
@@ -25,7 +25,7 @@ CELLS = {
 @pytest.mark.parametrize("cell", CELLS)
 def test_table_4_to_four_digits(cell):
     index, printed = CELLS[cell]
-    found = curve.information_gain(curve.LENGTHS, index)
+    found = measure.information_gain(measure.LENGTHS, index)
     assert abs(found - printed) < 1e-4
 
 
@@ -34,8 +34,8 @@ def test_all_nine_cells_are_there():
 
 
 def test_table_1_first_row_from_entropies():
-    found = curve.from_entropies(
-        curve.LENGTHS,
+    found = measure.from_entropies(
+        measure.LENGTHS,
         [11.2112, 5.4613, 1.9958, 0.5029, 0.2583, 0.2160],
         [13.5514, 10.5765, 9.1482, 8.3146, 8.1838, 8.1527],
     )
@@ -62,7 +62,7 @@ def test_streamed_sums_equal_the_definition(rng):
     rows = rng.dirichlet(np.ones(6), 6)
     tokens = rng.integers(0, 6, 240)
     model = Table(rows)
-    found = curve.entropy_decay(model, tokens, windows=200, lengths=(3, 9), batch=7)
+    found = measure.measure(model, tokens, windows=200, lengths=(3, 9), batch=7)
     assert model.widest <= 7
     for point in found.points:
         shares = rows[tokens[point.length - 1 : point.length + 199]]
@@ -79,11 +79,11 @@ def test_streamed_sums_equal_the_definition(rng):
 def test_jackknife_intervals_cover_the_long_run_value(rng):
     rows = rng.dirichlet(np.full(5, 0.4), 5)
     tokens = rng.integers(0, 5, 60_000)
-    truth = curve.entropy_decay(Table(rows), tokens, windows=59_000, lengths=(3,))
+    truth = measure.measure(Table(rows), tokens, windows=59_000, lengths=(3,))
     inside = 0
     for _ in range(60):
         part = rng.integers(0, 5, 430)
-        found = curve.entropy_decay(Table(rows), part, windows=400, lengths=(3,))
+        found = measure.measure(Table(rows), part, windows=400, lengths=(3,))
         span = found.points[0].span
         inside += span.low <= truth.points[0].uncertainty <= span.high
     assert inside >= 52
@@ -96,7 +96,7 @@ def test_a_constant_model_has_no_index_and_no_gain():
             logits[:, 0] = 0.0
             return logits
 
-    found = curve.entropy_decay(Constant(), np.arange(700), windows=60)
+    found = measure.measure(Constant(), np.arange(700), windows=60)
     assert all(math.isnan(point.uncertainty) for point in found.points)
     assert math.isnan(found.gain)
     assert found.reason == "U is undefined at a length it needs"
@@ -120,7 +120,7 @@ def test_a_memorised_text_collapses(rng):
                     logits[i, tokens[at + contexts.shape[1]]] = 40.0
             return logits
 
-    found = curve.entropy_decay(Reader(), tokens, windows=100)
+    found = measure.measure(Reader(), tokens, windows=100)
     assert found.collapsed is True
     assert found.points[0].uncertainty == pytest.approx(1.0)
     assert found.gain > 0.9
@@ -138,7 +138,7 @@ def test_a_memorised_text_collapses(rng):
 )
 def test_bad_input_is_named(tokens, options, said):
     with pytest.raises(ScoringError) as raised:
-        curve.entropy_decay(Table(np.ones((900, 2)) / 2), tokens, **options)
+        measure.measure(Table(np.ones((900, 2)) / 2), tokens, **options)
     assert said in str(raised.value)
 
 
@@ -151,21 +151,21 @@ def test_bad_logits_are_named(logits):
             return logits
 
     with pytest.raises(ScoringError, match="next_token_logits"):
-        curve.entropy_decay(Broken(), np.arange(60), windows=20, lengths=(3,), groups=2)
+        measure.measure(Broken(), np.arange(60), windows=20, lengths=(3,), groups=2)
 
 
 def test_conditional_above_marginal_is_refused():
     with pytest.raises(ScoringError, match="cannot exceed"):
-        curve.from_entropies([3], [2.0], [1.0])
+        measure.from_entropies([3], [2.0], [1.0])
 
 
 def test_the_ngram_model_is_a_distribution_and_learns(rng):
     text = "the cat sat on the mat and the dog sat on the log " * 30
-    tokens, alphabet = ngram.characters(text)
-    model = ngram.NGramModel(tokens, order=4)
+    tokens, alphabet = texts.character_tokens(text)
+    model = texts.NGramModel(tokens, order=4)
     logs = model.next_token_logits(np.array([tokens[:6], tokens[1:7]]))
     assert np.exp(logs).sum(axis=1) == pytest.approx([1.0, 1.0])
-    long = curve.entropy_decay(model, tokens, windows=200, lengths=(1, 3, 9))
+    long = measure.measure(model, tokens, windows=200, lengths=(1, 3, 9))
     first, middle, last = (point.uncertainty for point in long.points)
     assert first > middle
     assert last == pytest.approx(middle, abs=0.05)  # it reads three tokens only
@@ -179,11 +179,11 @@ def test_gutenberg_texts_begin_with_the_work():
         "CHAPTER I.\nDown the Rabbit-Hole\n\nAlice was beginning\n"
         "*** END OF THE PROJECT GUTENBERG EBOOK ALICE ***\nlicence"
     )
-    work = gutenberg.strip(text, begins_with="CHAPTER I. Down the Rabbit-Hole")
+    work = texts.strip_gutenberg(text, begins_with="CHAPTER I. Down the Rabbit-Hole")
     assert work == "CHAPTER I.\nDown the Rabbit-Hole\n\nAlice was beginning"
-    assert gutenberg.strip("plain") == "plain"
+    assert texts.strip_gutenberg("plain") == "plain"
     with pytest.raises(ScoringError, match="`begins_with` must be found"):
-        gutenberg.strip(text, begins_with="PREFACE")
+        texts.strip_gutenberg(text, begins_with="PREFACE")
 
 
 @pytest.fixture

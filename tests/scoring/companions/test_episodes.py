@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.companions.episodes import (
-    EVERYWHERE,
-    failures_by_arm,
-    generality_by_suite,
-)
+from owa_bench.scoring.companions.generality import measure as generality
+from owa_bench.scoring.companions.intelligence_test import failures
 from owa_bench.scoring.observables import observe
 from tests.builders.episodes import PRICES, episode
 
@@ -35,9 +32,12 @@ def table():
 
 
 def test_tier_is_the_difficulty(table):
-    found = generality_by_suite(table)
-    assert set(found) == {"toolquest", EVERYWHERE}
-    even, sharp = found[EVERYWHERE]["even"], found[EVERYWHERE]["sharp"]
+    found = generality.from_episodes(table)
+    assert set(found) == {"toolquest", generality.ALL_SUITES}
+    even, sharp = (
+        found[generality.ALL_SUITES]["even"],
+        found[generality.ALL_SUITES]["sharp"],
+    )
     assert even.normalised == pytest.approx(0.0, abs=1e-6)
     assert sharp.capability == pytest.approx(2.5)
     assert sharp.normalised > 0.9
@@ -46,13 +46,13 @@ def test_tier_is_the_difficulty(table):
 
 def test_unsolved_episodes_are_censored(table):
     counts = replace(table, failed_attempts=np.arange(len(table)))
-    found = failures_by_arm(counts)["sharp"]
+    found = failures.from_episodes(counts)["sharp"]
     assert found.counts.tolist() == [3.0, 4.0, 5.0]
     assert found.censored.tolist() == [False, False, True]
 
 
 def test_nothing_but_honeypots_is_named():
     table = observe([episode(honeypot=True)], PRICES)
-    for measure in (generality_by_suite, failures_by_arm):
+    for measure in (generality.from_episodes, failures.from_episodes):
         with pytest.raises(ScoringError, match="no honeypot"):
             measure(table)

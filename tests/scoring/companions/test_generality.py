@@ -11,31 +11,35 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.companions.generality import difficulty, latent, population
-from owa_bench.scoring.companions.generality.curve import (
-    Curve,
+from owa_bench.scoring.companions.generality import difficulty
+from owa_bench.scoring.companions.generality.measure import (
+    ResponseCurve,
     analyse,
     characteristic_curve,
-    generality,
     interval,
+    isometrics,
+    measure,
+    slodr,
 )
 
 Q = 10.0
 INSIDE = st.floats(0.5, 9.5)
 
 
-def step_down(at: float, end: float = Q) -> Curve:
-    return Curve(np.array([0.0, at, at, end]), np.array([1.0, 1.0, 0.0, 0.0]))
+def step_down(at: float, end: float = Q) -> ResponseCurve:
+    return ResponseCurve(np.array([0.0, at, at, end]), np.array([1.0, 1.0, 0.0, 0.0]))
 
 
-def step_up(at: float, end: float = Q) -> Curve:
-    return Curve(np.array([0.0, at, at, end]), np.array([0.0, 0.0, 1.0, 1.0]))
+def step_up(at: float, end: float = Q) -> ResponseCurve:
+    return ResponseCurve(np.array([0.0, at, at, end]), np.array([0.0, 0.0, 1.0, 1.0]))
 
 
 @given(INSIDE, st.floats(0.1, 5.0))
 def test_property_1_translation_adds_to_capability_and_keeps_generality(at, k):
-    ogive = Curve(np.array([0.0, at, Q]), np.array([1.0, 0.6, 0.0]))
-    moved = Curve(np.append(0.0, ogive.difficulty + k), np.append(1.0, ogive.response))
+    ogive = ResponseCurve(np.array([0.0, at, Q]), np.array([1.0, 0.6, 0.0]))
+    moved = ResponseCurve(
+        np.append(0.0, ogive.difficulty + k), np.append(1.0, ogive.response)
+    )
     before, after = analyse(ogive), analyse(moved)
     assert after.capability == pytest.approx(before.capability + k)
     assert after.spread == pytest.approx(before.spread)
@@ -50,7 +54,7 @@ def test_property_2_mass_to_the_left_is_more_general(height, shift):
     left[15] -= shift / 2
     left[17] -= shift / 2
     left = np.clip(left, 0, 1)
-    even, compact = analyse(Curve(h, flat)), analyse(Curve(h, left))
+    even, compact = analyse(ResponseCurve(h, flat)), analyse(ResponseCurve(h, left))
     if compact.capability == pytest.approx(even.capability):
         assert compact.spread < even.spread
 
@@ -67,7 +71,7 @@ def test_property_3_a_falling_step_has_no_spread(at):
 
 @given(st.floats(0.01, 0.99))
 def test_property_4_a_constant_has_gamma_0(c):
-    found = analyse(Curve(np.array([0.0, Q]), np.array([c, c])))
+    found = analyse(ResponseCurve(np.array([0.0, Q]), np.array([c, c])))
     assert found.spread == pytest.approx(Q * math.sqrt(c * (1 - c)))
     assert found.normalised == pytest.approx(0.0, abs=1e-6)
 
@@ -83,7 +87,7 @@ def test_property_5_a_rising_step_is_the_least_general(at):
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=8))
 def test_property_6_gamma_1_means_task_transitivity(answers):
-    found = generality([answers], np.arange(1.0, len(answers) + 1))[0]
+    found = measure([answers], np.arange(1.0, len(answers) + 1))[0]
     falling = all(a >= b for a, b in itertools.pairwise(answers))
     if found.reason is None and found.normalised > 0.99:
         assert falling
@@ -93,7 +97,7 @@ def test_property_6_gamma_1_means_task_transitivity(answers):
 def test_property_7_gamma_1_means_agent_transitivity(first, second):
     hardness = np.arange(1.0, 9.0)
     one, other = (np.where(hardness <= n, 1.0, 0.0) for n in (first, second))
-    a, b = generality([one, other], hardness)
+    a, b = measure([one, other], hardness)
     if a.capability >= b.capability:
         assert np.all(one >= other)
 
@@ -102,7 +106,7 @@ def test_property_7_gamma_1_means_agent_transitivity(first, second):
 def test_property_8_capability_and_spread_have_the_units_of_difficulty(unit):
     h = np.array([1.0, 2.0, 3.0, 4.0])
     answers = [[1.0, 0.5, 0.7, 0.1]]
-    one, scaled = generality(answers, h)[0], generality(answers, unit * h)[0]
+    one, scaled = measure(answers, h)[0], measure(answers, unit * h)[0]
     assert scaled.capability == pytest.approx(unit * one.capability)
     assert scaled.spread == pytest.approx(unit * one.spread)
     assert scaled.normalised == pytest.approx(one.normalised)
@@ -111,7 +115,7 @@ def test_property_8_capability_and_spread_have_the_units_of_difficulty(unit):
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0])
 def test_a_normal_ogive_has_its_sigma_as_spread(sigma):
     h = np.linspace(0.0, 40.0, 4001)
-    found = analyse(Curve(h, stats.norm.sf(h, 20.0, sigma)))
+    found = analyse(ResponseCurve(h, stats.norm.sf(h, 20.0, sigma)))
     assert found.spread == pytest.approx(sigma, rel=1e-3)
 
 
@@ -122,14 +126,14 @@ def test_figure_1_equal_means_different_generality():
     assert first.mean() == second.mean() == 0.625
     assert round(first.var(), 3) == 0.016
     assert round(second.var(), 3) == 0.203
-    a, b = generality([first, second], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
+    a, b = measure([first, second], [1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
     assert a.normalised == pytest.approx(0.0, abs=1e-6)
     assert b.normalised > 0.8
     assert b.spread < a.spread
 
 
 def test_missing_answers_are_left_out_not_failed():
-    whole, holed, empty = generality(
+    whole, holed, empty = measure(
         [[1, 1, 0], [1, math.nan, 0], [math.nan] * 3], [1.0, 2.0, 3.0]
     )
     assert holed.used == 2
@@ -140,7 +144,7 @@ def test_missing_answers_are_left_out_not_failed():
 
 
 def test_gamma_is_undefined_at_both_ends_and_says_so():
-    none, everything = generality([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])
+    none, everything = measure([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])
     assert math.isnan(none.normalised)
     assert none.reason == "gamma is undefined at capability 0: it solves nothing"
     assert everything.reason == "gamma is undefined at capability q: it solves all"
@@ -160,13 +164,13 @@ def test_gamma_is_undefined_at_both_ends_and_says_so():
 )
 def test_bad_input_is_named(responses, hardness, said):
     with pytest.raises(ScoringError) as raised:
-        generality(responses, hardness)
+        measure(responses, hardness)
     assert said in str(raised.value)
 
 
 def test_the_interval_covers_and_one_item_gives_a_reason(rng):
     h = np.repeat(np.arange(1.0, 6.0), 20)
-    truth = generality([1.0 - h / 6.0], h)[0]
+    truth = measure([1.0 - h / 6.0], h)[0]
     hits = 0
     for _ in range(40):
         answers = (rng.random(h.size) < 1.0 - h / 6.0).astype(float)
@@ -182,17 +186,17 @@ def test_slodr_finds_a_planted_correlation(rng):
         (rng.random(h.size) < stats.norm.sf(h, a, 4.0 / a)).astype(float)
         for a in np.linspace(2.0, 6.0, 12)
     ]
-    found = population.slodr(generality(rows, h), resamples=200, rng=rng)
+    found = slodr(measure(rows, h), resamples=200, rng=rng)
     assert found.correlation > 0.8
     assert found.span.low > 0.5
-    two = population.slodr(generality(rows[:2], h), resamples=10, rng=rng)
+    two = slodr(measure(rows[:2], h), resamples=10, rng=rng)
     assert two.reason == "2 agents have a gamma; three are needed"
 
 
 def test_isometrics_bound_random_agents(rng):
     h = np.arange(1.0, 13.0)
-    lines = population.isometrics(12.0)
-    for one in generality(rng.random((50, 12)).round(), h):
+    lines = isometrics(12.0)
+    for one in measure(rng.random((50, 12)).round(), h):
         bound = np.interp(one.capability, lines.capability, lines.abstruse)
         assert 0.0 <= one.spread <= bound + 0.05
 
@@ -207,26 +211,24 @@ def test_a_reference_agent_divides_the_population():
     reference = np.arange(20.0)
     found = difficulty.reference_agent(scores, reference)
     assert found.difficulties == pytest.approx(np.arange(20) / 20)
-    everyone = generality(found.responses, found.difficulties)
+    everyone = measure(found.responses, found.difficulties)
     assert all(one.normalised > 0.9 for one in everyone[1:19])
 
 
 def test_consistent_agents_are_general_by_rank_and_random_ones_are_not(rng):
     scores = np.tile(np.arange(20.0)[:, None], 30)
     found = difficulty.ranks(scores, count=20)
-    consistent = generality(found.responses, found.difficulties)
+    consistent = measure(found.responses, found.difficulties)
     assert min(one.normalised for one in consistent[1:19]) > 0.95
     found = difficulty.ranks(rng.permuted(scores, axis=0), count=20)
-    mixed = population.slodr(
-        generality(found.responses, found.difficulties), resamples=0, rng=rng
-    )
+    mixed = slodr(measure(found.responses, found.difficulties), resamples=0, rng=rng)
     assert mixed.mean < 0.9 * min(one.normalised for one in consistent[1:19])
 
 
 def test_a_reference_distribution_serves_one_agent(rng):
     people = rng.normal(size=(400, 10))
     found = difficulty.reference_distribution(np.zeros((1, 10)), people, count=9)
-    one = generality(found.responses, found.difficulties)[0]
+    one = measure(found.responses, found.difficulties)[0]
     assert one.capability == pytest.approx(0.5, abs=0.08)
     assert one.normalised > 0.9
 
@@ -235,7 +237,7 @@ def test_matches_between_ordered_players_are_transitive():
     order = np.triu(np.ones((8, 8)))
     np.fill_diagonal(order, np.nan)
     found = difficulty.opponents(order)
-    players = generality(found.responses, found.difficulties)
+    players = measure(found.responses, found.difficulties)
     assert np.all(np.diff([one.capability for one in players]) < 0)
     assert players[3].normalised > 0.9
 
@@ -244,7 +246,7 @@ def test_item_response_recovers_planted_difficulties(rng):
     b = np.linspace(-2.0, 2.0, 20)
     ability = rng.normal(size=(3000, 1))
     answers = (rng.random((3000, 20)) < 1 / (1 + np.exp(-1.5 * (ability - b)))) * 1.0
-    found = latent.item_response(answers)
+    found = difficulty.item_response(answers)
     assert found.converged
     assert np.abs(found.difficulties - b).max() < 0.35
     assert found.discriminations == pytest.approx(np.full(20, 1.5), abs=0.3)
@@ -254,17 +256,17 @@ def test_item_response_recovers_planted_difficulties(rng):
 def test_item_response_leaves_out_what_all_solve(rng):
     answers = (rng.random((200, 20)) < 0.5) * 1.0
     answers[:, 3] = 1.0
-    assert math.isnan(latent.item_response(answers).difficulties[3])
+    assert math.isnan(difficulty.item_response(answers).difficulties[3])
     with pytest.raises(ScoringError, match="must be 0 or 1 for IRT"):
-        latent.item_response(np.full((200, 20), 0.5))
+        difficulty.item_response(np.full((200, 20), 0.5))
 
 
 def test_one_factor_is_found_and_noise_has_none(rng):
     g = rng.normal(size=(400, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", difficulty.SmallSampleWarning)
-        found = latent.factor(0.8 * g + 0.6 * rng.normal(size=(400, 6)))
-        noise = latent.factor(rng.normal(size=(400, 6)))
+        found = difficulty.factor_loadings(0.8 * g + 0.6 * rng.normal(size=(400, 6)))
+        noise = difficulty.factor_loadings(rng.normal(size=(400, 6)))
     assert found.loadings == pytest.approx(np.full(6, 0.8), abs=0.1)
     assert found.share == pytest.approx(0.64, abs=0.1)
     assert noise.share < 0.35
@@ -292,7 +294,7 @@ def test_irises_are_as_general_as_the_seed_found():
     flowers = irises()
     assert len(flowers.names) >= 36
     hardness = difficulty.disagreeing_neighbours(flowers.features, flowers.classes)
-    found = generality(flowers.responses, hardness)
+    found = measure(flowers.responses, hardness)
     assert np.mean(flowers.responses, axis=1).min() >= 0.35
     mean = np.nanmean([one.normalised for one in found])
     assert abs(mean - 0.75) <= 0.05  # the seed's table 2

@@ -10,11 +10,9 @@ from owa_bench.scoring import companions
 
 HEADINGS = ("Formula:", "Shapes:", "Units:", "Missing:", "Errors:", "Source:")
 PLAIN = {  # no measures: they check, load or warn
-    "owa_bench.scoring.companions.checks",
-    "owa_bench.scoring.companions.aiq_figures",
+    "owa_bench.scoring.companions.arrays",
     "owa_bench.scoring.companions.figures",
-    "owa_bench.scoring.companions.entropy_decay.gutenberg",
-    "owa_bench.scoring.companions.entropy_decay.ngram",
+    "owa_bench.scoring.companions.entropy_decay.texts",
 }
 
 

@@ -1,4 +1,4 @@
-"""Failure counts: wrong attempts before the right one, from three kinds of input."""
+"""Failure counts: wrong attempts before the right one, from four kinds of input."""
 
 import math
 from typing import NamedTuple
@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.companions import checks
+from owa_bench.records.observables import Flags, Floats, Observables
+from owa_bench.scoring.companions import arrays
 
 
 class Failures(NamedTuple):
-    """How often each item was failed before it was solved.
+    """Wrong attempts at each item before it was solved.
 
     counts: wrong attempts, half counts where scores tie. censored: the item was never
     solved, so the true count is at least this one. top: the largest count there can be
@@ -32,14 +32,14 @@ def from_counts(counts: npt.ArrayLike, *, candidates: int | None = None) -> Fail
     Units: wrong attempts, whole or half (ties).
     Missing: nothing may be missing; unsolved items enter through `from_attempts`.
     Errors: ScoringError for NaN, negative or other fractional counts, or above K - 1.
-    Source: Intelligence Test seed, definition 3.2 [S].
+    Source: Intelligence Test paper, definition 3.2 [S].
 
     >>> from_counts([0, 3, 1], candidates=10).top
     9.0
     """
     values = _counts(counts, "counts")
     top = math.inf if candidates is None else float(candidates - 1)
-    checks.within(values, "counts", 0.0, top)
+    arrays.check_range(values, "counts", 0.0, top)
     return Failures(values, np.zeros(values.size, dtype=np.bool_), top)
 
 
@@ -52,16 +52,16 @@ def from_scores(scores: npt.ArrayLike, reference: npt.ArrayLike) -> Failures:
     Missing: NaN scores are refused: an unscored candidate has no rank.
     Errors: ScoringError for NaN, lengths that differ, fewer than two candidates, or a
         reference that is no column.
-    Source: Intelligence Test seed, section 3 [S]; ties at the mean rank [D].
+    Source: Intelligence Test paper, section 3 [S]; ties at the mean rank [D].
 
     >>> from_scores([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]], [2, 0]).counts.tolist()
     [1.0, 0.5]
     """
-    table = checks.matrix(scores, "scores", axes="items, candidates")
+    table = arrays.matrix(scores, "scores", axes="items, candidates")
     if np.isnan(table).any() or table.shape[1] < 2:
         raise ScoringError("`scores` needs two candidates or more and no NaN.")
-    column = checks.vector(reference, "reference")
-    checks.same_length(table, column, "`scores` and `reference`")
+    column = arrays.vector(reference, "reference")
+    arrays.check_lengths(table, column, "`scores` and `reference`")
     whole = column == np.floor(column)
     if not np.all(whole & (column >= 0) & (column < table.shape[1])):
         raise ScoringError(
@@ -83,7 +83,7 @@ def from_attempts(failed: npt.ArrayLike, solved: npt.ArrayLike) -> Failures:
     Units: attempts.
     Missing: unsolved tasks are kept as censored, never dropped.
     Errors: ScoringError for lengths that differ, NaN or negative counts.
-    Source: `other-measures.md` section 2 [R].
+    Source: `docs/companions.md#intelligence-test` [R].
 
     >>> from_attempts([0, 8], [True, False]).censored.tolist()
     [False, True]
@@ -97,27 +97,59 @@ def from_attempts(failed: npt.ArrayLike, solved: npt.ArrayLike) -> Failures:
     return Failures(counts, ~done.astype(np.bool_), math.inf)
 
 
-class Tail(NamedTuple):
-    """Counts at or above a start, as a histogram: what the likelihoods read.
+def from_episodes(table: Observables) -> dict[str, Failures]:
+    """Return each arm's failed attempts before success, unsolved ones censored.
+
+    Formula: X = failed attempts if the episode succeeded, X >= failed attempts if not
+    Shapes: episodes; counts per arm.
+    Units: attempts.
+    Missing: honeypots have no right answer to reach and are left out.
+    Errors: ScoringError if there is no such episode.
+    Source: `docs/companions.md#intelligence-test` [R].
+
+    >>> from_attempts([2, 5], [True, False]).counts.tolist()
+    [2.0, 5.0]
+    """
+    plain = table.take(~table.honeypot)
+    if not len(plain):
+        raise ScoringError(
+            "failure counts need an episode that is no honeypot, got none."
+        )
+    rows = {arm: plain.arm == arm for arm in np.unique(plain.arm).tolist()}
+    return {
+        arm: from_attempts(plain.failed_attempts[own], plain.u[own] > 0)
+        for arm, own in rows.items()
+    }
+
+
+class TailCounts(NamedTuple):
+    """Counts at or above a start, as the histogram that the likelihoods read.
 
     values: distinct whole counts, weights: how many (halves of tied ranks), limits and
-    held: distinct censoring points and how many items each holds.
+    censored: distinct censoring points and the number of items at each.
     """
 
     values: Floats
     weights: Floats
     limits: Floats
-    held: Floats
+    censored: Floats
     start: float
     top: float
 
     @property
     def size(self) -> float:
         """Observations, the censored ones included."""
-        return float(self.weights.sum() + self.held.sum())
+        return float(self.weights.sum() + self.censored.sum())
+
+    def above(self, start: float) -> "TailCounts":
+        """Return the part at or above a higher start."""
+        seen, late = self.values >= start, self.limits >= start
+        part = self._replace(values=self.values[seen], weights=self.weights[seen])
+        limits, censored = self.limits[late], self.censored[late]
+        return part._replace(limits=limits, censored=censored, start=start)
 
 
-def tail(failures: Failures, start: float = 0.0) -> Tail:
+def tail(failures: Failures, start: float = 0.0) -> TailCounts:
     """Return the histogram of counts at or above `start`.
 
     Formula: a half count gives half its weight to either whole neighbour; censored
@@ -131,25 +163,21 @@ def tail(failures: Failures, start: float = 0.0) -> Tail:
     >>> tail(from_counts([0, 2, 2, 5]), 1.0).weights.tolist()
     [2.0, 1.0]
     """
-    seen = failures.counts[~failures.censored]
+    seen, limits = (
+        failures.counts[~failures.censored],
+        failures.counts[failures.censored],
+    )
     both = np.concatenate((np.floor(seen), np.ceil(seen)))
     values, halves = np.unique(both[both >= start], return_counts=True)
-    limits, held = np.unique(failures.counts[failures.censored], return_counts=True)
-    kept = limits >= start
-    return Tail(
-        values,
-        halves / 2.0,
-        limits[kept],
-        held[kept].astype(np.float64),
-        start,
-        failures.top,
-    )
+    points, numbers = np.unique(limits[limits >= start], return_counts=True)
+    censored = numbers.astype(np.float64)
+    return TailCounts(values, halves / 2.0, points, censored, start, failures.top)
 
 
 def _counts(values: npt.ArrayLike, name: str) -> Floats:
     """Return counts: at least 0, whole or half."""
-    counts = checks.vector(values, name)
-    checks.within(counts, name, 0.0, math.inf)
+    counts = arrays.vector(values, name)
+    arrays.check_range(counts, name, 0.0, math.inf)
     bad = np.flatnonzero(2.0 * counts != np.floor(2.0 * counts))
     if bad.size:
         raise ScoringError(

@@ -1,9 +1,9 @@
 """The Bak-Tang-Wiesenfeld sandpile on a grid of 2, 3 or 4 dimensions.
 
-The seed's model of why failure counts follow a power law, and of what scale does to
-the exponent (section 6.2). The grid is open: sand falls off its edges. The inner loop
-is compiled where numba is installed; without it numpy topples a whole generation of
-cells at once.
+The model of section 6.2 of the Intelligence Test paper: why failure counts follow a
+power law, and how the exponent depends on scale. The grid is open: sand falls off its
+edges. The inner loop is compiled where numba is installed; without it numpy topples a
+whole generation of cells at once.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def avalanches(
     Units: topplings.
     Missing: nothing.
     Errors: ScoringError for a dimension outside 1 .. 4, or a side or count below 1.
-    Source: Intelligence Test seed, section 6.2 [S]; Bak, Tang and Wiesenfeld (1987).
+    Source: Intelligence Test paper, section 6.2 [S]; Bak, Tang and Wiesenfeld (1987).
 
     >>> rng = np.random.default_rng(0)
     >>> avalanches(side=1, dimension=2, grains=8, compiled=False, rng=rng).tolist()

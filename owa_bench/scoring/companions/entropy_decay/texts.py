@@ -1,10 +1,56 @@
-"""A language model that needs nothing: interpolated n-grams, and a text's tokens."""
+"""Text inputs of entropy decay: Project Gutenberg files, a character n-gram model."""
+
+import re
 
 import numpy as np
 import numpy.typing as npt
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats, Integers
+
+_START = re.compile(r"\*{3}\s*START OF (?:THE|THIS) PROJECT GUTENBERG.*?\*{3}", re.S)
+_END = re.compile(
+    r"\*{3}\s*END OF (?:THE|THIS) PROJECT GUTENBERG|^End of (?:the )?"
+    r"Project Gutenberg",
+    re.M,
+)
+
+
+def strip_gutenberg(text: str, *, begins_with: str | None = None) -> str:
+    """Return the work inside a Project Gutenberg file.
+
+    Everything before the START line and after the END line is removed. A text without
+    such lines is returned as it is.
+
+    Args:
+        text: the file.
+        begins_with: first words of the main text (the paper's offsets, section 3.2):
+            everything before their last occurrence is removed too, and with it a table
+            of contents that repeats them. White space between words does not matter.
+
+    Returns:
+        The work.
+
+    Raises:
+        ScoringError: the text does not hold `begins_with`.
+
+    >>> strip_gutenberg("x *** START OF THE PROJECT GUTENBERG EBOOK A *** B *** "
+    ...                 "END OF THE PROJECT GUTENBERG EBOOK A ***")
+    'B'
+    """
+    start = _START.search(text)
+    text = text[start.end() :] if start else text
+    end = _END.search(text)
+    text = (text[: end.start()] if end else text).strip()
+    if begins_with is None:
+        return text
+    words = r"\s+".join(re.escape(word) for word in begins_with.split()) + r"(?!\w)"
+    places = [match.start() for match in re.finditer(words, text)]
+    if not places:
+        raise ScoringError(
+            f"`begins_with` must be found in the text, got {begins_with!r}."
+        )
+    return text[places[-1] :]
 
 
 class NGramModel:
@@ -72,10 +118,10 @@ def _counts(corpus: list[int], order: int) -> dict[tuple[int, ...], dict[int, in
     return counts
 
 
-def characters(text: str) -> tuple[Integers, tuple[str, ...]]:
+def character_tokens(text: str) -> tuple[Integers, tuple[str, ...]]:
     """Return a text as character tokens, and the alphabet they point into.
 
-    >>> characters("abba")
+    >>> character_tokens("abba")
     (array([0, 1, 1, 0]), ('a', 'b'))
     """
     if not text:

@@ -1,7 +1,7 @@
-"""The entropy decay curve of a language model, streamed over a corpus.
+"""Entropy decay curve of a language model, streamed over a corpus.
 
-Source: the entropy-decay seed, equation 1, sections 2.2-4.4; `other-measures.md`
-section 4.
+Source: the Contextual-uncertainty paper, equation 1, sections 2.2-4.4;
+`docs/companions.md#entropy-decay`.
 """
 
 import math
@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats, Integers
-from owa_bench.scoring.companions import checks
+from owa_bench.scoring.companions import arrays
 
 LENGTHS = (3, 9, 30, 90, 300, 600)  # context lengths [S section 3.3]
 SHORT = (3, 9)  # [R: these reproduce table 4]
@@ -23,15 +23,15 @@ COLLAPSE = 0.02  # U_600 below it is likely memorised text [D]
 _GROUPS = 20  # contiguous blocks of windows for the jackknife [D]
 
 
-class LanguageModel(Protocol):
-    """Anything that continues token contexts."""
+class NextTokenModel(Protocol):
+    """A model of the next token after contexts of tokens."""
 
     def next_token_logits(self, contexts: Integers) -> Floats:
         """Return logits (windows, vocabulary) of what follows contexts (windows, k)."""
         ...
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The curve at one context length.
 
     length: k. conditional: H_k, bits. marginal: H*_k, bits. uncertainty: U_k, a share.
@@ -44,11 +44,11 @@ class Point(NamedTuple):
     marginal: float
     uncertainty: float
     corrected: float
-    span: checks.Span
+    span: arrays.IntervalEstimate
     windows: int
 
 
-class Sums(NamedTuple):
+class GroupSums(NamedTuple):
     """Per group: windows, sum of entropies (nats), sum of distributions (groups, V)."""
 
     windows: Floats
@@ -56,16 +56,16 @@ class Sums(NamedTuple):
     mass: Floats
 
 
-class Decay(NamedTuple):
+class EntropyDecayResult(NamedTuple):
     """A model's curve with its summary on one corpus.
 
-    gain: information gain span, NaN with a reason where a length lacks. collapsed:
+    gain: information gain span, NaN with a reason where a length is missing. collapsed:
     whether U at the longest of `LONG` lies below the threshold; None if not measured.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     gain: float
-    gain_span: checks.Span
+    gain_span: arrays.IntervalEstimate
     collapsed: bool | None
     reason: str | None = None
 
@@ -78,15 +78,15 @@ def uncertainty_index(conditional: npt.ArrayLike, marginal: npt.ArrayLike) -> Fl
     Units: bits in; a share in [0, 1] out.
     Missing: NaN where H*_k is 0: the model says one token whatever it reads.
     Errors: ScoringError for lengths that differ, NaN, or H_k outside [0, H*_k].
-    Source: entropy-decay seed, equation 1 [S].
+    Source: Contextual-uncertainty paper, equation 1 [S].
 
     >>> uncertainty_index([11.2112, 0.0], [13.5514, 0.0]).round(4).tolist()
     [0.8273, nan]
     """
-    inner = checks.vector(conditional, "conditional")
-    outer = checks.vector(marginal, "marginal")
-    checks.same_length(inner, outer, "`conditional` and `marginal`")
-    checks.within(inner, "conditional", 0.0, math.inf)
+    inner = arrays.vector(conditional, "conditional")
+    outer = arrays.vector(marginal, "marginal")
+    arrays.check_lengths(inner, outer, "`conditional` and `marginal`")
+    arrays.check_range(inner, "conditional", 0.0, math.inf)
     if np.any(inner > outer + 1e-9):
         place = int(np.argmax(inner > outer + 1e-9))
         raise ScoringError(
@@ -113,16 +113,16 @@ def information_gain(
     Units: none.
     Missing: NaN if U is NaN at a length it needs.
     Errors: ScoringError if a length it needs is not in `lengths`, or U leaves [0, 1].
-    Source: entropy-decay seed, section 4.4 [R: gives all nine cells of table 4].
+    Source: Contextual-uncertainty paper, section 4.4 [R: gives table 4's nine cells].
 
     >>> u = [0.8669, 0.5058, 0.1662, 0.0220, 0.0141, 0.0150]
     >>> round(information_gain(LENGTHS, u), 4)
     0.6764
     """
-    ks = checks.vector(lengths, "lengths")
+    ks = arrays.vector(lengths, "lengths")
     shares = np.asarray(index, dtype=np.float64)
-    checks.same_length(ks, shares, "`lengths` and `index`")
-    checks.within(shares, "index", 0.0, 1.0)
+    arrays.check_lengths(ks, shares, "`lengths` and `index`")
+    arrays.check_range(shares, "index", 0.0, 1.0)
     lacking = sorted({*short, *long} - set(ks.astype(np.int64).tolist()))
     if lacking:
         raise ScoringError(
@@ -134,8 +134,8 @@ def information_gain(
     return near * (1.0 - far)
 
 
-def entropy_decay(
-    model: LanguageModel,
+def measure(
+    model: NextTokenModel,
     tokens: npt.ArrayLike,
     *,
     windows: int,
@@ -144,7 +144,7 @@ def entropy_decay(
     batch: int = 32,
     threshold: float = COLLAPSE,
     level: float = 0.95,
-) -> Decay:
+) -> EntropyDecayResult:
     """Return the entropy decay curve of a model on a corpus.
 
     Formula:
@@ -157,12 +157,12 @@ def entropy_decay(
     Missing: U is NaN where H* is 0; the IGS is NaN with a reason if a length lacks.
     Errors: ScoringError for too few tokens, windows or groups, or logits of a wrong
         shape or with NaN.
-    Source: entropy-decay seed, sections 2.2 and 3.3 [S]; jackknife [D].
+    Source: Contextual-uncertainty paper, sections 2.2 and 3.3 [S]; jackknife [D].
 
     >>> class Even:
     ...     def next_token_logits(self, contexts):
     ...         return np.zeros((len(contexts), 8))
-    >>> found = entropy_decay(Even(), np.arange(30), windows=20, lengths=(3, 9))
+    >>> found = measure(Even(), np.arange(30), windows=20, lengths=(3, 9))
     >>> round(found.points[0].conditional, 9), round(found.points[0].uncertainty, 9)
     (3.0, 1.0)
     """
@@ -170,14 +170,13 @@ def entropy_decay(
     replicates, points = [], []
     for k in lengths:
         sums = _group_sums(model, corpus, k, windows, groups, batch)
-        whole = _point(sums)
+        point = _point(sums)._replace(length=k, windows=windows)
+        u = point.uncertainty
         left = np.array([_point(sums, leave=g).uncertainty for g in range(groups)])
-        span = _jackknife(whole.uncertainty, left, level)
-        corrected = groups * whole.uncertainty - (groups - 1) * float(left.mean())
+        corrected = groups * u - (groups - 1) * float(left.mean())
+        span = _jackknife(u, left, level)
         replicates.append(left)
-        points.append(
-            whole._replace(length=k, corrected=corrected, span=span, windows=windows)
-        )
+        points.append(point._replace(corrected=corrected, span=span))
     return _summary(tuple(points), np.array(replicates), threshold, level)
 
 
@@ -187,7 +186,7 @@ def from_entropies(
     marginal: npt.ArrayLike,
     *,
     threshold: float = COLLAPSE,
-) -> Decay:
+) -> EntropyDecayResult:
     """Return the curve of entropies that were measured elsewhere.
 
     Formula: `uncertainty_index` and `information_gain`
@@ -195,23 +194,23 @@ def from_entropies(
     Units: tokens and bits.
     Missing: intervals are NaN with a reason: no windows are known.
     Errors: as `uncertainty_index`; ScoringError for lengths below 1 or named twice.
-    Source: entropy-decay seed, tables 1-4 [S].
+    Source: Contextual-uncertainty paper, tables 1-4 [S].
 
     >>> from_entropies([3, 9], [11.2112, 5.4613], [13.5514, 10.5765]).reason
     'the IGS needs context lengths [300, 600] too'
     """
-    ks = checks.vector(lengths, "lengths")
+    ks = arrays.vector(lengths, "lengths")
     shares = uncertainty_index(conditional, marginal)
-    checks.same_length(ks, shares, "`lengths` and `conditional`")
-    checks.within(ks, "lengths", 1.0, math.inf)
+    arrays.check_lengths(ks, shares, "`lengths` and `conditional`")
+    arrays.check_range(ks, "lengths", 1.0, math.inf)
     if np.unique(ks).size != ks.size:
         raise ScoringError(
             f"`lengths` must name each context length once, got {ks.tolist()}."
         )
-    nowhere = checks.Span(math.nan, math.nan, "entropies only: no windows to resample")
+    nowhere = arrays.no_interval("entropies only: no windows to resample")
     columns = (np.asarray(part, dtype=np.float64) for part in (conditional, marginal))
     points = tuple(
-        Point(int(k), float(h), float(whole), float(u), float(u), nowhere, 0)
+        CurvePoint(int(k), float(h), float(whole), float(u), float(u), nowhere, 0)
         for k, h, whole, u in zip(ks, *columns, shares, strict=True)
     )
     found = _summary(points, np.zeros((len(points), 0)), threshold, 0.95)
@@ -243,16 +242,15 @@ def _corpus(
 
 
 def _group_sums(
-    model: LanguageModel,
+    model: NextTokenModel,
     corpus: Integers,
     k: int,
     windows: int,
     groups: int,
     batch: int,
-) -> Sums:
+) -> GroupSums:
     """Return the sums of every group over its windows."""
-    entropies = np.zeros(groups)
-    counts = np.zeros(groups)
+    entropies, counts = np.zeros((2, groups))
     masses: Floats | None = None
     view = np.lib.stride_tricks.sliding_window_view(corpus, k)
     for group, first, last in _batches(windows, groups, batch):
@@ -270,7 +268,7 @@ def _group_sums(
         masses[group] += shares.sum(axis=0)
     if masses is None:
         raise ScoringError(f"`windows` must be at least 1, got {windows}.")
-    return Sums(counts, entropies, masses)
+    return GroupSums(counts, entropies, masses)
 
 
 def _batches(windows: int, groups: int, batch: int) -> Iterator[tuple[int, int, int]]:
@@ -281,7 +279,7 @@ def _batches(windows: int, groups: int, batch: int) -> Iterator[tuple[int, int, 
             yield group, first, min(first + batch, edges[group + 1])
 
 
-def _log_softmax(model: LanguageModel, contexts: Integers) -> Floats:
+def _log_softmax(model: NextTokenModel, contexts: Integers) -> Floats:
     """Return log probabilities in double precision, or say what is wrong with them."""
     logits = np.asarray(model.next_token_logits(contexts), dtype=np.float64)
     if logits.ndim != 2 or logits.shape[0] != contexts.shape[0] or not logits.shape[1]:
@@ -296,7 +294,7 @@ def _log_softmax(model: LanguageModel, contexts: Integers) -> Floats:
     return np.asarray(special.log_softmax(logits, axis=1), dtype=np.float64)
 
 
-def _point(sums: Sums, *, leave: int | None = None) -> Point:
+def _point(sums: GroupSums, *, leave: int | None = None) -> CurvePoint:
     """Return H, H* and U of sums over groups of windows, without one if named."""
     kept = np.arange(sums.windows.size) != leave
     count = float(sums.windows[kept].sum())
@@ -304,38 +302,36 @@ def _point(sums: Sums, *, leave: int | None = None) -> Point:
     mean = sums.mass[kept].sum(axis=0) / count
     outer = float(special.entr(mean).sum()) / math.log(2.0)
     share = min(inner / outer, 1.0) if outer > 0.0 else math.nan
-    nowhere = checks.Span(math.nan, math.nan)
-    return Point(0, inner, outer, share, share, nowhere, 0)
+    nowhere = arrays.no_interval()
+    return CurvePoint(0, inner, outer, share, share, nowhere, 0)
 
 
-def _jackknife(value: float, left: Floats, level: float) -> checks.Span:
+def _jackknife(value: float, left: Floats, level: float) -> arrays.IntervalEstimate:
     """Return the t interval around a value from its delete-one-group replicates."""
     if left.size < 2 or not np.isfinite([*left, value]).all():
-        return checks.Span(math.nan, math.nan, "H* is 0: the model says one token only")
+        return arrays.no_interval("H* is 0: the model says one token only")
     groups = left.size
     error = math.sqrt((groups - 1) / groups * float(((left - left.mean()) ** 2).sum()))
     reach = float(stats.t.ppf((1.0 + level) / 2.0, groups - 1)) * error
-    return checks.Span(max(value - reach, 0.0), min(value + reach, 1.0))
+    return arrays.IntervalEstimate(max(value - reach, 0.0), min(value + reach, 1.0))
 
 
 def _summary(
-    points: tuple[Point, ...], replicates: Floats, threshold: float, level: float
-) -> Decay:
+    points: tuple[CurvePoint, ...], replicates: Floats, threshold: float, level: float
+) -> EntropyDecayResult:
     """Return the curve with its IGS and collapse flag."""
     lengths = [point.length for point in points]
     shares = np.array([point.uncertainty for point in points])
     longest = next((p.uncertainty for p in points if p.length == max(LONG)), math.nan)
     collapsed = longest < threshold if math.isfinite(longest) else None
     lacking = sorted({*SHORT, *LONG} - set(lengths))
-    if lacking:
-        reason = f"the IGS needs context lengths {lacking} too"
-        nowhere = checks.Span(math.nan, math.nan, reason)
-        return Decay(points, math.nan, nowhere, collapsed, reason)
-    gain = information_gain(lengths, shares)
+    gain = math.nan if lacking else information_gain(lengths, shares)
     if not math.isfinite(gain):
         reason = "U is undefined at a length it needs"
-        nowhere = checks.Span(math.nan, math.nan, reason)
-        return Decay(points, math.nan, nowhere, collapsed, reason)
+        if lacking:
+            reason = f"the IGS needs context lengths {lacking} too"
+        span = arrays.no_interval(reason)
+        return EntropyDecayResult(points, math.nan, span, collapsed, reason)
     left = np.array([information_gain(lengths, column) for column in replicates.T])
     span = _jackknife(gain, left, level)
-    return Decay(points, gain, span, collapsed)
+    return EntropyDecayResult(points, gain, span, collapsed)

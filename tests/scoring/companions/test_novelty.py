@@ -6,6 +6,7 @@ The baseline scores .8 before the novelty and .4 after it, planted agents .8 and
 
 import math
 
+import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
@@ -13,7 +14,8 @@ from owa_bench.records.events import Belief, EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry, SuiteEntry
 from owa_bench.records.trace import Leaf, Trace
-from owa_bench.scoring.companions import trials
+from owa_bench.scoring.companions.novelty import measure as novelty
+from owa_bench.scoring.companions.novelty import trials
 from tests.builders.episodes import drift
 
 TRIALS = ((5, 2), (6, 3))  # (episodes, introduced)
@@ -128,7 +130,7 @@ def trace(arm, trial, place):
 
 def notes():
     return [
-        trials.note(trace(arm, trial, place))
+        trials.read_trial(trace(arm, trial, place))
         for trial, (count, _) in enumerate(TRIALS)
         for arm in ARMS
         for place in reversed(range(count))
@@ -137,18 +139,18 @@ def notes():
 
 @pytest.fixture
 def lanes():
-    return trials.lanes(plan(), notes())
+    return trials.complete_trials(plan(), notes())
 
 
 @pytest.fixture
 def found(lanes):
-    made = trials.metrics(lanes, "baseline", last=2)
+    made = trials.measure_arms(lanes, "baseline", last=2)
     return {one.arm: one for one in made}
 
 
 def test_every_arm_has_both_trials(lanes):
     assert len(lanes) == len(TRIALS) * len(ARMS)
-    assert {trials.introduced(lane) for lane in lanes} == {2, 3}
+    assert {trials.introduction(lane) for lane in lanes} == {2, 3}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_every_arm_has_both_trials(lanes):
     ],
 )
 def test_detection_is_what_the_definitions_say(found, arm, detected, late, early):
-    one = found[arm].found
+    one = found[arm].result
     assert (one.m2, one.m2_1) == (detected, early)
     assert one.m1 == pytest.approx(late, nan_ok=True)
     assert found[arm].silent == (arm == "baseline")
@@ -170,7 +172,7 @@ def test_detection_is_what_the_definitions_say(found, arm, detected, late, early
 
 @pytest.mark.parametrize("arm", PLANTED)
 def test_reaction_is_what_the_definitions_say(found, arm):
-    one = found[arm].found
+    one = found[arm].result
     assert one.m3 == pytest.approx(0.6 / 0.8)
     given = 0.6 / 0.8 if arm in (PERFECT, SLOW) else math.nan
     assert one.m4 == pytest.approx(given, nan_ok=True)
@@ -179,7 +181,7 @@ def test_reaction_is_what_the_definitions_say(found, arm):
 
 
 def test_against_itself_an_arm_stands_at_one_half(found):
-    one = found["baseline"].found
+    one = found["baseline"].result
     assert (one.m5, one.m6) == (0.5, 0.5)
     assert one.m3 == pytest.approx(0.4 / 0.8)
 
@@ -191,13 +193,15 @@ def test_the_last_statement_of_an_episode_counts(lanes):
 
 
 def test_a_trial_that_lacks_an_episode_is_left_out():
-    kept = [n for n in notes() if n.played.place != 5]
-    assert {x.trial for x in trials.lanes(plan(), kept)} == {"trial/s@1/f/T3/0000"}
+    kept = [n for n in notes() if n.episode.place != 5]
+    assert {x.trial for x in trials.complete_trials(plan(), kept)} == {
+        "trial/s@1/f/T3/0000"
+    }
 
 
 def test_a_lane_without_novelty_is_no_trial():
-    plain = [n._replace(played=n.played._replace(novel=False)) for n in notes()]
-    assert trials.lanes(plan(), plain) == ()
+    plain = [n._replace(episode=n.episode._replace(novel=False)) for n in notes()]
+    assert trials.complete_trials(plan(), plain) == ()
 
 
 def test_an_episode_outside_trials_is_no_note():
@@ -207,36 +211,36 @@ def test_an_episode_outside_trials_is_no_note():
         **{n: getattr(start, n) for n in start.__struct_fields__ if n != "pair"},
         pair="s@1/f/T3/0000",
     )
-    assert trials.note(Trace(one.leaf, (other, *one.events[1:]))) is None
+    assert trials.read_trial(Trace(one.leaf, (other, *one.events[1:]))) is None
 
 
 def test_curves_count_from_the_introduction(lanes):
-    curve = next(x for x in trials.curves(lanes) if x.arm == "baseline")
+    curve = next(x for x in trials.quality_curves(lanes) if x.arm == "baseline")
     assert curve.offsets == (-3, -2, -1, 0, 1, 2)
     assert curve.mean == pytest.approx((0.8, 0.8, 0.8, 0.4, 0.4, 0.4))
     assert curve.low == pytest.approx(curve.mean)
 
 
 def test_the_table_has_a_row_per_arm(lanes):
-    made = trials.table(lanes, "baseline", last=2)
+    made = trials.novelty_table(lanes, "baseline", last=2)
     assert len(made.rows) == len(ARMS)  # one group of trials: no rows of its own
     assert dict(zip(made.columns, made.rows[0], strict=True))["note"] == "silent"
 
 
 def test_a_baseline_that_played_nothing_is_refused(lanes):
     with pytest.raises(ScoringError, match="must be an arm that played trials"):
-        trials.metrics(lanes, "nobody")
+        trials.measure_arms(lanes, "nobody")
 
 
 @pytest.mark.parametrize(("agents", "panels"), [(2, 1), (7, 7)])
 def test_every_agent_has_its_curve(agents, panels):
-    from owa_bench.scoring.companions.figures import novelty_curves
+    from owa_bench.scoring.companions.figures import novelty_figure
 
     curves = [
-        trials.Curves(f"a{i}", (-1, 0), (0.9, i / 10), (0.8, 0.0), (1.0, 0.7))
+        trials.QualityCurve(f"a{i}", (-1, 0), (0.9, i / 10), (0.8, 0.0), (1.0, 0.7))
         for i in range(agents)
     ]
-    axes = [one for one in novelty_curves(curves).axes if one.get_visible()]
+    axes = [one for one in novelty_figure(curves).axes if one.get_visible()]
     assert len(axes) == panels
     drawn = {
         (line.get_label(), tuple(line.get_ydata()))
@@ -244,3 +248,56 @@ def test_every_agent_has_its_curve(agents, panels):
         for line in each.get_lines()
     }
     assert {(one.arm, one.mean) for one in curves} <= drawn
+
+
+def arrays(said, introduced, agent=None, baseline=None):
+    n = len(said)
+    return novelty.NoveltyTrial(
+        np.ones(n) if agent is None else np.array(agent, float),
+        np.ones(n) if baseline is None else np.array(baseline, float),
+        np.array(said, float),
+        np.full(n, 0.5),
+        introduced,
+    )
+
+
+def test_novelty_metrics_by_hand():
+    given = [
+        arrays(
+            [0, 0, 0, 1, 0, 1], 2, agent=[1, 1, 0, 0, 3, 3], baseline=[2, 2, 1, 1, 1, 1]
+        ),
+        arrays([1, 0, 1, 1, 1, 1], 2),  # a false alarm: no correct detection
+        arrays([0] * 6, 2),  # never detected
+    ]
+    found = novelty.measure(given, last=2)
+    assert found.m1 == 2.0
+    assert found.m2 == pytest.approx(1 / 3)
+    assert found.m2_1 == pytest.approx(1 / 3)
+    assert found.m3 == pytest.approx((3 / 2 + 1 + 1) / 3)
+    assert found.m4 == pytest.approx(3 / 2)
+    assert found.m5 == pytest.approx((6 / 10 + 0.5 + 0.5) / 3)
+    assert found.m6 == pytest.approx((6 / 8 + 0.5 + 0.5) / 3)
+    assert (found.trials, found.detected) == (3, 1)
+
+
+def test_nothing_detected_leaves_m1_and_m4_open():
+    found = novelty.measure([arrays([0] * 4, 1)], last=1)
+    assert math.isnan(found.m1)
+    assert math.isnan(found.m4)
+    assert found.m2 == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "last", "said"),
+    [
+        ([], 1, "`trials` is empty"),
+        ([arrays([0, 0], 0)], 1, "`introduced` needs an instance before it"),
+        ([arrays([0, 0], 1)], 2, "last = 2"),
+        ([arrays([0, 0], 1, agent=[1])], 1, "of one length"),
+        ([arrays([0, 0], 1, agent=[1, math.nan])], 1, "`agent` must hold finite"),
+    ],
+)
+def test_bad_trials_are_named(given, last, said):
+    with pytest.raises(ScoringError) as raised:
+        novelty.measure(given, last=last)
+    assert said in str(raised.value)

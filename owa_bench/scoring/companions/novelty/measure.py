@@ -1,8 +1,8 @@
-"""How an agent takes novelty: APTI and the other SAIL-ON metrics, over trials.
+"""Novelty: APTI and the other SAIL-ON metrics over trials.
 
-A trial plays instances before and after a novelty comes in; the agent says of each how
-likely it is novel. Source: sail-on-client's metric page as read in `cartpole3d.md`
-section 5 [R]; APTI from the AIQ seed, section 3.4.2 [S].
+A trial plays instances before and after a novelty is introduced; the agent states of
+each the probability that it is novel. Source: sail-on-client's metric page [R]; APTI
+from the AIQ paper, section 3.4.2 [S]; `docs/companions.md#novelty`.
 """
 
 import math
@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.companions import checks
+from owa_bench.scoring.companions import arrays
 
 
-class Trial(NamedTuple):
+class NoveltyTrial(NamedTuple):
     """One trial, in the order played.
 
-    agent, baseline: performance >= 0 per instance. novelty, threshold: what the agent
-    said; an instance counts as detected if novelty >= threshold. introduced: index of
-    the first novel instance.
+    agent, baseline: performance >= 0 per instance. novelty, threshold: as the agent
+    stated them; an instance counts as detected if novelty >= threshold. introduced:
+    index of the first novel instance.
     """
 
     agent: Floats
@@ -32,7 +32,7 @@ class Trial(NamedTuple):
     introduced: int
 
 
-class Novelty(NamedTuple):
+class NoveltyResult(NamedTuple):
     """The SAIL-ON metrics over trials; NaN where none of its trials exists.
 
     m1: mean novel instances still called normal, over correctly detected trials. m2:
@@ -61,20 +61,20 @@ def task_improvement(agent: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
     Units: performance.
     Missing: nothing may be missing.
     Errors: ScoringError for NaN, negative performance or lengths that differ.
-    Source: AIQ seed, section 3.4.2 [S]; 0 / 0 [R].
+    Source: AIQ paper, section 3.4.2 [S]; 0 / 0 [R].
 
     >>> task_improvement([3.0, 3.0], [1.0, 1.0]), task_improvement([0.0], [0.0])
     (0.75, 0.5)
     """
-    own, other = checks.vector(agent, "agent"), checks.vector(baseline, "baseline")
-    checks.same_length(own, other, "`agent` and `baseline`")
+    own, other = arrays.vector(agent, "agent"), arrays.vector(baseline, "baseline")
+    arrays.check_lengths(own, other, "`agent` and `baseline`")
     for values, name in ((own, "agent"), (other, "baseline")):
-        checks.within(values, name, 0.0, math.inf)
+        arrays.check_range(values, name, 0.0, math.inf)
     whole = float(own.sum() + other.sum())
     return float(own.sum()) / whole if whole > 0.0 else 0.5
 
 
-def detection(trial: Trial) -> int | None:
+def detection(trial: NoveltyTrial) -> int | None:
     """Return the index of the first instance called novel, None if none was.
 
     Formula: first i with novelty_i >= threshold_i
@@ -82,17 +82,17 @@ def detection(trial: Trial) -> int | None:
     Units: instances.
     Missing: None without a detection.
     Errors: none.
-    Source: `cartpole3d.md` section 5 [R: the comparison].
+    Source: `docs/companions.md#novelty` [R: the comparison].
 
     >>> one = np.ones(3)
-    >>> detection(Trial(one, one, np.array([0.1, 0.6, 0.9]), 0.5 * one, 1))
+    >>> detection(NoveltyTrial(one, one, np.array([0.1, 0.6, 0.9]), 0.5 * one, 1))
     1
     """
     called = np.flatnonzero(trial.novelty >= trial.threshold)
     return int(called[0]) if called.size else None
 
 
-def novelty(trials: Sequence[Trial], *, last: int = 5) -> Novelty:
+def measure(trials: Sequence[NoveltyTrial], *, last: int = 5) -> NoveltyResult:
     """Return the SAIL-ON metrics over trials.
 
     Formula:
@@ -107,11 +107,11 @@ def novelty(trials: Sequence[Trial], *, last: int = 5) -> Novelty:
         novelty has no ratio and is left out of M3 and M4.
     Errors: ScoringError for no trial, arrays that differ in length, NaN, an
         introduction outside 1 .. length - 1, or `last` outside the novel part.
-    Source: `cartpole3d.md` section 5 [R].
+    Source: `docs/companions.md#novelty` [R].
 
     >>> one = np.ones(4)
     >>> said = np.array([0.0, 0.0, 0.0, 1.0])
-    >>> found = novelty([Trial(one, 0.5 * one, said, 0.5 * one, 2)], last=1)
+    >>> found = measure([NoveltyTrial(one, 0.5 * one, said, 0.5 * one, 2)], last=1)
     >>> found.m1, found.m2, found.m3, round(found.m6, 3)
     (1.0, 1.0, 2.0, 0.667)
     """
@@ -119,59 +119,52 @@ def novelty(trials: Sequence[Trial], *, last: int = 5) -> Novelty:
         raise ScoringError("`trials` is empty: at least one trial is needed.")
     for trial in trials:
         _check(trial, last)
-    found = [detection(trial) for trial in trials]
-    right = [
-        at is not None and at >= trial.introduced
-        for at, trial in zip(found, trials, strict=True)
+    delays = [
+        math.nan if at is None else at - trial.introduced
+        for trial in trials
+        for at in [detection(trial)]
     ]
-    early = [
-        at is not None and at < trial.introduced
-        for at, trial in zip(found, trials, strict=True)
-    ]
-    caught = [trial for trial, is_right in zip(trials, right, strict=True) if is_right]
-    return Novelty(
-        _mean([_late(trial) for trial in caught]),
-        float(np.mean(right)),
-        float(np.mean(early)),
-        _mean([_reaction(trial, last) for trial in trials]),
-        _mean([_reaction(trial, last) for trial in caught]),
-        _mean(
-            [
-                _improvement(trial, len(trial.agent) - trial.introduced)
-                for trial in trials
-            ]
-        ),
-        _mean([_improvement(trial, last) for trial in trials]),
-        len(trials),
-        len(caught),
+    right, early = np.greater_equal(delays, 0), np.less(delays, 0)
+    detected = [trial for trial, correct in zip(trials, right, strict=True) if correct]
+    novel = [trial.agent.size - trial.introduced for trial in trials]
+    return NoveltyResult(
+        m1=_mean([_missed(trial) for trial in detected]),
+        m2=float(np.mean(right)),
+        m2_1=float(np.mean(early)),
+        m3=_mean([_reaction(trial, last) for trial in trials]),
+        m4=_mean([_reaction(trial, last) for trial in detected]),
+        m5=_mean([_improvement(*pair) for pair in zip(trials, novel, strict=True)]),
+        m6=_mean([_improvement(trial, last) for trial in trials]),
+        trials=len(trials),
+        detected=len(detected),
     )
 
 
-def _late(trial: Trial) -> float:
-    """Return the novel instances that were not called novel."""
+def _missed(trial: NoveltyTrial) -> float:
+    """Return the number of novel instances that were not called novel."""
     after = slice(trial.introduced, None)
     return float(np.sum(trial.novelty[after] < trial.threshold[after]))
 
 
-def _reaction(trial: Trial, last: int) -> float:
+def _reaction(trial: NoveltyTrial, last: int) -> float:
     """Return late performance over the baseline's before the novelty."""
     before = float(trial.baseline[: trial.introduced].mean())
     return float(trial.agent[-last:].mean()) / before if before > 0.0 else math.nan
 
 
-def _improvement(trial: Trial, last: int) -> float:
+def _improvement(trial: NoveltyTrial, last: int) -> float:
     return task_improvement(trial.agent[-last:], trial.baseline[-last:])
 
 
 def _mean(values: list[float]) -> float:
-    """Return the mean of what is there, NaN of nothing."""
+    """Return the mean of the values that are not NaN, NaN without any."""
     known = [value for value in values if not math.isnan(value)]
     return float(np.mean(known)) if known else math.nan
 
 
-def _check(trial: Trial, last: int) -> None:
+def _check(trial: NoveltyTrial, last: int) -> None:
     """ScoringError unless a trial's arrays fit together."""
-    columns = {name: checks.vector(getattr(trial, name), name) for name in _COLUMNS}
+    columns = {name: arrays.vector(getattr(trial, name), name) for name in _COLUMNS}
     lengths = {name: values.size for name, values in columns.items()}
     if len(set(lengths.values())) != 1:
         raise ScoringError(
