@@ -23,9 +23,9 @@ from scipy import stats
 
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.report import bundle
-from owa_bench.run import batch
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "archetypes.md"
 AGENTS = (
@@ -88,14 +88,14 @@ def played(episodes: int, workers: int) -> dict[Key, list[float]]:
                 calendar=calendar,
                 transcripts=False,
             )
-            means = batch.Means(
+            options = RunOptions(
                 home=Path(folder) / "home",
                 workers=workers,
                 in_process=True,
                 progress=lambda _: bar.advance(task),
             )
             out = Path(folder) / str(number)
-            batch.play(request, out, means)
+            batch.play(request, out, options)
             for key, quality in _qualities(out, calendar):
                 cells[key].append(quality)
     return cells

@@ -21,10 +21,10 @@ from rich.progress import Progress
 from owa_bench.records.events import Intervention, Revision
 from owa_bench.records.trace import Trace
 from owa_bench.report import bundle
-from owa_bench.run import batch
-from owa_bench.run.campaign import Campaign
-from owa_bench.run.draws import Budgeted, Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Budgeted, Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "campaigns.md"
 RUNS = 5
@@ -101,8 +101,8 @@ def outcome(setting: Setting) -> Outcome:
     request = Request(agents=(AGENT,), campaign=campaign, transcripts=False)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        means = batch.Means(home=Path(folder) / "home", in_process=True)
-        batch.play(request, out, means)
+        options = RunOptions(home=Path(folder) / "home", in_process=True)
+        batch.play(request, out, options)
         return shown(out, setting)
 
 

@@ -16,13 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from owa_bench.interfaces import Brief
-from owa_bench.run import agent_spec, batch
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.forking import Nursery
-from owa_bench.run.hosting import Hosting
-from owa_bench.run.messages import Reset
-from owa_bench.run.request import Request
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.agent_process import AgentLauncher
+from owa_bench.run.agents.fork_server import ForkServer
+from owa_bench.run.agents.protocol import ResetRequest
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 
 STEPS = 8
 ROUNDS = 100
@@ -62,7 +62,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
 
-def play_s(url: str, folder: Path, episodes: int, **means: int) -> float:
+def play_s(url: str, folder: Path, episodes: int, **options: int) -> float:
     """Return the seconds that `episodes` episodes took, start and all."""
     draw = Draw(
         name="toolquest",
@@ -75,7 +75,7 @@ def play_s(url: str, folder: Path, episodes: int, **means: int) -> float:
     found = batch.play(
         Request(agents=(url,), draws=(draw,)),
         folder,
-        Means(home=folder.parent / "home", **means),
+        RunOptions(home=folder.parent / "home", **options),
     )
     took = time.perf_counter() - began
     if found.missing:
@@ -86,16 +86,16 @@ def play_s(url: str, folder: Path, episodes: int, **means: int) -> float:
 def fork_ms() -> float:
     """Return milliseconds per episode of a fresh process that plays one move."""
     origin = agent_spec.load("noop").origin
-    terms = Reset(brief=Brief(text="", goal={}), tools=(), memory_dir="/nowhere")
-    with Nursery() as nursery:
-        hosting = Hosting(nursery)
-        hosting.seat(origin).end()
+    terms = ResetRequest(brief=Brief(text="", goal={}), tools=(), memory_dir="/nowhere")
+    with ForkServer() as fork_server:
+        launcher = AgentLauncher(fork_server)
+        launcher.connect(origin).end()
         began = time.perf_counter()
         for _ in range(ROUNDS):
-            host = hosting.seat(origin)
-            host.reset(terms, 60.0)
-            host.act({"text": ""}, {}, 60.0)
-            host.close(60.0)
+            connection = launcher.connect(origin)
+            connection.reset(terms, 60.0)
+            connection.act({"text": ""}, {}, 60.0)
+            connection.close(60.0)
         return (time.perf_counter() - began) / ROUNDS * 1e3
 
 

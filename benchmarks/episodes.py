@@ -16,10 +16,9 @@ from pathlib import Path
 
 from owa_bench import discovery
 from owa_bench.interfaces import Suite
-from owa_bench.run import batch
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 
 AGENTS = {"cartpole3d": "pd"}
 READER = "agentic"
@@ -44,7 +43,7 @@ def play_s(suite: Suite, root: Path) -> tuple[int, float]:
     name = suite.card.name
     request = Request(agents=(AGENTS.get(name, READER),), draws=(draw_of(suite),))
     began = time.perf_counter()
-    found = batch.play(request, root / name, Means(home=root / "home"))
+    found = batch.play(request, root / name, RunOptions(home=root / "home"))
     took = time.perf_counter() - began
     if found.missing:
         raise SystemExit(f"{found.missing} episodes of {name} are missing")

@@ -34,9 +34,10 @@ from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
 from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.report import bundle
-from owa_bench.run import assembly, batch
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run import assembly
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 from owa_bench.shells.sink import ListSink
 from owa_bench.worlds.api import Provider
 
@@ -93,14 +94,14 @@ def honest(
     counted = Counted(Counter(), [])
     with tempfile.TemporaryDirectory() as folder, Progress() as bar:
         task = bar.add_task("honest agents", total=None)
-        means = batch.Means(
+        run_options = RunOptions(
             home=Path(folder) / "home",
             workers=workers,
             in_process=True,
             progress=lambda _: bar.advance(task),
         )
         out = Path(folder) / "run"
-        batch.play(request, out, means)
+        batch.play(request, out, run_options)
         for trace in bundle.read(out).traces():
             start = trace.start
             instance = start.instance

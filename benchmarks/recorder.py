@@ -26,7 +26,8 @@ from owa_bench.canonical import sha256
 from owa_bench.records.events import ENCODER, Event
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import assembly, recorder, store
+from owa_bench.run import assembly
+from owa_bench.run.store import files, recorder
 from owa_bench.shells.sink import ListSink
 
 EPISODES = 400
@@ -182,9 +183,9 @@ def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         recorded({})(corpus.episodes, Path(folder))
         layout = RunLayout(Path(folder))
-        leaves = store.read_leaves(layout)
+        leaves = files.read_leaves(layout)
         began = time.perf_counter()
-        read = sum(len(store.read_trace(layout, leaf).events) for leaf in leaves)
+        read = sum(len(files.read_trace(layout, leaf).events) for leaf in leaves)
         print(f"read back: {read / (time.perf_counter() - began):,.0f} events/s")
 
 

@@ -25,9 +25,11 @@ import msgspec
 from golden_command import masked_environment
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch, escrow, replay
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 from owa_bench.seeding import fresh_bytes, stream
 
 AGENTS = ("agentic", "fixed", "random")
@@ -65,7 +67,7 @@ def main() -> int:
         plan, home = folder / "plan", folder / "home"
         draw = Draw(name="toolquest", deltas=(0.0, 0.5, 1.0), episodes=2)
         request = Request(agents=AGENTS, draws=(draw,))
-        batch.play(request, plan, batch.Means(home=home), plan_only=True)
+        batch.play(request, plan, RunOptions(home=home), plan_only=True)
         roots = {
             way.name: root_of(way, plan, folder, home) for way in ways(given.kills)
         }

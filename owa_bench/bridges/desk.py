@@ -14,8 +14,13 @@ import msgspec
 
 from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.interfaces import Brief, ToolSpec
-from owa_bench.run.loop import Stopped
-from owa_bench.run.messages import Act, Reply, Request, Reset
+from owa_bench.run.agents.protocol import (
+    ActRequest,
+    AgentReply,
+    AgentRequest,
+    ResetRequest,
+)
+from owa_bench.run.play.loop import RunStopped
 
 ENDED = "The episode has ended."
 NEXT = f"{ENDED} The next one begins."
@@ -89,7 +94,7 @@ class Desk:
         """Return the line of one sitting."""
         return DeskLine(self)
 
-    def begin(self, terms: Reset) -> None:
+    def begin(self, terms: ResetRequest) -> None:
         """Begin a sitting, and tell whoever has played the one before.
 
         That is the call still open; where none is (the client was too slow), the next
@@ -105,7 +110,7 @@ class Desk:
                 self._unheard = Answer(f"{TOO_LATE} {news}", error=True)
         self._opened.set()
 
-    def next(self, seen: Act, deadline_s: float, *, first: bool) -> str:
+    def next(self, seen: ActRequest, deadline_s: float, *, first: bool) -> str:
         """Answer the open call and return the next one's action.
 
         Errors: AgentTimeout; AgentRaised if the client left in mid-episode, Stopped
@@ -121,7 +126,7 @@ class Desk:
             ) from error
         if call is None:
             if first:
-                raise Stopped
+                raise RunStopped
             raise AgentRaised("the client left before it had ended the episode")
         self._open = call
         return call.action
@@ -153,15 +158,15 @@ class DeskLine:
         self._desk = desk
         self._first = True
 
-    def ask(self, request: Request, deadline_s: float) -> Reply:
+    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
         """Return the reply; what a client declares beside its calls is unknown."""
         if request.reset is not None:
             self._desk.begin(request.reset)
         elif request.act is not None:
             first, self._first = self._first, False
             action = self._desk.next(request.act, deadline_s, first=first)
-            return Reply(action=action)
-        return Reply()
+            return AgentReply(action=action)
+        return AgentReply()
 
     def end(self) -> None:
         """End nothing: the client stays for the next episode."""

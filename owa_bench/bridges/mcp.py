@@ -18,10 +18,10 @@ import msgspec
 from owa_bench.bridges.desk import Desk
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch
-from owa_bench.run.batch import Means, RunSummary
-from owa_bench.run.loop import Stopped
-from owa_bench.run.request import Request
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.play.batch import RunSummary
+from owa_bench.run.play.loop import RunStopped
 
 NAME = "owa-bench"
 BRIEF = "owa-bench://brief"
@@ -52,7 +52,7 @@ class Address(NamedTuple):
 def serve(
     request: Request | None,
     out: Path,
-    means: Means,
+    options: RunOptions,
     address: Address | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> RunSummary:
@@ -66,7 +66,7 @@ def serve(
     _require()
     listener = address and _listener(address)
     desk = Desk()
-    player = _Player(desk, request, out, means)
+    player = _Player(desk, request, out, options)
     player.start()
     try:
         if player.opened():
@@ -86,13 +86,13 @@ class _Player(threading.Thread):
     """The thread in which the loop plays."""
 
     def __init__(
-        self, desk: Desk, request: Request | None, out: Path, means: Means
+        self, desk: Desk, request: Request | None, out: Path, options: RunOptions
     ) -> None:
         super().__init__(name="owa-bench-play", daemon=True)
         self._desk = desk
         self._request = request
         self._out = out
-        self._means = replace(means, client=desk.seat)
+        self._means = replace(options, client=desk.seat)
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -102,7 +102,7 @@ class _Player(threading.Thread):
                 batch.resume(self._out, self._means)
             else:
                 batch.play(self._request, self._out, self._means)
-        except Stopped:
+        except RunStopped:
             return
         except BaseException as error:  # noqa: BLE001  raised again where it is seen
             self._error = error

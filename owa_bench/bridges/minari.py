@@ -23,8 +23,8 @@ from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.records.trace import Trace, counted_leaves
-from owa_bench.run import store
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store import files
 from owa_bench.shells.native_env import OBSERVATIONS
 
 INSTALL = 'pip install "owa_bench[minari]"'
@@ -92,7 +92,7 @@ def steps_of(layout: RunLayout, trace: Trace) -> Steps:
         raise TraceError(
             f"Attempt {name} must hold one array of observations, got {len(blobs)}."
         )
-    seen = np.load(io.BytesIO(store.read_blob(layout, blobs[0])), allow_pickle=False)
+    seen = np.load(io.BytesIO(files.read_blob(layout, blobs[0])), allow_pickle=False)
     digests = [sha256(row.tobytes()) for row in seen[1:]]
     if digests != [action.observation for action in actions]:
         raise TraceError(
@@ -114,12 +114,12 @@ def _played(action: Action) -> int:
 
 def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[Steps]:
     """Yield an arm's counted episodes that have a step, in plan order."""
-    for leaf in counted_leaves(plan, store.leaves_of_shards(layout)):
+    for leaf in counted_leaves(plan, files.leaves_of_shards(layout)):
         if leaf is None:
             continue
         entry = plan.entries[leaf.index]
         if (entry.arm, entry.suite) == (arm, suite):
-            trace = store.read_trace(layout, leaf)
+            trace = files.read_trace(layout, leaf)
             if trace.end.steps:
                 yield steps_of(layout, trace)
 
@@ -161,7 +161,7 @@ def _dataset(
             action_space=acted,
             algorithm_name=arm,
             description=f"{card.title}, recorded by owa-bench; plan "
-            f"{store.plan_digest(layout)}",
+            f"{files.plan_digest(layout)}",
             data_format="arrow",
         )
     steps = sum(len(played.actions) for played in episodes)

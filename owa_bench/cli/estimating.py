@@ -1,17 +1,16 @@
 """`owa-bench run --dry-run`: what a run would take, printed."""
 
 from owa_bench.cli.console import OUT, as_json, table
-from owa_bench.run import estimate
-from owa_bench.run.batch import Means
-from owa_bench.run.estimate import Estimate
-from owa_bench.run.request import Request
+from owa_bench.run.plan import estimate
+from owa_bench.run.plan.estimate import RunEstimate
+from owa_bench.run.plan.request import Request, RunOptions
 
 _MICRO = 10**6
 
 
-def show(request: Request, means: Means, *, json: bool) -> None:
+def show(request: Request, options: RunOptions, *, json: bool) -> None:
     """Print episodes, time and the most a request can cost; plays nothing."""
-    found = estimate.estimate(request, means)
+    found = estimate.estimate(request, options)
     if json:
         as_json(found)
         return
@@ -30,7 +29,7 @@ def show(request: Request, means: Means, *, json: bool) -> None:
         )
 
 
-def _cost(found: Estimate) -> str:
+def _cost(found: RunEstimate) -> str:
     """Return the most it can cost in words."""
     if found.cost_micro_usd is None:
         return "unknown: a meter has no price on the card"

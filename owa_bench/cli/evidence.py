@@ -8,10 +8,12 @@ import typer
 from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, progress
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch, escrow, keys, witness
 from owa_bench.run import replay as replaying
-from owa_bench.run.plan import read_plan
-from owa_bench.run.replay import Replays
+from owa_bench.run.plan import escrow, witness
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.play import batch
+from owa_bench.run.replay import RunReplay
+from owa_bench.run.store import keys
 
 RunDir = Annotated[Path, typer.Argument(help="A run directory.", show_default=False)]
 KeyName = Annotated[str, typer.Option("--key", help="Name of the signing key.")]
@@ -207,7 +209,7 @@ def replay(
         raise CheckFailure(msg)
 
 
-def _print_replays(replays: Replays) -> None:
+def _print_replays(replays: RunReplay) -> None:
     """Print one line per attempt that is not simply the same, and the count."""
     for attempt in replays.attempts:
         if attempt.outcome != "same":

@@ -7,8 +7,8 @@ import typer
 
 from owa_bench import discovery
 from owa_bench.errors import FieldError, PlanError, UsageError
-from owa_bench.run import draws
-from owa_bench.run.draws import MAGNITUDES, Budgeted, Draw
+from owa_bench.run.plan import draws
+from owa_bench.run.plan.draws import MAGNITUDES, Budgeted, Draw
 
 _PORTS = 65_535
 _FLAGS = {

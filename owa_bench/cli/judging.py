@@ -19,8 +19,8 @@ from owa_bench.records.score import (
     KappaScore,
 )
 from owa_bench.report.integrity_checks import CheckResult
-from owa_bench.run import keys
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store import keys
 
 
 def attach(app: typer.Typer) -> None:

@@ -8,8 +8,8 @@ from owa_bench import discovery
 from owa_bench.cli.console import as_json, table
 from owa_bench.errors import UnknownNameError
 from owa_bench.interfaces import HasAbout
-from owa_bench.run import batteries, draws
-from owa_bench.run.batteries import Battery
+from owa_bench.run.plan import batteries, draws
+from owa_bench.run.plan.batteries import Battery
 
 _COLUMNS = {
     "suites": ("suite", "version", "families", "tiers", "about", "from"),
@@ -62,7 +62,7 @@ def _keys(kind: str) -> list[str]:
 
 def _rows(kind: str) -> list[tuple[Any, ...]]:
     if kind == "batteries":
-        return [_of_battery(batteries.load(name)) for name in batteries.known()]
+        return [_of_battery(batteries.load(name)) for name in batteries.battery_names()]
     return [_row(kind, found) for found in discovery.find(kind).values()]
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from owa_bench.cli.console import ERR, table
-from owa_bench.run.batch import Progress
+from owa_bench.run.plan.request import Progress
 
 _FAILED = ("agent_raised", "agent_timeout", "infrastructure")
 _WORDS = 160

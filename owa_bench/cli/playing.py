@@ -15,11 +15,12 @@ from owa_bench.cli.outcomes import Outcomes
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import batch, keys
-from owa_bench.run.campaign import Campaign
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
-from owa_bench.run.trials import Trials
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Progress, Request, RunOptions
+from owa_bench.run.plan.trials import Trials
+from owa_bench.run.play import batch
+from owa_bench.run.store import keys
 
 
 def attach(app: typer.Typer) -> None:
@@ -211,7 +212,7 @@ def run(
 
       owa-bench run --out runs/first --resume
     """
-    means = batch.Means(
+    options = RunOptions(
         home=data_folder(),
         key=key,
         folder=Path.cwd(),
@@ -223,7 +224,7 @@ def run(
     given = flags.given(context)
     _refuse_contradictions(given, calendar)
     if resume and not agent:
-        _shown(out, lambda told: batch.resume(out, told), means, json=json)
+        _shown(out, lambda told: batch.resume(out, told), options, json=json)
         return
     if trials is not None:
         delta = delta or "1"  # a trial has one novelty, whole
@@ -257,27 +258,27 @@ def run(
         verifier_nonce=nonce,
     )
     if dry_run:
-        estimating.show(request, means, json=json)
+        estimating.show(request, options, json=json)
         return
     _shown(
         out,
         lambda told: batch.play(request, out, told, resume=resume, plan_only=plan_only),
-        means,
+        options,
         json=json,
     )
 
 
 def _shown(
     out: Path,
-    play: Callable[[batch.Means], batch.RunSummary],
-    means: batch.Means,
+    play: Callable[[RunOptions], batch.RunSummary],
+    options: RunOptions,
     *,
     json: bool,
 ) -> None:
     """Play behind a progress bar and print what the directory then holds."""
     outcomes = Outcomes()
     with progress() as bar:
-        told = dataclasses.replace(means, progress=_teller(bar, outcomes))
+        told = dataclasses.replace(options, progress=_teller(bar, outcomes))
         try:
             summary = play(told)
         except KeyboardInterrupt:
@@ -305,11 +306,11 @@ def _resumed(out: Path) -> str:
     return f"owa-bench run --out {shlex.quote(str(out))} --resume"
 
 
-def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[batch.Progress], None]:
+def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[Progress], None]:
     """Return what counts a closed attempt and moves the bar."""
     task = bar.add_task("playing", total=None)
 
-    def told(news: batch.Progress) -> None:
+    def told(news: Progress) -> None:
         outcomes.take(news)
         mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
         text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"

@@ -9,9 +9,8 @@ from owa_bench.cli import flags
 from owa_bench.cli.console import ERR, data_folder
 from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
-from owa_bench.run import keys
-from owa_bench.run.batch import Means
-from owa_bench.run.request import Request
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.store import keys
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "client"),
@@ -89,7 +88,7 @@ def serve(
     summary = mcp.serve(
         None if resume else request,
         out,
-        Means(home=data_folder(), key=key, folder=Path.cwd()),
+        RunOptions(home=data_folder(), key=key, folder=Path.cwd()),
         mcp.Address(host, flags.port(port)) if http else None,
         announce=lambda url: ERR.print(f"serving on {url}"),
     )

@@ -11,9 +11,16 @@ from rich.progress import Progress as Bar
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
 from owa_bench.cli.evidence import KeyName
 from owa_bench.errors import CheckFailure, FieldError
-from owa_bench.run import batch, keys, learners
-from owa_bench.run.learners import Value
-from owa_bench.run.training import Ears, Evaluation, Trained, Training
+from owa_bench.run.plan.request import RunOptions
+from owa_bench.run.store import keys
+from owa_bench.run.train import learners
+from owa_bench.run.train.learners import OptionValue
+from owa_bench.run.train.training import (
+    Evaluation,
+    Training,
+    TrainingCallbacks,
+    TrainingResult,
+)
 
 ALGORITHMS = ", ".join(learners.RECIPES)
 
@@ -147,21 +154,21 @@ def train(
         threads=threads,
         backend=backend,
     )
-    means = batch.Means(home=data_folder(), key=key, in_process=True)
-    _show(training, out, means, resume=resume, json=json)
+    run_options = RunOptions(home=data_folder(), key=key, in_process=True)
+    _show(training, out, run_options, resume=resume, json=json)
 
 
 def _show(
-    training: Training, out: Path, means: batch.Means, *, resume: bool, json: bool
+    training: Training, out: Path, run_options: RunOptions, *, resume: bool, json: bool
 ) -> None:
     """Train behind a progress bar and say what came of it."""
-    from owa_bench.run import training as trainings
+    from owa_bench.run.train import training as trainings
 
     with contextlib.ExitStack() as open_now:
         bar = open_now.enter_context(progress())
         ears = _ears(bar, training)
         try:
-            done = trainings.train(training, out, means, resume=resume, ears=ears)
+            done = trainings.train(training, out, run_options, resume=resume, ears=ears)
         except KeyboardInterrupt:
             if any((out / "checkpoints").glob("step-*")):
                 ERR.print(f"A checkpoint is in {out}: the same command with --resume.")
@@ -172,7 +179,7 @@ def _show(
     _say(done)
 
 
-def _ears(bar: Bar, training: Training) -> Ears:
+def _ears(bar: Bar, training: Training) -> TrainingCallbacks:
     """Return what moves the bar and checks every evaluation as it comes."""
     task = bar.add_task(f"training {training.algorithm}", total=training.steps)
 
@@ -187,7 +194,7 @@ def _ears(bar: Bar, training: Training) -> Ears:
     def steps(done: int) -> None:
         bar.update(task, completed=done)
 
-    return Ears(steps=steps, evaluated=evaluated)
+    return TrainingCallbacks(steps=steps, evaluated=evaluated)
 
 
 def _verify(found: Evaluation) -> None:
@@ -203,7 +210,7 @@ def _verify(found: Evaluation) -> None:
         )
 
 
-def _say(done: Trained) -> None:
+def _say(done: TrainingResult) -> None:
     found = done.evaluation
     what = "quality" if found.run else "return"
     OUT.print(
@@ -216,9 +223,9 @@ def _say(done: Trained) -> None:
         ERR.print(f"next: owa-bench run --suite .. --agent sb3:{done.policy} --out ..")
 
 
-def _values(flag: str, texts: list[str] | None) -> dict[str, Value]:
+def _values(flag: str, texts: list[str] | None) -> dict[str, OptionValue]:
     """Return KEY=VALUE pairs; a value that reads as JSON is what it reads as."""
-    found: dict[str, Value] = {}
+    found: dict[str, OptionValue] = {}
     for text in texts or ():
         name, sign, value = text.partition("=")
         if not sign:
@@ -227,9 +234,9 @@ def _values(flag: str, texts: list[str] | None) -> dict[str, Value]:
     return found
 
 
-def _value(text: str) -> Value:
+def _value(text: str) -> OptionValue:
     try:
-        value: Value = msgspec.json.decode(text, type=Value)
+        value: OptionValue = msgspec.json.decode(text, type=OptionValue)
     except msgspec.MsgspecError:
         return text
     return value

@@ -31,36 +31,41 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import Receipt
-from owa_bench.run import stepping
-from owa_bench.run.escrow import revealed_root
-from owa_bench.run.keys import public_hex, short_name
-from owa_bench.run.loop import EvaluationSink
-from owa_bench.run.plan import read_plan, refuse_unready
-from owa_bench.run.provenance import other_code
-from owa_bench.run.redaction import Redactor
-from owa_bench.run.store import leaves_of_shards, plan_digest, read_trace, write_whole
-from owa_bench.run.witness import free_path
+from owa_bench.run.plan.escrow import revealed_root
+from owa_bench.run.plan.plan import read_plan, refuse_unready
+from owa_bench.run.plan.witness import free_path
+from owa_bench.run.play import episode_setup
+from owa_bench.run.play.loop import EvaluationSink
+from owa_bench.run.store.files import (
+    leaves_of_shards,
+    plan_digest,
+    read_trace,
+    write_whole,
+)
+from owa_bench.run.store.keys import public_hex, short_name
+from owa_bench.run.store.provenance import other_code
+from owa_bench.run.store.redaction import Redactor
 from owa_bench.seeding import fresh_bytes, redact_key, stream
 
-Outcome = Literal["same", "different", "exempt"]
+ReplayOutcome = Literal["same", "different", "exempt"]
 _SHOWN = 200
 
 
-class Replayed(NamedTuple):
+class AttemptReplay(NamedTuple):
     """What came of one attempt; `detail` says where the first difference is."""
 
     attempt_id: str
-    outcome: Outcome
+    outcome: ReplayOutcome
     detail: str = ""
 
 
-class Replays(NamedTuple):
+class RunReplay(NamedTuple):
     """What came of a run: its attempts, and suites that may not be as planned, why."""
 
     plan_digest: str
     evidence_root: str
     replay_root: str
-    attempts: tuple[Replayed, ...]
+    attempts: tuple[AttemptReplay, ...]
     other_code: Mapping[str, str]
 
     @property
@@ -101,8 +106,8 @@ class ReplaySink:
 def replay_run(
     layout: RunLayout,
     episodes: int | None = None,
-    progress: Callable[[Replayed], None] = lambda _: None,
-) -> Replays:
+    progress: Callable[[AttemptReplay], None] = lambda _: None,
+) -> RunReplay:
     """Return what came of replaying `episodes` counted attempts (None: all).
 
     Which ones is drawn afresh each time, so that nobody can know beforehand.
@@ -121,19 +126,19 @@ def replay_run(
         )
     chosen = _choose(complete, episodes)
     entries = {entry.index: entry for entry in plan.entries}
-    attempts: list[Replayed] = []
+    attempts: list[AttemptReplay] = []
 
     def scene(leaf: Leaf) -> tuple[str, str]:
         return entries[leaf.index].suite, entries[leaf.index].calendar
 
     by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
     for (name, calendar), group in itertools.groupby(by_scene, key=scene):
-        with closing(stepping.env_for(plan, name, calendar=calendar)) as env:
+        with closing(episode_setup.env_for(plan, name, calendar=calendar)) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
                 attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))
                 progress(attempts[-1])
-    return Replays(
+    return RunReplay(
         plan_digest=plan_digest(layout),
         evidence_root=evidence_root(plan, leaves),
         replay_root=replay_root(plan, leaves),
@@ -142,10 +147,10 @@ def replay_run(
     )
 
 
-def sign(layout: RunLayout, replays: Replays, key: Ed25519PrivateKey) -> Receipt:
+def sign(layout: RunLayout, replays: RunReplay, key: Ed25519PrivateKey) -> Receipt:
     """Write a signed receipt of a replay into `receipts/` and return it."""
 
-    def ids(outcome: Outcome) -> tuple[str, ...]:
+    def ids(outcome: ReplayOutcome) -> tuple[str, ...]:
         return tuple(a.attempt_id for a in replays.attempts if a.outcome == outcome)
 
     receipt = Receipt(
@@ -175,23 +180,27 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
 
 
 def _attempt(
-    env: stepping.PlayedEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
-) -> Replayed:
+    env: episode_setup.PlayedEnv,
+    plan: Plan,
+    entry: PlanEntry,
+    trace: Trace,
+    root: bytes,
+) -> AttemptReplay:
     """Return what came of one attempt."""
     name = trace.leaf.attempt_id
     if trace.end.timed:
-        return Replayed(name, "exempt", f"a clock ended it: {trace.end.reason}")
+        return AttemptReplay(name, "exempt", f"a clock ended it: {trace.end.reason}")
     sink = ReplaySink(redact_key(root))
     try:
         _play(env, plan, entry, trace, root, sink)
     except OwaError as error:
-        return Replayed(name, "different", f"it cannot be played again: {error}")
+        return AttemptReplay(name, "different", f"it cannot be played again: {error}")
     detail = _difference(trace, sink.lines)
-    return Replayed(name, "different" if detail else "same", detail)
+    return AttemptReplay(name, "different" if detail else "same", detail)
 
 
 def _play(
-    env: stepping.PlayedEnv,
+    env: episode_setup.PlayedEnv,
     plan: Plan,
     entry: PlanEntry,
     trace: Trace,
@@ -203,9 +212,9 @@ def _play(
     env.attach(outer)
     env.reset(
         options={
-            "instance": stepping.instance_of(plan, entry, root),
+            "instance": episode_setup.instance_of(plan, entry, root),
             "interventions": entry.interventions,
-            "start": lambda opening: stepping.episode_start(
+            "start": lambda opening: episode_setup.episode_start(
                 plan, entry, trace.leaf.attempt, opening
             ),
         }
@@ -216,13 +225,13 @@ def _play(
         elif _is_declared(event):
             outer.emit(event)
     ending = env.ending or env.conclude(trace.end.outcome, trace.end.reason)
-    outer.emit(stepping.episode_end(env, ending, timed=False, wall_s=0.0))
+    outer.emit(episode_setup.episode_end(env, ending, timed=False, wall_s=0.0))
 
 
 def _is_declared(event: AnyEvent) -> bool:
     """Return whether the agent said this with a Move: replay cannot measure it."""
     if isinstance(event, Belief):
-        return event.kind == stepping.INTERIM
+        return event.kind == episode_setup.INTERIM
     return getattr(event, "source", "env") == "agent"
 
 

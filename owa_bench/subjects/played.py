@@ -14,8 +14,8 @@ from owa_bench import seeding
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.errors import AgentSpecError, UsageError
 from owa_bench.interfaces import Agent, AgentConfig, Brief, Move
-from owa_bench.run import agent_spec
-from owa_bench.run.building import maker
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.building import agent_factory
 from owa_bench.worlds.physics import Spec
 
 _TEXT = "Keep the pole upright."
@@ -74,7 +74,7 @@ def performance(
     share of the 200 ticks.
     """
     handle = agent_spec.load(spec)
-    agent = maker(handle.origin)(AgentConfig(options=handle.options))
+    agent = agent_factory(handle.origin)(AgentConfig(options=handle.options))
     env = CartPole3DEnv(spec=variant, level=level, magnitude=magnitude)
     total = 0.0
     try:

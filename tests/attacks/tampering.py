@@ -20,7 +20,7 @@ from owa_bench.report.attempts import frame_lines
 from owa_bench.report.composition import compose
 from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.report.render_html import render_page
-from owa_bench.run import store
+from owa_bench.run.store import files
 from tests.builders.run_directory import KEY
 
 Lines = dict[str, list[bytes]]
@@ -56,9 +56,9 @@ def inside(layout: RunLayout, edit: Callable[[Lines], None]) -> None:
     """Edit the lines, then make every hash, leaf and signature anew."""
     lines = attempts(layout)
     edit(lines)
-    digest = store.plan_digest(layout)
+    digest = files.plan_digest(layout)
     write(layout, {name: rehashed(name, rows, digest) for name, rows in lines.items()})
-    store.rebuild_leaves(layout)
+    files.rebuild_leaves(layout)
     sign(layout)
 
 

@@ -16,7 +16,7 @@ from owa_bench.records.events import (
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import bundle, statement, verify
 from owa_bench.report.composition import LIMITS
-from owa_bench.run import witness
+from owa_bench.run.plan import witness
 from owa_bench.seeding import commitment
 from tests.attacks.tampering import (
     change,

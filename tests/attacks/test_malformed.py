@@ -14,14 +14,15 @@ from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE, RunLayout
 from owa_bench.records.trace import Segment
 from owa_bench.report import bundle, statement, verify
 from owa_bench.report.attempts import index_shard
-from owa_bench.run import replay, store
-from owa_bench.run.plan import read_plan
+from owa_bench.run import replay
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store import files
 from tests.attacks.tampering import failing, inside, resign_plan
 from tests.builders.run_directory import KEY
 
 DEEP = b"[" * 200_000
 READERS = (bundle.read, lambda root: read_plan(RunLayout(root)))
-DIGEST = (lambda root: store.plan_digest(RunLayout(root)),)
+DIGEST = (lambda root: files.plan_digest(RunLayout(root)),)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -56,7 +57,7 @@ def test_a_number_that_json_does_not_have(run):
 
 
 @pytest.mark.parametrize(
-    "read", [bundle.read, lambda r: store.plan_digest(RunLayout(r))]
+    "read", [bundle.read, lambda r: files.plan_digest(RunLayout(r))]
 )
 def test_a_number_that_canonical_json_does_not_have(run, read):
     text = run.plan.read_bytes().replace(b'"tier":1', b'"tier":1' + b"0" * 30, 1)
@@ -112,7 +113,7 @@ def test_an_attempt_under_another_spelling_of_its_name(run, name):
         shard.write(zstandard.ZstdCompressor(write_checksum=True).compress(row))
     assert "frames" in failing(run.root)
     with pytest.raises(TraceError, match="names no attempt"):
-        store.leaves_of_shards(run)
+        files.leaves_of_shards(run)
 
 
 def test_a_complete_attempt_without_start_or_end_is_not_judged(run):
@@ -144,7 +145,7 @@ def test_a_frame_that_unpacks_without_end_takes_little_memory(run):
     tracemalloc.start()
     try:
         found = index_shard(run.shard(7))
-        whole = list(store.scan(run.shard(7)))
+        whole = list(files.scan(run.shard(7)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -156,7 +157,7 @@ def test_a_frame_that_unpacks_without_end_takes_little_memory(run):
 def test_shards_by_other_names_stop_nothing(run):
     for name in ("x.jsonl.zst", "0x.jsonl.zst", "5.jsonl.zst"):
         (run.shards / name).write_bytes(b"")
-    assert store.next_shard(run) == 2
+    assert files.next_shard(run) == 2
     assert "trace files" in failing(run.root)
 
 

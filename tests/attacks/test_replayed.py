@@ -17,9 +17,12 @@ from owa_bench.records.events import (
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import assurance, bundle, statement, verify
 from owa_bench.report.evidence_checks import check_evidence
-from owa_bench.run import batch, escrow, keys, replay
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import keys
 from tests.attacks.tampering import change, failing, inside, recomputed, unmet
 from tests.builders.run_directory import OTHER_KEY
 
@@ -31,7 +34,7 @@ def honest(tmp_path_factory):
     key = keys.ensure(home)
     draw = Draw(name="toolquest", tiers=(1,), deltas=(0.0, 1.0))
     request = Request(agents=("fixed",), draws=(draw,))
-    batch.play(request, out, batch.Means(home=home, in_process=True))
+    batch.play(request, out, RunOptions(home=home, in_process=True))
     layout = RunLayout(out)
     escrow.reveal(home, layout)
     statement.write(out, key)

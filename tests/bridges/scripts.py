@@ -2,9 +2,10 @@
 
 import json
 
-from owa_bench.run import escrow, stepping
-from owa_bench.run.loop import drift_free_script
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.play import episode_setup
+from owa_bench.run.play.loop import drift_free_script
 
 
 def scripts_of(layout, home):
@@ -14,7 +15,9 @@ def scripts_of(layout, home):
     return [
         [
             json.loads(action)
-            for action in drift_free_script(stepping.instance_of(plan, entry, root))
+            for action in drift_free_script(
+                episode_setup.instance_of(plan, entry, root)
+            )
         ]
         for entry in plan.entries
     ]

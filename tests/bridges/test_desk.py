@@ -9,11 +9,11 @@ from owa_bench.bridges.desk import ALL_PLAYED, TOO_LATE, Desk
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import batch, store
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.loop import Stopped
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.play.loop import RunStopped
+from owa_bench.run.store import files
 from tests.bridges.scripts import scripts_of
 
 END = {"answer": "nothing", "p": 0.1}
@@ -31,7 +31,7 @@ class Loop(threading.Thread):
         super().__init__(daemon=True)
         self.layout, self.stopped = RunLayout(out), False
         self._desk, self._asked = desk, asked
-        self._means = Means(home=home, client=desk.seat)
+        self._means = RunOptions(home=home, client=desk.seat)
 
     def run(self):
         try:
@@ -39,7 +39,7 @@ class Loop(threading.Thread):
                 batch.resume(self.layout.root, self._means)
             else:
                 batch.play(self._asked, self.layout.root, self._means)
-        except Stopped:
+        except RunStopped:
             self.stopped = True
         finally:
             self._desk.close()
@@ -47,9 +47,9 @@ class Loop(threading.Thread):
     def ends(self):
         self.join(60)
         assert not self.is_alive()
-        leaves = store.read_leaves(self.layout)
+        leaves = files.read_leaves(self.layout)
         return {
-            leaf.index: store.read_trace(self.layout, leaf).end
+            leaf.index: files.read_trace(self.layout, leaf).end
             for leaf in leaves
             if leaf.status == "complete"
         }
@@ -116,7 +116,7 @@ def test_what_was_not_begun_can_be_played_later(begin):
     desk.call("finish", END)
     (end,) = loop.ends().values()
     assert end.outcome == "finished"
-    statuses = [leaf.status for leaf in store.read_leaves(loop.layout)]
+    statuses = [leaf.status for leaf in files.read_leaves(loop.layout)]
     assert statuses == ["unfinished", "complete"]
 
 
@@ -147,4 +147,4 @@ def test_calls_at_once_are_played_one_after_the_other(begin):
 
 def test_a_client_cannot_be_run_without_a_desk(tmp_path):
     with pytest.raises(UsageError, match="owa-bench serve"):
-        batch.play(request(), tmp_path / "run", Means(home=tmp_path / "home"))
+        batch.play(request(), tmp_path / "run", RunOptions(home=tmp_path / "home"))

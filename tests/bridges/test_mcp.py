@@ -11,7 +11,9 @@ import pytest
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from owa_bench.run import escrow, keys, replay, store
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.store import files, keys
 from tests.bridges.scripts import scripts_of
 
 pytest.importorskip("mcp.server.lowlevel.server")
@@ -66,8 +68,8 @@ def check(found, layout, home):
     assert all("Reconcile" in brief for brief in briefs)
     assert not any(result.is_error for result in results)
     assert after.is_error
-    (leaf,) = store.read_leaves(layout)
-    trace = store.read_trace(layout, leaf)
+    (leaf,) = files.read_leaves(layout)
+    trace = files.read_trace(layout, leaf)
     assert (trace.start.arm, trace.end.outcome) == ("tester", "finished")
     assert (trace.end.q_state, trace.end.steps) == (1.0, len(results))
     judged = statement.write(layout.root, keys.load(home, keys.DEFAULT))

@@ -11,9 +11,10 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch, store
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import files
 
 
 @pytest.fixture
@@ -27,8 +28,8 @@ def layout(tmp_path):
         episodes=2,
     )
     request = Request(agents=("random", "nothing"), draws=(draw,), name="a run!")
-    means = batch.Means(home=tmp_path / "home", in_process=True)
-    batch.play(request, tmp_path / "run", means)
+    options = RunOptions(home=tmp_path / "home", in_process=True)
+    batch.play(request, tmp_path / "run", options)
     return RunLayout(tmp_path / "run")
 
 
@@ -42,8 +43,8 @@ def test_the_dataset_loads_and_equals_the_trace(layout, tmp_path, monkeypatch):
         "cartpole3d/a_run-nothing-v0",
     ]
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "sets"))
-    leaves = store.read_leaves(layout)
-    traces = [store.read_trace(layout, leaf) for leaf in leaves]
+    leaves = files.read_leaves(layout)
+    traces = [files.read_trace(layout, leaf) for leaf in leaves]
     for one in made:
         arm = one.dataset.split("-")[-2]
         own = sorted(
@@ -55,7 +56,7 @@ def test_the_dataset_loads_and_equals_the_trace(layout, tmp_path, monkeypatch):
         for episode, trace in zip(dataset.iterate_episodes(), own, strict=True):
             actions = list(trace.of(Action))
             (kept,) = trace.of(Artifact)
-            seen = np.load(io.BytesIO(store.read_blob(layout, kept.blob)))
+            seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
             assert np.array_equal(episode.observations, seen)
             assert episode.actions.tolist() == [int(a.action) for a in actions]
             assert episode.rewards.tolist() == [a.reward for a in actions]
@@ -68,10 +69,10 @@ def test_the_dataset_loads_and_equals_the_trace(layout, tmp_path, monkeypatch):
 
 @pytest.mark.physics
 def test_observations_that_are_not_the_steps_are_refused(layout, tmp_path):
-    leaf = store.read_leaves(layout)[0]
-    trace = store.read_trace(layout, leaf)
+    leaf = files.read_leaves(layout)[0]
+    trace = files.read_trace(layout, leaf)
     (kept,) = trace.of(Artifact)
-    seen = np.load(io.BytesIO(store.read_blob(layout, kept.blob)))
+    seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
     seen[1, 0] += 1.0
     buffer = io.BytesIO()
     np.save(buffer, seen)
@@ -86,7 +87,7 @@ def test_observations_that_are_not_the_steps_are_refused(layout, tmp_path):
 def test_a_tool_suites_run_is_refused(tmp_path):
     draw = Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,))
     request = Request(agents=("noop",), draws=(draw,))
-    means = batch.Means(home=tmp_path / "home", in_process=True)
-    batch.play(request, tmp_path / "run", means)
+    options = RunOptions(home=tmp_path / "home", in_process=True)
+    batch.play(request, tmp_path / "run", options)
     with pytest.raises(UsageError, match="no native suite"):
         bridge.export(tmp_path / "run", tmp_path / "sets")

@@ -37,7 +37,7 @@ from owa_bench.records.plan import (
     PlanEntry,
     SuiteEntry,
 )
-from owa_bench.run.recorder import EpisodeWriter, Recorder
+from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.seeding import commitment, instance_seed, redact_key
 
 KEY = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)

@@ -9,9 +9,10 @@ import pytest
 from owa_bench.cli import app
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement
-from owa_bench.run import batch, keys
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import keys
 
 
 class Said(NamedTuple):
@@ -55,7 +56,7 @@ def finished(tmp_path_factory):
     home = folder / "home" / ".local" / "share" / "owa-bench"
     draw = Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0, 1.0))
     request = Request(agents=("fixed", "noop"), draws=(draw,))
-    batch.play(request, folder / "run", batch.Means(home=home, in_process=True))
+    batch.play(request, folder / "run", RunOptions(home=home, in_process=True))
     statement.write(folder / "run", keys.load(home))
     return folder
 

@@ -9,7 +9,7 @@ import pytest
 
 from owa_bench import __main__
 from owa_bench.cli import app, listing
-from owa_bench.run import batch, executors
+from owa_bench.run.play import batch, executors
 
 VERBS = (
     *("list", "run", "report", "verify", "recompute", "replay", "witness", "keygen"),

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from owa_bench.run import plan
-from owa_bench.run.request import _read
+from owa_bench.run.plan import plan
+from owa_bench.run.plan.request import _read
 
 SMALL = "--suite toolquest --family restock --tier 1 --delta 0 --in-process"
 RUN = f"run --out x {SMALL}"

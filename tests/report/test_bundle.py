@@ -5,14 +5,14 @@ import pytest
 from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.trace import evidence_root, replay_root
 from owa_bench.report import bundle
-from owa_bench.run import store
+from owa_bench.run.store import files
 from tests.builders.run_directory import make_plan, make_run, write_terms
 
 
 def test_reads_what_the_recorder_wrote(tmp_path):
     layout = make_run(tmp_path / "run")
     run = bundle.read(layout.root)
-    recorded = store.read_leaves(layout)
+    recorded = files.read_leaves(layout)
     assert sorted(run.leaves, key=lambda leaf: leaf.index) == sorted(
         recorded, key=lambda leaf: leaf.index
     )

@@ -7,10 +7,11 @@ from owa_bench.canonical import canonical_json, peek, seal
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.report import bundle
 from owa_bench.report.evidence_checks import check_evidence
-from owa_bench.run import batch, keys
-from owa_bench.run.campaign import Campaign
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import keys
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def campaign(tmp_path_factory):
     home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("out") / "run"
     draw = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,))
     request = Request(agents=("noop",), campaign=Campaign(checkpoint=draw, days=2))
-    batch.play(request, out, batch.Means(home=home, in_process=True))
+    batch.play(request, out, RunOptions(home=home, in_process=True))
     return RunLayout(out), keys.ensure(home)
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 from tests.run.made_events import call, end, layout, start, subgoal, toy_plan
 
 __all__ = ["call", "end", "layout", "start", "subgoal", "toy_plan"]
@@ -17,9 +16,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def means(tmp_path):
+def run_options(tmp_path):
     """How to play in this process, agents of this folder at hand."""
-    return Means(home=tmp_path / "home", folder=HERE, in_process=True)
+    return RunOptions(home=tmp_path / "home", folder=HERE, in_process=True)
 
 
 @pytest.fixture
@@ -40,12 +39,13 @@ def small():
 
 
 @pytest.fixture
-def played(tmp_path, means):
+def played(tmp_path, run_options):
     """Return a function that plays a request and returns the layout of the run."""
 
     def play(request, name="run", **changes):
-        used = Means(
-            **{field: getattr(means, field) for field in Means.__slots__} | changes
+        used = RunOptions(
+            **{field: getattr(run_options, field) for field in RunOptions.__slots__}
+            | changes
         )
         batch.play(request, tmp_path / name, used)
         return RunLayout(tmp_path / name)

@@ -13,8 +13,8 @@ from owa_bench.records.events import Call, EpisodeEnd, EpisodeStart, Event, Subg
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.run import store
-from owa_bench.run.recorder import EpisodeWriter, Recorder
+from owa_bench.run.store import files
+from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 
 OPEN_AT_ONCE = 4
 STEPS = 400
@@ -74,12 +74,12 @@ def main(run_dir: Path) -> None:
     """Play what has no complete attempt yet, some at a time, in turns."""
     layout = RunLayout(run_dir)
     plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
-    leaves = store.rebuild_leaves(layout)
+    leaves = files.rebuild_leaves(layout)
     done = {leaf.index for leaf in leaves if leaf.status == "complete"}
     attempts = {leaf.index: leaf.attempt + 1 for leaf in leaves}
     todo = [entry.index for entry in plan.entries if entry.index not in done]
-    digest = store.plan_digest(layout)
-    with Recorder(layout, store.next_shard(layout), digest, b"k", True) as recorder:
+    digest = files.plan_digest(layout)
+    with Recorder(layout, files.next_shard(layout), digest, b"k", True) as recorder:
         say("ready")
         for first in range(0, len(todo), OPEN_AT_ONCE):
             batch = [

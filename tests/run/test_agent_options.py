@@ -3,7 +3,7 @@
 import pytest
 
 from owa_bench.errors import AgentSpecError
-from owa_bench.run import agent_spec
+from owa_bench.run.agents import agent_spec
 
 
 def test_the_spec_carries_options_and_an_arm_name():

@@ -7,7 +7,7 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.errors import AgentSpecError, UnknownNameError
-from owa_bench.run import agent_spec
+from owa_bench.run.agents import agent_spec
 
 HERE = Path(__file__).parent
 

@@ -19,20 +19,22 @@ from owa_bench.errors import (
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import assembly, batch, directory, escrow, keys, store
-from owa_bench.run.batch import Means
-from owa_bench.run.plan import read_plan
-from owa_bench.run.request import Request
+from owa_bench.run import assembly
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import directory, files, keys
 from owa_bench.seeding import commitment
 
 
-def test_a_run_directory_holds_what_it_should(played, small, means):
+def test_a_run_directory_holds_what_it_should(played, small, run_options):
     layout = played(small("noop"))
     plan = read_plan(layout)
     assert json.loads(peek(layout.plan_envelope.read_bytes())) == json.loads(
         layout.plan.read_bytes()
     )
-    assert plan.public_key == keys.public_hex(keys.load(means.home))
+    assert plan.public_key == keys.public_hex(keys.load(run_options.home))
     assert len(plan.commitment) == 64
     assert plan.created
     assert layout.protocol.read_bytes().startswith(b"# OWA-Bench default protocol")
@@ -41,16 +43,16 @@ def test_a_run_directory_holds_what_it_should(played, small, means):
     assert (found.entries, found.complete, found.missing) == (1, 1, 0)
 
 
-def test_the_plan_is_written_before_episode_0(tmp_path, means, small):
-    found = batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+def test_the_plan_is_written_before_episode_0(tmp_path, run_options, small):
+    found = batch.play(small("noop"), tmp_path / "run", run_options, plan_only=True)
     assert (found.complete, found.missing) == (0, 1)
     assert not RunLayout(tmp_path / "run").shards.exists()
-    assert batch.resume(tmp_path / "run", means).missing == 0
+    assert batch.resume(tmp_path / "run", run_options).missing == 0
 
 
-def test_the_master_stays_at_home(played, small, means):
+def test_the_master_stays_at_home(played, small, run_options):
     layout = played(small("noop"))
-    (escrow,) = (means.home / "escrow").iterdir()
+    (escrow,) = (run_options.home / "escrow").iterdir()
     secret = json.loads(escrow.read_bytes())
     nonce, master = bytes.fromhex(secret["nonce"]), bytes.fromhex(secret["master"])
     assert commitment(nonce, master) == read_plan(layout).commitment
@@ -70,71 +72,71 @@ def test_progress_is_told_of_every_attempt(played, small):
     assert [it.end.success for it in seen] == [False, True]
 
 
-def test_a_finished_run_resumes_to_itself(played, small, means):
+def test_a_finished_run_resumes_to_itself(played, small, run_options):
     layout = played(small("noop"))
     before = batch.summary(layout)
-    assert batch.resume(layout.root, means) == before
+    assert batch.resume(layout.root, run_options) == before
 
 
-def test_the_same_request_resumes_and_another_is_refused(played, small, means):
+def test_the_same_request_resumes_and_another_is_refused(played, small, run_options):
     layout = played(small("noop"))
-    again = batch.play(small("noop"), layout.root, means, resume=True)
+    again = batch.play(small("noop"), layout.root, run_options, resume=True)
     assert again.missing == 0
     with pytest.raises(UsageError, match=r"differs .* in: arms, entries"):
-        batch.play(small("noop", "fixed"), layout.root, means, resume=True)
+        batch.play(small("noop", "fixed"), layout.root, run_options, resume=True)
     request = small("noop", budget=Budget(steps=3))
     with pytest.raises(UsageError, match="budget"):
-        batch.play(request, layout.root, means, resume=True)
+        batch.play(request, layout.root, run_options, resume=True)
 
 
-def test_a_run_is_not_played_over(played, small, means):
+def test_a_run_is_not_played_over(played, small, run_options):
     layout = played(small("noop"))
     with pytest.raises(UsageError, match="holds a run; resume it"):
-        batch.play(small("noop"), layout.root, means)
+        batch.play(small("noop"), layout.root, run_options)
 
 
-def test_other_peoples_files_are_left_alone(tmp_path, small, means):
+def test_other_peoples_files_are_left_alone(tmp_path, small, run_options):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("x")
     with pytest.raises(RunDirectoryError, match="must be empty or a run"):
-        batch.play(small("noop"), tmp_path / "run", means)
+        batch.play(small("noop"), tmp_path / "run", run_options)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
 
 
-def test_resuming_what_is_no_run(tmp_path, small, means):
+def test_resuming_what_is_no_run(tmp_path, small, run_options):
     with pytest.raises(RunDirectoryError, match="no run to resume"):
-        batch.play(small("noop"), tmp_path / "gone", means, resume=True)
+        batch.play(small("noop"), tmp_path / "gone", run_options, resume=True)
     assert not (tmp_path / "gone").exists()
     with pytest.raises(RunDirectoryError, match="is no run directory"):
-        batch.resume(tmp_path / "gone", means)
+        batch.resume(tmp_path / "gone", run_options)
 
 
-def test_out_that_is_a_file_or_cannot_be_made(tmp_path, small, means):
+def test_out_that_is_a_file_or_cannot_be_made(tmp_path, small, run_options):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunDirectoryError, match="must be a folder, and it is a file"):
-        batch.play(small("noop"), tmp_path / "file", means)
+        batch.play(small("noop"), tmp_path / "file", run_options)
     with pytest.raises(RunDirectoryError, match="cannot be made: Not a directory"):
-        batch.play(small("noop"), tmp_path / "file" / "run", means)
+        batch.play(small("noop"), tmp_path / "file" / "run", run_options)
 
 
-def test_nothing_is_played_once_the_seeds_are_public(tmp_path, small, means):
+def test_nothing_is_played_once_the_seeds_are_public(tmp_path, small, run_options):
     out = tmp_path / "run"
-    batch.play(small("noop"), out, means, plan_only=True)
-    escrow.reveal(means.home, RunLayout(out))
+    batch.play(small("noop"), out, run_options, plan_only=True)
+    escrow.reveal(run_options.home, RunLayout(out))
     with pytest.raises(UsageError, match="is revealed: its seeds are public"):
-        batch.resume(out, means)
+        batch.resume(out, run_options)
 
 
-def test_a_whole_run_that_is_revealed_resumes_to_itself(played, small, means):
+def test_a_whole_run_that_is_revealed_resumes_to_itself(played, small, run_options):
     layout = played(small("noop"))
-    escrow.reveal(means.home, layout)
-    assert batch.resume(layout.root, means).missing == 0
+    escrow.reveal(run_options.home, layout)
+    assert batch.resume(layout.root, run_options).missing == 0
 
 
-def test_an_agent_that_changed_is_not_resumed(tmp_path, small, means):
+def test_an_agent_that_changed_is_not_resumed(tmp_path, small, run_options):
     agent = tmp_path / "mine.py"
     agent.write_text("def act(observation, info):\n    return '{}'\n")
-    here = Means(home=means.home, folder=tmp_path, in_process=True)
+    here = RunOptions(home=run_options.home, folder=tmp_path, in_process=True)
     request = small("mine.py", budget=Budget(steps=2))
     batch.play(request, tmp_path / "run", here, plan_only=True)
     agent.write_text("def act(observation, info):\n    return '{} '\n")
@@ -142,28 +144,30 @@ def test_an_agent_that_changed_is_not_resumed(tmp_path, small, means):
         batch.resume(tmp_path / "run", here)
 
 
-def test_packages_that_changed_are_not_resumed(tmp_path, small, means, monkeypatch):
-    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+def test_packages_that_changed_are_not_resumed(
+    tmp_path, small, run_options, monkeypatch
+):
+    batch.play(small("noop"), tmp_path / "run", run_options, plan_only=True)
     monkeypatch.setattr(directory, "environment", lambda: (("python", "2.7"),))
     with pytest.raises(UsageError, match="in: environment"):
-        batch.resume(tmp_path / "run", means)
+        batch.resume(tmp_path / "run", run_options)
 
 
-def test_without_the_master_nothing_goes_on(tmp_path, small, means):
-    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
-    shutil.rmtree(means.home / "escrow")
+def test_without_the_master_nothing_goes_on(tmp_path, small, run_options):
+    batch.play(small("noop"), tmp_path / "run", run_options, plan_only=True)
+    shutil.rmtree(run_options.home / "escrow")
     with pytest.raises(UsageError, match="No master lies"):
-        batch.resume(tmp_path / "run", means)
+        batch.resume(tmp_path / "run", run_options)
 
 
-def test_a_second_player_is_refused(tmp_path, small, means, monkeypatch):
-    batch.play(small("noop"), tmp_path / "run", means, plan_only=True)
+def test_a_second_player_is_refused(tmp_path, small, run_options, monkeypatch):
+    batch.play(small("noop"), tmp_path / "run", run_options, plan_only=True)
     monkeypatch.setattr(directory, "_LOCK_PATIENCE_S", 0.1)
     with (
         directory.locked(tmp_path / "run"),
         pytest.raises(UsageError, match="being played by another process"),
     ):
-        batch.resume(tmp_path / "run", means)
+        batch.resume(tmp_path / "run", run_options)
 
 
 @pytest.mark.parametrize(
@@ -183,60 +187,64 @@ def test_a_second_player_is_refused(tmp_path, small, means, monkeypatch):
         ),
     ],
 )
-def test_nothing_is_written_for_a_bad_request(tmp_path, means, request_, error, words):
+def test_nothing_is_written_for_a_bad_request(
+    tmp_path, run_options, request_, error, words
+):
     with pytest.raises(error, match=words):
-        batch.play(request_, tmp_path / "run", means)
+        batch.play(request_, tmp_path / "run", run_options)
     assert not list((tmp_path / "run").glob("*"))
-    assert not means.home.exists()
+    assert not run_options.home.exists()
 
 
-def test_an_agent_that_cannot_be_imported_is_refused_at_once(tmp_path, small, means):
+def test_an_agent_that_cannot_be_imported_is_refused_at_once(
+    tmp_path, small, run_options
+):
     (tmp_path / "broken.py").write_text("import no_such_library\n")
-    here = Means(home=means.home, folder=tmp_path)
+    here = RunOptions(home=run_options.home, folder=tmp_path)
     with pytest.raises(AgentSpecError, match="ModuleNotFoundError: No module named"):
         batch.play(small("broken.py"), tmp_path / "run", here)
 
 
-def test_a_bad_protocol_names_its_field(tmp_path, small, means):
+def test_a_bad_protocol_names_its_field(tmp_path, small, run_options):
     path = tmp_path / "mine.toml"
     path.write_text('schema = "owa-protocol-1"\nname = 7\n')
     with pytest.raises(ProtocolError):
-        batch.play(small("noop", protocol=str(path)), tmp_path / "run", means)
+        batch.play(small("noop", protocol=str(path)), tmp_path / "run", run_options)
     request = small("noop", protocol=str(tmp_path / "gone.toml"))
     with pytest.raises(UsageError, match="protocol must be a file"):
-        batch.play(request, tmp_path / "run", means)
+        batch.play(request, tmp_path / "run", run_options)
     with pytest.raises(UnknownNameError, match="Did you mean `default`"):
-        batch.play(small("noop", protocol="defualt"), tmp_path / "run", means)
+        batch.play(small("noop", protocol="defualt"), tmp_path / "run", run_options)
 
 
-def test_a_battery_that_cannot_give_a_level_says_so(tmp_path, means):
+def test_a_battery_that_cannot_give_a_level_says_so(tmp_path, run_options):
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\n[[suite]]\nname = "toolquest"\n')
     with pytest.raises(BatteryError, match="at least 20 instances"):
         batch.play(
-            Request(agents=("noop",), battery=str(path)), tmp_path / "run", means
+            Request(agents=("noop",), battery=str(path)), tmp_path / "run", run_options
         )
 
 
 def test_fewer_than_one_worker():
     with pytest.raises(PlanError, match="`workers` must be at least 1, got 0"):
-        Means(home=None, workers=0)
+        RunOptions(home=None, workers=0)
 
 
-def test_a_verifiers_nonce_gives_other_seeds(tmp_path, small, means):
+def test_a_verifiers_nonce_gives_other_seeds(tmp_path, small, run_options):
     seeds = set()
     for nonce in (None, "from the verifier"):
         out = tmp_path / f"run {nonce}"
-        batch.play(small("noop", verifier_nonce=nonce), out, means)
+        batch.play(small("noop", verifier_nonce=nonce), out, run_options)
         layout = RunLayout(out)
-        (leaf,) = store.read_leaves(layout)
-        seeds.add(store.read_trace(layout, leaf).start.instance.seed)
+        (leaf,) = files.read_leaves(layout)
+        seeds.add(files.read_trace(layout, leaf).start.instance.seed)
     assert len(seeds) == 2
 
 
 def test_no_secret_of_the_world_reaches_the_run_directory(played, small):
     layout = played(small("odd_agents:TellsAll", "fixed"), in_process=False)
-    traces = [store.read_trace(layout, leaf) for leaf in store.read_leaves(layout)]
+    traces = [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
     assert "{secret:" in traces[0].end.reason
     world = assembly.base_world(traces[0].start.instance)
     values = [secret.value for it in world.providers for secret in it.secrets]
@@ -254,28 +262,28 @@ def _plain(layout):
     """Return the lines of every shard: compressed bytes would hide a secret."""
     return [
         line
-        for path in store.shard_paths(layout)
-        for frame in store.scan(path)
+        for path in files.shard_paths(layout)
+        for frame in files.scan(path)
         for line in frame.lines
     ]
 
 
 def test_a_kill_while_the_plan_is_written_leaves_a_folder_to_play_in(
-    tmp_path, small, means, monkeypatch
+    tmp_path, small, run_options, monkeypatch
 ):
     out = tmp_path / "run"
     for name in ("price_card", "plan_envelope", "plan"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", killed_at(getattr(RunLayout(out), name)))
             with pytest.raises(KeyboardInterrupt):
-                batch.play(small("noop"), out, means)
+                batch.play(small("noop"), out, run_options)
         assert not RunLayout(out).plan.exists()
         assert any(out.iterdir())
     (out / "mine.txt").write_text("x")
     with pytest.raises(RunDirectoryError, match="must be empty or a run"):
-        batch.play(small("noop"), out, means)
+        batch.play(small("noop"), out, run_options)
     (out / "mine.txt").unlink()
-    batch.play(small("noop"), out, means, plan_only=True)
+    batch.play(small("noop"), out, run_options, plan_only=True)
     assert not list(out.glob(".*"))
 
 
@@ -291,14 +299,14 @@ def killed_at(target):
     return stop
 
 
-def test_a_name_of_bytes_that_are_no_text_is_refused(tmp_path, small, means):
+def test_a_name_of_bytes_that_are_no_text_is_refused(tmp_path, small, run_options):
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     with pytest.raises(RunDirectoryError, match="must have a name in UTF-8"):
-        batch.play(small("noop"), out, means)
+        batch.play(small("noop"), out, run_options)
 
 
-def test_a_name_of_many_scripts_is_a_name(tmp_path, small, means):
+def test_a_name_of_many_scripts_is_a_name(tmp_path, small, run_options):
     out = tmp_path / "ä run [red] $x$ 日本\n{secret:a:b}"
-    found = batch.play(small("noop"), out, means)
+    found = batch.play(small("noop"), out, run_options)
     assert found.missing == 0
     assert read_plan(RunLayout(out)).entries

@@ -6,8 +6,8 @@ import pytest
 
 from owa_bench.errors import BatteryError, UnknownNameError
 from owa_bench.records import protocol
-from owa_bench.run import batteries, draws
-from owa_bench.run.draws import MAGNITUDES
+from owa_bench.run.plan import batteries, draws
+from owa_bench.run.plan.draws import MAGNITUDES
 
 DEFAULT = protocol.load(
     (resources.files("owa_bench.protocols") / "default.toml").read_bytes()
@@ -20,7 +20,7 @@ name = "toolquest"
 
 
 def test_what_ships():
-    assert {"demo", "toolquest", "web", "web_demo"} <= set(batteries.known())
+    assert {"demo", "toolquest", "web", "web_demo"} <= set(batteries.battery_names())
 
 
 @pytest.mark.parametrize("name", ["toolquest", "web"])

@@ -5,7 +5,13 @@ import pytest
 from owa_bench.errors import PlanError
 from owa_bench.records.events import Action, Resource
 from owa_bench.records.plan import Budget
-from owa_bench.run.budget import EpisodeTally, Exhausted, MeteredSink, RunTally, totals
+from owa_bench.run.plan.budget import (
+    EpisodeTally,
+    Exhausted,
+    MeteredSink,
+    RunTally,
+    totals,
+)
 
 
 class Clock:

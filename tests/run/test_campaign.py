@@ -10,15 +10,19 @@ from owa_bench.records.events import Action, Resource
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run import agent_spec, assembly, batch, campaign, keys, store
-from owa_bench.run.batch import Means
-from owa_bench.run.campaign import Campaign
-from owa_bench.run.days import day_path
-from owa_bench.run.draws import Draw
-from owa_bench.run.memory import folder_digest
-from owa_bench.run.plan import Terms, read_plan
-from owa_bench.run.request import Request
-from owa_bench.run.stepping import calendar_of, instance_of
+from owa_bench.run import assembly
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.plan import campaign
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import PlanTerms, read_plan
+from owa_bench.run.plan.request import Request
+from owa_bench.run.play import batch
+from owa_bench.run.play.batch import RunOptions
+from owa_bench.run.play.days import day_path
+from owa_bench.run.play.episode_setup import calendar_of, instance_of
+from owa_bench.run.store import files, keys
+from owa_bench.run.store.memory import folder_digest
 
 SNAPSHOT = Draw(
     name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5)
@@ -29,7 +33,7 @@ THREE_DAYS = Campaign(checkpoint=SNAPSHOT, days=3, practice=1, drift_per_day=0.2
 def made(agents=("fixed",), **changes):
     shape = msgspec.structs.replace(THREE_DAYS, **changes)
     handles = [agent_spec.load(name) for name in agents]
-    terms = Terms(name="c", protocol_digest="p" * 64, price_digest="c" * 64)
+    terms = PlanTerms(name="c", protocol_digest="p" * 64, price_digest="c" * 64)
     return campaign.make_plan(shape, handles, terms)
 
 
@@ -40,8 +44,8 @@ def request(*agents, **changes):
 
 
 def traces(layout):
-    leaves = store.read_leaves(layout)
-    return {leaf.index: store.read_trace(layout, leaf) for leaf in leaves}
+    leaves = files.read_leaves(layout)
+    return {leaf.index: files.read_trace(layout, leaf) for leaf in leaves}
 
 
 # --- the plan -----------------------------------------------------------------------
@@ -121,8 +125,8 @@ def test_a_campaign_may_turn_back():
 
 
 @pytest.fixture
-def three_days(tmp_path, means):
-    batch.play(request("odd_agents:Remembers"), tmp_path / "run", means)
+def three_days(tmp_path, run_options):
+    batch.play(request("odd_agents:Remembers"), tmp_path / "run", run_options)
     return RunLayout(tmp_path / "run")
 
 
@@ -168,8 +172,8 @@ def test_practice_meets_the_days_drift_and_checkpoints_their_own(three_days):
     assert all(len(frozen) == 1 for frozen in steps.values())
 
 
-def test_the_costs_of_a_checkpoint_are_the_evaluations(tmp_path, means):
-    batch.play(request("fixed", days=1), tmp_path / "run", means)
+def test_the_costs_of_a_checkpoint_are_the_evaluations(tmp_path, run_options):
+    batch.play(request("fixed", days=1), tmp_path / "run", run_options)
     layout = RunLayout(tmp_path / "run")
     streams = {}
     for trace in traces(layout).values():
@@ -178,9 +182,9 @@ def test_the_costs_of_a_checkpoint_are_the_evaluations(tmp_path, means):
     assert streams == {"practice": {"agent"}, "checkpoint": {"evaluation"}}
 
 
-def test_every_day_is_signed(three_days, means):
+def test_every_day_is_signed(three_days, run_options):
     plan = read_plan(three_days)
-    leaves = {leaf.attempt_id: leaf for leaf in store.read_leaves(three_days)}
+    leaves = {leaf.attempt_id: leaf for leaf in files.read_leaves(three_days)}
     public = bytes.fromhex(plan.public_key)
     counts = []
     for day in range(3):
@@ -199,7 +203,7 @@ def test_every_day_is_signed(three_days, means):
 
 
 @pytest.mark.parametrize("stop_after", [1, 4, 6, 11])
-def test_a_campaign_resumes_where_it_was_stopped(tmp_path, means, stop_after):
+def test_a_campaign_resumes_where_it_was_stopped(tmp_path, run_options, stop_after):
     seen = []
 
     def interrupt(progress):
@@ -208,16 +212,16 @@ def test_a_campaign_resumes_where_it_was_stopped(tmp_path, means, stop_after):
             raise KeyboardInterrupt
 
     asked = request("odd_agents:Remembers")
-    batch.play(asked, tmp_path / "whole", means, plan_only=True)
+    batch.play(asked, tmp_path / "whole", run_options, plan_only=True)
     (tmp_path / "stopped").mkdir()
     for path in (tmp_path / "whole").iterdir():
         (tmp_path / "stopped" / path.name).write_bytes(path.read_bytes())
-    whole = batch.resume(tmp_path / "whole", means)
-    impatient = {name: getattr(means, name) for name in Means.__slots__}
+    whole = batch.resume(tmp_path / "whole", run_options)
+    impatient = {name: getattr(run_options, name) for name in RunOptions.__slots__}
     impatient["progress"] = interrupt
     with pytest.raises(KeyboardInterrupt):
-        batch.resume(tmp_path / "stopped", Means(**impatient))
-    resumed = batch.resume(tmp_path / "stopped", means)
+        batch.resume(tmp_path / "stopped", RunOptions(**impatient))
+    resumed = batch.resume(tmp_path / "stopped", run_options)
     assert resumed.replay_root == whole.replay_root
     memories = [
         [trace.leaf.memory for _, trace in sorted(traces(RunLayout(root)).items())]
@@ -227,15 +231,15 @@ def test_a_campaign_resumes_where_it_was_stopped(tmp_path, means, stop_after):
     assert all(day_path(RunLayout(tmp_path / "stopped"), d).exists() for d in range(3))
 
 
-def test_lanes_are_the_same_in_worker_processes(tmp_path, means):
+def test_lanes_are_the_same_in_worker_processes(tmp_path, run_options):
     asked = request("odd_agents:Remembers", "fixed", days=2)
-    batch.play(asked, tmp_path / "a", means, plan_only=True)
+    batch.play(asked, tmp_path / "a", run_options, plan_only=True)
     (tmp_path / "b").mkdir()
     for path in (tmp_path / "a").iterdir():
         (tmp_path / "b" / path.name).write_bytes(path.read_bytes())
-    one = batch.resume(tmp_path / "a", means)
-    changed = {name: getattr(means, name) for name in Means.__slots__}
-    many = Means(**{**changed, "workers": 2, "in_process": False})
+    one = batch.resume(tmp_path / "a", run_options)
+    changed = {name: getattr(run_options, name) for name in RunOptions.__slots__}
+    many = RunOptions(**{**changed, "workers": 2, "in_process": False})
     two = batch.resume(tmp_path / "b", many)
     assert (one.missing, one.replay_root) == (0, two.replay_root)
     actions = [
@@ -245,9 +249,9 @@ def test_lanes_are_the_same_in_worker_processes(tmp_path, means):
     assert actions[0] == actions[1]
 
 
-def test_days_need_the_key_of_the_plan(tmp_path, means):
-    batch.play(request("noop"), tmp_path / "run", means, plan_only=True)
-    keys.keygen(means.home, "other")
-    changed = {name: getattr(means, name) for name in Means.__slots__}
+def test_days_need_the_key_of_the_plan(tmp_path, run_options):
+    batch.play(request("noop"), tmp_path / "run", run_options, plan_only=True)
+    keys.keygen(run_options.home, "other")
+    changed = {name: getattr(run_options, name) for name in RunOptions.__slots__}
     with pytest.raises(UsageError, match="did not sign this plan"):
-        batch.resume(tmp_path / "run", Means(**{**changed, "key": "other"}))
+        batch.resume(tmp_path / "run", RunOptions(**{**changed, "key": "other"}))

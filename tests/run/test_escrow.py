@@ -7,7 +7,7 @@ import pytest
 from owa_bench.canonical import canonical_json
 from owa_bench.errors import CheckFailure, RunDirectoryError, TraceError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import escrow
+from owa_bench.run.plan import escrow
 from owa_bench.seeding import commitment, mixed_master
 
 

@@ -12,44 +12,44 @@ import pytest
 
 from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.interfaces import Brief
-from owa_bench.run import agent_spec
-from owa_bench.run.forking import Nursery
-from owa_bench.run.hosting import Hosting
-from owa_bench.run.messages import Reset
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.agent_process import AgentLauncher
+from owa_bench.run.agents.fork_server import ForkServer
+from owa_bench.run.agents.protocol import ResetRequest
 
 HERE = Path(__file__).parent
 OBSERVATION = {"text": "hello", "features": np.zeros(3, dtype=np.float32)}
 INFO = {"step": np.int64(3), "tools": []}
-TERMS = Reset(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")
+TERMS = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")
 QUICK_S = 20.0  # far above what an answer takes on a busy machine
 SHORT_S = 0.3
 
 
 @pytest.fixture(scope="module")
-def nursery():
-    with Nursery() as made:
+def fork_server():
+    with ForkServer() as made:
         yield made
 
 
 @pytest.fixture(params=["child", "here"])
-def hosting(request, nursery):
-    return Hosting(nursery, in_process=request.param == "here")
+def launcher(request, fork_server):
+    return AgentLauncher(fork_server, in_process=request.param == "here")
 
 
-def one_move(hosting, spec, deadline_s=QUICK_S):
-    host = hosting.seat(agent_spec.load(spec, folder=HERE).origin)
+def one_move(launcher, spec, deadline_s=QUICK_S):
+    connection = launcher.connect(agent_spec.load(spec, folder=HERE).origin)
     try:
-        host.reset(TERMS, QUICK_S)
-        move = host.act(OBSERVATION, INFO, deadline_s)
-        host.close(QUICK_S)
+        connection.reset(TERMS, QUICK_S)
+        move = connection.act(OBSERVATION, INFO, deadline_s)
+        connection.close(QUICK_S)
     finally:
-        host.end()
+        connection.end()
     return move
 
 
 @pytest.mark.parametrize("name", ["Quiet", "RaisesInClose", "plain"])
-def test_plays(hosting, name):
-    move = one_move(hosting, f"odd_agents:{name}")
+def test_plays(launcher, name):
+    move = one_move(launcher, f"odd_agents:{name}")
     assert json.loads(move.action)["tool"] == "finish"
 
 
@@ -64,59 +64,61 @@ def test_plays(hosting, name):
         ("Exits", "SystemExit: 3"),
     ],
 )
-def test_the_agents_own_failures(hosting, name, words):
+def test_the_agents_own_failures(launcher, name, words):
     with pytest.raises(AgentRaised, match=words):
-        one_move(hosting, f"odd_agents:{name}")
+        one_move(launcher, f"odd_agents:{name}")
 
 
 @pytest.mark.parametrize("name", ["Hangs", "HangsInPython"])
-def test_a_hanging_agent_dies_at_its_deadline(nursery, name):
+def test_a_hanging_agent_dies_at_its_deadline(fork_server, name):
     with pytest.raises(AgentTimeout, match="no reply within"):
-        one_move(Hosting(nursery), f"odd_agents:{name}", SHORT_S)
+        one_move(AgentLauncher(fork_server), f"odd_agents:{name}", SHORT_S)
 
 
-def test_a_killed_agent_raised_and_its_last_words_are_kept(nursery):
+def test_a_killed_agent_raised_and_its_last_words_are_kept(fork_server):
     with pytest.raises(AgentRaised, match="signal SIGKILL; its last words: farewell"):
-        one_move(Hosting(nursery), "odd_agents:Dies")
+        one_move(AgentLauncher(fork_server), "odd_agents:Dies")
 
 
-def test_prints_do_not_stand_in_the_protocols_way(nursery):
-    move = one_move(Hosting(nursery), "odd_agents:Noisy")
+def test_prints_do_not_stand_in_the_protocols_way(fork_server):
+    move = one_move(AgentLauncher(fork_server), "odd_agents:Noisy")
     assert json.loads(move.action)["tool"] == "finish"
 
 
-def test_every_episode_is_a_fresh_process(nursery):
-    moves = [one_move(Hosting(nursery), "odd_agents:Counts") for _ in range(3)]
+def test_every_episode_is_a_fresh_process(fork_server):
+    moves = [
+        one_move(AgentLauncher(fork_server), "odd_agents:Counts") for _ in range(3)
+    ]
     assert [move.action for move in moves] == ["1", "1", "1"]
 
 
-def test_an_import_that_raises_is_told_each_time(nursery, tmp_path):
+def test_an_import_that_raises_is_told_each_time(fork_server, tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     origin = agent_spec.load("broken.py", folder=tmp_path).origin
     for _ in range(2):
         with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError"):
-            Hosting(nursery).seat(origin)
+            AgentLauncher(fork_server).connect(origin)
 
 
-def test_an_import_that_ends_its_process_harms_no_other(nursery, tmp_path):
+def test_an_import_that_ends_its_process_harms_no_other(fork_server, tmp_path):
     (tmp_path / "suicide.py").write_text("import os\nos._exit(1)\n")
     origin = agent_spec.load("suicide.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="ended its process"):
-        Hosting(nursery).seat(origin)
-    assert one_move(Hosting(nursery), "odd_agents:Quiet")
+        AgentLauncher(fork_server).connect(origin)
+    assert one_move(AgentLauncher(fork_server), "odd_agents:Quiet")
 
 
-def test_a_file_must_hold_one_agent(nursery, tmp_path):
+def test_a_file_must_hold_one_agent(fork_server, tmp_path):
     (tmp_path / "two.py").write_text(
         "class A:\n    def act(self): ...\nclass B:\n    def act(self): ...\n"
     )
     origin = agent_spec.load("two.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="classes with `act`: A, B"):
-        Hosting(nursery).seat(origin)
+        AgentLauncher(fork_server).connect(origin)
 
 
-def test_command(nursery):
-    move = one_move(Hosting(nursery), f"{sys.executable} command_agent.py")
+def test_command(fork_server):
+    move = one_move(AgentLauncher(fork_server), f"{sys.executable} command_agent.py")
     assert json.loads(move.action)["arguments"]["p"] == 0.25
     assert move.usage == (("tokens_in", 12.0),)
 
@@ -128,16 +130,18 @@ def test_command(nursery):
         ("--die", "exit code 1; its last words: .*out of ideas"),
     ],
 )
-def test_command_that_fails(nursery, flag, words):
+def test_command_that_fails(fork_server, flag, words):
     with pytest.raises(AgentRaised, match=words):
-        one_move(Hosting(nursery), f"{sys.executable} command_agent.py {flag}")
+        one_move(
+            AgentLauncher(fork_server), f"{sys.executable} command_agent.py {flag}"
+        )
 
 
 def test_no_agent_outlives_its_nursery():
-    nursery = Nursery()
+    fork_server = ForkServer()
     origin = agent_spec.load("odd_agents:Hangs", folder=HERE).origin
-    child = nursery.start(origin)
-    nursery.close()
+    child = fork_server.start(origin)
+    fork_server.close()
     until = time.monotonic() + QUICK_S
     while _lives(child.pid) and time.monotonic() < until:
         time.sleep(0.01)
@@ -186,18 +190,18 @@ def service():
     server.server_close()
 
 
-def test_address(nursery, service):
+def test_address(fork_server, service):
     _Service.episodes.clear()
     for _ in range(2):
-        move = one_move(Hosting(nursery), f"{service}/play")
+        move = one_move(AgentLauncher(fork_server), f"{service}/play")
         assert json.loads(move.action)["tool"] == "finish"
     assert len(_Service.episodes) == 2
 
 
-def test_address_that_fails(nursery, service):
+def test_address_that_fails(fork_server, service):
     with pytest.raises(AgentRaised, match="HTTP 500"):
-        one_move(Hosting(nursery), f"{service}/broken")
+        one_move(AgentLauncher(fork_server), f"{service}/broken")
     with pytest.raises(AgentTimeout, match="no reply within"):
-        one_move(Hosting(nursery), f"{service}/slow", SHORT_S)
+        one_move(AgentLauncher(fork_server), f"{service}/slow", SHORT_S)
     with pytest.raises(AgentRaised, match="ConnectError"):
-        one_move(Hosting(nursery), "http://127.0.0.1:9/nobody")
+        one_move(AgentLauncher(fork_server), "http://127.0.0.1:9/nobody")

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from owa_bench.canonical import key_id, seal, unseal
 from owa_bench.errors import FieldError, UnknownNameError, UsageError
-from owa_bench.run import keys
+from owa_bench.run.store import keys
 
 
 def test_key_is_made_and_loaded_again(tmp_path) -> None:
@@ -20,7 +20,7 @@ def test_key_is_made_and_loaded_again(tmp_path) -> None:
     key = keys.load(tmp_path / "home")
     assert keys.public_hex(key) == made.public_hex
     assert len(bytes.fromhex(made.public_hex)) == 32
-    assert keys.known(tmp_path / "home") == ("default",)
+    assert keys.key_names(tmp_path / "home") == ("default",)
     assert keys.short_name(key) == key_id(bytes.fromhex(made.public_hex))
     envelope = seal("application/test", b"words", key)
     assert (

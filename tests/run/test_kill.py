@@ -12,8 +12,8 @@ import pytest
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import counted_leaves, replay_root
-from owa_bench.run import store
-from owa_bench.run.recorder import FRAME_BYTES, FRAME_LINES, Recorder
+from owa_bench.run.store import files
+from owa_bench.run.store.recorder import FRAME_BYTES, FRAME_LINES, Recorder
 from owa_bench.seeding import stream
 
 SCRIPT = Path(__file__).with_name("killed_writer.py")
@@ -62,9 +62,9 @@ def run_and_kill(layout: RunLayout, after: int | None) -> Said:
 
 def check_nothing_closed_is_lost(layout: RunLayout, said: Said) -> None:
     """Compare the shard with what the writer said before it died."""
-    found: dict[str, list[store.Frame]] = {}
-    for path in store.shard_paths(layout):
-        for frame in store.scan(path):
+    found: dict[str, list[files.ShardFrame]] = {}
+    for path in files.shard_paths(layout):
+        for frame in files.scan(path):
             found.setdefault(frame.segment.attempt_id, []).append(frame)
     for attempt_id, (emitted, frames) in said.written.items():
         kept = found[attempt_id]
@@ -76,7 +76,7 @@ def check_nothing_closed_is_lost(layout: RunLayout, said: Said) -> None:
         lost = expected[len(lines) : emitted]
         assert len(lost) < FRAME_LINES
         assert sum(map(len, lost)) < FRAME_BYTES + LONGEST_LINE
-    leaves = {leaf.attempt_id: leaf for leaf in store.leaves_of_shards(layout)}
+    leaves = {leaf.attempt_id: leaf for leaf in files.leaves_of_shards(layout)}
     for attempt_id, head in said.closed.items():
         assert leaves[attempt_id].status == "complete"
         assert leaves[attempt_id].head == head
@@ -87,10 +87,10 @@ def uninterrupted(tmp_path_factory) -> dict[int, str]:
     """The replay digests that every attempt must end at."""
     layout = RunLayout(tmp_path_factory.mktemp("whole"))
     layout.plan.write_text("{}")
-    with Recorder(layout, 0, store.plan_digest(layout), b"k", False) as recorder:
+    with Recorder(layout, 0, files.plan_digest(layout), b"k", False) as recorder:
         for index in range(40):
             script().play(recorder, [(index, 0)])
-    return {leaf.index: leaf.replay for leaf in store.read_leaves(layout)}
+    return {leaf.index: leaf.replay for leaf in files.read_leaves(layout)}
 
 
 def kill_and_resume(layout, plan, moments: list[int], expected) -> None:
@@ -100,11 +100,11 @@ def kill_and_resume(layout, plan, moments: list[int], expected) -> None:
         assert not said.done
         check_nothing_closed_is_lost(layout, said)
     assert run_and_kill(layout, None).done
-    leaves = store.read_leaves(layout)
-    assert set(leaves) == set(store.leaves_of_shards(layout))
+    leaves = files.read_leaves(layout)
+    assert set(leaves) == set(files.leaves_of_shards(layout))
     best = counted_leaves(plan, leaves)
     assert [leaf.replay for leaf in best] == [expected[e.index] for e in plan.entries]
-    assert len(store.shard_paths(layout)) == len(moments) + 1
+    assert len(files.shard_paths(layout)) == len(moments) + 1
     begun = {leaf.attempt_id for leaf in leaves}
     assert {f"{index:06d}.0" for index in expected} <= begun
 
@@ -124,7 +124,7 @@ def test_resumed_run_has_the_replay_root_of_an_uninterrupted_one(
     whole.root.mkdir()
     whole.plan.write_bytes(layout.plan.read_bytes())
     run_and_kill(whole, None)
-    first, second = store.read_leaves(layout), store.read_leaves(whole)
+    first, second = files.read_leaves(layout), files.read_leaves(whole)
     assert len(first) >= len(second)
     assert replay_root(toy_plan, first) == replay_root(toy_plan, second)
 

@@ -18,12 +18,13 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import Budget, PlanEntry
 from owa_bench.records.trace import replay_line
-from owa_bench.run import loop, stepping, store
-from owa_bench.run.plan import read_plan
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.play import episode_setup, loop
+from owa_bench.run.store import files
 
 
 def traces(layout):
-    return [store.read_trace(layout, leaf) for leaf in store.read_leaves(layout)]
+    return [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
 
 
 def only(layout):
@@ -90,7 +91,7 @@ def test_an_agents_last_words_are_no_part_of_the_replay_root(played, small):
 def test_the_harness_failure_is_never_scored_and_tried_again(
     played, small, monkeypatch
 ):
-    working = stepping.env_for
+    working = episode_setup.env_for
     calls = []
 
     def failing(*arguments, **options):
@@ -99,16 +100,16 @@ def test_the_harness_failure_is_never_scored_and_tried_again(
             raise OSError("no socket left")
         return working(*arguments, **options)
 
-    monkeypatch.setattr(stepping, "env_for", failing)
+    monkeypatch.setattr(episode_setup, "env_for", failing)
     layout = played(small("noop"))
-    leaves = store.read_leaves(layout)
+    leaves = files.read_leaves(layout)
     assert [leaf.status for leaf in leaves] == [
         "infrastructure",
         "infrastructure",
         "complete",
     ]
     assert [leaf.attempt for leaf in leaves] == [0, 1, 2]
-    failed = store.read_trace(layout, leaves[0])
+    failed = files.read_trace(layout, leaves[0])
     assert failed.end.outcome == "infrastructure"
     assert "no socket left" in failed.end.reason
     assert failed.start.horizon == 0
@@ -120,8 +121,8 @@ def test_after_three_failures_of_the_harness_the_entry_is_left(
     def failing(*_, **__):
         raise OSError("no socket left")
 
-    monkeypatch.setattr(stepping, "env_for", failing)
-    leaves = store.read_leaves(played(small("noop")))
+    monkeypatch.setattr(episode_setup, "env_for", failing)
+    leaves = files.read_leaves(played(small("noop")))
     assert [leaf.status for leaf in leaves] == ["infrastructure"] * 3
 
 
@@ -130,7 +131,7 @@ def test_an_env_that_raises_in_a_step_is_the_harness(played, small, monkeypatch)
         raise InfrastructureFailure("the database is gone")
 
     monkeypatch.setattr("owa_bench.shells.tool_env.ToolEnv.step", broken)
-    leaves = store.read_leaves(played(small("noop")))
+    leaves = files.read_leaves(played(small("noop")))
     assert {leaf.status for leaf in leaves} == {"infrastructure"}
 
 
@@ -177,7 +178,7 @@ def test_what_an_agent_declares_is_marked_and_comes_before_its_step(played, smal
     assert all(events.index(event) < first_action for event in declared)
     (call,) = trace.of(ModelCall)
     assert len(call.prompt) == 64  # the words lie in a blob
-    (belief,) = [b for b in trace.of(Belief) if b.kind == stepping.INTERIM]
+    (belief,) = [b for b in trace.of(Belief) if b.kind == episode_setup.INTERIM]
     assert belief.p == 0.75
 
 
@@ -236,7 +237,7 @@ def test_the_brief_says_how_many_roles_may_be_held_and_if_they_may_talk(cap, mut
         role_cap=cap,
         muted=muted,
     )
-    play._stage = SimpleNamespace(plan=SimpleNamespace(budget=Budget()))
+    play._context = SimpleNamespace(plan=SimpleNamespace(budget=Budget()))
     play._suite = discovery.get("suites", "toolquest")
     task = SimpleNamespace(text="", goal={}, propositions={})
     instance = SimpleNamespace(seed=1)

@@ -7,13 +7,18 @@ import pytest
 
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run.memory import CopiedMemory, FreshMemory, Lane, folder_digest
+from owa_bench.run.store.memory import (
+    CopiedMemory,
+    FreshMemory,
+    LaneMemory,
+    folder_digest,
+)
 
 MASTER = b"m" * 32
 
 
 def lane(tmp_path, digest=None, master=MASTER):
-    return Lane(RunLayout(tmp_path / "run"), "agentic", master, digest)
+    return LaneMemory(RunLayout(tmp_path / "run"), "agentic", master, digest)
 
 
 def test_fresh_memory_goes_with_its_episode():
@@ -180,11 +185,11 @@ def test_lanes_of_nearly_one_name_keep_apart(tmp_path):
     layout = RunLayout(tmp_path / "run")
     digests = {}
     for name in names:
-        made = Lane(layout, name, MASTER, None)
+        made = LaneMemory(layout, name, MASTER, None)
         (made.path / "note").write_text(name)
         digests[name] = made.settle()
         made.close()
     for name in names:
-        again = Lane(layout, name, MASTER, digests[name])
+        again = LaneMemory(layout, name, MASTER, digests[name])
         assert (again.path / "note").read_text() == name
         again.close()

@@ -11,11 +11,13 @@ from owa_bench.canonical import sha256
 from owa_bench.records.events import Action, Artifact, Belief, Drift
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from owa_bench.run import batch, escrow, keys, replay, store
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
-from owa_bench.run.trials import Trials
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.plan.trials import Trials
+from owa_bench.run.play import batch
+from owa_bench.run.store import files, keys
 from tests.run.toy_native import LIMIT, NAME, register
 
 
@@ -30,7 +32,7 @@ def request_of(*agents, deltas=(0.0, 1.0), episodes=2):
 
 
 def traces(layout):
-    return [store.read_trace(layout, leaf) for leaf in store.read_leaves(layout)]
+    return [files.read_trace(layout, leaf) for leaf in files.read_leaves(layout)]
 
 
 def test_rewards_sum_to_quality_and_drift_is_told(played):
@@ -52,7 +54,7 @@ def test_the_array_of_an_episode_is_what_its_steps_digest(played):
     layout = played(request_of(episodes=1, deltas=(0.0,)))
     (trace,) = traces(layout)
     (kept,) = trace.of(Artifact)
-    seen = np.load(io.BytesIO(store.read_blob(layout, kept.blob)))
+    seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
     assert (seen.dtype, seen.shape) == (np.float32, (trace.end.steps + 1, 4))
     digests = [sha256(row.tobytes()) for row in seen[1:]]
     assert digests == [action.observation for action in trace.of(Action)]
@@ -81,18 +83,18 @@ def test_the_agents_own_process_changes_nothing(played):
         assert other.end.outcome in {"finished", "truncated"}
 
 
-def test_a_run_verifies_replays_and_recomputes(played, means):
+def test_a_run_verifies_replays_and_recomputes(played, run_options):
     layout = played(request_of())
-    escrow.reveal(means.home, layout)
+    escrow.reveal(run_options.home, layout)
     assert replay.replay_run(layout).passed
-    statement.write(layout.root, keys.load(means.home))
+    statement.write(layout.root, keys.load(run_options.home))
     assert all(check.ok for check in verify.verify(layout.root))
     assert all(check.ok for check in verify.recompute(layout.root))
 
 
-def test_replay_sees_another_world(played, means, monkeypatch):
+def test_replay_sees_another_world(played, run_options, monkeypatch):
     layout = played(request_of(deltas=(1.0,)))
-    escrow.reveal(means.home, layout)
+    escrow.reveal(run_options.home, layout)
     operator = discovery.get("operators", "toy/stronger")
     kept = operator.apply
 
@@ -104,7 +106,7 @@ def test_replay_sees_another_world(played, means, monkeypatch):
     assert not replay.replay_run(layout).passed
 
 
-def test_a_stopped_run_goes_on(tmp_path, means):
+def test_a_stopped_run_goes_on(tmp_path, run_options):
     request = request_of(episodes=3)
 
     class Enough(Exception):
@@ -117,23 +119,23 @@ def test_a_stopped_run_goes_on(tmp_path, means):
         if len(seen) == 2:
             raise Enough
 
-    halting = Means(
-        home=means.home, folder=means.folder, in_process=True, progress=stop
+    halting = RunOptions(
+        home=run_options.home, folder=run_options.folder, in_process=True, progress=stop
     )
     with pytest.raises(Enough):
         batch.play(request, tmp_path / "run", halting)
-    summary = batch.resume(tmp_path / "run", means)
+    summary = batch.resume(tmp_path / "run", run_options)
     assert (summary.complete, summary.missing) == (6, 0)
-    attempts = [leaf.attempt_id for leaf in store.read_leaves(RunLayout(summary.root))]
+    attempts = [leaf.attempt_id for leaf in files.read_leaves(RunLayout(summary.root))]
     assert len(attempts) == len(set(attempts)) == 6
 
 
-def test_the_report_shows_performance_and_no_axis(played, means):
+def test_the_report_shows_performance_and_no_axis(played, run_options):
     draw = Draw(name=NAME, deltas=(1.0,), episodes=6)
     trials = Trials(draw=draw, count=2, before=(2, 3))
     agents = ("toy_native:Leaning", "toy_native:Stray")
     layout = played(Request(agents=agents, trials=trials))
-    judgement = statement.write(layout.root, keys.load(means.home))
+    judgement = statement.write(layout.root, keys.load(run_options.home))
     for verdict in judgement.verdicts:
         assert verdict.level is None
         assert "outside the AAI battery" in verdict.level_text

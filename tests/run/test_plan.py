@@ -11,12 +11,14 @@ from owa_bench.canonical import canonical_json, document_digest, unseal
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run import agent_spec, keys, plan
-from owa_bench.run.draws import Draw
-from owa_bench.run.plan import Terms
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.plan import plan
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import PlanTerms
+from owa_bench.run.store import keys
 
 FAMILIES = len(discovery.get("suites", "toolquest").card.families)
-TERMS = Terms(name="t", protocol_digest="p" * 64, price_digest="c" * 64)
+TERMS = PlanTerms(name="t", protocol_digest="p" * 64, price_digest="c" * 64)
 
 
 def made(*agents, **draw):

@@ -14,8 +14,11 @@ from owa_bench.errors import UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.report import bundle, verify
 from owa_bench.report import statement as statements
-from owa_bench.run import batch, directory, escrow, keys, provenance, replay
-from owa_bench.run.plan import read_plan
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.play import batch
+from owa_bench.run.store import directory, keys, provenance
 
 TOOLQUEST = discovery.get("suites", "toolquest")
 CHANGESURF = discovery.get("suites", "changesurf")
@@ -124,7 +127,7 @@ def _without(monkeypatch, found):
 # --- plans of an earlier version ----------------------------------------------------
 
 
-def older(layout, means):
+def older(layout, run_options):
     """Rewrite the plan as a version wrote it that knew fewer fields; signed."""
     document = json.loads(layout.plan.read_bytes())
     for suite in document["suites"]:
@@ -133,37 +136,37 @@ def older(layout, means):
         del entry["role_cap"], entry["muted"]
     payload = json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
     layout.plan.write_bytes(payload)
-    key = keys.load(means.home, means.key)
+    key = keys.load(run_options.home, run_options.key)
     layout.plan_envelope.write_bytes(seal(PLAN_TYPE, payload, key))
 
 
 @pytest.fixture
-def planned(tmp_path, small, means):
+def planned(tmp_path, small, run_options):
     """A run as an earlier version left it before its first episode."""
     out = tmp_path / "run"
-    batch.play(small("noop"), out, means, plan_only=True)
+    batch.play(small("noop"), out, run_options, plan_only=True)
     layout = RunLayout(out)
-    older(layout, means)
+    older(layout, run_options)
     return layout
 
 
-def test_an_older_plan_is_not_gone_on_with_and_says_why(planned, small, means):
+def test_an_older_plan_is_not_gone_on_with_and_says_why(planned, small, run_options):
     with pytest.raises(UsageError, match="rule of another version") as raised:
-        batch.resume(planned.root, means)
+        batch.resume(planned.root, run_options)
     assert "suite toolquest" in str(raised.value)
     with pytest.raises(UsageError, match="rule of another version"):
-        batch.play(small("noop"), planned.root, means, resume=True)
+        batch.play(small("noop"), planned.root, run_options, resume=True)
 
 
-def test_a_run_under_an_older_plan_is_still_whole(planned, means, monkeypatch):
+def test_a_run_under_an_older_plan_is_still_whole(planned, run_options, monkeypatch):
     monkeypatch.setattr(directory, "other_code", lambda suites: {})
-    found = batch.resume(planned.root, means)
+    found = batch.resume(planned.root, run_options)
     assert found.plan_digest == bundle.read(planned.root).plan_digest
-    key = keys.load(means.home, means.key)
+    key = keys.load(run_options.home, run_options.key)
     statements.write(planned.root, key)
     faults = [c for c in verify.verify(planned.root) if not c.ok]
     assert faults == []
-    escrow.reveal(means.home, planned)
+    escrow.reveal(run_options.home, planned)
     replays = replay.replay_run(planned)
     assert replays.passed
     assert "rule of another version" in replays.other_code["toolquest"]

@@ -9,15 +9,15 @@ from owa_bench.canonical import chain_start, chain_step, sha256
 from owa_bench.errors import InfrastructureFailure, RunDirectoryError
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import recorder, store
-from owa_bench.run.recorder import Recorder
-from owa_bench.run.store import read_leaves, read_trace, scan
+from owa_bench.run.store import files, recorder
+from owa_bench.run.store.files import read_leaves, read_trace, scan
+from owa_bench.run.store.recorder import Recorder
 
 KEY = b"redact key"
 
 
 def opened(layout: RunLayout, shard: int = 0, **options) -> Recorder:
-    digest = store.plan_digest(layout)
+    digest = files.plan_digest(layout)
     return Recorder(layout, shard, digest, KEY, options.get("transcripts", True))
 
 
@@ -32,7 +32,7 @@ def fill(writer, call, count: int) -> None:
         writer.emit(call(step))
 
 
-def frames(layout: RunLayout, shard: int = 0) -> list[store.Frame]:
+def frames(layout: RunLayout, shard: int = 0) -> list[files.ShardFrame]:
     return list(scan(layout.shard(shard)))
 
 
@@ -57,7 +57,7 @@ def test_head_is_the_chain_over_the_exact_lines(layout, start, call, end) -> Non
         for event in events:
             writer.emit(event)
         leaf = writer.close("complete")
-    head = chain_start(store.plan_digest(layout), "000003.1")
+    head = chain_start(files.plan_digest(layout), "000003.1")
     for line in [line for frame in frames(layout) for line in frame.lines]:
         head = chain_step(head, line)
     assert leaf.head == head.hex()
@@ -163,7 +163,7 @@ def test_threads_write_side_by_side(layout, start, call, end) -> None:
     for leaf in leaves:
         trace = read_trace(layout, leaf)
         assert [event.step for event in trace.events[1:-1]] == list(range(300))
-    assert set(store.rebuild_leaves(layout)) == set(leaves)
+    assert set(files.rebuild_leaves(layout)) == set(leaves)
 
 
 def test_shard_is_never_appended_to(layout) -> None:
@@ -202,7 +202,7 @@ def test_attempt_without_any_event_has_a_leaf(layout) -> None:
     with opened(layout) as made:
         leaf = made.episode(1, 0).close("infrastructure")
     assert (leaf.count, leaf.status) == (0, "infrastructure")
-    assert store.rebuild_leaves(layout) == (leaf,)
+    assert files.rebuild_leaves(layout) == (leaf,)
 
 
 def test_timed_end_marks_the_leaf(layout, start, end) -> None:
@@ -211,7 +211,7 @@ def test_timed_end_marks_the_leaf(layout, start, end) -> None:
         writer.emit(start())
         writer.emit(end(timed=True))
         assert writer.close("complete").timed
-    assert store.rebuild_leaves(layout)[0].timed
+    assert files.rebuild_leaves(layout)[0].timed
 
 
 # --- order of writes ------------------------------------------------------------------
@@ -290,7 +290,7 @@ def test_full_disk_stops_the_writer_and_nothing_reads_back_as_whole(
     monkeypatch.undo()
     with pytest.raises(InfrastructureFailure, match="cannot be written"):
         made.close()
-    (leaf,) = store.rebuild_leaves(layout)
+    (leaf,) = files.rebuild_leaves(layout)
     assert (leaf.status, leaf.count) == ("unfinished", 1)
 
 
@@ -322,7 +322,7 @@ def test_blob_is_kept_once_under_the_digest_of_its_redacted_bytes(layout) -> Non
         writer.secret("key", "hunter2hunter2")
         name = writer.blob(b"the key is hunter2hunter2")
         assert writer.blob(b"the key is hunter2hunter2") == name
-    data = store.read_blob(layout, name)
+    data = files.read_blob(layout, name)
     assert sha256(data) == name
     assert b"hunter2" not in data
     assert [path.name for path in layout.blobs.iterdir()] == [name]

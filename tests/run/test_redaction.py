@@ -22,7 +22,7 @@ from owa_bench.records.events import (
     Resource,
 )
 from owa_bench.records.trace import replay_line
-from owa_bench.run.redaction import SHORTEST, Redactor
+from owa_bench.run.store.redaction import SHORTEST, Redactor
 
 KEY = b"redact key"
 CANARY = 'c4n"ry\\ /&=+é-secret:value'

@@ -24,11 +24,14 @@ from owa_bench.records.events import (
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.trace import Trace
 from owa_bench.records.witness import Receipt
-from owa_bench.run import batch, escrow, keys, provenance, replay, stepping, store
-from owa_bench.run.draws import Draw
-from owa_bench.run.plan import read_plan
-from owa_bench.run.recorder import Recorder
-from owa_bench.run.request import Request
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch, episode_setup
+from owa_bench.run.store import files, keys, provenance
+from owa_bench.run.store.recorder import Recorder
 from owa_bench.seeding import redact_key
 
 TALKER = '''
@@ -82,7 +85,7 @@ def played(tmp_path_factory, home) -> RunLayout:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(escrow, "fresh_bytes", lambda: b"the same in every test run")
-        summary = batch.play(request, out, batch.Means(home=home, in_process=True))
+        summary = batch.play(request, out, RunOptions(home=home, in_process=True))
     assert summary.missing == 0
     escrow.reveal(home, RunLayout(out))
     return RunLayout(out)
@@ -90,7 +93,7 @@ def played(tmp_path_factory, home) -> RunLayout:
 
 @pytest.fixture(scope="module")
 def traces(played):
-    return [store.read_trace(played, leaf) for leaf in store.read_leaves(played)]
+    return [files.read_trace(played, leaf) for leaf in files.read_leaves(played)]
 
 
 @pytest.fixture
@@ -105,7 +108,7 @@ def recorded_again(layout: RunLayout, traces, change) -> None:
     layout.leaves.unlink()
     plan = read_plan(layout)
     key = redact_key(escrow.revealed_root(layout, plan))
-    with Recorder(layout, 0, store.plan_digest(layout), key, True) as recorder:
+    with Recorder(layout, 0, files.plan_digest(layout), key, True) as recorder:
         for trace in traces:
             writer = recorder.episode(trace.leaf.index, trace.leaf.attempt)
             for event in trace.events:
@@ -144,7 +147,7 @@ def test_what_replays_includes_oauth_keys_writes_hints_and_words(traces) -> None
     assert any(isinstance(e, Intervention) and e.kind == "hint" for e in of)
     assert any(isinstance(e, ModelCall) for e in of)
     assert any(isinstance(e, Message) for e in of)
-    assert any(isinstance(e, Belief) and e.kind == stepping.INTERIM for e in of)
+    assert any(isinstance(e, Belief) and e.kind == episode_setup.INTERIM for e in of)
     assert any(isinstance(e, Resource) and e.meter == "cpu_s" for e in of)
     assert any(trace.start.realised > 0 for trace in traces)
 
@@ -162,7 +165,7 @@ def test_secrets_of_the_worlds_appear_nowhere_in_the_run(played, traces) -> None
     for path in (path for path in played.root.rglob("*") if path.is_file()):
         data = path.read_bytes()
         if path.suffix == ".zst":
-            data = b"".join(b"\n".join(frame.lines) for frame in store.scan(path))
+            data = b"".join(b"\n".join(frame.lines) for frame in files.scan(path))
             assert b"{secret:" in data
         assert not [canary for canary in canaries if canary in data], path
 
@@ -238,7 +241,7 @@ def test_before_the_reveal_nothing_can_be_replayed(copy) -> None:
 
 
 def test_nothing_complete_is_nothing_to_replay(copy) -> None:
-    for shard in store.shard_paths(copy):
+    for shard in files.shard_paths(copy):
         shard.unlink()
     with pytest.raises(UsageError, match="no complete episode yet"):
         replay.replay_run(copy)
@@ -298,5 +301,5 @@ def test_zstd_frames_of_a_run_are_read_by_any_zstd(played) -> None:
     )
     lines = reader.read().splitlines()
     assert sum(b'"event":"episode_end"' in line for line in lines) == len(
-        store.read_leaves(played)
+        files.read_leaves(played)
     )

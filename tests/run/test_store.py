@@ -7,9 +7,8 @@ import zstandard
 from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.trace import Leaf
-from owa_bench.run import store
-from owa_bench.run.recorder import Recorder
-from owa_bench.run.store import (
+from owa_bench.run.store import files
+from owa_bench.run.store.files import (
     append_leaves,
     next_shard,
     plan_digest,
@@ -18,6 +17,7 @@ from owa_bench.run.store import (
     rebuild_leaves,
     scan,
 )
+from owa_bench.run.store.recorder import Recorder
 
 
 def leaf_of(index: int) -> Leaf:
@@ -71,7 +71,7 @@ def test_leaf_appended_behind_a_torn_one_stands_on_its_own_line(layout) -> None:
     append_leaves(layout, [leaf_of(0)])
     layout.leaves.write_bytes(layout.leaves.read_bytes() + b'{"attempt_id":"00')
     append_leaves(layout, [leaf_of(2)])
-    assert layout.leaves.read_bytes().split(b"\n")[2] == store.ENCODER.encode(
+    assert layout.leaves.read_bytes().split(b"\n")[2] == files.ENCODER.encode(
         leaf_of(2)
     )
     with pytest.raises(TraceError, match=r"Line 2 .* --resume"):
@@ -165,7 +165,7 @@ def test_changed_event_does_not_hash_to_the_closing_line(layout, played) -> None
     path = layout.shard(0)
     frames = list(scan(path))
     edited = [line.replace(b'"depth":1', b'"depth":2') for line in frames[1].lines]
-    text = b"\n".join((store.ENCODER.encode(frames[1].segment), *edited, b""))
+    text = b"\n".join((files.ENCODER.encode(frames[1].segment), *edited, b""))
     offset, length = frames[1].offset, frames[1].length
     data = path.read_bytes()
     forged = zstandard.ZstdCompressor().compress(text)
@@ -227,9 +227,9 @@ def test_blob_that_is_missing_or_changed_is_refused(layout) -> None:
     layout.blobs.mkdir()
     name = sha256(b"page")
     with pytest.raises(TraceError, match="not there"):
-        store.read_blob(layout, name)
+        files.read_blob(layout, name)
     (layout.blobs / name).write_bytes(b"pagf")
     with pytest.raises(TraceError, match="does not hold"):
-        store.read_blob(layout, name)
+        files.read_blob(layout, name)
     (layout.blobs / name).write_bytes(b"page")
-    assert store.read_blob(layout, name) == b"page"
+    assert files.read_blob(layout, name) == b"page"

@@ -15,10 +15,13 @@ from owa_bench.errors import (
     UsageError,
 )
 from owa_bench.report import verify
-from owa_bench.run import agent_spec, batch, learners, store, training
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
-from owa_bench.run.training import Ears, Training
+from owa_bench.run.agents import agent_spec
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request
+from owa_bench.run.play import batch
+from owa_bench.run.store import files
+from owa_bench.run.train import learners, training
+from owa_bench.run.train.training import Training, TrainingCallbacks
 from owa_bench.skills.trained import MEMBER, Normalisation, load_policy, read_metadata
 
 PLAIN = Training(
@@ -66,15 +69,17 @@ def test_numbers_outside_their_range_are_refused(changes, flag):
         changed(**changes)
 
 
-def test_an_unknown_algorithm_gets_the_nearest_name(tmp_path, means):
+def test_an_unknown_algorithm_gets_the_nearest_name(tmp_path, run_options):
     with pytest.raises(UnknownNameError, match="Did you mean `ppo`"):
-        training.train(changed(algorithm="pppo"), tmp_path / "t", means)
+        training.train(changed(algorithm="pppo"), tmp_path / "t", run_options)
 
 
-def test_without_the_libraries_the_install_line_is_said(tmp_path, means, monkeypatch):
+def test_without_the_libraries_the_install_line_is_said(
+    tmp_path, run_options, monkeypatch
+):
     monkeypatch.setattr(learners.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPartError, match=r"owa_bench\[rl\]"):
-        training.train(PLAIN, tmp_path / "t", means)
+        training.train(PLAIN, tmp_path / "t", run_options)
     assert not (tmp_path / "t").exists()
 
 
@@ -107,17 +112,19 @@ def test_a_policy_is_named_by_its_folder_and_known_by_its_bytes(tmp_path):
 
 
 @pytest.mark.rl
-def test_one_seed_gives_one_policy(tmp_path, means, libraries):
-    one = training.train(PLAIN, tmp_path / "one", means)
-    same = training.train(PLAIN, tmp_path / "same", means)
-    other = training.train(changed(seed=1), tmp_path / "other", means)
+def test_one_seed_gives_one_policy(tmp_path, run_options, libraries):
+    one = training.train(PLAIN, tmp_path / "one", run_options)
+    same = training.train(PLAIN, tmp_path / "same", run_options)
+    other = training.train(changed(seed=1), tmp_path / "other", run_options)
     assert np.array_equal(weights(one.policy), weights(same.policy))
     assert not np.array_equal(weights(one.policy), weights(other.policy))
     assert one.evaluation.run is None  # no suite of ours: nothing on record
 
 
 @pytest.mark.rl
-def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, means, libraries):
+def test_a_stopped_training_goes_on_from_its_checkpoint(
+    tmp_path, run_options, libraries
+):
     out = tmp_path / "t"
 
     def stop(steps):
@@ -125,10 +132,10 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, means, librari
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        training.train(PLAIN, out, means, ears=Ears(steps=stop))
+        training.train(PLAIN, out, run_options, ears=TrainingCallbacks(steps=stop))
     left = read_metadata(out / "model.zip").steps
     assert 256 <= left < 512
-    done = training.train(PLAIN, out, means, resume=True)
+    done = training.train(PLAIN, out, run_options, resume=True)
     assert done.steps >= 512
     names = sorted(path.name for path in (out / "checkpoints").iterdir())
     assert names[0] >= f"step-{256:09d}"
@@ -138,32 +145,32 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path, means, librari
 
 
 @pytest.mark.rl
-def test_resume_refuses_another_training(tmp_path, means, libraries):
-    training.train(PLAIN, tmp_path / "t", means)
+def test_resume_refuses_another_training(tmp_path, run_options, libraries):
+    training.train(PLAIN, tmp_path / "t", run_options)
     with pytest.raises(UsageError, match="these differ: seed"):
-        training.train(changed(seed=3), tmp_path / "t", means, resume=True)
+        training.train(changed(seed=3), tmp_path / "t", run_options, resume=True)
     with pytest.raises(UsageError, match="must be new or empty"):
-        training.train(PLAIN, tmp_path / "t", means)
+        training.train(PLAIN, tmp_path / "t", run_options)
     with pytest.raises(RunDirectoryError, match="no training to resume"):
-        training.train(PLAIN, tmp_path / "u", means, resume=True)
+        training.train(PLAIN, tmp_path / "u", run_options, resume=True)
 
 
 @pytest.mark.rl
-def test_what_cannot_be_trained_is_said(tmp_path, means, libraries):
+def test_what_cannot_be_trained_is_said(tmp_path, run_options, libraries):
     with pytest.raises(UnknownNameError, match="Did you mean `CartPole-v1`"):
-        training.train(changed(env_id="CartPol-v1"), tmp_path / "a", means)
+        training.train(changed(env_id="CartPol-v1"), tmp_path / "a", run_options)
     typo = changed(settings={"lerning_rate": 1e-3})
     with pytest.raises(UnknownNameError, match="Did you mean `learning_rate`"):
-        training.train(typo, tmp_path / "b", means)
+        training.train(typo, tmp_path / "b", run_options)
     with pytest.raises(UsageError, match="cannot be made with"):
-        training.train(changed(options={"colour": 1}), tmp_path / "c", means)
+        training.train(changed(options={"colour": 1}), tmp_path / "c", run_options)
     with pytest.raises(FieldError, match="`--backend`"):
-        training.train(changed(backend="there"), tmp_path / "d", means)
+        training.train(changed(backend="there"), tmp_path / "d", run_options)
 
 
 @pytest.mark.rl
 def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
-    tmp_path, means, libraries
+    tmp_path, run_options, libraries
 ):
     asked = Training(
         env_id="owa_bench/ToolQuest-v1",
@@ -174,14 +181,14 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
         settings={"n_steps": 64, "batch_size": 64, "n_epochs": 1},
         episodes=1,
     )
-    done = training.train(asked, tmp_path / "t", means)
+    done = training.train(asked, tmp_path / "t", run_options)
     assert all(check.ok for check in verify.verify(done.evaluation.run))
     draw = Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,))
     request = Request(agents=(f"sb3:{done.policy}",), draws=(draw,))
-    batch.play(request, tmp_path / "run", means)
+    batch.play(request, tmp_path / "run", run_options)
     layout = batch.RunLayout(tmp_path / "run")
-    (leaf,) = store.read_leaves(layout)
-    trace = store.read_trace(layout, leaf)
+    (leaf,) = files.read_leaves(layout)
+    trace = files.read_trace(layout, leaf)
     actions = [event.action for event in trace.events if hasattr(event, "action")]
     assert actions
     assert all(action.startswith('{"tool":') for action in actions)
@@ -190,7 +197,7 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
 @pytest.mark.rl
 @pytest.mark.physics
 def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
-    tmp_path, means, libraries
+    tmp_path, run_options, libraries
 ):
     pytest.importorskip("pybullet")
     asked = Training(
@@ -204,7 +211,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
         episodes=2,
         evaluate_every=0,
     )
-    done = training.train(asked, tmp_path / "t", means)
+    done = training.train(asked, tmp_path / "t", run_options)
     found = done.evaluation
     assert (found.episodes, found.steps) == (2, done.steps)
     assert all(check.ok for check in verify.verify(found.run))
@@ -222,7 +229,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
 @pytest.mark.rl
 @pytest.mark.physics
 def test_the_batched_backend_trains_what_the_engine_then_plays(
-    tmp_path, means, libraries
+    tmp_path, run_options, libraries
 ):
     pytest.importorskip("pybullet")
     asked = Training(
@@ -235,12 +242,12 @@ def test_the_batched_backend_trains_what_the_engine_then_plays(
         episodes=1,
         backend="batched",
     )
-    one = training.train(asked, tmp_path / "one", means)
-    same = training.train(asked, tmp_path / "same", means)
+    one = training.train(asked, tmp_path / "one", run_options)
+    same = training.train(asked, tmp_path / "same", run_options)
     assert np.array_equal(weights(one.policy), weights(same.policy))
     assert one.evaluation.run is not None
     with pytest.raises(UsageError, match="is CartPole3D's"):
-        training.train(changed(backend="batched"), tmp_path / "other", means)
+        training.train(changed(backend="batched"), tmp_path / "other", run_options)
 
 
 @pytest.mark.parametrize(
@@ -253,5 +260,5 @@ def test_the_batched_backend_trains_what_the_engine_then_plays(
 )
 def test_an_evaluation_draws_what_was_trained(options, family, tier):
     asked = Training(env_id="owa_bench/CartPole3D-v1", options=options)
-    draw = training.drawn(asked)
+    draw = training.evaluation_draw(asked)
     assert (draw.families, draw.tiers, draw.deltas) == ((family,), (tier,), (1.0,))

@@ -3,9 +3,9 @@
 import pytest
 
 from owa_bench.errors import PlanError
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request, planned
-from owa_bench.run.trials import Trials
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.run.plan.trials import Trials
 
 
 def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):
@@ -17,7 +17,7 @@ def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):
         episodes=episodes,
     )
     trials = Trials(draw=draw, **{"count": 3, "before": (2, 5), **changes})
-    return planned(Request(agents=agents or ("pd", "nothing"), trials=trials)).plan
+    return draft_plan(Request(agents=agents or ("pd", "nothing"), trials=trials)).plan
 
 
 def lanes(plan):

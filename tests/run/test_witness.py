@@ -25,9 +25,9 @@ from owa_bench.records.witness import (
     read_time_stamp,
     time_stamp_query,
 )
-from owa_bench.run import witness
-from owa_bench.run.recorder import Recorder
-from owa_bench.run.store import plan_digest
+from owa_bench.run.plan import witness
+from owa_bench.run.store.files import plan_digest
+from owa_bench.run.store.recorder import Recorder
 
 TSA = """
 [ tsa ]

@@ -8,12 +8,14 @@ import pytest
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from owa_bench.run import batch, escrow, keys, replay, stepping, store
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.loop import drift_free_script
-from owa_bench.run.plan import read_plan
-from owa_bench.run.request import Request
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch, episode_setup
+from owa_bench.run.play.loop import drift_free_script
+from owa_bench.run.store import files, keys
 from tests.agents.language_model.stub_server import (
     TOKENS_IN,
     TOKENS_OUT,
@@ -41,7 +43,7 @@ def read_aloud(layout, home):
     root = escrow.find(home, plan.commitment).master
     scripts = {}
     for entry in plan.entries:
-        instance = stepping.instance_of(plan, entry, root)
+        instance = episode_setup.instance_of(plan, entry, root)
         scripts[entry.family] = [json.loads(a) for a in drift_free_script(instance)]
     return scripts
 
@@ -61,25 +63,25 @@ def by_script(scripts):
 
 
 def events_of(layout):
-    return [store.read_trace(layout, leaf).events for leaf in store.read_leaves(layout)]
+    return [files.read_trace(layout, leaf).events for leaf in files.read_leaves(layout)]
 
 
 def test_t1_is_solved_and_its_tokens_are_priced(tmp_path, monkeypatch):
     monkeypatch.setenv("OWA_STUB_KEY", KEY)
-    means = Means(home=tmp_path / "home")
+    run_options = RunOptions(home=tmp_path / "home")
     layout = RunLayout(tmp_path / "run")
     scripts = {}
     with serving(lambda messages: by_script(scripts)(messages), KEY) as url:
         asked = request(url, key_env="OWA_STUB_KEY", cache=tmp_path / "cache")
-        batch.play(asked, layout.root, means, plan_only=True)
-        scripts.update(read_aloud(layout, means.home))
-        assert batch.resume(layout.root, means).missing == 0
+        batch.play(asked, layout.root, run_options, plan_only=True)
+        scripts.update(read_aloud(layout, run_options.home))
+        assert batch.resume(layout.root, run_options).missing == 0
     traces = events_of(layout)
     calls = [e for events in traces for e in events if isinstance(e, ModelCall)]
     assert all(e[-1].q_state == 1.0 and e[-1].stated == 0.9 for e in traces)
     assert len(calls) == sum(map(len, scripts.values()))
 
-    key = keys.load(means.home, means.key)
+    key = keys.load(run_options.home, run_options.key)
     judged = statement.write(layout.root, key)
     (verdict,) = judged.verdicts
     (used,) = [table for table in verdict.tables if table.title == "resources"]
@@ -91,7 +93,7 @@ def test_t1_is_solved_and_its_tokens_are_priced(tmp_path, monkeypatch):
     assert verdict.cost_micro_usd["agent"] >= tokens_micro_usd
     failed = [check for check in verify.verify(layout.root) if not check.ok]
     assert failed == []
-    escrow.reveal(means.home, layout)
+    escrow.reveal(run_options.home, layout)
     assert replay.replay_run(layout).passed
     assert_nowhere(KEY, layout.root)
     assert_nowhere(KEY, tmp_path / "cache")
@@ -113,21 +115,21 @@ def assert_nowhere(word, folder):
 
 def test_the_cache_plays_again_without_a_server(tmp_path):
     """A run that was begun and thrown away is played again offline, to the same end."""
-    means = Means(home=tmp_path / "home")
+    run_options = RunOptions(home=tmp_path / "home")
     scripts = {}
     ends = []
     first = RunLayout(tmp_path / "first")
     cache = tmp_path / "cache"
     with serving(lambda messages: by_script(scripts)(messages)) as url:
         asked = request(url, ("reconcile",), cache=cache)
-        batch.play(asked, first.root, means, plan_only=True)
+        batch.play(asked, first.root, run_options, plan_only=True)
         again = [tmp_path / "second", tmp_path / "third"]
         for place in again:
             shutil.copytree(first.root, place)
-        scripts.update(read_aloud(first, means.home))
-        batch.resume(first.root, means)
+        scripts.update(read_aloud(first, run_options.home))
+        batch.resume(first.root, run_options)
     for place in again:  # the server has gone
-        batch.resume(place, means)
+        batch.resume(place, run_options)
     roots = {batch.summary(RunLayout(place)).replay_root for place in again}
     ends = [
         events[-1].q_state for place in again for events in events_of(RunLayout(place))
@@ -162,9 +164,9 @@ FAILURES = {
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
     policy, says, outcome = FAILURES[name]
-    means = Means(home=tmp_path / "home")
+    run_options = RunOptions(home=tmp_path / "home")
     with serving(policy, KEY if name == "bad key" else "") as url:
-        summary = batch.play(request(url), tmp_path / "run", means)
+        summary = batch.play(request(url), tmp_path / "run", run_options)
     assert summary.missing == 0
     for events in events_of(RunLayout(tmp_path / "run")):
         assert events[-1].outcome == outcome
@@ -172,9 +174,9 @@ def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
 
 
 def test_no_server(tmp_path):
-    means = Means(home=tmp_path / "home")
+    run_options = RunOptions(home=tmp_path / "home")
     asked = request("http://127.0.0.1:9/v1", ("reconcile",))
-    batch.play(asked, tmp_path / "run", means)
+    batch.play(asked, tmp_path / "run", run_options)
     (events,) = events_of(RunLayout(tmp_path / "run"))
     assert events[-1].outcome == "agent_raised"
     assert "no answer from http://127.0.0.1:9/v1" in events[-1].reason

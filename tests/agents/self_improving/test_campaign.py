@@ -7,11 +7,11 @@ import pytest
 
 from owa_bench.records.events import Revision
 from owa_bench.report import bundle
-from owa_bench.run import batch, escrow
-from owa_bench.run.batch import Means
-from owa_bench.run.campaign import Campaign
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan import escrow
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 
 CHECKPOINT = Draw(
     name="toolquest",
@@ -27,34 +27,34 @@ ASKED = Request(
 )
 
 
-def means(folder: Path, **changes: Any) -> Means:
-    return Means(home=folder / "home", in_process=True, **changes)
+def options(folder: Path, **changes: Any) -> RunOptions:
+    return RunOptions(home=folder / "home", in_process=True, **changes)
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def draft_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A signed plan that is not played yet."""
     folder = tmp_path_factory.mktemp("planned")
     with pytest.MonkeyPatch.context() as patch:
         # Three tasks of a fresh master each time may be three easy ones.
         patch.setattr(escrow, "fresh_bytes", lambda: bytes(range(32)))
-        batch.play(ASKED, folder / "run", means(folder), plan_only=True)
+        batch.play(ASKED, folder / "run", options(folder), plan_only=True)
     return folder
 
 
-def copied(planned: Path, name: str) -> Path:
-    out = planned / name
+def copied(draft_plan: Path, name: str) -> Path:
+    out = draft_plan / name
     out.mkdir()
-    for path in (planned / "run").iterdir():
+    for path in (draft_plan / "run").iterdir():
         (out / path.name).write_bytes(path.read_bytes())
     return out
 
 
 @pytest.fixture(scope="module")
-def whole(planned: Path) -> Path:
+def whole(draft_plan: Path) -> Path:
     """The campaign played in one go."""
-    out = copied(planned, "whole")
-    batch.resume(out, means(planned))
+    out = copied(draft_plan, "whole")
+    batch.resume(out, options(draft_plan))
     return out
 
 
@@ -92,7 +92,7 @@ def test_revisions_say_what_was_planned_and_by_whom(whole: Path) -> None:
 
 
 def test_a_stopped_campaign_resumes_to_the_same_roots(
-    planned: Path, whole: Path
+    draft_plan: Path, whole: Path
 ) -> None:
     seen = []
 
@@ -101,9 +101,9 @@ def test_a_stopped_campaign_resumes_to_the_same_roots(
         if len(seen) == 13:
             raise KeyboardInterrupt
 
-    out = copied(planned, "stopped")
+    out = copied(draft_plan, "stopped")
     with pytest.raises(KeyboardInterrupt):
-        batch.resume(out, means(planned, progress=interrupt))
-    resumed = batch.resume(out, means(planned))
+        batch.resume(out, options(draft_plan, progress=interrupt))
+    resumed = batch.resume(out, options(draft_plan))
     assert resumed.missing == 0
-    assert resumed.replay_root == batch.resume(whole, means(planned)).replay_root
+    assert resumed.replay_root == batch.resume(whole, options(draft_plan)).replay_root

@@ -11,7 +11,8 @@ from owa_bench.agents.language_model.chat import Chat
 from owa_bench.agents.self_improving import notebook
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
-from owa_bench.run import assembly, stepping
+from owa_bench.run import assembly
+from owa_bench.run.play import episode_setup
 from owa_bench.shells.solution import solve
 from tests.agents.language_model.stub_server import completion
 from tests.envs.changesurf.playing import instance_of, make, play
@@ -141,4 +142,4 @@ class Shown:
         self.reset, self.close = inner.reset, inner.close
 
     def act(self, observation, info):
-        return self.inner.act(observation, stepping.with_picture(self.env, info))
+        return self.inner.act(observation, episode_setup.with_picture(self.env, info))

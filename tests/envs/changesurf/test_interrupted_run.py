@@ -13,7 +13,9 @@ import pytest
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import verify
-from owa_bench.run import escrow, replay, store
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
+from owa_bench.run.store import files
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -128,7 +130,7 @@ def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, stop, workers):
     goes_on = [*COMMAND[:4], "--out", str(tmp_path / "run"), "--resume"]
     subprocess.run(goes_on, env=environment, check=True, capture_output=True)
     layout = RunLayout(tmp_path / "run")
-    leaves = store.read_leaves(layout)
+    leaves = files.read_leaves(layout)
     whole = [leaf for leaf in leaves if leaf.status == "complete"]
     assert sorted(leaf.index for leaf in whole) == [0, 1, 2, 3]
     assert {leaf.status for leaf in leaves} <= {"complete", "unfinished"}

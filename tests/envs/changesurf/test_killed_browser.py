@@ -8,10 +8,10 @@ import pytest
 
 from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import batch, store
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.request import Request
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store import files
 
 pytestmark = pytest.mark.browser
 
@@ -27,12 +27,12 @@ def test_a_killed_browser_is_a_new_attempt(tmp_path, monkeypatch):
 
     monkeypatch.setattr(PlaywrightDriver, "act", act_once_dead)
     draw = Draw(name="changesurf", families=("depot/buy",), tiers=(1,), deltas=(0.0,))
-    means = Means(home=tmp_path / "home", folder=Path.cwd(), in_process=True)
+    options = RunOptions(home=tmp_path / "home", folder=Path.cwd(), in_process=True)
     found = batch.play(
-        Request(agents=("oracle",), draws=(draw,)), tmp_path / "r", means
+        Request(agents=("oracle",), draws=(draw,)), tmp_path / "r", options
     )
     assert killed
-    leaves = store.leaves_of_shards(RunLayout(tmp_path / "r"))
+    leaves = files.leaves_of_shards(RunLayout(tmp_path / "r"))
     assert [(leaf.attempt, leaf.status) for leaf in leaves] == [
         (0, "infrastructure"),
         (1, "complete"),

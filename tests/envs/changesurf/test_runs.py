@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from owa_bench.cli.app import app
 from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import store
+from owa_bench.run.store import files
 from tests.agents.language_model.stub_server import completion, serving
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ def run(folder, *given):
     done = CliRunner().invoke(app, [*words, "--out", str(folder), *given])
     assert done.exit_code == 0, done.output
     layout = RunLayout(folder)
-    return [store.read_trace(layout, leaf).events for leaf in store.read_leaves(layout)]
+    return [files.read_trace(layout, leaf).events for leaf in files.read_leaves(layout)]
 
 
 def test_every_archetype_plays_its_episode(tmp_path, browser):
@@ -45,6 +45,6 @@ def test_a_model_is_shown_the_window_and_the_record_holds_its_digest(tmp_path, b
     assert "data:image/jpeg;base64,/9j/" in bodies[0]
     (call,) = [event for event in events if isinstance(event, ModelCall)]
     layout = RunLayout(tmp_path / "run")
-    kept = store.read_blob(layout, call.prompt)
+    kept = files.read_blob(layout, call.prompt)
     assert b"image_url" in kept
     assert b"base64" not in kept

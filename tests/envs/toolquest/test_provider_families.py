@@ -12,12 +12,12 @@ from owa_bench.records import price_card, protocol
 from owa_bench.records.events import Drift, Revision
 from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import assembly, batch
-from owa_bench.run.batch import Means
-from owa_bench.run.draws import Draw
-from owa_bench.run.plan import read_plan
-from owa_bench.run.request import Request
-from owa_bench.run.store import read_leaves, read_trace
+from owa_bench.run import assembly
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.store.files import read_leaves, read_trace
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.pipeline import judge
 from tests.envs.toolquest.small_worlds import drawn
@@ -91,8 +91,8 @@ def played(tmp_path):
         episodes=TASKS,
     )
     request = Request(agents=("oracle", "noop"), draws=(draw,), calendar=RETIRED)
-    means = Means(home=tmp_path / "home", in_process=True)
-    batch.play(request, tmp_path / "run", means)
+    options = RunOptions(home=tmp_path / "home", in_process=True)
+    batch.play(request, tmp_path / "run", options)
     layout = RunLayout(tmp_path / "run")
     traces = [read_trace(layout, leaf) for leaf in read_leaves(layout)]
     return read_plan(layout), traces

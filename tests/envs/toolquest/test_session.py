@@ -9,7 +9,7 @@ from owa_bench.envs.toolquest.session import TEXT_ROOM
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Artifact, Call, Resource
-from owa_bench.run.redaction import Redactor
+from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.shells.sink import NullSink
 from owa_bench.worlds.api import Auth, Pager

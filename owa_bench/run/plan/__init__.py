@@ -1,0 +1,1 @@
+"""Plans of runs: requests, draws, campaigns, budgets, commitments and witnesses."""

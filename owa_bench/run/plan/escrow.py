@@ -1,0 +1,118 @@
+"""The master secret of a run: committed to before episode 0, revealed after it.
+
+A plan publishes H(nonce | master). Both lie in the user's data folder under that
+commitment until `reveal` writes them into the run directory; then anybody can derive
+every seed and regenerate every episode.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from owa_bench.errors import CheckFailure, TraceError, UsageError
+from owa_bench.records.layout import Reveal, RunLayout
+from owa_bench.records.plan import Plan
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store.files import write_whole
+from owa_bench.run.store.keys import check_private, write_private
+from owa_bench.seeding import commitment, fresh_bytes, mixed_master
+
+
+class Escrow(NamedTuple):
+    """A master, the nonce that hides it, and the commitment to both."""
+
+    master: bytes
+    nonce: bytes
+    commitment: str
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    """`reveal.json`, and the file in the data folder: hex strings."""
+
+    master: str
+    nonce: str
+
+
+def commit(folder: Path, master: bytes | None = None) -> Escrow:
+    """Return a fresh master (or the one given) under a fresh nonce, laid away."""
+    master = fresh_bytes() if master is None else master
+    nonce = fresh_bytes()
+    escrow = Escrow(master, nonce, commitment(nonce, master))
+    write_private(_path(folder, escrow.commitment), _encoded(escrow))
+    return escrow
+
+
+def find(folder: Path, name: str) -> Escrow:
+    """Return what lies under the commitment `name`.
+
+    Errors: UsageError if there is nothing, or something else.
+    """
+    path = _path(folder, name)
+    if not path.exists():
+        raise UsageError(
+            f"No master lies in {folder} under the commitment {name}. It is on the "
+            "machine, and in the data folder, where the plan was made."
+        )
+    check_private(path)
+    return _checked(path, name)
+
+
+def reveal(folder: Path, layout: RunLayout) -> Reveal:
+    """Publish master and nonce of a run in its `reveal.json`; again does nothing.
+
+    Errors: RunDirectoryError without a plan, UsageError without the master.
+    """
+    plan = read_plan(layout)
+    if layout.reveal.exists():
+        return _as_reveal(_checked(layout.reveal, plan.commitment))
+    escrow = find(folder, plan.commitment)
+    write_whole(layout.reveal, _encoded(escrow))
+    return _as_reveal(escrow)
+
+
+def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
+    """Return what the seeds of a revealed run derive from.
+
+    Errors: UsageError before the reveal, CheckFailure if it is not what was
+    committed to.
+    """
+    if not layout.reveal.exists():
+        raise UsageError(
+            f"{layout.root} is not revealed yet, so its seeds are not known. "
+            "Its owner runs: owa-bench escrow reveal"
+        )
+    escrow = _checked(layout.reveal, plan.commitment)
+    return mixed_master(escrow.master, plan.verifier_nonce)
+
+
+def _checked(path: Path, name: str) -> Escrow:
+    """Return the escrow in a file; it must be what `name` commits to."""
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+        master, nonce = bytes.fromhex(file.master), bytes.fromhex(file.nonce)
+    except (OSError, ValueError) as error:
+        raise TraceError(
+            f"{path} does not hold a master and a nonce: {error}."
+        ) from error
+    if commitment(nonce, master) != name:
+        raise CheckFailure(f"{path} is not what the commitment {name} was made to.")
+    return Escrow(master, nonce, name)
+
+
+def _encoded(escrow: Escrow) -> bytes:
+    """Return the bytes of an escrow file."""
+    file = _File(master=escrow.master.hex(), nonce=escrow.nonce.hex())
+    return msgspec.json.encode(file) + b"\n"
+
+
+def _as_reveal(escrow: Escrow) -> Reveal:
+    """Return what was published."""
+    return Reveal(escrow.master.hex(), escrow.nonce.hex())
+
+
+def _path(folder: Path, name: str) -> Path:
+    """Return the file of a commitment."""
+    if len(name) != 64 or not set(name) <= set("0123456789abcdef"):
+        raise UsageError(f"A commitment is 64 hex digits, got {name!r}.")
+    return folder / "escrow" / f"{name}.json"

@@ -1,0 +1,191 @@
+"""Evidence of time for a plan, made before episode 0 (`run --plan-only`, then this).
+
+    git       a commit in a repository whose history others keep; message: plan digest
+    rfc3161   a token of a time-stamping service over the plan digest
+    nonce     a verifier's nonce, signed together with the plan digest
+
+Each adds one file to `witness/`. Evidence starts to weigh when somebody else has seen
+it: push the commit, hand the signature to the verifier.
+"""
+
+import base64
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from owa_bench.canonical import canonical_json, public_bytes, seal
+from owa_bench.errors import CheckFailure, FieldError, MissingPartError, UsageError
+from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
+from owa_bench.records.witness import (
+    REPLY_TYPE,
+    REQUEST_TYPE,
+    Witness,
+    nonce_document,
+    read_time_stamp,
+    time_stamp_query,
+)
+from owa_bench.run.store.files import plan_digest, scan, shard_paths, write_whole
+
+_TIMEOUT_S = 30.0
+
+
+def by_git(layout: RunLayout, repository: Path) -> Witness:
+    """Commit the plan digest to `repository`; its files and index stay as they are.
+
+    Errors: MissingPartError without git, UsageError if it is no repository.
+    """
+    digest = plan_digest(layout)
+    if not _git(repository, "rev-parse", "--git-dir", check=False):
+        raise FieldError(
+            "--git", str(repository), "must be a git repository (`git init` makes one)"
+        )
+    head = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD", check=False)
+    if head:
+        tree = _git(repository, "rev-parse", "HEAD^{tree}")
+    else:
+        tree = _git(repository, "hash-object", "-w", "-t", "tree", "/dev/null")
+    parents = ("-p", head) if head else ()
+    message = f"owa-bench plan {digest}"
+    commit = _git(repository, "commit-tree", tree, *parents, "-m", message)
+    _git(
+        repository,
+        "update-ref",
+        "-m",
+        message,
+        "HEAD",
+        commit,
+        *([head] if head else []),
+    )
+    raw = _git(repository, "cat-file", "commit", commit, strip=False)
+    claimed = _git(repository, "show", "-s", "--format=%cI", commit)
+    return _keep(
+        layout,
+        Witness(
+            kind="git",
+            plan_digest=digest,
+            attempts=_attempts(layout),
+            place=commit,
+            evidence=raw,
+            claimed=claimed,
+        ),
+    )
+
+
+def by_rfc3161(
+    layout: RunLayout, url: str, *, client: httpx.Client | None = None
+) -> Witness:
+    """Have the plan digest stamped by the service at `url`.
+
+    Errors: FieldError for no address; CheckFailure if the service does not answer,
+    refuses, or stamps something else.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise FieldError("--rfc3161", url, "must be an http:// or https:// address")
+    digest = plan_digest(layout)
+    plan = canonical_json(msgspec.json.decode(layout.plan.read_bytes()))
+    query = time_stamp_query(plan)
+    reply = _post(url, query.der, client)
+    stamp = read_time_stamp(reply)
+    if (stamp.digest, stamp.nonce) != (digest, query.nonce):
+        raise CheckFailure(
+            f"{url} must stamp what it was asked to, got a token for another request."
+        )
+    return _keep(
+        layout,
+        Witness(
+            kind="rfc3161",
+            plan_digest=digest,
+            attempts=_attempts(layout),
+            place=url,
+            evidence=base64.b64encode(reply).decode(),
+            claimed=stamp.time,
+        ),
+    )
+
+
+def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
+    """Sign a verifier's nonce together with the plan digest.
+
+    Errors: FieldError if the nonce is too short to be one.
+    """
+    if len(nonce) < 8:
+        raise FieldError("nonce", nonce, "must have at least 8 characters")
+    digest = plan_digest(layout)
+    envelope = seal(RECEIPT_TYPE, nonce_document(digest, nonce), key)
+    return _keep(
+        layout,
+        Witness(
+            kind="nonce",
+            plan_digest=digest,
+            attempts=_attempts(layout),
+            place=public_bytes(key.public_key()).hex(),
+            evidence=envelope.decode(),
+            nonce=nonce,
+        ),
+    )
+
+
+def free_path(folder: Path, stem: str, suffix: str) -> Path:
+    """Return the first name of `stem`, `stem-2`, ... that is not taken."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, number = folder / f"{stem}{suffix}", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}{suffix}"
+    return path
+
+
+def _keep(layout: RunLayout, witness: Witness) -> Witness:
+    """Write the witness to its file and return it."""
+    path = free_path(layout.witness, witness.kind, ".json")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(witness)) + b"\n")
+    return witness
+
+
+def _attempts(layout: RunLayout) -> int:
+    """Return how many attempts the shards hold: 0 before episode 0."""
+    frames = itertools.chain.from_iterable(map(scan, shard_paths(layout)))
+    return len({frame.segment.attempt_id for frame in frames})
+
+
+def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:
+    """Return the body of a service's reply."""
+    headers = {"Content-Type": REQUEST_TYPE, "Accept": REPLY_TYPE}
+    post = httpx.post if client is None else client.post
+    try:
+        reply = post(url, content=body, headers=headers, timeout=_TIMEOUT_S)
+        reply.raise_for_status()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = str(error).rstrip(".")
+        raise CheckFailure(
+            f"The time-stamping service {url} gave no token: {why}."
+        ) from error
+    return reply.content
+
+
+def _git(
+    repository: Path, *arguments: str, check: bool = True, strip: bool = True
+) -> str:
+    """Return what a git command printed; "" where it failed and need not succeed."""
+    program = shutil.which("git")
+    if program is None:
+        raise MissingPartError("git", "sudo apt-get install git")
+    done = subprocess.run(  # noqa: S603 - fixed verbs, no shell
+        [program, "-C", str(repository), *arguments],
+        capture_output=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode and not check:
+        return ""
+    if done.returncode:
+        raise UsageError(
+            f"git {arguments[0]} failed in {repository}: {done.stderr.decode().strip()}"
+        )
+    shown = done.stdout.decode()
+    return shown.strip() if strip else shown

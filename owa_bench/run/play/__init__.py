@@ -1,0 +1,1 @@
+"""Playing a plan: the episode loop, its setup, workers and batches."""

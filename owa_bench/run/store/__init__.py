@@ -1,0 +1,1 @@
+"""Run directories: recording, redaction, keys, memory snapshots, provenance."""
