@@ -13,10 +13,10 @@ from owa_bench.discovery import find, get
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.registration import ENV_IDS, register_ids
 from owa_bench.run.assembly import script, source
-from owa_bench.shells.calls import Call, CallParser
-from owa_bench.shells.client import Client
+from owa_bench.shells.calls import CallParser, ParsedCall
+from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import ListSink
-from owa_bench.shells.solution import solve
+from owa_bench.shells.tool_env import Client
 
 TIERS = (1, 2, 3)
 
@@ -97,7 +97,7 @@ def test_samples_of_the_language_space_are_valid_calls(env_id, tier):
         while not done:
             action = env.action_space.sample()
             assert action in env.action_space
-            assert isinstance(parser.parse(action), Call)
+            assert isinstance(parser.parse(action), ParsedCall)
             observation, _, terminated, truncated, _ = env.step(action)
             assert observation in env.observation_space
             done = terminated or truncated

@@ -22,7 +22,7 @@ from owa_bench.errors import MissingPartError
 from owa_bench.records.events import Outcome, Violation
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.run import assembly
-from owa_bench.shells.ending import judge
+from owa_bench.shells.standard_tools import judge
 
 INSTALL = 'pip install "owa_bench[browsergym]"'
 _CONTROLS = """els => els.map(e => [

@@ -1,5 +1,6 @@
-"""Instances of tasks, changes of a world, and the timeline of an episode's worlds."""
+"""Instances of tasks, changes of a world, timelines of worlds and their clock."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,3 +69,23 @@ class Timeline:
     def index_at(self, now_ms: int) -> int:
         """Return the index of the world that holds at `now_ms`."""
         return max(i for i, start in enumerate(self.starts) if start <= now_ms)
+
+
+class SimulatedClock:
+    """Simulated milliseconds since reset, and which world of a timeline holds now.
+
+    `starts` are the timeline's; nothing sleeps and the clock never runs back.
+    """
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._starts = tuple(starts)
+        self.now_ms = 0
+        self.world = 0
+
+    def advance(self, elapsed_ms: int) -> range:
+        """Move on and return the indices of the worlds whose start was passed."""
+        self.now_ms += elapsed_ms
+        before = self.world
+        later = self._starts[before + 1 :]
+        self.world += sum(start <= self.now_ms for start in later)
+        return range(before + 1, self.world + 1)

@@ -1,1 +1,1 @@
-"""What the tool suites share: the env shell, its views, tools, clock and sinks."""
+"""The Gymnasium shells of suites: tools, views, calls, episodes and event sinks."""

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import create_shared_memory
 
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
-from owa_bench.shells.schemas import compile_schema, draw, nearest, shown
+from owa_bench.shells.schemas import compile_schema, draw, short_json, suggestion
 
 CHARSET = "\t\n" + "".join(chr(code) for code in range(0x20, 0x7F))
 TEXT_LIMIT = 4096  # characters of an observation
@@ -26,7 +26,7 @@ _FOREIGN = re.compile(r"[^\t\n\x20-\x7e]")
 _SHAPE = 'an action is JSON text like {"tool": "NAME", "arguments": {}}'
 
 
-class Call(NamedTuple):
+class ParsedCall(NamedTuple):
     """One tool call that its schema allows."""
 
     tool: str
@@ -48,7 +48,7 @@ def escape(text: str) -> str:
     """
     if is_plain(text):
         return text
-    return _FOREIGN.sub(lambda found: json.dumps(found.group())[1:-1], text)
+    return _FOREIGN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
 def shorten(text: str) -> str:
@@ -61,7 +61,13 @@ def shorten(text: str) -> str:
 
 
 def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the action text of a tool call."""
+    """Return the action text of a tool call.
+
+    Args:
+        tool: The tool's name.
+        arguments: By name.
+    Returns: JSON in the shared charset.
+    """
     call = {"tool": tool, "arguments": arguments}
     return escape(msgspec.json.encode(call).decode())
 
@@ -91,7 +97,14 @@ class ToolCalls(PlainText):
         self.tools = tuple(tools)
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """Return a valid call; `mask` or `probability` holds one entry per tool."""
+        """Return a valid call of a random tool.
+
+        Args:
+            mask: (tools,) 0 for a tool that must not be drawn; None allows all.
+            probability: (tools,) weights; they replace the mask.
+        Returns: Action text.
+        Raises: UsageError: no tool is allowed.
+        """
         count = len(self.tools)
         weights = np.ones(count) if mask is None else np.asarray(mask, dtype=float)
         if probability is not None:
@@ -126,7 +139,7 @@ class CallParser:
         self._checks = {tool.name: compile_schema(tool.parameters) for tool in tools}
         self._names = ", ".join(self._checks)
 
-    def parse(self, text: str) -> Call | str:
+    def parse(self, text: str) -> ParsedCall | str:
         """Return the call, or a message that names field, value and fix."""
         if len(text) > ACTION_LIMIT:
             rule = f"`action` must have at most {ACTION_LIMIT} characters"
@@ -136,20 +149,22 @@ class CallParser:
         except (msgspec.MsgspecError, RecursionError) as error:
             return f"`action` does not parse: {error}; {_SHAPE}."
         if type(action) is not dict:
-            return f"`action` must be a JSON object, got {shown(action)}; {_SHAPE}."
+            return (
+                f"`action` must be a JSON object, got {short_json(action)}; {_SHAPE}."
+            )
         for name in action:
             if name not in ("tool", "arguments"):
                 return f"`{escape(name)}` is no field of an action; {_SHAPE}."
         return self._checked(action.get("tool"), action.get("arguments", {}))
 
-    def _checked(self, tool: Any, arguments: Any) -> Call | str:
+    def _checked(self, tool: Any, arguments: Any) -> ParsedCall | str:
         if type(tool) is not str or tool not in self._checks:
-            near = nearest(tool, self._checks) if type(tool) is str else ""
-            return f"`tool` must be one of {self._names}, got {shown(tool)}.{near}"
+            near = suggestion(tool, self._checks) if type(tool) is str else ""
+            return f"`tool` must be one of {self._names}, got {short_json(tool)}.{near}"
         if type(arguments) is not dict:
-            return f"`arguments` must be a JSON object, got {shown(arguments)}."
+            return f"`arguments` must be a JSON object, got {short_json(arguments)}."
         error = self._checks[tool](arguments, "arguments")
-        return Call(tool, arguments) if error is None else error
+        return ParsedCall(tool, arguments) if error is None else error
 
 
 def function_schemas(tools: Sequence[ToolSpec]) -> tuple[dict[str, Any], ...]:

@@ -4,12 +4,12 @@
 
 No gymnasium here. A step's events go out in this order: Action, then those of the call
 itself, Observation, Subgoal, Belief, Drift, and at the end Violation and Resolution.
-Steps count from 1; step 0 is the reset.
+Steps count from 1; step 0 is the reset. `solve` follows the oracle through an episode.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,10 +19,10 @@ from owa_bench.interfaces import (
     Ending,
     HasFinalEvents,
     HasHoneypot,
+    HasHorizon,
     OracleAccess,
     Sink,
     Suite,
-    Task,
 )
 from owa_bench.records.events import (
     Action,
@@ -34,15 +34,20 @@ from owa_bench.records.events import (
     Subgoal,
     fixed,
 )
-from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.calls import Call, CallParser, escape, shorten
-from owa_bench.shells.clock import SimulatedClock
-from owa_bench.shells.ending import Finding, judge
-from owa_bench.shells.standard_tools import Reply, StandardTools, refusal, tools_of
+from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.shells.calls import CallParser, ParsedCall, call_text, escape, shorten
+from owa_bench.shells.sink import NullSink
+from owa_bench.shells.standard_tools import (
+    StandardTools,
+    ToolReply,
+    judge,
+    refusal,
+    tools_of,
+)
 
 
-class Opening(NamedTuple):
-    """What the env knows of an episode before its first event."""
+class EpisodeFacts(NamedTuple):
+    """The part of an EpisodeStart that the world decides."""
 
     instance: Instance
     world: str
@@ -55,12 +60,12 @@ class Opening(NamedTuple):
     honeypot: bool
 
 
-Start = Callable[[Opening], EpisodeStart]
+StartFactory = Callable[[EpisodeFacts], EpisodeStart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """The terms of an episode. `interventions` None: not limited.
+class EpisodeTerms:
+    """The limits of an episode. `interventions` None: not limited.
 
     `shaping` pays the share of subgoals that a step solves; the last reward takes the
     sum back, so that an episode's rewards sum to Q (potential-based, discount 1).
@@ -71,8 +76,8 @@ class Terms:
     shaping: bool = False
 
 
-class Step(NamedTuple):
-    """What one action came to."""
+class StepResult(NamedTuple):
+    """The result of one action."""
 
     text: str
     reward: float
@@ -90,13 +95,13 @@ class Episode:
         timeline: Timeline,
         *,
         sink: Sink,
-        terms: Terms,
+        terms: EpisodeTerms,
         parser: CallParser | None = None,
         wire: bool = False,
     ) -> None:
         self.timeline = timeline
         self.session = suite.session(timeline, sink=sink, wire=wire)
-        self.task: Task = self.session.task
+        self.task = self.session.task
         self.terms = terms
         self.steps = 0
         self.failed_attempts = 0
@@ -111,15 +116,11 @@ class Episode:
         self._world = timeline.worlds[0]
         self._state = self.session.state
         self._nodes = {node.name: node for node in self._oracle.subgoals(self._world)}
-        # What stands solved at reset is nobody's merit and makes no event.
+        # Subgoals already solved at reset are not credited: no event is emitted.
         self._solved = set(self._oracle.solved(self._world, self._state))
-        self._seen: set[tuple[str, bytes, str]] = set()
+        self._call_keys: set[tuple[str, bytes, str]] = set()
         self._standard = StandardTools(
-            self._oracle,
-            timeline,
-            sink,
-            listed=self.task.propositions,
-            interventions=terms.interventions,
+            self._oracle, timeline, sink, self.task.propositions, terms.interventions
         )
         self._log: list[Event] = []
         self._paid = 0.0
@@ -135,15 +136,13 @@ class Episode:
         return self._standard.interventions_left
 
     def oracle_access(self) -> OracleAccess:
-        """Return what a suite's own control policy may see."""
-        return OracleAccess(
-            oracle=self._oracle, observe=lambda: (self.timeline, self.session.state)
-        )
+        """Return the oracle and the state, for a suite's own control policy."""
+        return OracleAccess(self._oracle, lambda: (self.timeline, self.session.state))
 
-    def opening(self, horizon: int) -> Opening:
-        """Return what an EpisodeStart says of this episode's world."""
+    def facts(self, horizon: int) -> EpisodeFacts:
+        """Return the part of an EpisodeStart that this episode's world decides."""
         categories = self._oracle.categories(self._world)
-        return Opening(
+        return EpisodeFacts(
             instance=self.timeline.instance,
             world=record_digest(self._world),
             realised=self.timeline.realised,
@@ -164,15 +163,15 @@ class Episode:
             text += "\n".join(lines)
         text = shorten(text)
         observed = Observation(step=0, blob=self._sink.blob(text.encode()))
-        for event in (start, *self._drift_events(0), observed):
+        for event in (start, *drift_events(self.timeline, 0), observed):
             if event is not None:
                 self._emit(event)
         return text
 
-    def step(self, text: str) -> Step:
-        """Return what the action came to; a malformed one costs a step too.
+    def step(self, text: str) -> StepResult:
+        """Return the result of an action; a malformed one costs a step too.
 
-        Errors: UsageError if the episode has ended.
+        Raises: UsageError: the episode has ended.
         """
         if self.ending is not None:
             raise UsageError(
@@ -185,14 +184,15 @@ class Episode:
         self.last_failed = not reply.ok
         self.failed_attempts += self.last_failed
         subgoals = self._new_subgoals() if reply.changed else ()
+        shaped = self.terms.shaping and bool(subgoals)
         drift = self._pass_time(reply.elapsed_ms)
-        seen = shorten(reply.text)
-        blob = self._sink.blob(seen.encode())
+        answer = shorten(reply.text)
+        blob = self._sink.blob(answer.encode())
         record = Action(
             step=self.steps,
             action=action,
             verified=reply.verified,
-            reward=self._shaped(len(subgoals)),
+            reward=fixed(len(subgoals) / len(self._nodes)) if shaped else 0.0,
             terminated=False,
             truncated=False,
             observation=blob,
@@ -201,16 +201,21 @@ class Episode:
         )
         observed = Observation(step=self.steps, blob=blob)
         rest = (*reply.events, observed, *subgoals, *reply.later, *drift)
-        return self._close_step(record, rest, seen, reply.outcome)
+        return self._close_step(record, rest, answer, reply.outcome)
 
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
-        """Return the ending, decided once by what the world's state is worth."""
+        """Return the ending, decided once by the world's state.
+
+        Args:
+            outcome: How the episode ended, if it had not ended yet.
+            reason: In words.
+        Returns: The ending; the first one if the episode had ended before.
+        """
         if self.ending is None:
-            for event in self._parted():
+            for event in self._final_events():
                 self._emit(event)
-            finding = self._judge(outcome, reason)
-            self.ending = finding.ending
-            for event in finding.events:
+            self.ending, events = self._judge(outcome, reason)
+            for event in events:
                 self._emit(event)
         return self.ending
 
@@ -218,8 +223,8 @@ class Episode:
         """Release the session."""
         self.session.close()
 
-    def _run(self, call: Call) -> Reply:
-        """Return what the tool answered, with whether the action is verified."""
+    def _run(self, call: ParsedCall) -> ToolReply:
+        """Return the tool's answer, with whether the action is verified."""
         before = self._state
         standard = self._standard.run(call, before, step=self.steps)
         if standard is not None:
@@ -233,12 +238,12 @@ class Episode:
         key = (call.tool, action_key, result.digest or result.text)
         verified = (
             result.ok
-            and key not in self._seen
+            and key not in self._call_keys
             and self._oracle.accepts(before, call._asdict(), self._state)
         )
-        self._seen.add(key)
+        self._call_keys.add(key)
         self.verified += verified
-        return Reply(
+        return ToolReply(
             text=result.text,
             ok=result.ok,
             verified=verified,
@@ -253,14 +258,14 @@ class Episode:
         rest: tuple[Event, ...],
         text: str,
         outcome: Outcome | None,
-    ) -> Step:
+    ) -> StepResult:
         """Emit the step's events; if it is the last one, judge and pay first."""
         closing: tuple[Event, ...] = ()
         reason: str = "" if outcome is None else outcome
         if outcome is None and self.steps >= self.terms.step_limit:
             outcome, reason = "truncated", "budget:steps"
         if outcome is not None:
-            rest = (*rest, *self._parted())
+            rest = (*rest, *self._final_events())
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
                 record,
@@ -271,11 +276,13 @@ class Episode:
         self._paid += record.reward
         for event in (record, *rest, *closing):
             self._emit(event)
-        return Step(
+        return StepResult(
             text, record.reward, record.error, record.terminated, record.truncated
         )
 
-    def _judge(self, outcome: Outcome, reason: str, *last: Event) -> Finding:
+    def _judge(
+        self, outcome: Outcome, reason: str, *last: Event
+    ) -> tuple[Ending, tuple[Event, ...]]:
         """Return the ending and its events; `last` are not yet in the log."""
         return judge(
             self._suite,
@@ -288,25 +295,19 @@ class Episode:
             log=(*self._log, *last),
         )
 
-    def _parted(self) -> tuple[Event, ...]:
-        """Return what the session leaves behind at the end."""
+    def _final_events(self) -> tuple[Event, ...]:
+        """Return the session's own events at the end."""
         session = self.session
         if not isinstance(session, HasFinalEvents):
             return ()
-        left = session.final_events(step=self.steps)
-        self._state = session.state  # what came late is judged too
-        return left
+        events = session.final_events(step=self.steps)
+        self._state = session.state  # a late change is judged too
+        return events
 
     def _emit(self, event: Event) -> None:
         self._log.append(event)
         if self._sink.active:
             self._sink.emit(event)
-
-    def _shaped(self, solved: int) -> float:
-        """Return what newly solved subgoals pay."""
-        return (
-            fixed(solved / len(self._nodes)) if self.terms.shaping and solved else 0.0
-        )
 
     def _new_subgoals(self) -> tuple[Event, ...]:
         """Return an event for each node solved since last asked, in DAG order."""
@@ -330,12 +331,69 @@ class Episode:
             self._world = self.timeline.worlds[index]
             self.session.enter(self._world, now_ms=self._clock.now_ms)
             self._state = self.session.state
-            events += self._drift_events(index)
+            events += drift_events(self.timeline, index)
         return tuple(events)
 
-    def _drift_events(self, index: int) -> list[Any]:
-        start = self.timeline.starts[index]
-        return [
-            Drift(at_ms=start, **msgspec.structs.asdict(change))
-            for change in self.timeline.changes[index]
-        ]
+
+def drift_events(timeline: Timeline, index: int) -> list[Event]:
+    """Return the events of the changes that lead into a world.
+
+    Args:
+        timeline: The episode's.
+        index: Of the world.
+    Returns: One Drift per change, in order.
+    """
+    return [
+        Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
+        for change in timeline.changes[index]
+    ]
+
+
+class OracleSolution(NamedTuple):
+    """The oracle's action texts, how many were verified, and q_state.
+
+    The last action ends the episode, unless the step limit did.
+    """
+
+    actions: tuple[str, ...]
+    accepted: int
+    q_state: float
+
+
+def horizon(
+    suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
+) -> int:
+    """Return H_t, from the suite if it can tell, else by playing the episode.
+
+    Args:
+        suite: A tool suite.
+        timeline: The episode's.
+        parser: Of the suite's tools, where there is one already.
+    Returns: The oracle's number of verified actions.
+    """
+    known = suite.horizon(timeline) if isinstance(suite, HasHorizon) else None
+    return solve(suite, timeline, parser=parser).accepted if known is None else known
+
+
+def solve(
+    suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
+) -> OracleSolution:
+    """Return the result of following the oracle's hints; pure.
+
+    Args:
+        suite: A tool suite.
+        timeline: The episode's.
+        parser: Of the suite's tools, where there is one already.
+    Returns: The actions and their result.
+    """
+    terms = EpisodeTerms(step_limit=suite.card.step_limit)
+    episode = Episode(suite, timeline, sink=NullSink(), terms=terms, parser=parser)
+    actions: list[str] = []
+    try:
+        while episode.ending is None:
+            hint = suite.oracle.hint(timeline, episode.session.state)
+            actions.append(call_text(hint["tool"], hint["arguments"]))
+            episode.step(actions[-1])
+        return OracleSolution(tuple(actions), episode.verified, episode.ending.q_state)
+    finally:
+        episode.close()

@@ -1,4 +1,4 @@
-"""The loop's side of a native suite: numbers in, numbers out, no tools, no finish.
+"""The recorded env of a native suite: numbers in, numbers out, no tools, no finish.
 
 The suite's own env plays; this shell gives it instances, reads an agent's action text,
 and writes the events. A step leaves one Action whose `observation` is the SHA-256 of
@@ -27,10 +27,9 @@ from owa_bench.interfaces import (
     TimelineSource,
     ToolSpec,
 )
-from owa_bench.records.events import Action, Artifact, Drift, Event, Outcome, fixed
-from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.clock import SimulatedClock
-from owa_bench.shells.episode import Opening, Start
+from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
+from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.shells.episode import EpisodeFacts, StartFactory, drift_events
 from owa_bench.shells.sink import NullSink
 
 OBSERVATIONS = "observations"  # name of the Artifact that holds an episode's array
@@ -59,10 +58,10 @@ class NativeEnv:
         self.steps = 0
         self.failed_attempts = 0
         self.ending: Ending | None = None
-        self._seen: list[npt.NDArray[np.float32]] = []
+        self._observations: list[npt.NDArray[np.float32]] = []
         self._rewards = 0.0
 
-    # --- played ---------------------------------------------------------------------
+    # --- one episode ----------------------------------------------------------------
 
     def attach(self, sink: Sink) -> None:
         """Send the events of the next episode to `sink`."""
@@ -71,18 +70,18 @@ class NativeEnv:
     def reset(self, *, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Begin the episode of the options' instance."""
         instance: Instance = options["instance"]
-        start: Start | None = options.get("start")
+        start: StartFactory | None = options.get("start")
         self._timeline = self._source(instance)
         self._clock = SimulatedClock(self._timeline.starts)
         self._begin()
         observation, _ = self._env.reset(options={"instance": instance})
         if start is not None:
-            self._sink.emit(start(self._opening()))
-        self._tell_drift(0)
-        return self._noted(observation), self._info()
+            self._sink.emit(start(self._facts()))
+        self._emit(*drift_events(self._timeline, 0))
+        return self._keep(observation), {"step": self.steps}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play one action text; one that is no action plays the first and says so."""
+        """Play an action text; a malformed one plays the first action, with error."""
         if self.ending is not None:
             raise UsageError(
                 f"The episode has ended ({self.ending.outcome}): call reset first."
@@ -103,29 +102,34 @@ class NativeEnv:
                 reward=fixed(float(reward)),
                 terminated=bool(terminated),
                 truncated=truncated,
-                observation=sha256(self._noted(observation).tobytes()),
+                observation=sha256(self._keep(observation).tobytes()),
                 error=error,
                 at_ms=at_ms,
             )
         )
         for index in self._clock.advance(self._step_ms):
-            self._tell_drift(index)
+            self._emit(*drift_events(self.timeline, index))
         if terminated or truncated:
-            self._end(*(("finished", "terminated") if terminated else _TIME_IS_UP))
-        info = self._info()
-        if error is not None:
-            info["error"] = error
-        return self._seen[-1], float(reward), bool(terminated), truncated, info
+            outcome: Outcome = "finished" if terminated else "truncated"
+            self._end(outcome, "terminated" if terminated else "budget:steps")
+        info = {"step": self.steps} | ({} if error is None else {"error": error})
+        return self._observations[-1], float(reward), bool(terminated), truncated, info
 
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
-        """End the episode from outside; what was earned so far counts."""
+        """End the episode from outside; the rewards so far count.
+
+        Args:
+            outcome: How it ended.
+            reason: In words.
+        Returns: The ending; the first one if the episode had ended before.
+        """
         return self.ending or self._end(outcome, reason)
 
     def close(self) -> None:
         """Release the suite's env."""
         self._env.close()
 
-    # --- told -----------------------------------------------------------------------
+    # --- what loop and replay ask ---------------------------------------------------
 
     @property
     def timeline(self) -> Timeline:
@@ -136,7 +140,7 @@ class NativeEnv:
 
     @property
     def task(self) -> Task:
-        """What the agent is told: the spaces, and that rewards are to be collected."""
+        """The task that the agent is given: the spaces, and to collect rewards."""
         actions = self._env.action_space
         goal = {
             "maximise": "sum of rewards",
@@ -158,9 +162,9 @@ class NativeEnv:
 
     # --- inside ---------------------------------------------------------------------
 
-    def _opening(self) -> Opening:
+    def _facts(self) -> EpisodeFacts:
         timeline = self.timeline
-        return Opening(
+        return EpisodeFacts(
             instance=timeline.instance,
             world=timeline.worlds[0].digest(),
             realised=timeline.realised,
@@ -172,26 +176,18 @@ class NativeEnv:
             honeypot=False,
         )
 
-    def _noted(self, observation: Any) -> npt.NDArray[np.float32]:
+    def _keep(self, observation: Any) -> npt.NDArray[np.float32]:
         """Keep an observation for the episode's array and return it as float32."""
-        seen = np.array(observation, dtype=np.float32)
-        self._seen.append(seen)
-        return seen
+        self._observations.append(np.array(observation, dtype=np.float32))
+        return self._observations[-1]
 
-    def _info(self) -> dict[str, Any]:
-        return {"step": self.steps}
-
-    def _emit(self, event: Event) -> None:
+    def _emit(self, *events: Event) -> None:
         if self._sink.active:
-            self._sink.emit(event)
-
-    def _tell_drift(self, index: int) -> None:
-        start = self.timeline.starts[index]
-        for change in self.timeline.changes[index]:
-            self._emit(Drift(at_ms=start, **msgspec.structs.asdict(change)))
+            for event in events:
+                self._sink.emit(event)
 
     def _end(self, outcome: Outcome, reason: str) -> Ending:
-        """Settle the episode: the sum of its rewards is its quality."""
+        """Set the ending: the sum of the episode's rewards is its quality."""
         quality = min(max(fixed(self._rewards), 0.0), 1.0)
         self.ending = Ending(
             outcome=outcome,
@@ -202,24 +198,22 @@ class NativeEnv:
             stated=None,
         )
         if self._sink.active:
+            buffer = io.BytesIO()
+            np.save(buffer, np.stack(self._observations), allow_pickle=False)
+            blob = self._sink.blob(buffer.getvalue())
             self._emit(
-                Artifact(
-                    step=self.steps,
-                    name=OBSERVATIONS,
-                    media=_MEDIA,
-                    blob=self._sink.blob(as_npy(np.stack(self._seen))),
-                )
+                Artifact(step=self.steps, name=OBSERVATIONS, media=_MEDIA, blob=blob)
             )
         return self.ending
 
 
-_TIME_IS_UP: tuple[Outcome, str] = ("truncated", "budget:steps")
-
-
 def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
-    """Return the action of a text and what was wrong with it, if anything was.
+    """Return the action of a text, and what was wrong with the text.
 
-    Numbers for Discrete, JSON lists for Box. What is no action of the space plays 0.
+    Args:
+        text: A JSON number for Discrete, a JSON list for Box.
+        space: The env's action space.
+    Returns: An action, 0 for a malformed text, and an error or None.
     """
     try:
         value = msgspec.json.decode(text)
@@ -237,13 +231,6 @@ def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
     if space.contains(given):
         return given, None
     return action, f"an action is a list within {space}"
-
-
-def as_npy(array: npt.NDArray[np.float32]) -> bytes:
-    """Return the bytes of an `.npy` file."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _step_ms(env: gym.Env[Any, Any]) -> int:

@@ -1,4 +1,4 @@
-"""JSON Schema, the part that tool arguments need: compiled checks, and random values.
+"""The part of JSON Schema that tool arguments need: compiled checks, random values.
 
 A schema is compiled once into closures, so that a check costs microseconds. A keyword
 outside the part is refused when compiled, never ignored.
@@ -7,6 +7,7 @@ outside the part is refused when compiled, never ignored.
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,8 +16,7 @@ import numpy as np
 from owa_bench.errors import UsageError
 
 Schema = Mapping[str, Any]
-Check = Callable[[Any, str], str | None]
-Drawer = Callable[[Schema, np.random.Generator], Any]
+ArgumentCheck = Callable[[Any, str], str | None]
 
 _ANNOTATIONS = frozenset({"description", "title", "examples", "default", "format"})
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -24,38 +24,40 @@ _WORD = 12  # letters of a drawn string, unless the schema wants more
 _WIDTH = 100  # a number without bounds is drawn from this range
 _ITEMS = 3
 
-
-def _is_number(value: Any) -> bool:
-    return type(value) is int or type(value) is float
-
-
-_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "string": (lambda v: type(v) is str, "text"),
-    "integer": (lambda v: type(v) is int, "a whole number"),
-    "number": (_is_number, "a number"),
-    "boolean": (lambda v: type(v) is bool, "true or false"),
-    "object": (lambda v: type(v) is dict, "a JSON object"),
-    "array": (lambda v: type(v) is list, "a JSON array"),
-    "null": (lambda v: v is None, "null"),
+# Python types of a JSON type, and its words in a message.
+_TYPES: dict[str, tuple[frozenset[type], str]] = {
+    "string": (frozenset({str}), "text"),
+    "integer": (frozenset({int}), "a whole number"),
+    "number": (frozenset({int, float}), "a number"),
+    "boolean": (frozenset({bool}), "true or false"),
+    "object": (frozenset({dict}), "a JSON object"),
+    "array": (frozenset({list}), "a JSON array"),
+    "null": (frozenset({type(None)}), "null"),
 }
 
 
-def shown(value: Any) -> str:
-    """Return a value as short JSON, for messages."""
+def short_json(value: Any) -> str:
+    """Return a value as JSON of at most 60 characters, for messages."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean `x`?" for the nearest known name, or nothing."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean `x`?" for the nearest known name.
+
+    Args:
+        name: The unknown name.
+        known: The names that exist.
+    Returns: "" where no name is near.
+    """
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f" Did you mean `{near[0]}`?" if near else ""
 
 
-def compile_schema(schema: Schema) -> Check:
-    """Return the check of `schema`: (value, path) to an error message or None.
+def compile_schema(schema: Schema) -> ArgumentCheck:
+    """Return the check of a schema: (value, path) to an error message or None.
 
-    Errors: UsageError for a keyword or type that this part of JSON Schema lacks.
+    Raises: UsageError: a keyword or type is not in this part of JSON Schema.
     """
     unknown = set(schema) - _KEYWORDS
     if unknown:
@@ -64,14 +66,12 @@ def compile_schema(schema: Schema) -> Check:
             f"got {', '.join(sorted(unknown))}."
         )
     checks = [
-        build(schema)
-        for keywords, build in _BUILDERS
-        if any(keyword in schema for keyword in keywords)
+        make(schema) for keywords, make in _CHECKS if not keywords.isdisjoint(schema)
     ]
     return checks[0] if len(checks) == 1 else _all_of(checks)
 
 
-def _all_of(checks: Sequence[Check]) -> Check:
+def _all_of(checks: Sequence[ArgumentCheck]) -> ArgumentCheck:
     def check(value: Any, path: str) -> str | None:
         for one in checks:
             error = one(value, path)
@@ -82,7 +82,7 @@ def _all_of(checks: Sequence[Check]) -> Check:
     return check
 
 
-def _kinds(schema: Schema) -> list[str]:
+def _type_names(schema: Schema) -> list[str]:
     kinds = schema.get("type", [])
     names = [kinds] if isinstance(kinds, str) else list(kinds)
     for name in names:
@@ -93,94 +93,86 @@ def _kinds(schema: Schema) -> list[str]:
     return names
 
 
-def _type(schema: Schema) -> Check:
-    entries = [_TYPES[name] for name in _kinds(schema)]
+def _type(schema: Schema) -> ArgumentCheck:
+    entries = [_TYPES[name] for name in _type_names(schema)]
+    types = frozenset[type]().union(*(types for types, _ in entries))
     rule = " or ".join(words for _, words in entries)
-    if len(entries) == 1:
-        only = entries[0][0]
-
-        def check_one(value: Any, path: str) -> str | None:
-            return (
-                None if only(value) else f"`{path}` must be {rule}, got {shown(value)}."
-            )
-
-        return check_one
 
     def check(value: Any, path: str) -> str | None:
-        if any(test(value) for test, _ in entries):
+        if type(value) in types:
             return None
-        return f"`{path}` must be {rule}, got {shown(value)}."
+        return f"`{path}` must be {rule}, got {short_json(value)}."
 
     return check
 
 
-def _enum(schema: Schema) -> Check:
+def _enum(schema: Schema) -> ArgumentCheck:
     options = [schema["const"]] if "const" in schema else list(schema["enum"])
-    rule = ", ".join(shown(option) for option in options)
+    rule = ", ".join(short_json(option) for option in options)
 
     def check(value: Any, path: str) -> str | None:
         for option in options:
             if type(option) is type(value) and option == value:
                 return None
-        near = nearest(value, map(str, options)) if type(value) is str else ""
-        return f"`{path}` must be one of {rule}, got {shown(value)}.{near}"
+        near = suggestion(value, map(str, options)) if type(value) is str else ""
+        return f"`{path}` must be one of {rule}, got {short_json(value)}.{near}"
 
     return check
 
 
-def _range(schema: Schema) -> Check:
-    low = schema.get("minimum", float("-inf"))
-    high = schema.get("maximum", float("inf"))
+def _limits(
+    keywords: tuple[str, str],
+    types: frozenset[type],
+    size: Callable[[Any], Any],
+    rule: str,
+    schema: Schema,
+) -> ArgumentCheck:
+    """Return the check of two keywords that bound a size from below and above."""
+    low = schema.get(keywords[0], float("-inf"))
+    high = schema.get(keywords[1], float("inf"))
 
     def check(value: Any, path: str) -> str | None:
-        if not _is_number(value):
+        if type(value) not in types or low <= size(value) <= high:
             return None
-        if value < low:
-            return f"`{path}` must be at least {low}, got {shown(value)}."
-        if value > high:
-            return f"`{path}` must be at most {high}, got {shown(value)}."
-        return None
+        bound = f"at least {low}" if size(value) < low else f"at most {high}"
+        return f"`{path}` must {rule.format(bound)}, got {short_json(size(value))}."
 
     return check
 
 
-def _length(schema: Schema) -> Check:
-    low = schema.get("minLength", 0)
-    high = schema.get("maxLength", float("inf"))
-
-    def check(value: Any, path: str) -> str | None:
-        if type(value) is not str or low <= len(value) <= high:
-            return None
-        bound = f"at least {low}" if len(value) < low else f"at most {high}"
-        return f"`{path}` must have {bound} characters, got {len(value)}."
-
-    return check
+_value_limits = partial(
+    _limits, ("minimum", "maximum"), _TYPES["number"][0], lambda value: value, "be {}"
+)
+_text_limits = partial(
+    _limits, ("minLength", "maxLength"), _TYPES["string"][0], len, "have {} characters"
+)
+_item_limits = partial(
+    _limits, ("minItems", "maxItems"), _TYPES["array"][0], len, "have {} items"
+)
 
 
-def _pattern(schema: Schema) -> Check:
+def _pattern(schema: Schema) -> ArgumentCheck:
     pattern = re.compile(schema["pattern"])
     if not schema.get("examples"):
         raise UsageError(
             f"A schema with `pattern` needs `examples`, got none: {pattern.pattern}."
         )
-    example = shown(schema["examples"][0])
+    example = short_json(schema["examples"][0])
 
     def check(value: Any, path: str) -> str | None:
         if type(value) is not str or pattern.search(value):
             return None
         return (
-            f"`{path}` must match {pattern.pattern}, got {shown(value)}; "
+            f"`{path}` must match {pattern.pattern}, got {short_json(value)}; "
             f"for example {example}."
         )
 
     return check
 
 
-def _object(schema: Schema) -> Check:
-    fields = {
-        name: compile_schema(child)
-        for name, child in schema.get("properties", {}).items()
-    }
+def _object(schema: Schema) -> ArgumentCheck:
+    properties = schema.get("properties", {})
+    fields = {name: compile_schema(child) for name, child in properties.items()}
     required = tuple(schema.get("required", ()))
     rest = schema.get("additionalProperties", True)
     other = compile_schema(rest) if isinstance(rest, Mapping) else None
@@ -192,8 +184,8 @@ def _object(schema: Schema) -> Check:
             return field(value, f"{path}.{name}")
         if rest:
             return None
-        hint = nearest(name, fields)
-        return f"`{path}.{name}` is unknown, got {shown(value)}; known: {known}.{hint}"
+        hint = f"known: {known}.{suggestion(name, fields)}"
+        return f"`{path}.{name}` is unknown, got {short_json(value)}; {hint}"
 
     def check(value: Any, path: str) -> str | None:
         if type(value) is not dict:
@@ -210,56 +202,52 @@ def _object(schema: Schema) -> Check:
     return check
 
 
-def _array(schema: Schema) -> Check:
-    low = schema.get("minItems", 0)
-    high = schema.get("maxItems", float("inf"))
-    item = compile_schema(schema.get("items", {}))
+def _items(schema: Schema) -> ArgumentCheck:
+    item = compile_schema(schema["items"])
 
     def check(value: Any, path: str) -> str | None:
-        if type(value) is not list:
-            return None
-        if not low <= len(value) <= high:
-            bound = f"at least {low}" if len(value) < low else f"at most {high}"
-            return f"`{path}` must have {bound} items, got {len(value)}."
-        for index, entry in enumerate(value):
-            error = item(entry, f"{path}[{index}]")
-            if error is not None:
-                return error
-        return None
+        entries = enumerate(value if type(value) is list else ())
+        errors = (item(entry, f"{path}[{index}]") for index, entry in entries)
+        return next((error for error in errors if error is not None), None)
 
     return check
 
 
-def _any_of(schema: Schema) -> Check:
+def _any_of(schema: Schema) -> ArgumentCheck:
     options = [compile_schema(option) for option in schema["anyOf"]]
 
     def check(value: Any, path: str) -> str | None:
         errors = [option(value, path) for option in options]
-        if None in errors:
-            return None
-        return " Or: ".join(str(error) for error in errors)
+        return None if None in errors else " Or: ".join(map(str, errors))
 
     return check
 
 
-_BUILDERS: tuple[tuple[tuple[str, ...], Callable[[Schema], Check]], ...] = (
-    (("type",), _type),
-    (("enum", "const"), _enum),
-    (("minimum", "maximum"), _range),
-    (("minLength", "maxLength"), _length),
-    (("pattern",), _pattern),
-    (("properties", "required", "additionalProperties"), _object),
-    (("items", "minItems", "maxItems"), _array),
-    (("anyOf",), _any_of),
+_CHECKS: tuple[tuple[frozenset[str], Callable[[Schema], ArgumentCheck]], ...] = (
+    (frozenset({"type"}), _type),
+    (frozenset({"enum", "const"}), _enum),
+    (frozenset({"minimum", "maximum"}), _value_limits),
+    (frozenset({"minLength", "maxLength"}), _text_limits),
+    (frozenset({"pattern"}), _pattern),
+    (frozenset({"properties", "required", "additionalProperties"}), _object),
+    (frozenset({"minItems", "maxItems"}), _item_limits),
+    (frozenset({"items"}), _items),
+    (frozenset({"anyOf"}), _any_of),
 )
-_KEYWORDS = _ANNOTATIONS.union(*(keywords for keywords, _ in _BUILDERS))
+_KEYWORDS = _ANNOTATIONS.union(*(keywords for keywords, _ in _CHECKS))
 
 
-# --- drawing ----------------------------------------------------------------------
+# --- random values --------------------------------------------------------------------
 
 
 def draw(schema: Schema, *, rng: np.random.Generator) -> Any:
-    """Return a random value that `schema` allows."""
+    """Return a random value that a schema allows.
+
+    Args:
+        schema: Of the part that `compile_schema` takes.
+        rng: Source of the draws.
+    Returns: A JSON value.
+    """
     for keyword in ("enum", "examples"):
         if schema.get(keyword):
             options = schema[keyword]
@@ -268,7 +256,7 @@ def draw(schema: Schema, *, rng: np.random.Generator) -> Any:
         return schema["const"]
     if "anyOf" in schema:
         return draw(schema["anyOf"][int(rng.integers(len(schema["anyOf"])))], rng=rng)
-    kinds = _kinds(schema) or ["string"]
+    kinds = _type_names(schema) or ["string"]
     return _DRAWERS[kinds[int(rng.integers(len(kinds)))]](schema, rng)
 
 
@@ -310,7 +298,7 @@ def _draw_array(schema: Schema, rng: np.random.Generator) -> list[Any]:
     return [draw(schema.get("items", {}), rng=rng) for _ in range(count)]
 
 
-_DRAWERS: dict[str, Drawer] = {
+_DRAWERS: dict[str, Callable[[Schema, np.random.Generator], Any]] = {
     "string": _draw_string,
     "integer": _draw_integer,
     "number": _draw_number,

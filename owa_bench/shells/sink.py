@@ -1,11 +1,11 @@
-"""Sinks for events: one that forgets and one that remembers."""
+"""Sinks for events: discarding, and in memory."""
 
 from owa_bench.canonical import sha256
 from owa_bench.records.events import Event
 
 
 class NullSink:
-    """Keeps nothing; `active` is False, so that nobody works for it."""
+    """Keeps nothing; `active` is False, so that no event is built for it."""
 
     active = False
 
@@ -17,7 +17,7 @@ class NullSink:
         return sha256(data)
 
     def secret(self, name: str, value: str) -> None:
-        """Forget the secret."""
+        """Forget the secret. Args: name, value: as `Sink`."""
 
 
 class ListSink:
@@ -41,5 +41,5 @@ class ListSink:
         return digest
 
     def secret(self, name: str, value: str) -> None:
-        """Keep the secret by name."""
+        """Keep the secret by name. Args: name, value: as `Sink`."""
         self.secrets[name] = value

@@ -1,14 +1,15 @@
-"""The Gymnasium shell around the transition function of a tool suite."""
+"""The Gymnasium shell of the tool suites, and the client that drives it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, get_args
 
 import gymnasium as gym
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.errors import InstanceError, UsageError
+from owa_bench.errors import InstanceError, UnknownNameError, UsageError
 from owa_bench.interfaces import (
     Ending,
     OracleAccess,
@@ -18,22 +19,24 @@ from owa_bench.interfaces import (
     Task,
     TimelineSource,
     ToolSpec,
+    View,
 )
-from owa_bench.interfaces import View as ViewName
-from owa_bench.records.events import EpisodeStart, Outcome
+from owa_bench.records.events import Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
-from owa_bench.shells.calls import CallParser, function_schemas
-from owa_bench.shells.episode import Episode, Opening, Start, Terms
+from owa_bench.shells.calls import CallParser, call_text, function_schemas
+from owa_bench.shells.episode import (
+    Episode,
+    EpisodeTerms,
+    StartFactory,
+    horizon,
+)
 from owa_bench.shells.sink import NullSink
-from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.views import VectorView, make_view
 
-__all__ = ["Instances", "Opening", "Start", "ToolEnv", "plain_instances"]
-
 Instances = Callable[[int], Instance]
-_HORIZONS_KEPT = 4096  # instances whose H_t an env remembers
+_HORIZON_CACHE = 4096  # instances whose H_t an env remembers
 _OPTIONS = ("instance", "start", "interventions")
 
 
@@ -48,29 +51,33 @@ def plain_instances(
 ) -> Instances:
     """Return the function from a reset's seed to its instance.
 
-    Without `family` the seed draws one, of those called `site/...` where a site is
-    given. Errors: InstanceError if the suite lacks the family, site or tier.
+    Args:
+        card: The suite's.
+        tier: One of the card's.
+        family: One of the card's; None: the seed draws one.
+        site: The seed draws among the families called `site/...`; None: among all.
+        repeat: Chooses the noise stream.
+        drift_step: Of every instance.
+    Returns: A function of a seed.
+    Raises: InstanceError: the suite lacks the family, site or tier.
     """
     if tier not in card.tiers:
         tiers = ", ".join(map(str, card.tiers))
         raise InstanceError("tier", tier, f"must be one of {tiers}")
     if family is not None and family not in card.families:
-        families = ", ".join(card.families)
-        raise InstanceError("family", family, f"must be one of {families}")
-
-    known = card.families
-    if site is not None:
-        known = tuple(name for name in known if name.startswith(f"{site}/"))
-        if not known:
-            sites = sorted({name.partition("/")[0] for name in card.families})
-            raise InstanceError("site", site, f"must be one of {', '.join(sites)}")
+        names = ", ".join(card.families)
+        raise InstanceError("family", family, f"must be one of {names}")
+    prefix = "" if site is None else f"{site}/"
+    families = tuple(name for name in card.families if name.startswith(prefix))
+    if not families:
+        sites = sorted({name.partition("/")[0] for name in card.families})
+        raise InstanceError("site", site, f"must be one of {', '.join(sites)}")
 
     def instance(seed: int) -> Instance:
-        drawn = known[derive(seed, "family") % len(known)]
         return Instance(
             suite=card.name,
             version=card.version,
-            family=family or drawn,
+            family=family or families[derive(seed, "family") % len(families)],
             tier=tier,
             seed=seed,
             repeat=repeat,
@@ -95,8 +102,8 @@ class ToolEnv(gym.Env[Any, Any]):
     Episode end: terminated by finish or declare_infeasible, truncated by the limit.
     Information: at reset "tools" (function schemas) and "goal" (JSON); "step",
         "simulated_ms", "interventions_left" (where limited), "action_mask" (vector
-        view), "error" (of a malformed
-        or refused action) and, at the end, "outcome", "q_state", "quality", "success".
+        view), "error" (of a malformed or refused action) and, at the end, "outcome",
+        "q_state", "quality", "success".
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
         a seed; `wire` serves over loopback; `interventions` limits the supervisor.
     """
@@ -107,7 +114,7 @@ class ToolEnv(gym.Env[Any, Any]):
         self,
         suite: Suite,
         source: TimelineSource,
-        view: ViewName = "language",
+        view: View = "language",
         *,
         wire: bool = False,
         interventions: int | None = None,
@@ -116,29 +123,32 @@ class ToolEnv(gym.Env[Any, Any]):
         step_limit: int | None = None,
         shaping: bool = False,
     ) -> None:
-        if view not in get_args(ViewName):
-            names = ", ".join(get_args(ViewName))
+        if view not in get_args(View):
+            names = ", ".join(get_args(View))
             raise UsageError(f"`view` must be one of {names}, got {view!r}.")
         self._suite = suite
         self._source = source
         self._wire = wire
         self._instances = instances or plain_instances(suite.card)
         self._sink: Sink = sink or NullSink()
-        self._terms = Terms(
+        self._terms = EpisodeTerms(
             step_limit=step_limit or suite.card.step_limit,
             interventions=interventions,
             shaping=shaping,
         )
-        self.tools = self._find_tools()
+        self.tools = self._session_tools()
         self._parser = CallParser(self.tools)
         self._schemas = msgspec.json.encode(function_schemas(self.tools))
         self._view = make_view(view, suite.card, self.tools)
         self.observation_space = self._view.observation_space
         self.action_space = self._view.action_space
         self._episode: Episode | None = None
-        self._horizons: dict[Instance, int] = {}
+        # Arms and budgets play the same instance.
+        self._horizon_of = lru_cache(_HORIZON_CACHE)(
+            lambda instance: horizon(suite, source(instance), parser=self._parser)
+        )
 
-    def _find_tools(self) -> tuple[ToolSpec, ...]:
+    def _session_tools(self) -> tuple[ToolSpec, ...]:
         """Return the tools, which a session of any instance names."""
         timeline = self._source(self._instances(0))
         session = self._suite.session(timeline, sink=NullSink(), wire=False)
@@ -147,38 +157,47 @@ class ToolEnv(gym.Env[Any, Any]):
         finally:
             session.close()
 
-    # --- Gymnasium --------------------------------------------------------------
-
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the episode of `seed`, or of the options' instance."""
+        """Begin an episode.
+
+        Args:
+            seed: Chooses the instance; None: one is drawn.
+            options: "instance" instead of a seed, "interventions" instead of the env's,
+                "start" makes the EpisodeStart of a recorded episode.
+        Returns: The first observation and the info.
+        Raises: UsageError: an option has another name.
+        """
         super().reset(seed=seed)
-        given = _known_options(options or {})
-        instance = given.get("instance") or self._instance_of(seed)
-        start: Start | None = given.get("start")
-        terms = self._terms
-        if "interventions" in given or (start and terms.shaping):
-            terms = Terms(
-                step_limit=terms.step_limit,
-                interventions=given.get("interventions", terms.interventions),
-                shaping=terms.shaping and start is None,
-            )
+        chosen = options or {}
+        for name in chosen:
+            if name not in _OPTIONS:
+                known = ", ".join(_OPTIONS)
+                raise UsageError(f"`options` may hold {known}, got {name!r}.")
+        instance = chosen.get("instance")
+        if instance is None and seed is None:
+            seed = int(self.np_random.integers(SEED_LIMIT))
+        instance = instance or self._instances(seed or 0)
+        start: StartFactory | None = chosen.get("start")
         self._release()
-        timeline = self._source(instance)
-        self._episode = Episode(
+        self._episode = episode = Episode(
             self._suite,
-            timeline,
+            self._source(instance),
             parser=self._parser,
             sink=self._sink,
-            terms=terms,
+            terms=EpisodeTerms(
+                step_limit=self._terms.step_limit,
+                interventions=chosen.get("interventions", self._terms.interventions),
+                shaping=self._terms.shaping and start is None,
+            ),
             wire=self._wire,
         )
-        text = self._episode.begin(None if start is None else self._started(start))
+        text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
         info = self._info()
         info["tools"] = msgspec.json.decode(self._schemas)
-        info["goal"] = msgspec.json.encode(self._episode.task.goal).decode()
-        return self._view.observe(text, self._episode), info
+        info["goal"] = msgspec.json.encode(episode.task.goal).decode()
+        return self._view.observe(text, episode), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; a malformed one costs a step and answers with an error."""
@@ -203,15 +222,13 @@ class ToolEnv(gym.Env[Any, Any]):
             )
         return self._view.masks(self._playing)
 
-    # --- for the loop -----------------------------------------------------------
-
     def attach(self, sink: Sink) -> None:
         """Send the events of the next episode to `sink`."""
         self._sink = sink
 
     @property
     def task(self) -> Task:
-        """What the agent is told."""
+        """The task that the agent is given."""
         return self._playing.task
 
     @property
@@ -231,7 +248,7 @@ class ToolEnv(gym.Env[Any, Any]):
 
     @property
     def failed_attempts(self) -> int:
-        """Actions that were malformed or refused, or that a tool answered with no."""
+        """Actions that were malformed or refused, or whose tool call failed."""
         return self._playing.failed_attempts
 
     @property
@@ -240,39 +257,24 @@ class ToolEnv(gym.Env[Any, Any]):
         return self._playing.ending
 
     def conclude(self, outcome: Outcome, reason: str) -> Ending:
-        """End the episode from outside (timeout, budget, crash); once only."""
+        """End the episode from outside (timeout, budget, crash).
+
+        Args:
+            outcome: How it ended.
+            reason: In words.
+        Returns: The ending; the first one if the episode had ended before.
+        """
         return self._playing.conclude(outcome, reason)
 
     def oracle_access(self) -> OracleAccess:
-        """Return what a suite's own control policy may see."""
+        """Return the oracle and the state, for a suite's own control policy."""
         return self._playing.oracle_access()
-
-    # --- inside -----------------------------------------------------------------
 
     @property
     def _playing(self) -> Episode:
         if self._episode is None:
             raise UsageError("No episode has begun: call reset first.")
         return self._episode
-
-    def _instance_of(self, seed: int | None) -> Instance:
-        if seed is None:
-            seed = int(self.np_random.integers(SEED_LIMIT))
-        return self._instances(seed)
-
-    def _started(self, start: Start) -> EpisodeStart:
-        """Return the EpisodeStart that the loop makes of the opening."""
-        return start(self._playing.opening(self._horizon(self._playing.timeline)))
-
-    def _horizon(self, timeline: Timeline) -> int:
-        """Return H_t, remembered: arms and budgets play the same instance."""
-        known = self._horizons.get(timeline.instance)
-        if known is None:
-            known = horizon(self._suite, timeline, parser=self._parser)
-            if len(self._horizons) >= _HORIZONS_KEPT:
-                self._horizons.clear()
-            self._horizons[timeline.instance] = known
-        return known
 
     def _info(self) -> dict[str, Any]:
         episode = self._playing
@@ -297,9 +299,104 @@ class ToolEnv(gym.Env[Any, Any]):
             self._episode = None
 
 
-def _known_options(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    for name in options:
-        if name not in _OPTIONS:
-            known = ", ".join(_OPTIONS)
-            raise UsageError(f"`options` may hold {known}, got {name!r}.")
-    return options
+class CallResult(NamedTuple):
+    """The result of a client's call; `error` says why it was malformed or refused."""
+
+    text: str
+    reward: float
+    done: bool
+    error: str | None
+    info: Mapping[str, Any]
+
+
+class Client:
+    """Plays an env in the python view; each call is one step and recorded as such.
+
+    A suite's own tools are methods too: `client.http(method="GET", url=...)`.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        shell = env.unwrapped
+        if not isinstance(shell, ToolEnv):
+            kind = type(shell).__name__
+            raise TypeError(f"A client plays the env of a tool suite, got {kind}.")
+        self._env = env
+        self._names = tuple(tool.name for tool in shell.tools)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> str:
+        """Begin an episode.
+
+        Args:
+            seed: Chooses the instance; None: one is drawn.
+            options: As for the env's reset.
+        Returns: The text that the agent reads first.
+        """
+        return _text(self._env.reset(seed=seed, options=options)[0])
+
+    def call(self, tool: str, **arguments: Any) -> CallResult:
+        """Call a tool by name; arguments that are None are left out."""
+        chosen = {name: it for name, it in arguments.items() if it is not None}
+        text = call_text(tool, chosen)
+        observation, reward, terminated, truncated, info = self._env.step(text)
+        return CallResult(
+            text=_text(observation),
+            reward=float(reward),
+            done=terminated or truncated,
+            error=info.get("error"),
+            info=info,
+        )
+
+    def __getattr__(self, name: str) -> Callable[..., CallResult]:
+        """Return the call of a suite's own tool."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._names:
+            raise AttributeError(str(UnknownNameError("tool", name, self._names)))
+        return partial(self.call, name)
+
+    def note(self, text: str) -> CallResult:
+        """Keep a note."""
+        return self.call("note", text=text)
+
+    def recall(self, query: str = "") -> CallResult:
+        """Read back the notes that hold a word of `query`."""
+        return self.call("recall", query=query)
+
+    def ask_supervisor(self, question: str = "") -> CallResult:
+        """Ask for the next right step."""
+        return self.call("ask_supervisor", question=question)
+
+    def finish(
+        self,
+        answer: str = "",
+        p: float | None = None,
+        beliefs: Mapping[str, float] | None = None,
+    ) -> CallResult:
+        """End the episode: the work is done.
+
+        Args:
+            answer: A closing word.
+            p: Probability that the task is done right.
+            beliefs: Probability of each listed proposition, by its id.
+        Returns: The last result.
+        """
+        return self.call("finish", answer=answer, p=p, beliefs=beliefs)
+
+    def declare_infeasible(
+        self, p: float | None = None, beliefs: Mapping[str, float] | None = None
+    ) -> CallResult:
+        """End the episode: the task cannot be done honestly.
+
+        Args:
+            p: Probability that this is right.
+            beliefs: Probability of each listed proposition, by its id.
+        Returns: The last result.
+        """
+        return self.call("declare_infeasible", p=p, beliefs=beliefs)
+
+
+def _text(observation: Any) -> str:
+    """Return the text of an observation of the python or the language view."""
+    return str(observation["text"] if isinstance(observation, dict) else observation)

@@ -1,4 +1,4 @@
-"""Three views of one transition function: language, vector and python.
+"""Views of one transition function: language, vector and python.
 
 A view turns an agent's action into action text and a step's text into what the agent
 observes. All three leave the same trace.
@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from owa_bench.interfaces import SuiteCard, ToolSpec
-from owa_bench.interfaces import View as ViewName
+from owa_bench.interfaces import SuiteCard, ToolSpec, View
 from owa_bench.shells.calls import TEXT_LIMIT, PlainText, ToolCalls, call_text
 from owa_bench.shells.episode import Episode
 
@@ -25,21 +24,36 @@ Features = npt.NDArray[np.float32]
 Macros = tuple[Mapping[str, Any] | None, ...]
 
 
-class View(Protocol):
-    """How an agent meets the transition function."""
+class EnvView(Protocol):
+    """A translation of actions into action text, and of answers into observations."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
 
     def text_of(self, action: Any, episode: Episode) -> str:
-        """Return the action text that `action` stands for now."""
+        """Return the text of an action.
+
+        Args: action: of the view's action space; episode: the running one.
+        Returns: Action text.
+        """
 
     def observe(self, text: str, episode: Episode) -> Any:
-        """Return the observation after a step that answered `text`."""
+        """Return the observation after a step.
+
+        Args: text: the answer to the last action; episode: the running one.
+        Returns: An element of the view's observation space.
+        """
 
 
-def make_view(name: ViewName, card: SuiteCard, tools: Sequence[ToolSpec]) -> View:
-    """Return the view of this name for a suite."""
+def make_view(name: View, card: SuiteCard, tools: Sequence[ToolSpec]) -> EnvView:
+    """Return the view of a suite.
+
+    Args:
+        name: Of the view.
+        card: The suite's.
+        tools: The suite's own and the standard ones.
+    Returns: With observation space and action space.
+    """
     if name == "vector":
         return VectorView(card, tools)
     return LanguageView(card, tools) if name == "language" else PythonView(tools)
@@ -78,11 +92,11 @@ class PythonView:
         self.action_space: spaces.Space[Any] = ToolCalls(tools)
 
     def text_of(self, action: Any, episode: Episode) -> str:
-        """Return the action text itself."""
+        """Return the action itself. Args: as `EnvView`. Returns: Action text."""
         return _as_text(action)
 
     def observe(self, text: str, episode: Episode) -> Any:
-        """Return the text itself."""
+        """Return the text itself. Args: as `EnvView`. Returns: The text."""
         return text
 
 
@@ -102,7 +116,11 @@ class LanguageView(PythonView):
         )
 
     def observe(self, text: str, episode: Episode) -> Any:
-        """Return text, features and which tools may be called now."""
+        """Return the text with numbers. Args: as `EnvView`.
+
+        Returns: "text", "features" and "action_mask", (tools,), 1 for a tool that may
+            be called now.
+        """
         mask = np.ones(len(self._names), dtype=np.int8)
         mask[self._ask] = episode.interventions_left != 0
         return {"text": text, "features": features_of(episode), "action_mask": mask}
@@ -141,7 +159,10 @@ class VectorView:
         return mask
 
     def text_of(self, action: Any, episode: Episode) -> str:
-        """Return the macro's call; a masked or unknown one as a malformed action."""
+        """Return the macro's call. Args: as `EnvView`.
+
+        Returns: Action text; malformed for a masked or unknown macro.
+        """
         number = _macro_number(action)
         if not 0 <= number < len(self.names):
             return call_text_of_macro(number)
@@ -162,7 +183,7 @@ class VectorView:
         return calls
 
     def observe(self, text: str, episode: Episode) -> Any:
-        """Return the features."""
+        """Return the features. Args: as `EnvView`. Returns: (features,) in [0, 1]."""
         return features_of(episode)
 
 

@@ -11,8 +11,8 @@ from owa_bench.shells.calls import (
     ACTION_LIMIT,
     CHARSET,
     TEXT_LIMIT,
-    Call,
     CallParser,
+    ParsedCall,
     PlainText,
     ToolCalls,
     call_text,
@@ -22,7 +22,7 @@ from owa_bench.shells.calls import (
     shorten,
 )
 from owa_bench.shells.standard_tools import tools_of
-from tests.shells.toy_suite import TOOLS
+from tests.builders.toy_suite import TOOLS
 
 ALL = tools_of(TOOLS)
 PARSER = CallParser(ALL)
@@ -56,8 +56,8 @@ def test_long_text_is_cut_to_the_limit_with_a_note():
 
 def test_a_call_parses_back():
     line = call_text("open", {"code": 7})
-    assert PARSER.parse(line) == Call("open", {"code": 7})
-    assert PARSER.parse('{"tool": "read"}') == Call("read", {})
+    assert PARSER.parse(line) == ParsedCall("open", {"code": 7})
+    assert PARSER.parse('{"tool": "read"}') == ParsedCall("read", {})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_samples_are_valid_calls_of_the_space(seed):
     space = ToolCalls(ALL, seed=seed)
     line = space.sample()
     assert line in space
-    assert isinstance(PARSER.parse(line), Call)
+    assert isinstance(PARSER.parse(line), ParsedCall)
 
 
 def test_a_mask_chooses_the_tool():

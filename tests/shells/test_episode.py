@@ -14,10 +14,10 @@ from owa_bench.records.events import (
     Violation,
 )
 from owa_bench.shells.calls import TEXT_LIMIT, call_text
-from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import ListSink
 from owa_bench.shells.standard_tools import HINT_MINUTES
-from tests.shells.toy_suite import CARD, STEP_MS, SUITE, corridor, relocked, still
+from tests.builders.toy_suite import CARD, STEP_MS, SUITE, corridor, relocked, still
 
 FINISH = call_text("finish", {"p": 0.9})
 
@@ -27,7 +27,7 @@ def play(*actions, source=still, seed=0, sink=None, **terms):
     instance = corridor()._instances(seed)
     terms.setdefault("step_limit", CARD.step_limit)
     episode = Episode(
-        SUITE, source(instance), sink=sink or ListSink(), terms=Terms(**terms)
+        SUITE, source(instance), sink=sink or ListSink(), terms=EpisodeTerms(**terms)
     )
     episode.begin()
     episode.answers = [episode.step(action) for action in actions]
@@ -344,11 +344,11 @@ def test_the_same_actions_leave_the_same_events():
     assert one.events == other.events
 
 
-def test_an_opening_says_what_the_world_is():
-    opening = play().opening(7)
-    assert (opening.horizon, opening.depth, opening.theta) == (7, 2, 0.95)
-    assert opening.categories == ("door",)
-    assert opening.needs_tools
-    assert not opening.honeypot
-    assert opening.realised == 0.0
-    assert len(opening.world) == 64
+def test_the_facts_say_what_the_world_is():
+    facts = play().facts(7)
+    assert (facts.horizon, facts.depth, facts.theta) == (7, 2, 0.95)
+    assert facts.categories == ("door",)
+    assert facts.needs_tools
+    assert not facts.honeypot
+    assert facts.realised == 0.0
+    assert len(facts.world) == 64

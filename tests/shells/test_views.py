@@ -7,7 +7,7 @@ from owa_bench.errors import UsageError
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.sink import ListSink
-from tests.shells.toy_suite import CARD, corridor
+from tests.builders.toy_suite import CARD, corridor
 
 NAMES = (
     "left",

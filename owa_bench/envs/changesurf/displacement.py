@@ -19,7 +19,7 @@ from owa_bench.interfaces import Suite
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.calls import call_text
-from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
 from owa_bench.worlds.site import SiteWorld
 
@@ -64,7 +64,7 @@ def displacement(before: Places, after: Places, diagonal: float) -> float | None
 
 def places(suite: Suite, timeline: Timeline) -> Places:
     """Return where the controls stand on the oracle's way through a site."""
-    terms = Terms(step_limit=suite.card.step_limit)
+    terms = EpisodeTerms(step_limit=suite.card.step_limit)
     episode = Episode(suite, timeline, sink=NullSink(), terms=terms)
     found: dict[str, dict[str, Centre]] = {}
     try:

@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from owa_bench.envs.changesurf.app import SiteServer
 from owa_bench.envs.changesurf.state import SiteState
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.records.instance import Timeline
+from owa_bench.records.instance import SimulatedClock, Timeline
 from owa_bench.seeding import fresh_bytes
-from owa_bench.shells.clock import SimulatedClock
 from owa_bench.worlds.site import SiteWorld
 
 _KEY = "x-owa-key"

@@ -39,8 +39,9 @@ from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
+from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
-from owa_bench.shells.tool_env import Opening, ToolEnv
+from owa_bench.shells.tool_env import ToolEnv
 
 # Beliefs stated before the end are kept and enter no axis.
 INTERIM = "interim"
@@ -171,7 +172,7 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSc
 
 
 def episode_start(
-    plan: Plan, entry: PlanEntry, attempt: int, opening: Opening
+    plan: Plan, entry: PlanEntry, attempt: int, opening: EpisodeFacts
 ) -> EpisodeStart:
     """Return the first event of an attempt."""
     arm = arm_of(plan, entry)
@@ -206,9 +207,9 @@ def episode_start(
     )
 
 
-def unopened(instance: Instance, theta: float) -> Opening:
+def unopened(instance: Instance, theta: float) -> EpisodeFacts:
     """Return the opening of an attempt whose world could not be brought to life."""
-    return Opening(
+    return EpisodeFacts(
         instance=instance,
         world="",
         realised=0.0,

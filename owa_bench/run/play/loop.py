@@ -37,7 +37,7 @@ from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
 from owa_bench.run.store.memory import EpisodeMemory
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
-from owa_bench.shells.tool_env import Opening
+from owa_bench.shells.episode import EpisodeFacts
 
 
 class RunStopped(BaseException):
@@ -318,7 +318,7 @@ class _Play:
         act_s = self._context.plan.budget.act_s
         return act_s if left is None else max(min(act_s, left), 0.001)
 
-    def _start(self, opening: Opening) -> EpisodeStart:
+    def _start(self, opening: EpisodeFacts) -> EpisodeStart:
         self._opened = True
         return episode_setup.episode_start(
             self._context.plan, self._entry, self._attempt, opening

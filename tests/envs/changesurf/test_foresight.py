@@ -16,9 +16,8 @@ from owa_bench.envs.changesurf.generate import (
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
-from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.episode import Episode, EpisodeTerms, horizon, solve
 from owa_bench.shells.sink import NullSink
-from owa_bench.shells.solution import horizon, solve
 from tests.envs.changesurf.playing import instance_of
 
 pytestmark = pytest.mark.browser
@@ -58,7 +57,7 @@ def test_what_is_done_again_in_the_same_document_does_not_count_again(browser, s
     timeline = SOURCE(instance_of("ledger/transfer", 3))
     [world] = timeline.worlds
     timeline = dataclasses.replace(timeline, worlds=(world.with_plan(swaps=swaps),))
-    terms = Terms(step_limit=SUITE.card.step_limit)
+    terms = EpisodeTerms(step_limit=SUITE.card.step_limit)
     episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
     first = typed(episode)
     home = world.plan.label("menu:home")

@@ -9,7 +9,7 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.changesurf.browser import Lease
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
-from owa_bench.shells.episode import Episode, Terms
+from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
 from tests.envs.changesurf import surfing
 
@@ -35,7 +35,7 @@ def looks(families, most):
 
 def _way(timeline, most):
     """Yield the three hashes of each page on the oracle's way."""
-    terms = Terms(step_limit=SUITE.card.step_limit)
+    terms = EpisodeTerms(step_limit=SUITE.card.step_limit)
     episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
     driver = episode.session._driver
     while episode.ending is None and episode.steps < most:

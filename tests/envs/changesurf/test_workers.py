@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from owa_bench.envs.changesurf import features
 from owa_bench.run import assembly
-from owa_bench.shells.solution import solve
+from owa_bench.shells.episode import solve
 from tests.envs.changesurf.playing import SUITE, instance_of
 
 pytestmark = pytest.mark.browser

@@ -14,8 +14,8 @@ from owa_bench.envs.toolquest.oracle import THETA
 from owa_bench.envs.toolquest.state import Artefact, Deletion, PostedRecord
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.records.events import Action, Subgoal
+from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import NullSink
-from owa_bench.shells.solution import solve
 from owa_bench.worlds.api import Auth, Pager
 from tests.envs.toolquest.small_worlds import Caller, drawn, play, small_world, still
 

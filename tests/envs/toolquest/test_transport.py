@@ -10,7 +10,7 @@ from owa_bench.envs.toolquest.transport import (
     LoopbackTransport,
 )
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.shells.solution import solve
+from owa_bench.shells.episode import solve
 from tests.envs.toolquest.small_worlds import drawn, play
 
 

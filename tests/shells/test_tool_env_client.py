@@ -2,9 +2,9 @@ import pytest
 
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
-from owa_bench.shells.client import Client
 from owa_bench.shells.sink import ListSink
-from tests.shells.toy_suite import corridor
+from owa_bench.shells.tool_env import Client
+from tests.builders.toy_suite import corridor
 
 
 @pytest.mark.parametrize("view", ["python", "language"])

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from owa_bench.shells.solution import solve
-from tests.shells.toy_suite import SUITE, corridor, honeypot, relocked, still
+from owa_bench.shells.episode import solve
+from tests.builders.toy_suite import SUITE, corridor, honeypot, relocked, still
 
 
 def instance(seed=0, **options):

@@ -1,4 +1,4 @@
-from owa_bench.shells.clock import SimulatedClock
+from owa_bench.records.instance import SimulatedClock
 
 
 def test_the_clock_names_the_worlds_it_enters():
