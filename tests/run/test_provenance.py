@@ -87,7 +87,7 @@ def test_equal_code_has_one_digest_wherever_it_lies(tmp_path, monkeypatch):
     assert provenance.source_digest(TOOLQUEST) == before
     change(copy / "envs/toolquest/README.md")
     assert provenance.source_digest(TOOLQUEST) == before
-    change(copy / "envs/toolquest/families/restock/family.py")
+    change(copy / "envs/toolquest/families/restock.py")
     assert provenance.source_digest(TOOLQUEST) != before
 
 

@@ -1,10 +1,15 @@
-"""Cheap small draws from one stream: numbers are taken in blocks."""
+"""Small integers from one random stream, and the draws that several families share.
 
-from collections.abc import Sequence
+Numbers are taken from the stream in blocks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+
+from owa_bench.worlds.api import Value
 
 T = TypeVar("T")
 
@@ -12,6 +17,7 @@ _BLOCK = 1024
 YEAR = 365
 # Every day of the year in which all worlds play, and the one after it.
 DAYS = tuple((date(2031, 1, 1) + timedelta(days=i)).isoformat() for i in range(366))
+_LIVE = 2  # rows that have the status asked for in every task
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
@@ -88,10 +94,21 @@ def practice_share(size: int) -> int:
     return size - size // 3
 
 
-def numbered(
-    draws: IntegerDraws, prefix: str, count: int, digits: int, near: int
+def random_codes(
+    draws: IntegerDraws, prefix: str, count: int, digits: int, near: int = 40
 ) -> list[str]:
-    """Return `count` different codes; `near` of 100 swap digits of the one before."""
+    """Return different codes.
+
+    Args:
+        draws: Small integers.
+        prefix: What stands before the digits.
+        count: How many codes.
+        digits: Digits of each.
+        near: How many of 100 swap the last two digits of the one before.
+
+    Returns:
+        The codes in the order drawn.
+    """
     low, high = 10 ** (digits - 1), 10**digits - 1
     taken: dict[str, None] = {}
     last = str(draws.between(low, high))
@@ -103,3 +120,89 @@ def numbered(
         if last not in taken:
             taken[last] = None
     return [prefix + code for code in taken]
+
+
+class Postings(NamedTuple):
+    """Rows with ids; the ids of a repeated pair, and of one that only looks alike."""
+
+    rows: list[Mapping[str, Value]]
+    pairs: tuple[tuple[str, str], tuple[str, str]]
+
+
+def with_copies(
+    draws: IntegerDraws,
+    rows: Sequence[Mapping[str, Value]],
+    count: int,
+    alter: Callable[[dict[str, Value]], None],
+    ids: str,
+    first: int = 0,
+) -> Postings:
+    """Return rows with some repeated, all under ids in random order.
+
+    Args:
+        draws: Small integers.
+        rows: The rows without ids.
+        count: How many are repeated.
+        alter: Makes another posting of a copy; the first half of the copies is altered.
+        ids: Prefix and first number of the ids, such as "tr-5001".
+        first: Rows before this one are not repeated.
+
+    Returns:
+        The rows in the order given, copies last.
+    """
+    chosen = draws.sample(range(first, len(rows)), count)
+    copies = [dict(rows[i]) for i in chosen]
+    for copy in copies[: count // 2]:
+        alter(copy)
+    prefix, _, start = ids.partition("-")
+    order = draws.shuffled(range(len(rows) + count))
+    names = [f"{prefix}-{int(start) + place}" for place in order]
+    both: list[Mapping[str, Value]] = [
+        {"id": name, **row} for name, row in zip(names, (*rows, *copies), strict=True)
+    ]
+    repeat = (names[chosen[-1]], names[-1])
+    alike = (names[chosen[0]], names[len(rows)])
+    return Postings(both, (repeat, alike))
+
+
+def by_id(rows: Sequence[Mapping[str, Value]]) -> list[Mapping[str, Value]]:
+    """Return rows in the order of their ids."""
+    return sorted(rows, key=lambda row: str(row["id"]))
+
+
+def status(
+    draws: IntegerDraws, place: int, live: str, others: Sequence[str], share: int
+) -> str:
+    """Return the status of a row; every status occurs, so that drift can be seen.
+
+    Args:
+        draws: Small integers.
+        place: Number of the row: the first two are live, the next ones are not.
+        live: The status that the rule asks for.
+        others: The other statuses.
+        share: How many of 100 rows are live.
+
+    Returns:
+        `live` or one of `others`.
+    """
+    found = live if place < _LIVE or draws.percent(share) else draws.pick(others)
+    return others[place - _LIVE] if _LIVE <= place < _LIVE + len(others) else found
+
+
+def day_bounds(draws: IntegerDraws, first: int, last: int) -> dict[str, Value]:
+    """Return the bounds of a period; about half of them name the day after it.
+
+    Args:
+        draws: Small integers.
+        first: First day of the period, a number in the year.
+        last: Last day of the period.
+
+    Returns:
+        `first_day`, `last_day` and whether the latter is included.
+    """
+    included = draws.coin()
+    return {
+        "first_day": DAYS[first],
+        "last_day": DAYS[last if included else last + 1],
+        "last_day_included": included,
+    }

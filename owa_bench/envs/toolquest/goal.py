@@ -1,92 +1,81 @@
-"""The goal of a drawn task, in words and for machines, and its questions."""
+"""Goals and world propositions: their text, their machine form, and what is true.
+
+The machine form is what the section Goal of README.md describes. Drift changes the
+truth of the kinds `unit` and `docs`, so an episode is asked about the world it begins
+in.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from owa_bench.envs.toolquest.catalogue import FAMILIES
+from msgspec.structs import replace
+
 from owa_bench.envs.toolquest.draws import IntegerDraws
-from owa_bench.envs.toolquest.propositions import (
-    PropositionSpec,
-    bound,
-    docs,
-    duplicate,
-    unit,
-)
-from owa_bench.envs.toolquest.task_spec import SourcePlan, TaskSpec
-from owa_bench.worlds.api import Goal, Provider
+from owa_bench.envs.toolquest.task_spec import SourceRows, SourceSpec, TaskSpec
+from owa_bench.worlds.api import ApiWorld, Goal, Proposition, Provider, Resource, Table
 
+PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 REGISTRY = "https://registry.example/"
 
 
+class PropositionSpec(NamedTuple):
+    """A proposition without its truth, and its machine form for the goal."""
+
+    proposition: Proposition
+    spec: dict[str, object]
+
+
 def entry(provider: Provider, tier: int) -> str:
-    """Return the address of a vendor that the brief names, "" at the highest tier."""
+    """Return the address of a vendor that the brief names.
+
+    Args:
+        provider: The vendor.
+        tier: 1 to 4.
+
+    Returns:
+        Its API description at tier 1, its home page at tier 2, "" above.
+    """
     if tier == 1:
         return f"https://{provider.host}/openapi.json"
     return f"https://{provider.host}/" if tier == 2 else ""
 
 
-def questions(
-    draws: IntegerDraws, story: TaskSpec, vendors: Mapping[str, Provider]
-) -> tuple[PropositionSpec, ...]:
-    """Return the episode's propositions; which way each claims is a coin."""
-    places = {source.id: source for source in story.sources}
-
-    def at(source: str) -> tuple[str, str, str]:
-        return (source, places[source].vendor, places[source].resource)
-
-    def title(source: str) -> str:
-        return vendors[places[source].vendor].title
-
-    units = tuple(
-        unit(*at(source), field, title(source), dollars=draws.coin())
-        for source, field in story.units
-    )
-    source, *pair = story.duplicate
-    asked, checked = story.bound, draws.pick(story.docs)
-    return (
-        *units,
-        duplicate(*at(source), title(source), (pair[0], pair[1]), story.same),
-        bound(*at(asked.source), asked.field, tuple(asked.where.items()), asked.text),
-        docs(*at(checked), title(checked), differ=draws.coin()),
-    )
-
-
 def goal(
-    family: str,
     tier: int,
-    story: TaskSpec,
+    task: TaskSpec,
     vendors: Mapping[str, Provider],
     asked: Sequence[PropositionSpec],
 ) -> Goal:
-    """Return the goal; its spec is what the section Goal of README.md describes."""
-    columns = list(FAMILIES[family].columns)
-    writes = {"source": story.writes, "method": "POST", "columns": columns}
+    """Return the goal of a task.
+
+    Args:
+        tier: 1 to 4.
+        task: The drawn task.
+        vendors: The drawn vendors by key.
+        asked: The propositions of the episode.
+
+    Returns:
+        The goal in words and for machines.
+    """
+    family = task.family
+    columns = list(family.columns)
+    writes = {"source": family.writes, "method": "POST", "columns": columns}
     spec = {
-        "family": family,
+        "family": family.name,
         "registry": REGISTRY if tier >= 3 else None,
-        "sources": [_source(tier, s, vendors[s.vendor], story) for s in story.sources],
-        "rule": dict(story.rule),
-        "answer": None if story.writes else {"columns": columns},
-        "writes": writes if story.writes else None,
+        "sources": [_source(tier, s, vendors[s.vendor], task) for s in task.sources],
+        "rule": dict(task.rule),
+        "answer": None if family.writes else {"columns": columns},
+        "writes": writes if family.writes else None,
         "propositions": [question.spec for question in asked],
     }
     names = {key: provider.title for key, provider in vendors.items()}
     return Goal(
-        family=family,
-        text=f"{story.text.format(**names)} {_way_in(tier, vendors)}",
+        family=family.name,
+        text=f"{family.text.format(**names, **task.rule)} {_way_in(tier, vendors)}",
         spec=json.dumps(spec, separators=(",", ":")),
     )
-
-
-def rows_of(story: TaskSpec) -> dict[str, Any]:
-    """Return the canonical rows of every source that the answer rests on."""
-    tables = {plan.key: rows for plan, rows in story.vendors}
-    return {
-        source.id: tables[source.vendor][source.resource]
-        for source in story.sources
-        if not source.optional
-    }
 
 
 def _way_in(tier: int, vendors: Mapping[str, Provider]) -> str:
@@ -99,10 +88,10 @@ def _way_in(tier: int, vendors: Mapping[str, Provider]) -> str:
 
 
 def _source(
-    tier: int, source: SourcePlan, provider: Provider, story: TaskSpec
+    tier: int, source: SourceSpec, provider: Provider, task: TaskSpec
 ) -> dict[str, Any]:
-    plan = next(p for p, _ in story.vendors if p.key == source.vendor)
-    resource = next(r for r in plan.resources if r.key == source.resource)
+    template = next(t for t, _ in task.vendors if t.key == source.vendor)
+    resource = template.resource(source.resource)
     return {
         "id": source.id,
         "provider": provider.title,
@@ -111,3 +100,167 @@ def _source(
         "optional": source.optional,
         "fields": {field.key: field.about for field in resource.fields},
     }
+
+
+def needed_rows(task: TaskSpec) -> dict[str, SourceRows]:
+    """Return the rows of every source that the answer rests on, by source id."""
+    tables = {template.key: rows for template, rows in task.vendors}
+    return {
+        source.id: tables[source.vendor][source.resource]
+        for source in task.sources
+        if not source.optional
+    }
+
+
+def questions(
+    draws: IntegerDraws, task: TaskSpec, vendors: Mapping[str, Provider]
+) -> tuple[PropositionSpec, ...]:
+    """Return the episode's propositions; which way each claims is a coin.
+
+    Args:
+        draws: Small integers.
+        task: The drawn task.
+        vendors: The drawn vendors by key.
+
+    Returns:
+        One for each unit, then one duplicate, one bound and one about documents.
+    """
+    places = {source.id: (source.vendor, source.resource) for source in task.sources}
+    titles = {name: vendors[place[0]].title for name, place in places.items()}
+    units = tuple(
+        _unit(source, places[source], field, titles[source], dollars=draws.coin())
+        for source, field in task.units
+    )
+    doubled, *pair = task.duplicate
+    checked = draws.pick(task.docs)
+    return (
+        *units,
+        _duplicate(doubled, places[doubled], titles[doubled], pair, task.family.same),
+        _bound(task, places[task.bound.source]),
+        _docs(checked, places[checked], titles[checked], differ=draws.coin()),
+    )
+
+
+def _unit(
+    source: str, place: tuple[str, str], field: str, title: str, *, dollars: bool
+) -> PropositionSpec:
+    """Return the question in which unit a money field is served."""
+    claim = "dollars" if dollars else "cents"
+    text = (
+        f"The API of {title} serves the money field `{field}` of source `{source}` in "
+        f"{claim}, whatever its documents say."
+    )
+    spec: dict[str, object] = {"source": source, "field": field, "claim": claim}
+    return _question("unit", text, (*place, field), spec, negated=dollars)
+
+
+def _duplicate(
+    source: str,
+    place: tuple[str, str],
+    title: str,
+    pair: Sequence[str],
+    fields: tuple[str, ...],
+) -> PropositionSpec:
+    """Return the question whether two rows are equal in all but the id, or in `fields`.
+
+    Named fields are compared without regard to capital letters.
+    """
+    first, second = pair
+    what = "one posting made twice: equal in every field but the id."
+    spec: dict[str, object] = {"source": source, "rows": [first, second]}
+    if fields:
+        names = " and ".join(f"`{field}`" for field in fields)
+        what = f"of one customer: equal in {names}, capital letters aside."
+        spec["fields"] = list(fields)
+    text = f"At {title}, {first} and {second} of source `{source}` are {what}"
+    return _question("duplicate", text, (*place, first, second, *fields), spec)
+
+
+def _bound(task: TaskSpec, place: tuple[str, str]) -> PropositionSpec:
+    """Return the question whether a bound is inclusive."""
+    source, field, where, text = task.bound
+    keys = (str(part) for pair in where.items() for part in pair)
+    spec: dict[str, object] = {"source": source, "field": field, "where": dict(where)}
+    return _question("bound", text, (*place, field, *keys), spec)
+
+
+def _docs(
+    source: str, place: tuple[str, str], title: str, *, differ: bool
+) -> PropositionSpec:
+    """Return the question whether the documents of a collection are right."""
+    verb = "differ from" if differ else "agree with"
+    text = (
+        f"The documents of {title} on source `{source}` {verb} what is served: path, "
+        "fields, units, formats, allowed values, required parameters, wrapper and "
+        "paging."
+    )
+    spec: dict[str, object] = {"source": source, "claim": verb.split()[0]}
+    return _question("docs", text, place, spec, negated=differ)
+
+
+def _question(
+    kind: str,
+    text: str,
+    subject: tuple[str, ...],
+    spec: dict[str, object],
+    *,
+    negated: bool = False,
+) -> PropositionSpec:
+    name = f"{kind}-{spec['source']}"
+    proposition = Proposition(
+        name=name, kind=kind, text=text, truth=False, subject=subject, negated=negated
+    )
+    return PropositionSpec(proposition, {"id": name, "kind": kind, **spec})
+
+
+def truths(world: ApiWorld) -> tuple[Proposition, ...]:
+    """Return the propositions of `world` with their truth in this very world."""
+    return tuple(
+        replace(p, truth=_fact(world, p) != p.negated) for p in world.propositions
+    )
+
+
+def _fact(world: ApiWorld, proposition: Proposition) -> bool:
+    """Return whether the fact that the kind names holds, before any negation."""
+    vendor, resource, *rest = proposition.subject
+    provider = world.provider(vendor)
+    if proposition.kind == "unit":
+        return provider.contract.resource(resource).field(rest[0]).unit == "cents"
+    if proposition.kind == "docs":
+        documents = _refutable(provider.documented.resource(resource))
+        return documents == _refutable(provider.contract.resource(resource))
+    table = provider.table(resource)
+    if proposition.kind == "duplicate":
+        return _equal(table, *rest)
+    field, *where = rest
+    for row in table.rows:
+        cells = dict(zip(table.columns, row, strict=True))
+        if all(str(cells[k]) == v for k, v in zip(*[iter(where)] * 2, strict=True)):
+            return bool(cells[field])
+    raise KeyError(proposition.name)
+
+
+def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
+    """Return whether two rows are equal in all but the id, or in `fields`."""
+    rows = {row[0]: row for row in table.rows}
+    if not fields:
+        return rows[first][1:] == rows[second][1:]
+    places = [table.columns.index(field) for field in fields]
+    return all(
+        str(rows[first][i]).casefold() == str(rows[second][i]).casefold()
+        for i in places
+    )
+
+
+def _refutable(resource: Resource) -> tuple[object, ...]:
+    """Return what documents say of a collection and a look at it can refute."""
+    return (
+        resource.path,
+        resource.wrapper,
+        resource.pager,
+        resource.required,
+        tuple(
+            (f.name, f.unit, f.decimal, f.style, tuple(c.name for c in f.choices))
+            for f in resource.fields
+        ),
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.propositions import truths
+from owa_bench.envs.toolquest.goal import truths
 from owa_bench.envs.toolquest.state import (
     ApiState,
     CollectionKey,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from owa_bench.envs.toolquest.solutions import solve
+from owa_bench.envs.toolquest.families import solve
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, missing_rows
 from owa_bench.worlds.api import ApiWorld, Value
 

@@ -1,48 +1,39 @@
-"""What vendors of a family look like, and how one is drawn from its blueprint."""
+"""Provider templates: the collections and fields of a vendor, parsed from a text table.
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+A template holds everything that is the same for every vendor of a kind; names, paths,
+pagers and credentials are drawn from it for each world. The table is indented text:
 
-import msgspec
+    ledger/ledger (Ledger|Books|Accounting) Keeps general ledgers.
+      accounts (accounts|chart|books) Accounts of the ledger.
+        id:string! (id|account_id|key) Identifier of the account.
+        status:enum? (status|state) open=live|in_use closed=shut Status of the account.
+      control
 
-from owa_bench.envs.toolquest import vocabulary
-from owa_bench.envs.toolquest.draws import IntegerDraws
-from owa_bench.worlds.api import (
-    PAGERS,
-    WRAPPERS,
-    ApiResource,
-    Auth,
-    AuthKind,
-    Choice,
-    Contract,
-    Field,
-    FieldKind,
-    Limit,
-    Pager,
-    Parameter,
-    Provider,
-    Secret,
-    Successor,
-    Table,
-    Unit,
-    Value,
+A vendor is `KEY/FAMILY (SUFFIXES) ABOUT`, a collection `KEY (PATHS) ABOUT`, a field
+`KEY:KIND (NAMES) ABOUT`. Deeper lines continue the one above them. A collection may
+have flags after its key: `unpaged`, `keyed`, and HTTP methods besides GET. A field may
+have marks after its kind: `!` identifier, `?` filter, `+` writable, `^` bound. The
+values of an enum stand before its meaning, each with what else it may be called.
+`control` stands for the control totals, which are the same everywhere.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, get_args
+
+from owa_bench.errors import UsageError
+from owa_bench.worlds.api import FieldKind
+
+_VENDOR = re.compile(r"(?P<key>\w+)/(?P<family>\w+) \((?P<names>[^)]+)\) (?P<about>.+)")
+_COLLECTION = re.compile(
+    r"(?P<key>\w+)(?P<flags>(?: [\w]+)*) \((?P<names>[^)]+)\) (?P<about>.+)"
 )
-
-Row = Mapping[str, Value]
-Rows = Sequence[Row]
-
-_HEADERS = ("X-Api-Key", "X-Access-Key", "Api-Token", "X-Vendor-Key")
-PARAMETERS = ("api_key", "access_key", "token", "auth_key")
-_TOKEN_PATHS = ("/oauth/token", "/auth/token", "/token", "/oauth2/token")
-_PREFIXES = ("/v1", "/v2", "/api", "/api/v1", "/rest", "/service/v3")
-PARAMETERS_TO_COME = (
-    Parameter(name="api_version", value="2031-04", about="Dated version of the API."),
-    Parameter(name="projection", value="complete", about="Which fields rows have."),
-    Parameter(name="consistency", value="strong", about="How fresh rows must be."),
-    Parameter(name="channel", value="machine", about="Who reads the reply."),
-    Parameter(name="revision", value="second", about="Revision of the collection."),
-    Parameter(name="audience", value="partner", about="For whom the rows are."),
+_FIELD = re.compile(
+    r"(?P<key>\w+):(?P<kind>[a-z]+)(?P<marks>[!?+^]*) \((?P<names>[^)]+)\)"
+    r"(?P<choices>(?: \w+=[\w|]+)*) (?P<about>.+)"
 )
+_FLAGS = ("unpaged", "keyed", "POST", "DELETE")
+_DEPTH = 4  # columns of indentation of a field; a deeper line is a continuation
 
 
 class FieldTemplate(NamedTuple):
@@ -83,15 +74,126 @@ class ProviderTemplate(NamedTuple):
     about: str
     resources: tuple[ResourceTemplate, ...]
 
+    def resource(self, key: str) -> ResourceTemplate:
+        """Return the collection of a key."""
+        return next(resource for resource in self.resources if resource.key == key)
 
-class TierTerms(NamedTuple):
-    """What a tier asks of every vendor."""
+    def without_resource(self, key: str) -> "ProviderTemplate":
+        """Return the template without one collection."""
+        return self._replace(resources=tuple(r for r in self.resources if r.key != key))
 
-    auth: tuple[AuthKind, ...]
-    requests: tuple[int, int]
-    window_ms: int
-    lifetime_ms: int
-    page: tuple[int, int]
+    def without_field(self, resource_key: str, field_key: str) -> "ProviderTemplate":
+        """Return the template without one field.
+
+        Args:
+            resource_key: The collection that has the field.
+            field_key: The field to leave out.
+
+        Returns:
+            The same vendor; its other collections are unchanged.
+        """
+        resources = tuple(
+            r._replace(fields=tuple(f for f in r.fields if f.key != field_key))
+            if r.key == resource_key
+            else r
+            for r in self.resources
+        )
+        return self._replace(resources=resources)
+
+
+def parse(text: str) -> tuple[ProviderTemplate, ...]:
+    """Return the vendors of a table in the form that the module describes.
+
+    Raises:
+        UsageError: A line has another form, or a field stands outside a collection.
+    """
+    vendors: list[ProviderTemplate] = []
+    for depth, line in _logical_lines(text):
+        if depth == 0:
+            found = _matched(_VENDOR, line, "KEY/FAMILY (SUFFIXES) ABOUT")
+            names = tuple(found["names"].split("|"))
+            vendors.append(
+                ProviderTemplate(
+                    found["key"], found["family"], names, found["about"], ()
+                )
+            )
+            continue
+        resources = vendors[-1].resources if vendors else ()
+        if not vendors or (depth == _DEPTH and not resources):
+            raise UsageError(f"`{line}` needs a collection above it, or a vendor.")
+        if depth < _DEPTH:
+            resources += (CONTROL if line == "control" else _collection(line),)
+        else:
+            last = resources[-1]
+            fields = (*last.fields, _field(line))
+            resources = (*resources[:-1], last._replace(fields=fields))
+        vendors[-1] = vendors[-1]._replace(resources=resources)
+    return tuple(vendors)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield indentation and words of each line, continuations joined to it."""
+    pending: tuple[int, str] | None = None
+    for raw in text.splitlines():
+        if not raw.strip():
+            continue
+        depth, line = len(raw) - len(raw.lstrip()), raw.strip()
+        if depth > _DEPTH and pending is not None:
+            pending = (pending[0], f"{pending[1]} {line}")
+            continue
+        if pending is not None:
+            yield pending
+        pending = (depth, line)
+    if pending is not None:
+        yield pending
+
+
+def _matched(pattern: re.Pattern[str], line: str, form: str) -> re.Match[str]:
+    match = pattern.fullmatch(line)
+    if match is None:
+        raise UsageError(f"A provider template needs lines `{form}`, got `{line}`.")
+    return match
+
+
+def _collection(line: str) -> ResourceTemplate:
+    found = _matched(_COLLECTION, line, "KEY FLAGS (PATHS) ABOUT")
+    flags = found["flags"].split()
+    wrong = [flag for flag in flags if flag not in _FLAGS]
+    if wrong:
+        known = ", ".join(_FLAGS)
+        raise UsageError(f"A flag of a collection is one of {known}, got `{wrong[0]}`.")
+    return ResourceTemplate(
+        key=found["key"],
+        about=found["about"],
+        slugs=tuple(found["names"].split("|")),
+        fields=(),
+        methods=("GET", *(flag for flag in flags if flag.isupper())),
+        paged="unpaged" not in flags,
+        keyed="keyed" in flags,
+    )
+
+
+def _field(line: str) -> FieldTemplate:
+    found = _matched(_FIELD, line, "KEY:KIND (NAMES) CHOICES ABOUT")
+    kinds: dict[str, FieldKind] = {kind: kind for kind in get_args(FieldKind)}
+    if found["kind"] not in kinds:
+        known = ", ".join(kinds)
+        raise UsageError(f"A field is of the kind {known}, got `{line}`.")
+    marks = found["marks"]
+    return FieldTemplate(
+        key=found["key"],
+        names=tuple(found["names"].split("|")),
+        kind=kinds[found["kind"]],
+        about=found["about"],
+        filterable="!" in marks or "?" in marks,
+        writable="+" in marks,
+        identifier="!" in marks,
+        bound="^" in marks,
+        choices=tuple(
+            (value, *aliases.split("|"))
+            for value, aliases in (part.split("=") for part in found["choices"].split())
+        ),
+    )
 
 
 CONTROL = ResourceTemplate(
@@ -99,238 +201,12 @@ CONTROL = ResourceTemplate(
     "Control totals of the vendor's own bookkeeping.",
     ("control-totals", "checksums", "totals", "audit/totals", "control"),
     (
-        FieldTemplate(
-            "list", ("list", "collection", "of"), "string", "Name of the list."
-        ),
-        FieldTemplate(
-            "count", ("count", "rows", "records"), "integer", "Rows in the list."
-        ),
-        FieldTemplate(
-            "total",
-            ("total", "sum", "control_sum"),
-            "integer",
-            "Sum of the list's amounts, always in whole cents.",
+        _field("list:string (list|collection|of) Name of the list."),
+        _field("count:integer (count|rows|records) Rows in the list."),
+        _field(
+            "total:integer (total|sum|control_sum)"
+            " Sum of the list's amounts, always in whole cents."
         ),
     ),
     paged=False,
 )
-
-
-def vendor(
-    draws: IntegerDraws,
-    plan: ProviderTemplate,
-    names: Sequence[str],
-    terms: TierTerms,
-    tables: Mapping[str, Rows],
-) -> Provider:
-    """Return a vendor with a drawn contract, honest documents and the given rows.
-
-    `names` are its title and those of vendors that could take over.
-    """
-    title, *heirs = names
-    slug = _slug(title)
-    kinds = draws.known(terms.auth)
-    auth = _auth(draws, plan, draws.pick(kinds), terms)
-    others = [kind for kind in dict.fromkeys(kinds) if kind != auth.kind]
-    prefix = draws.word(_PREFIXES)
-    unit: Unit = "cents" if draws.coin() else "dollars"
-    contract = Contract(
-        auth=auth,
-        limit=Limit(requests=draws.between(*terms.requests), window_ms=terms.window_ms),
-        resources=tuple(
-            _resource(draws, resource, prefix, terms, unit)
-            for resource in plan.resources
-        ),
-        problems=draws.coin(),
-        dated=draws.coin(),
-        counted=draws.coin(),
-    )
-    family = vocabulary.heir(plan.family).family
-    return Provider(
-        key=plan.key,
-        host=f"{slug}.example",
-        title=title,
-        family=plan.family,
-        contract=contract,
-        documented=contract,
-        original=contract,
-        tables=tuple(_table(plan, key, rows) for key, rows in tables.items()),
-        secrets=(_secret(draws, slug, title, auth),),
-        other_auths=tuple(_auth(draws, plan, kind, terms) for kind in others),
-        successors=tuple(
-            Successor(title=heir, host=f"{_slug(heir)}.example", family=family)
-            for heir in heirs
-        ),
-    )
-
-
-def _slug(title: str) -> str:
-    return title.lower().replace(" ", "-")
-
-
-def with_lag(provider: Provider, resource_key: str) -> Provider:
-    """Return the vendor with documents that list a field which is not served."""
-    resource = provider.documented.resource(resource_key)
-    ghost = Field(
-        key="legacy_note",
-        name="legacy_note",
-        kind="string",
-        about="Free text of the vendor's staff.",
-    )
-    lagging = msgspec.structs.replace(resource, fields=(*resource.fields, ghost))
-    return msgspec.structs.replace(
-        provider, documented=provider.documented.with_resource(lagging)
-    )
-
-
-def outdated(draws: IntegerDraws, provider: Provider) -> Provider:
-    """Return the vendor with documents of another day: a path and some names are old.
-
-    They are frozen: later changes do not reach them either.
-    """
-    documented = provider.documented
-    for resource in documented.resources:
-        fields = list(resource.fields)
-        for i in draws.sample(range(len(fields)), min(2, len(fields))):
-            taken = {field.name for field in (*fields, *resource.fields)}
-            free = [name for name in fields[i].aliases if name not in taken]
-            if free:
-                name = draws.pick(free)
-                fields[i] = msgspec.structs.replace(fields[i], name=name)
-        old = msgspec.structs.replace(resource, fields=tuple(fields))
-        documented = documented.with_resource(old)
-    moved = draws.pick([r for r in documented.resources if r.other_paths])
-    path = draws.pick(moved.other_paths)
-    documented = documented.with_resource(
-        msgspec.structs.replace(documented.resource(moved.key), path=path)
-    )
-    return msgspec.structs.replace(provider, documented=documented, docs_frozen=True)
-
-
-def without_resource(provider: Provider, resource_key: str) -> Provider:
-    """Return the vendor as if it had never had the resource."""
-    tables = tuple(t for t in provider.tables if t.resource != resource_key)
-    contract, documented = (
-        msgspec.structs.replace(
-            side, resources=tuple(r for r in side.resources if r.key != resource_key)
-        )
-        for side in (provider.contract, provider.documented)
-    )
-    return msgspec.structs.replace(
-        provider,
-        contract=contract,
-        documented=documented,
-        original=contract,
-        tables=tables,
-    )
-
-
-def control_rows(lists: Mapping[str, Sequence[Value]]) -> Rows:
-    """Return the control totals of lists of amounts in cents."""
-    return [
-        {"list": name, "count": len(amounts), "total": sum(map(int, amounts))}
-        for name, amounts in lists.items()
-    ]
-
-
-def _auth(
-    draws: IntegerDraws, plan: ProviderTemplate, kind: AuthKind, terms: TierTerms
-) -> Auth:
-    if kind == "basic":
-        return Auth(kind=kind)
-    if kind == "key_header":
-        return Auth(kind=kind, name=draws.word(_HEADERS))
-    if kind == "key_query":
-        return Auth(kind=kind, name=draws.word(PARAMETERS))
-    return Auth(
-        kind=kind,
-        token_path=draws.word(_TOKEN_PATHS),
-        scope=f"{plan.family}.{draws.word(('access', 'use', 'full'))}",
-        lifetime_ms=terms.lifetime_ms,
-    )
-
-
-def _secret(draws: IntegerDraws, slug: str, title: str, auth: Auth) -> Secret:
-    name = slug.replace("-", "_")
-    pair = f"{name}-{draws.letters(6)}:{draws.letters(28)}"
-    if auth.kind == "basic":
-        about = f"User of {title}, as user:password."
-        return Secret(name=f"{name}_user", value=pair, about=about)
-    if auth.kind == "oauth2":
-        about = f"OAuth2 client of {title}, as client_id:client_secret."
-        return Secret(name=f"{name}_client", value=pair, about=about)
-    if auth.kind == "refresh":
-        form = "client_id:client_secret:refresh_token"
-        return Secret(
-            name=f"{name}_grant",
-            value=f"{pair}:{draws.letters(28)}",
-            about=f"OAuth2 grant of {title}, as {form}.",
-        )
-    return Secret(
-        name=f"{name}_key", value=draws.letters(28), about=f"API key of {title}."
-    )
-
-
-def _resource(
-    draws: IntegerDraws,
-    plan: ResourceTemplate,
-    prefix: str,
-    terms: TierTerms,
-    unit: Unit,
-) -> ApiResource:
-    slugs = draws.shuffled(draws.known(plan.slugs))
-    wrappers, pagers = draws.known(WRAPPERS), draws.known(PAGERS)
-    wrapper = draws.pick(wrappers)
-    pager = Pager(kind="none")
-    if plan.paged:
-        kinds = [kind for kind in pagers if wrapper or kind != "cursor"]
-        pager = Pager(kind=draws.pick(kinds), size=draws.between(*terms.page))
-    order = draws.shuffled([field.key for field in plan.fields])
-    return ApiResource(
-        key=plan.key,
-        path=f"{prefix}/{slugs[0]}",
-        about=plan.about,
-        fields=tuple(_field(draws, field, unit) for field in plan.fields),
-        wrapper=wrapper,
-        pager=pager,
-        methods=plan.methods,
-        other_paths=tuple(f"{prefix}/{slug}" for slug in slugs[1:]),
-        other_parameters=tuple(draws.sample(draws.known(PARAMETERS_TO_COME), 3)),
-        other_wrappers=tuple(wrappers),
-        other_pagers=tuple(pagers),
-        order=tuple(order),
-        keyed=plan.keyed,
-    )
-
-
-def _field(draws: IntegerDraws, plan: FieldTemplate, unit: Unit) -> Field:
-    names = tuple(draws.known(plan.names))
-    first = draws.below(len(names))
-    money = plan.kind == "money"
-    return Field(
-        key=plan.key,
-        name=names[first],
-        kind=plan.kind,
-        about=plan.about,
-        unit=unit if money else "",
-        filterable=plan.filterable,
-        writable=plan.writable,
-        aliases=names[:first] + names[first + 1 :],
-        decimal=money and draws.percent(30),
-        choices=tuple(
-            Choice(value=value, name=value, aliases=tuple(draws.known(others)))
-            for value, *others in plan.choices
-        ),
-        identifier=plan.identifier,
-        bound=plan.bound,
-    )
-
-
-def _table(plan: ProviderTemplate, key: str, rows: Rows) -> Table:
-    resource = next(r for r in plan.resources if r.key == key)
-    columns = tuple(field.key for field in resource.fields)
-    return Table(
-        resource=key,
-        columns=columns,
-        rows=tuple(tuple(row[column] for column in columns) for row in rows),
-    )

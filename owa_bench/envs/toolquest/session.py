@@ -11,9 +11,9 @@ import numpy.typing as npt
 from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest import app, requests, vector
 from owa_bench.envs.toolquest.backend import Backend, instance_key
+from owa_bench.envs.toolquest.goal import truths
 from owa_bench.envs.toolquest.handles import Handles
 from owa_bench.envs.toolquest.pages import OPENAPI_PATH
-from owa_bench.envs.toolquest.propositions import truths
 from owa_bench.envs.toolquest.replies import JSON, PROBLEM
 from owa_bench.envs.toolquest.secret_leaks import CredentialMonitor
 from owa_bench.envs.toolquest.state import ApiState, Artefact

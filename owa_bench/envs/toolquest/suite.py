@@ -14,9 +14,9 @@ from owa_bench.envs.toolquest.generate import (
     VERSION,
     generate,
 )
+from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
 from owa_bench.envs.toolquest.policies import POLICIES
-from owa_bench.envs.toolquest.propositions import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.interfaces import (
     Agent,

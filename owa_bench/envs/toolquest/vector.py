@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
-from owa_bench.envs.toolquest.solutions import RuleAnswer, solve
+from owa_bench.envs.toolquest.families import RuleAnswer, solve
 from owa_bench.envs.toolquest.state import (
     ApiState,
     CollectionKey,

@@ -13,8 +13,8 @@ from owa_bench.envs.toolquest.generate import (
     TIERS,
     generate,
 )
-from owa_bench.envs.toolquest.propositions import PROPOSITION_KINDS, truths
-from owa_bench.envs.toolquest.provider_templates import PARAMETERS, PARAMETERS_TO_COME
+from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS, truths
+from owa_bench.envs.toolquest.providers import PARAMETERS, PARAMETERS_TO_COME
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance

@@ -2,8 +2,8 @@
 
 import pytest
 
-from owa_bench.envs.toolquest.catalogue import FAMILIES
 from owa_bench.envs.toolquest.draws import practice_share
+from owa_bench.envs.toolquest.families import FAMILIES
 from owa_bench.envs.toolquest.generate import TIERS, generate
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import PRACTICE_BIT
@@ -17,7 +17,7 @@ def held_out(words):
 
 def plans(family):
     """Yield (vendor key, resource plan) of everything a family may rest on."""
-    for vendor in FAMILIES[family].vendors:
+    for vendor in FAMILIES[family].templates:
         for resource in vendor.resources:
             yield vendor.key, resource
 
@@ -83,7 +83,7 @@ def test_other_worlds_use_held_out_words(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_titles_of_practice_vendors_are_of_the_practice_share(family):
     suffixes = set()
-    for vendor in FAMILIES[family].vendors:
+    for vendor in FAMILIES[family].templates:
         suffixes |= held_out(vendor.suffixes)
     titles = {
         p.title.partition(" ")[2]
@@ -93,7 +93,7 @@ def test_titles_of_practice_vendors_are_of_the_practice_share(family):
     }
     known = {
         word
-        for vendor in FAMILIES[family].vendors
+        for vendor in FAMILIES[family].templates
         for word in vendor.suffixes[: practice_share(len(vendor.suffixes))]
     }
     assert titles

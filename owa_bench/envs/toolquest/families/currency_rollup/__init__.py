@@ -1,1 +1,0 @@
-"""Roll receipts of many currencies up into one."""

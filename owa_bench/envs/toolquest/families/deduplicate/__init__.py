@@ -1,1 +1,0 @@
-"""Find customer records made twice."""

@@ -1,0 +1,257 @@
+"""Task family entitlement_audit: entitlements held without a right, and their price."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from owa_bench.envs.toolquest.draws import (
+    DAYS,
+    IntegerDraws,
+    Postings,
+    by_id,
+    day_bounds,
+    random_codes,
+    status,
+    with_copies,
+)
+from owa_bench.envs.toolquest.provider_templates import parse
+from owa_bench.envs.toolquest.task_spec import (
+    AnswerRow,
+    Link,
+    RuleParameters,
+    Sizes,
+    SourceRow,
+    SourceRows,
+    Sources,
+    TaskData,
+    TaskFamily,
+    distinct,
+    key_map,
+    within,
+)
+from owa_bench.worlds.api import Value
+
+_VENDORS = """
+identity/identity (Identity|Staffing|Personnel) Knows who works where.
+  rights (rights|permissions|role-rights|allowances|privileges) Entitlements to which
+      each department has a right.
+    department:string? (department|unit|division) Name of the department.
+    entitlement:string? (entitlement|product|feature) Entitlement that people of the
+      department may hold.
+  people (people|persons|employees|users|staff) People and the departments they work in.
+    id:string! (id|person_id|key) Identifier of the person.
+    login:string? (login|username|handle) Name under which the person logs in.
+    department:string? (department|unit|team) Department in which the person works.
+    status:enum? (status|state|employment) active=employed|enabled|current
+      suspended=on_hold left=departed Status of the person: active, suspended or left.
+    seat:string? (seat|licence_no|seat_number) Number of the licence seat that the
+      person has.
+licensing/licensing (Licensing|Seats|Licences) Sells licence seats and keeps track of
+      who has them.
+  terms (terms|price-terms|tariffs|rate-cards|price-list) Terms of the entitlements and
+      their prices.
+    entitlement:string? (entitlement|product|item) Entitlement that the term prices.
+    first_day:date (first_day|starts|from_date) First day of the term.
+    last_day:date^ (last_day|ends|to_date) Day on which the term ends.
+    last_day_included:boolean (last_day_included|end_inclusive|closes_after) Whether the
+      last day belongs to the term.
+    seat_price:money (seat_price|price|charge) Price of a seat made in the term.
+  grants DELETE (grants|assignments|allocations|entitlements|bookings) Grants of
+      entitlements to licence seats.
+    id:string! (id|grant_id|assignment) Identifier of the grant.
+    seat:string? (seat|licence_no|holder) Number of the licence seat that holds the
+      grant.
+    entitlement:string? (entitlement|product|feature) Entitlement that is granted.
+    granted:date? (granted|assigned_on|valid_from) Day on which the grant was made.
+  control
+"""
+_DEPARTMENTS = ("sales", "legal", "plant", "labs", "fleet", "audit")
+_ENTITLEMENTS = (
+    "ledger-read", "ledger-edit", "payroll-read", "payroll-edit", "stock-read",
+    "stock-edit", "ledger-admin", "payroll-admin", "stock-admin",
+)  # fmt: skip
+_DOLLAR = 100
+_AUDIT = (250, 340)  # days of the year between which the audit lies
+
+
+class PriceTerm(NamedTuple):
+    """The last day of a term, a number in the year, and the row served for it."""
+
+    last: int
+    row: SourceRow
+
+
+def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+    """Return the data of a task.
+
+    Args:
+        draws: Small integers.
+        size: Numbers of people, entitlements, terms an entitlement, grants and
+            repeated grants.
+
+    Returns:
+        Rights of departments, people, priced terms and grants.
+    """
+    day = draws.between(*_AUDIT)
+    departments = draws.sample(draws.known(_DEPARTMENTS), 3)
+    entitlements = draws.sample(draws.known(_ENTITLEMENTS), size["entitlements"])
+    rights = _rights(draws, departments, entitlements)
+    people = _people(draws, size["people"], departments)
+    terms = [term for e in entitlements for term in _terms(draws, size["terms"], e)]
+    grants = _grants(draws, size, people, entitlements, terms)
+    return TaskData(
+        tables={
+            "rights": rights,
+            "people": people,
+            "terms": draws.shuffled([term.row for term in terms]),
+            "grants": by_id(grants.rows),
+        },
+        links=people,
+        rule={"day": DAYS[day], "person_status": "active"},
+        pairs=grants.pairs,
+        where={key: terms[0].row[key] for key in ("entitlement", "first_day")},
+    )
+
+
+def _rights(
+    draws: IntegerDraws, departments: Sequence[str], entitlements: Sequence[str]
+) -> list[SourceRow]:
+    """Return rights; the first department has none to the first entitlement."""
+    rows: list[SourceRow] = [
+        {"department": department, "entitlement": entitlement}
+        for i, department in enumerate(departments)
+        for k, entitlement in enumerate(entitlements)
+        if (i, k) != (0, 0) and (k == 1 + i % 2 or draws.percent(55))
+    ]
+    return draws.shuffled(rows)
+
+
+def _people(
+    draws: IntegerDraws, count: int, departments: Sequence[str]
+) -> list[SourceRow]:
+    """Return people; the first two are active, of the first department."""
+    logins = random_codes(draws, "u", count, 5)
+    seats = random_codes(draws, "LS", count, 6)
+    rows: list[SourceRow] = []
+    for i, (login, seat) in enumerate(zip(logins, seats, strict=True)):
+        state = status(draws, i, "active", ("suspended", "left"), 75)
+        rows.append(
+            {
+                "id": f"pe-{i + 11}",
+                "login": login,
+                "department": departments[0] if i < 2 else draws.pick(departments),
+                "status": state,
+                "seat": seat,
+            }
+        )
+    return rows
+
+
+def _terms(draws: IntegerDraws, count: int, entitlement: str) -> list[PriceTerm]:
+    """Return the terms of a year, which meet without a gap; prices always change."""
+    share = 230 // count  # all begin before any audit
+    cuts = [share * i + draws.between(0, share // 2) for i in range(1, count)]
+    terms: list[PriceTerm] = []
+    price = 0
+    for first, last in zip((0, *(c + 1 for c in cuts)), (*cuts, 364), strict=True):
+        days = day_bounds(draws, first, last)
+        before, price = price, draws.cents(4, 90)
+        price += _DOLLAR * (price == before)  # a wrong term must show in the answer
+        row = {"entitlement": entitlement, **days, "seat_price": price}
+        terms.append(PriceTerm(last, row))
+    return terms
+
+
+def _grants(
+    draws: IntegerDraws,
+    size: Sizes,
+    people: SourceRows,
+    entitlements: Sequence[str],
+    terms: Sequence[PriceTerm],
+) -> Postings:
+    """Return grants; the first was made on the last day of the first term.
+
+    The second was made on the day after; both are wrong. Two that look alike are equal
+    but for their day.
+    """
+    rows: list[SourceRow] = []
+    for i in range(size["grants"]):
+        day = draws.below(365)
+        if i < 2 or draws.percent(20):
+            day = (terms[0] if i < 2 else draws.pick(terms)).last + i % 2
+        rows.append(
+            {
+                "seat": (people[i] if i < 2 else draws.pick(people))["seat"],
+                "entitlement": entitlements[0] if i < 2 else draws.pick(entitlements),
+                "granted": DAYS[min(day, 364)],
+            }
+        )
+
+    def alter(row: dict[str, Value]) -> None:
+        row["granted"] = DAYS[DAYS.index(str(row["granted"])) + 1]
+
+    return with_copies(draws, rows, size["repeats"], alter, "gr-7001")
+
+
+def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+    """Return what is held wrongly.
+
+    Args:
+        sources: Rows by source.
+        rule: `day` of the audit and `person_status`.
+
+    Returns:
+        (login, entitlement, grants, price in cents) per person and entitlement.
+    """
+    rights = {(r["department"], r["entitlement"]) for r in sources["rights"]}
+    seat_of = key_map(sources, sources["people"], "login", "seat")
+    people = {seat_of[p["login"]]: p for p in sources["people"]}
+    terms: dict[Value, list[SourceRow]] = defaultdict(list)
+    for term in sorted(sources["terms"], key=lambda t: str(t["first_day"])):
+        terms[term["entitlement"]].append(term)
+    sums: dict[tuple[Value, Value], list[int]] = defaultdict(lambda: [0, 0])
+    for grant in distinct(sources["grants"]):
+        person, entitlement = people[grant["seat"]], grant["entitlement"]
+        entitled = (person["department"], entitlement) in rights
+        day = str(grant["granted"])
+        if day > str(rule["day"]) or (
+            entitled and person["status"] == rule["person_status"]
+        ):
+            continue
+        total = sums[person["login"], entitlement]
+        total[0] += 1
+        held = (term for term in terms[entitlement] if within(term, day))
+        total[1] += next((int(term["seat_price"]) for term in held), 0)
+    return [(*holding, *total) for holding, total in sums.items()]
+
+
+FAMILY = TaskFamily(
+    name="entitlement_audit",
+    vendors=parse(_VENDORS),
+    link=Link("people", "login", "seat", "Which licence seat belongs to which login."),
+    sizes=(
+        "people 8 15 20; entitlements 3 4 4; terms 2 2 3; grants 16 34 48;repeats 2 4 4"
+    ),
+    columns=("login", "entitlement", "grants", "price_cents"),
+    sources=("rights", "people", "links", "grants", "terms"),
+    text=(
+        "Audit who holds what on {day}. Take the grants at {licensing} that were made "
+        "on or before that day; a repeated grant, equal in all but its id, counts "
+        "once. A grant is wrong when the person at {identity} who has its seat is not "
+        "active, or when the department of that person has no right to the "
+        "entitlement. The price of a grant is that of the entitlement's term in which "
+        "it was made (the term says whether its last day is included). Report per "
+        "person and entitlement with a wrong grant: login, entitlement, grants (how "
+        "many are wrong) and price_cents (sum of their prices, in whole cents)."
+    ),
+    duplicates="grants",
+    bound="terms.last_day_included",
+    bound_text=(
+        "The last day of the term of {entitlement} that begins on {first_day} belongs "
+        "to the term."
+    ),
+    documents=("grants", "terms"),
+    last="terms",
+    draw=draw,
+    solve=solve,
+)

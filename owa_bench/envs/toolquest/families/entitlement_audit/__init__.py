@@ -1,1 +1,0 @@
-"""Find access that nobody is entitled to, and what it costs."""

@@ -1,1 +1,0 @@
-"""Merge the events of two vendors into one timeline."""

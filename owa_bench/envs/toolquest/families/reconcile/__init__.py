@@ -1,1 +1,0 @@
-"""Reconcile a ledger with a bank."""

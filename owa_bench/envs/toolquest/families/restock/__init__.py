@@ -1,1 +1,0 @@
-"""Order what runs low."""

@@ -1,1 +1,0 @@
-"""Report broken service levels and what they cost."""

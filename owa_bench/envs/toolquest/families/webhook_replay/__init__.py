@@ -1,1 +1,0 @@
-"""Replay the webhooks that failed, each once."""
