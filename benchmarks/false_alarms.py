@@ -26,8 +26,8 @@ from rich.progress import Progress
 from owa_bench import calendars
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.backend import instance_key
+from owa_bench.envs.toolquest.documents import HIDDEN_PATH
 from owa_bench.envs.toolquest.oracle import entry
-from owa_bench.envs.toolquest.pages import HIDDEN_PATH
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief, OracleAccess, ToolSpec

@@ -85,7 +85,7 @@ def test_equal_code_has_one_digest_wherever_it_lies(tmp_path, monkeypatch):
     moved = types.SimpleNamespace(__file__=str(copy / "envs/toolquest/suite.py"))
     monkeypatch.setitem(provenance.sys.modules, "owa_bench.envs.toolquest.suite", moved)
     assert provenance.source_digest(TOOLQUEST) == before
-    change(copy / "envs/toolquest/README.md")
+    (copy / "envs/toolquest/NOTES.md").write_text("not code\n")
     assert provenance.source_digest(TOOLQUEST) == before
     change(copy / "envs/toolquest/families/restock.py")
     assert provenance.source_digest(TOOLQUEST) != before

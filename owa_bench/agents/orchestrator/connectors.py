@@ -3,8 +3,8 @@
 from urllib.parse import urljoin
 
 from owa_bench.skills import openapi
-from owa_bench.skills.api_solver.document_search import DocumentSearch
 from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.providers import DocumentSearch
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import ApiModel
 from owa_bench.skills.planning import ToolPlan

@@ -1,6 +1,6 @@
 """Goals and world propositions: their text, their machine form, and what is true.
 
-The machine form is what the section Goal of README.md describes. Drift changes the
+The machine form is described in docs/toolquest.md#goal. Drift changes the
 truth of the kinds `unit` and `docs`, so an episode is asked about the world it begins
 in.
 """

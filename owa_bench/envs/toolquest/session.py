@@ -9,17 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.toolquest import app, requests, vector
+from owa_bench.envs.toolquest import app, vector
 from owa_bench.envs.toolquest.backend import Backend, instance_key
+from owa_bench.envs.toolquest.documents import OPENAPI_PATH
 from owa_bench.envs.toolquest.goal import truths
-from owa_bench.envs.toolquest.handles import Handles
-from owa_bench.envs.toolquest.pages import OPENAPI_PATH
 from owa_bench.envs.toolquest.replies import JSON, PROBLEM
 from owa_bench.envs.toolquest.secret_leaks import CredentialMonitor
 from owa_bench.envs.toolquest.state import ApiState, Artefact
-from owa_bench.envs.toolquest.table import DataTable, TableError, from_records
+from owa_bench.envs.toolquest.table import DataTable, Handles, TableError, from_records
 from owa_bench.envs.toolquest.tools import TOOLS
-from owa_bench.envs.toolquest.transport import HttpRequest, HttpResponse, connect
+from owa_bench.envs.toolquest.transport import (
+    HttpRequest,
+    HttpResponse,
+    connect,
+    prepare,
+)
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Artifact, Call, Resource
@@ -119,7 +123,7 @@ class ToolQuestSession:
     # --- http -------------------------------------------------------------------------
 
     def _http(self, arguments: ToolArguments, step: int) -> ToolResult:
-        request = requests.prepare(arguments)
+        request = prepare(arguments)
         if isinstance(request, str):
             return _fault(request)
         self._watch.inspect(request, self._backend)

@@ -35,7 +35,7 @@ from owa_bench.worlds.api import ApiWorld
 
 
 class ToolQuest:
-    """The suite; everything it is stands in `card` and in README.md."""
+    """The suite; everything it is stands in `card` and in docs/toolquest.md."""
 
     card = SuiteCard(
         name="toolquest",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from owa_bench.canonical import keyed_digest
-from owa_bench.envs.toolquest import access, pages, wire_format
+from owa_bench.envs.toolquest import access, documents, wire_format
 from owa_bench.envs.toolquest.backend import token_value
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, next_start
 from owa_bench.worlds.api import Contract, Provider, Value
@@ -42,7 +42,7 @@ def home(provider: Provider) -> ToolAction:
 
 def docs(provider: Provider) -> ToolAction:
     """Return the call that reads a vendor's API description."""
-    return get(f"https://{provider.host}{pages.OPENAPI_PATH}")
+    return get(f"https://{provider.host}{documents.OPENAPI_PATH}")
 
 
 def credential(state: ApiState, provider: Provider) -> ToolAction | None:

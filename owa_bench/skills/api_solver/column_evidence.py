@@ -1,11 +1,13 @@
-"""Names fields by what their values must be: keys that meet, sums that add up.
+"""Column naming by values: keys that meet, sums that add up, statuses asked for.
 
 Words alone cannot tell two renamed text fields apart. The rule of a goal can: an
 entry's account is the id of some account, a status column holds the status asked for.
+`CLUES` says this of the columns of every family.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from owa_bench.skills import schema_matching
 from owa_bench.skills.api_solver.resource_table import (
@@ -13,11 +15,124 @@ from owa_bench.skills.api_solver.resource_table import (
     ResourceTable,
     number,
 )
-from owa_bench.skills.api_solver.rule_tables import Clue, Clues
 
 WEIGHT = 2.0  # of one satisfied clue against the likeness of words
 LEAST_MET = 0.5  # share of keys that are found where they should be
 ROUNDS = 2  # sheets lean on each other's names, so the second look sees more
+
+
+class Clue(NamedTuple):
+    """A condition on a role's values: unique, below, holds, kin, adds, like or meets.
+
+    `what` is another role (below), a key of the rule (holds), "source.role" (kin: keys,
+    like: amounts most of which are equal), the role that tells apart the lines of
+    periods that meet (meets; "" for one line).
+    """
+
+    role: str
+    kind: str
+    what: str = ""
+
+
+Clues = Mapping[str, tuple[Clue, ...]]  # by source
+
+
+def clues(text: str) -> tuple[Clue, ...]:
+    """Return the clues of a source, written `role kind what; role kind`.
+
+    >>> clues("id unique; account kin accounts.id")[1].what
+    'accounts.id'
+    """
+    return tuple(Clue(*part.split()) for part in text.split(";"))
+
+
+def _families(text: str) -> Mapping[str, Clues]:
+    """Return clues by family, from lines `family` and `source: clues` below it."""
+    families: dict[str, dict[str, tuple[Clue, ...]]] = {}
+    for block in re.split(r"\n(?=\w)", text.strip()):
+        name, *lines = re.split(r"\n  (?=\w)", block)
+        sources = (" ".join(line.split()).split(": ") for line in lines)
+        families[name] = {source: clues(rest) for source, rest in sources}
+    return families
+
+
+CLUES = _families("""
+currency_rollup
+  branches: id unique; id kin receipts.branch; code unique; code kin links.code;
+    status holds branch_status; entity kin entities.entity
+  receipts: id unique; branch kin branches.id; currency kin rates.currency; amount adds
+  entities: entity unique; entity kin branches.entity; entity kin links.entity;
+    opening adds
+  rates: currency kin receipts.currency; first_day below last_day;
+    last_day meets currency
+  links: code kin branches.code; entity kin entities.entity
+deduplicate
+  policies: segment unique; segment kin customers.segment
+  customers: id unique; code unique; code kin links.code; status holds customer_status;
+    account unique; account kin invoices.account; segment kin policies.segment
+  invoices: id unique; account kin customers.account; account kin links.account;
+    status holds invoice_status; amount adds
+  links: code kin customers.code; account kin invoices.account
+entitlement_audit
+  rights: department kin people.department; entitlement kin grants.entitlement;
+    entitlement kin terms.entitlement
+  people: id unique; login unique; login kin links.login; seat unique;
+    department kin rights.department; status holds person_status; seat kin grants.seat
+  grants: id unique; seat kin people.seat; seat kin links.seat;
+    entitlement kin terms.entitlement; entitlement kin rights.entitlement
+  terms: entitlement kin grants.entitlement; first_day below last_day;
+    last_day meets entitlement; seat_price adds
+  links: login kin people.login; seat kin grants.seat
+incident_timeline
+  windows: name holds window; first_day below last_day; last_day meets
+  services: service unique; service kin alerts.service; status holds service_status;
+    component kin changes.component; component kin links.component;
+    service kin links.service
+  alerts: id unique; service kin services.service; loss adds
+  changes: id unique; component kin services.component; component kin links.component;
+    cost adds
+  links: service kin services.service; component kin changes.component
+reconcile
+  periods: name holds period; first_day below last_day; last_day meets
+  accounts: id unique; code unique; status holds account_status; id kin entries.account;
+    code kin links.code; bank_account kin transfers.bank_account
+  entries: id unique; account kin accounts.id; reference kin transfers.reference;
+    amount adds; amount like transfers.amount
+  transfers: id unique; bank_account kin accounts.bank_account; amount adds;
+    amount like entries.amount; bank_account kin links.bank_account;
+    reference kin entries.reference
+  links: code kin accounts.code; bank_account kin transfers.bank_account
+restock
+  classes: class unique; class kin items.class; reorder_level below target_level
+  items: sku unique; class kin classes.class; status holds item_status;
+    part kin offers.part; sku kin links.sku
+  offers: id unique; id kin orders.offer; part kin items.part; part kin links.part;
+    price adds
+  orders: id unique; offer kin offers.id; status holds open_status; total adds
+  links: sku kin items.sku; part kin offers.part
+sla_report
+  customers: id unique; code unique; id kin tickets.customer; code kin links.code;
+    contract kin agreements.contract
+  tickets: id unique; customer kin customers.id; priority kin targets.priority
+  agreements: contract unique; contract kin customers.contract; plan kin targets.plan;
+    contract kin links.contract
+  targets: plan kin agreements.plan; priority kin tickets.priority; credit adds
+  links: code kin customers.code; contract kin agreements.contract
+webhook_replay
+  endpoints: endpoint unique; endpoint kin deliveries.endpoint;
+    status holds endpoint_status
+  deliveries: id unique; id kin replays.delivery; endpoint kin endpoints.endpoint;
+    event kin links.event; message kin messages.message; outcome holds outcome
+  replays: id unique; delivery kin deliveries.id; status holds open_status; value adds
+  messages: message unique; message kin deliveries.message; message kin links.message;
+    value adds
+  links: event kin deliveries.event; message kin messages.message
+""")
+
+
+def family_clues(family: str) -> Clues:
+    """Return the clues to the columns of a family, none for one not known here."""
+    return CLUES.get(family.partition("-")[0], {})
 
 
 class ColumnEvidence:

@@ -12,6 +12,8 @@ from datetime import date
 from typing import Any
 
 from owa_bench.skills import matching, schema_matching
+from owa_bench.skills.api_solver.column_evidence import Clues
+from owa_bench.skills.api_solver.family_rules import RoleRow
 from owa_bench.skills.api_solver.resource_table import (
     CENTS,
     CENTS_IN_DOLLAR,
@@ -19,7 +21,6 @@ from owa_bench.skills.api_solver.resource_table import (
     ResourceTable,
     number,
 )
-from owa_bench.skills.api_solver.rule_tables import Clues, RoleRow
 
 VALUES, ENDS, KEYS, UNITS = "values", "ends", "keys", "units"
 ENOUGH = 8  # amounts, none of which has decimals

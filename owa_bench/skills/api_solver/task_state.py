@@ -5,9 +5,9 @@ from typing import Any
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills import calibration
-from owa_bench.skills.api_solver import beliefs, family_rules, silent_drift
+from owa_bench.skills.api_solver import family_rules, silent_drift
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
-from owa_bench.skills.api_solver.column_evidence import ColumnEvidence
+from owa_bench.skills.api_solver.column_evidence import ColumnEvidence, family_clues
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.resource_table import (
     CENTS,
@@ -32,6 +32,12 @@ LOST = 0.02  # no answer could be given
 HELPED = 0.97  # the supervisor's own answer was handed in
 MOST_HINTS = 40
 MOST_SOURCES = 200
+UNKNOWN = 0.5  # the belief in what was not looked at
+SEEN = 0.97  # read off the served rows themselves
+ADDED_UP = 0.98  # a unit that control totals confirm
+DOCUMENTED = 0.8  # a unit that only the documents state
+LOOKED_AT = 0.93  # documents against a whole collection, units added up
+NOT_ADDED_UP = 0.75  # the same without control totals
 
 
 class TaskState:
@@ -68,7 +74,7 @@ class TaskState:
 
     def _listen(self) -> None:
         """Look for what nobody announced, and note what cannot be told."""
-        clues = family_rules.clues(self.goal.get("family", ""))
+        clues = family_clues(self.goal.get("family", ""))
         evidence = self.evidence()
         for sheet in self.sheets.values():
             silent_drift.compare(sheet, self.goal.get("rule", {}), clues)
@@ -88,7 +94,7 @@ class TaskState:
 
     def evidence(self) -> ColumnEvidence:
         """Return what the goal's rule says of the columns of the sheets."""
-        clues = family_rules.clues(self.goal.get("family", ""))
+        clues = family_clues(self.goal.get("family", ""))
         return ColumnEvidence(self.sheets, self.goal.get("rule", {}), clues)
 
     def follow_hints(self) -> ToolPlan[PlanCall | None]:
@@ -184,7 +190,7 @@ class TaskState:
         return PlanCall(DECLARE, {"p": LOST, "beliefs": self._beliefs()})
 
     def _beliefs(self) -> dict[str, float]:
-        held = beliefs.beliefs(self.goal.get("propositions", ()), self.sheets)
+        held = beliefs(self.goal.get("propositions", ()), self.sheets)
         return {name: p for name, p in held.items() if name in self._listed}
 
 
@@ -211,3 +217,64 @@ def _standing(row: Mapping[str, Any], repeats: Mapping[Any, Any]) -> dict[str, A
 def _values(body: Any) -> Sequence[Any]:
     """Return the values of a body that is an object."""
     return tuple(body.values()) if isinstance(body, Mapping) else ()
+
+
+def beliefs(
+    propositions: Sequence[Mapping[str, Any]], sheets: Mapping[str, ResourceTable]
+) -> dict[str, float]:
+    """Return a probability for each proposition of the goal."""
+    return {
+        str(claim["id"]): _belief(claim, sheets.get(str(claim.get("source"))))
+        for claim in propositions
+    }
+
+
+def _belief(claim: Mapping[str, Any], sheet: ResourceTable | None) -> float:
+    if sheet is None or not sheet.crop.rows:
+        return UNKNOWN
+    match claim["kind"]:
+        case "unit":
+            return _unit(claim, sheet)
+        case "duplicate":
+            one, other = claim["rows"]
+            same = sheet.same_posting(one, other, claim.get("fields", ()))
+            return _sided(same, SEEN)
+        case "bound":
+            return _bound(claim, sheet)
+        case "docs":
+            return _docs(claim, sheet)
+        case _:
+            return UNKNOWN
+
+
+def _unit(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
+    unit = (
+        None if silent_drift.UNITS in sheet.doubts else sheet.units.get(claim["field"])
+    )
+    sure = ADDED_UP if sheet.checked else DOCUMENTED
+    return _sided(None if unit is None else unit == claim["claim"], sure)
+
+
+def _bound(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
+    where = claim["where"].items()
+    for row in sheet.table():
+        if all(row.get(role) == value for role, value in where):
+            value = row.get(claim["field"])
+            return _sided(value if isinstance(value, bool) else None, SEEN)
+    return UNKNOWN
+
+
+def _docs(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
+    differ = bool(sheet.crop.lags) or sheet.units != sheet.documented
+    added_up = sheet.checked or not sheet.documented
+    sure = LOOKED_AT if differ or added_up else NOT_ADDED_UP
+    if sheet.doubts and not differ:
+        sure = UNKNOWN
+    return _sided(differ == (claim["claim"] == "differ"), sure)
+
+
+def _sided(truth: bool | None, sure: float) -> float:
+    """Return `sure` for what was seen true, its opposite for false, .5 if unseen."""
+    if truth is None:
+        return UNKNOWN
+    return calibration.stated(sure if truth else 1.0 - sure)

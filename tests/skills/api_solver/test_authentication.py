@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient, candidates
-from owa_bench.skills.api_solver.document_search import DocumentSearch
 from owa_bench.skills.api_solver.http_session import HttpSession, VaultEntry
+from owa_bench.skills.api_solver.providers import DocumentSearch
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import Security
 from owa_bench.skills.planning import PlanCall, ToolPlan, reply

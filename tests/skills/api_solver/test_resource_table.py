@@ -1,7 +1,6 @@
 """Sheets: repeats once, money in cents, units settled by control totals."""
 
-from owa_bench.skills.api_solver import family_rules
-from owa_bench.skills.api_solver.column_evidence import ColumnEvidence
+from owa_bench.skills.api_solver.column_evidence import ColumnEvidence, family_clues
 from owa_bench.skills.api_solver.pagination import FetchedRows
 from owa_bench.skills.api_solver.resource_table import (
     GoalSource,
@@ -80,7 +79,7 @@ def test_keys_that_meet_name_renamed_fields() -> None:
     crop = FetchedRows("https://v/a", rows=[{"id": "a1"}, {"id": "a2"}])
     entries = made(renamed)
     sheets = {"entries": entries, "accounts": resource_table(source, operation, crop)}
-    ColumnEvidence(sheets, {}, family_rules.clues("reconcile")).settle()
+    ColumnEvidence(sheets, {}, family_clues("reconcile")).settle()
     assert entries.names == {"account": "x", "id": "y", "amount": "sum"}
     assert entries.lead > 1.0
     assert "fields" in entries.crop.lags

@@ -2,7 +2,8 @@
 
 import pytest
 
-from owa_bench.skills.api_solver import beliefs, silent_drift
+from owa_bench.skills.api_solver import silent_drift, task_state
+from owa_bench.skills.api_solver.column_evidence import clues
 from owa_bench.skills.api_solver.pagination import FetchedRows
 from owa_bench.skills.api_solver.resource_table import (
     CENTS,
@@ -11,7 +12,6 @@ from owa_bench.skills.api_solver.resource_table import (
     ResourceTable,
     resource_table,
 )
-from owa_bench.skills.api_solver.rule_tables import clues
 from owa_bench.skills.openapi import Operation, PagingScheme, Property
 
 STATES = ("open", "shut", "frozen")
@@ -151,10 +151,10 @@ def test_what_is_in_doubt_is_not_believed() -> None:
         {"id": "u", "kind": "unit", "claim": "dollars", **field},
         {"id": "d", "kind": "docs", "claim": "agree", "source": "rows"},
     ]
-    sure = beliefs.beliefs(claims, {"rows": found})
+    sure = task_state.beliefs(claims, {"rows": found})
     assert min(sure.values()) > 0.7
     silent_drift.compare(found, {}, {})
-    assert set(beliefs.beliefs(claims, {"rows": found}).values()) == {0.5}
+    assert set(task_state.beliefs(claims, {"rows": found}).values()) == {0.5}
 
 
 def test_a_counterpart_settles_the_unit() -> None:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from owa_bench.envs.toolquest import openapi
+from owa_bench.envs.toolquest import documents
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.worlds.api import Auth, Pager
 from tests.envs.toolquest.small_worlds import HOST, drawn, small_world
@@ -10,7 +10,7 @@ from tests.envs.toolquest.small_worlds import HOST, drawn, small_world
 
 def described(**options):
     provider = small_world(**options).providers[0]
-    return json.loads(openapi.document("Shop", HOST, provider.documented))
+    return json.loads(documents.openapi("Shop", HOST, provider.documented))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_goal_texts_are_the_descriptions_in_the_documents():
                 for p in world.providers
                 if source["provider"] in (p.title, *(f.title for f in p.former_hosts))
             ]
-            document = openapi.document(
+            document = documents.openapi(
                 provider.title, provider.host, provider.documented
             ).decode()
             assert json.dumps(source["resource"])[1:-1] in document

@@ -1,6 +1,6 @@
 import pytest
 
-from owa_bench.envs.toolquest.requests import prepare
+from owa_bench.envs.toolquest.transport import prepare
 
 
 def request(**arguments):
