@@ -13,13 +13,13 @@ from typing import Any
 
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS, encode
 from owa_bench.worlds.api import (
+    ApiResource,
     ApiWorld,
     Auth,
     Contract,
     Field,
     Limit,
     Provider,
-    Resource,
 )
 
 _TYPES: dict[str, dict[str, str]] = {

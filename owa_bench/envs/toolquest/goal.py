@@ -13,7 +13,14 @@ from msgspec.structs import replace
 
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.task_spec import SourceRows, SourceSpec, TaskSpec
-from owa_bench.worlds.api import ApiWorld, Goal, Proposition, Provider, Resource, Table
+from owa_bench.worlds.api import (
+    ApiResource,
+    ApiWorld,
+    Goal,
+    Proposition,
+    Provider,
+    Table,
+)
 
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 REGISTRY = "https://registry.example/"
@@ -252,7 +259,7 @@ def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
     )
 
 
-def _refutable(resource: Resource) -> tuple[object, ...]:
+def _refutable(resource: ApiResource) -> tuple[object, ...]:
     """Return what documents say of a collection and a look at it can refute."""
     return (
         resource.path,

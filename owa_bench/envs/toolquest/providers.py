@@ -18,6 +18,7 @@ from owa_bench.envs.toolquest.task_spec import SourceRows
 from owa_bench.worlds.api import (
     PAGERS,
     WRAPPERS,
+    ApiResource,
     Auth,
     AuthKind,
     Choice,
@@ -27,7 +28,6 @@ from owa_bench.worlds.api import (
     Pager,
     Parameter,
     Provider,
-    Resource,
     Secret,
     Successor,
     Table,
@@ -229,7 +229,7 @@ def _resource(
     prefix: str,
     terms: TierTerms,
     unit: Unit,
-) -> Resource:
+) -> ApiResource:
     slugs = draws.shuffled(draws.known(template.slugs))
     wrappers, pagers = draws.known(WRAPPERS), draws.known(PAGERS)
     wrapper = draws.pick(wrappers)
@@ -238,7 +238,7 @@ def _resource(
         kinds = [kind for kind in pagers if wrapper or kind != "cursor"]
         pager = Pager(kind=draws.pick(kinds), size=draws.between(*terms.page))
     order = draws.shuffled([field.key for field in template.fields])
-    return Resource(
+    return ApiResource(
         key=template.key,
         path=f"{prefix}/{slugs[0]}",
         about=template.about,
