@@ -15,9 +15,7 @@ _NEEDS = {
         "owa_bench/envs/cartpole3d/batched/*.py",
         "owa_bench/subjects/cartpole*.py",
         "owa_bench/subjects/learning.py",
-        "owa_bench/subjects/populations.py",
         "owa_bench/subjects/q_learning.py",
-        "owa_bench/subjects/unit_runs.py",
     ],
 }
 

@@ -20,14 +20,14 @@ from torch import Tensor
 from owa_bench import seeding
 from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.subjects import cartpole, learning, q_learning
-from owa_bench.subjects.populations import Population, architectures
+from owa_bench.subjects.learning import Population, architectures
 
 CANDIDATES, ELITE, ROUNDS, EPISODES = 64, 8, 8, 12
 
 
 def field(
     what: str, values: tuple[float, ...], lanes: int, seed: int, *, raw: bool = False
-) -> cartpole.CartPoleField:
+) -> cartpole.CartPoleBatch:
     """Return `lanes` lanes at each value; raw: what networks see is not scaled."""
     each = torch.tensor(values).repeat_interleave(lanes)
     same = torch.full_like(
@@ -36,7 +36,7 @@ def field(
     numbers = (each, same) if what == "force" else (same, each)
     generator = torch.Generator().manual_seed(seed)
     scale = (1.0,) * 4 if raw else cartpole.SCALE
-    return cartpole.CartPoleField(*numbers, generator=generator, scale=scale)
+    return cartpole.CartPoleBatch(*numbers, generator=generator, scale=scale)
 
 
 def trained(
@@ -50,18 +50,18 @@ def trained(
     population = Population(networks, 4, 2, generator=generator)
     many = given.pool
 
-    def lanes(count: int, place: int) -> cartpole.CartPoleField:
+    def lanes(count: int, place: int) -> cartpole.CartPoleBatch:
         return field(given.check, values, many * count, key + place, raw=given.raw)
 
     trial = None if given.unhalted else lanes(16, 1)
     if given.learner == "dqn":
-        recipe = q_learning.Recipe(updates=given.updates, check=1000)
-        q_learning.learn(
+        recipe = q_learning.QLearningSettings(updates=given.updates, check=1000)
+        q_learning.train(
             population, lanes(4, 0), recipe, generator=generator, trial=trial
         )
     else:
-        plain = learning.Recipe(updates=given.updates)
-        learning.learn(
+        plain = learning.PPOSettings(updates=given.updates)
+        learning.train(
             population, lanes(16, 0), plain, generator=generator, trial=trial
         )
     return population, learning.performances(population, lanes(64, 2)).mean(1)
@@ -107,7 +107,7 @@ def print_search(given: argparse.Namespace, values: tuple[float, ...]) -> None:
         print(f"{value:g}", f"{reached_there:.3f}", sep="\t")
 
 
-def lived(scene: cartpole.CartPoleField, rules: Tensor) -> Tensor:
+def lived(scene: cartpole.CartPoleBatch, rules: Tensor) -> Tensor:
     """Return the share of time that each lane lives under its rule.
 
     A rule is four weights and a bias; above 0 it pushes right. A network of one

@@ -9,7 +9,7 @@ import numpy as np
 
 from owa_bench import seeding
 from owa_bench.scoring.companions.intelligence_test import failures, measure
-from owa_bench.subjects.digits import SUBJECTS, digits
+from owa_bench.subjects.classifiers import SUBJECTS, digit_scores
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     options = parser.parse_args()
     alphas = {}
     for subject in SUBJECTS:
-        runs = [digits(subject, seed=seed) for seed in range(options.seeds)]
+        runs = [digit_scores(subject, seed=seed) for seed in range(options.seeds)]
         found = failures.from_scores(
             np.vstack([run.scores for run in runs]),
             np.concatenate([run.reference for run in runs]),

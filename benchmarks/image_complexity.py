@@ -12,10 +12,10 @@ from pathlib import Path
 
 from owa_bench import seeding
 from owa_bench.scoring.companions.aiq.complexity import complexity, image_entropy
-from owa_bench.subjects.image_pools import (
+from owa_bench.subjects.classifiers import (
     DOMAINS,
     convolutional_pool,
-    domain,
+    image_domain,
     train_pool,
 )
 
@@ -30,7 +30,7 @@ def main() -> None:
     pool = convolutional_pool(given.networks, seed=0)
     rows = []
     for name in DOMAINS:
-        played = domain(name, seed=0)
+        played = image_domain(name, seed=0)
         policies = list(train_pool(pool, played, steps=given.steps))
         rows += [(name, policy.size, policy.performance) for policy in policies]
         found = complexity(
@@ -38,8 +38,8 @@ def main() -> None:
             [policy.performance for policy in policies],
             rng=seeding.stream(0, "images", "complexity"),
         )
-        classes = int(played.truth.max()) + 1
-        bits = image_entropy(played.held[:, 0], classes=classes).mean
+        classes = int(played.test_classes.max()) + 1
+        bits = image_entropy(played.test_images[:, 0], classes=classes).mean
         seen = sum(how == "observed" for how in found.how)
         print(
             f"{name:13s} complexity {found.value:7.1f} "

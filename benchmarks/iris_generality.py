@@ -11,7 +11,7 @@ import numpy as np
 
 from owa_bench.scoring.companions.generality import difficulty
 from owa_bench.scoring.companions.generality.measure import measure
-from owa_bench.subjects.iris import irises
+from owa_bench.subjects.classifiers import iris_responses
 
 SEEDS = range(4)
 PAPER = 0.75
@@ -21,7 +21,7 @@ def main() -> None:
     """Print a line a seed and scale, then the means over seeds."""
     means: dict[str, list[float]] = {"raw": [], "standardised": []}
     for seed in SEEDS:
-        held = irises(seed=seed)
+        held = iris_responses(seed=seed)
         scaled = (held.features - held.features.mean(axis=0)) / held.features.std(
             axis=0
         )

@@ -20,7 +20,7 @@ from owa_bench.scoring.companions.novelty import trials as trial_metrics
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from owa_bench.subjects.cartpole3d import Plan
+    from owa_bench.subjects.cartpole3d import MeasurementPlan
 
 _COLUMNS = {
     "pool": ("domain", "network", "size", "performance"),
@@ -164,14 +164,14 @@ def _plan(
     agent: list[str] | None,
     classic: bool,
     **given: Any,
-) -> "Plan":
+) -> "MeasurementPlan":
     """Return what is to be done.
 
     Errors: MissingPartError without torch; UsageError for an unknown level; those of
     `played.contenders`.
     """
     try:
-        from owa_bench.subjects import cartpole3d, played
+        from owa_bench.subjects import agent_play, cartpole3d
     except ImportError as error:
         raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
     from owa_bench.envs.cartpole3d import levels
@@ -186,22 +186,25 @@ def _plan(
             f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
         )
     given |= {} if classic else {"classic": 0}
-    whole = set(found) >= {*cartpole3d.Plan().references, *cartpole3d.Plan().among}
+    whole = set(found) >= {
+        *cartpole3d.MeasurementPlan().references,
+        *cartpole3d.MeasurementPlan().among,
+    }
     given |= {} if whole else {"references": found, "among": ()}
-    return cartpole3d.Plan(
+    return cartpole3d.MeasurementPlan(
         spec=levels.parse_family(f"{spec}/0").spec,
         magnitude=levels.magnitude_of(difficulty),
         levels=found,
-        agents=played.contenders(
+        agents=agent_play.measured_agents(
             agent or cartpole3d.AGENTS, taken=cartpole3d.CONTROL_NAMES
         ),
         **given,
     )
 
 
-def _run(plan: "Plan", out: Path, workers: int) -> list[Row]:
+def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[Row]:
     """Do what is left, behind a progress bar."""
-    from owa_bench.subjects.unit_runs import run
+    from owa_bench.subjects.cartpole3d import run
 
     with progress() as bar:
         task = bar.add_task("units", total=None)
@@ -210,7 +213,9 @@ def _run(plan: "Plan", out: Path, workers: int) -> list[Row]:
                 plan,
                 out,
                 workers=workers,
-                told=lambda done, whole: bar.update(task, completed=done, total=whole),
+                on_done=lambda done, whole: bar.update(
+                    task, completed=done, total=whole
+                ),
             )
         except KeyboardInterrupt:
             ERR.print(f"What is done is in {out}: the same command goes on from there.")

@@ -1,4 +1,4 @@
-"""The classic cart and pole, batched, with a force and a gravity of each lane's own.
+"""Classic cart and pole in batches, with a force and a gravity of each lane's own.
 
 Equations and limits are those of Barto, Sutton and Anderson 1983 as Gymnasium's
 CartPole-v1 states them: 0.02 s, explicit Euler, 12 degrees, 2.4 m, 500 ticks.
@@ -12,8 +12,14 @@ import torch
 from torch import Tensor
 
 from owa_bench import seeding
-from owa_bench.subjects.learning import Recipe, learn, performances
-from owa_bench.subjects.populations import Architecture, Population, architectures
+from owa_bench.subjects.learning import (
+    Architecture,
+    Population,
+    PPOSettings,
+    architectures,
+    performances,
+    train,
+)
 
 TICK = 0.02
 MASS, POLE, HALF = 1.1, 0.1, 0.5  # kg: both, the pole alone; m: half its length
@@ -31,8 +37,8 @@ _WATCHED, _BINS = 100, 30  # episodes and bins of an entropy [S section 3.1.4]
 SCALE = (2.4, 2.0, 0.2, 2.0)  # of x, v, angle, rate: what networks see
 
 
-class CartPoleField:
-    """Lanes of the classic task; see `learning.Field`."""
+class CartPoleBatch:
+    """Lanes of the classic task; see `learning.EpisodeBatch`."""
 
     inputs = 4
     outputs = 2
@@ -58,11 +64,18 @@ class CartPoleField:
         self.restart()
 
     def observe(self) -> Tensor:
-        """Return places and speeds, scaled."""
+        """Return places and speeds (lanes, 4), scaled."""
         return self.state.T / self._scale
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Push every cart left (0) or right (1)."""
+        """Push every cart.
+
+        Args:
+            actions: (lanes,), 0 for left and 1 for right.
+
+        Returns:
+            Where episodes failed and where time is up, (lanes,) each.
+        """
         x, v, angle, rate = self.state
         sine, cosine = angle.sin(), angle.cos()
         push = torch.where(actions > 0, self._forces, -self._forces)
@@ -78,49 +91,60 @@ class CartPoleField:
         return failed, self._age >= self.ticks
 
     def restart(self, mask: Tensor | None = None) -> None:
-        """Begin with every number uniform in a small range."""
-        drawn = torch.rand(4, self.lanes, generator=self._generator)
-        fresh = self._spread * (2.0 * drawn - 1.0)
+        """Begin episodes near the upright rest, of all lanes without a mask."""
+        uniform = torch.rand(4, self.lanes, generator=self._generator)
+        fresh = self._spread * (2.0 * uniform - 1.0)
         if mask is None:
             mask = torch.ones(self.lanes, dtype=torch.bool)
         self.state = torch.where(mask, fresh, self.state)
         self._age = torch.where(mask, 0, self._age)
 
 
-def checked(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, Any]]:
+def measure_parameter(
+    what: str, *, pool: int, updates: int, seed: int
+) -> list[dict[str, Any]]:
     """Return sizes and performances of one pool on every value of a parameter.
 
-    `what` is "force" (1 to 20 N) or "gravity" (180 to 360 m/s2). Each network is halted
-    at its best; the best of each value then plays the episodes whose observations are
-    counted for the entropy. Source: AIQ seed, section 3.1.4 [S]; the budget [D].
+    Each network is halted at its best; the best of each value then plays the episodes
+    whose observations are counted for the entropy.
+
+    Args:
+        what: "force" (1 to 20 N) or "gravity" (180 to 360 m/s2).
+        pool: networks of the pool.
+        updates: rounds of training.
+        seed: of everything.
+
+    Returns:
+        Rows of the tables `what` and "entropy".
+
+    Source: AIQ paper, section 3.1.4 [S]; the budget [D].
     """
     values = FORCES if what == "force" else GRAVITIES
     rng = seeding.stream(seed, "aiq", "classic pool")
-    drawn = architectures(pool, rng=rng)
-    networks = drawn * len(values)
+    networks = architectures(pool, rng=rng) * len(values)
     generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", what))
     population = Population(networks, 4, 2, generator=generator)
-    learn(
+    train(
         population,
-        _field(what, values, pool * _LANES, generator),
-        Recipe(updates=updates),
+        _batch(what, values, pool * _LANES, generator),
+        PPOSettings(updates=updates),
         generator=generator,
-        trial=_field(what, values, pool * _LANES, generator),
+        trial=_batch(what, values, pool * _LANES, generator),
     )
-    scene = _field(what, values, pool * _SCORED, generator)
-    found = performances(population, scene).mean(1)
+    scored = _batch(what, values, pool * _SCORED, generator)
+    reached = performances(population, scored).mean(1)
     rows = [
         {
             "table": what,
             "domain": values[k // pool],
             "size": population.sizes[k],
-            "performance": float(found[k]),
+            "performance": float(reached[k]),
         }
         for k in range(len(networks))
     ]
-    ahead = found.view(len(values), pool).argmax(1).tolist()
-    best = population.chosen([k * pool + at for k, at in enumerate(ahead)])
-    seen = _counted(best, _field(what, values, _WATCHED, generator))
+    ahead = reached.view(len(values), pool).argmax(1).tolist()
+    best = population.subset([k * pool + at for k, at in enumerate(ahead)])
+    counted = _observation_counts(best, _batch(what, values, _WATCHED, generator))
     return rows + [
         {
             "table": "entropy",
@@ -129,18 +153,26 @@ def checked(what: str, *, pool: int, updates: int, seed: int) -> list[dict[str, 
             "coordinate": name,
             "counts": counts,
         }
-        for value, each in zip(values, seen, strict=True)
+        for value, each in zip(values, counted, strict=True)
         for name, counts in zip(COORDINATES, each, strict=True)
     ]
 
 
-def mixed(
+def measure_gravity_mixtures(
     first: int, *, retrained: int, updates: int, seed: int
 ) -> list[dict[str, Any]]:
     """Return what the calibration network reaches on mixtures of two gravities.
 
-    `first` is a place in `MIXED`; it is mixed with itself and with each later one.
-    Source: AIQ seed, section 3.2.4 and figure 14 [S].
+    Args:
+        first: place in `MIXED`; it is mixed with itself and with each later one.
+        retrained: networks of each mixture.
+        updates: rounds of training.
+        seed: of everything.
+
+    Returns:
+        Rows of the table "gravities".
+
+    Source: AIQ paper, section 3.2.4 and figure 14 [S].
     """
     cells = [
         (MIXED[first], other, p)
@@ -151,30 +183,24 @@ def mixed(
     name = f"gravities-{first}"
     generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", name))
     population = Population([CALIBRATION] * len(cells), 4, 2, generator=generator)
-    learn(
+    train(
         population,
         _mixture(cells, _MIXED_LANES, generator),
-        Recipe(updates=updates),
+        PPOSettings(updates=updates),
         generator=generator,
         trial=_mixture(cells, _MIXED_LANES, generator),
     )
-    scene = _mixture(cells, 3 * _MIXED_LANES, generator)
-    found = performances(population, scene).mean(1).tolist()
+    scored = _mixture(cells, 3 * _MIXED_LANES, generator)
+    reached = performances(population, scored).mean(1).tolist()
     return [
-        {
-            "table": "gravities",
-            "first": one,
-            "second": other,
-            "p": p,
-            "performance": value,
-        }
-        for (one, other, p), value in zip(cells, found, strict=True)
+        {"table": "gravities", "first": a, "second": b, "p": p, "performance": value}
+        for (a, b, p), value in zip(cells, reached, strict=True)
     ]
 
 
 def _mixture(
     cells: Sequence[tuple[float, float, float]], lanes: int, generator: torch.Generator
-) -> CartPoleField:
+) -> CartPoleBatch:
     """Return the lanes of mixtures: each its share of the first gravity."""
     each = [
         torch.where(torch.arange(lanes) < round(p * lanes), first, other)
@@ -182,40 +208,42 @@ def _mixture(
     ]
     gravities = torch.cat(each)
     forces = torch.full_like(gravities, FORCE)
-    return CartPoleField(forces, gravities, generator=generator)
+    return CartPoleBatch(forces, gravities, generator=generator)
 
 
-def _field(
+def _batch(
     what: str, values: tuple[float, ...], lanes: int, generator: torch.Generator
-) -> CartPoleField:
+) -> CartPoleBatch:
     """Return `lanes` lanes at each of the values."""
     each = torch.tensor(values).repeat_interleave(lanes)
     same = torch.full_like(each, GRAVITY if what == "force" else FORCE)
     forces, gravities = (each, same) if what == "force" else (same, each)
-    return CartPoleField(forces, gravities, generator=generator)
+    return CartPoleBatch(forces, gravities, generator=generator)
 
 
 @torch.no_grad()
-def _counted(population: Population, field: CartPoleField) -> list[list[list[int]]]:
+def _observation_counts(
+    population: Population, batch: CartPoleBatch
+) -> list[list[list[int]]]:
     """Return the observations of each network's episodes, counted in bins.
 
     Shapes: (networks, coordinates, bins), bins of equal width over what was seen.
     """
     count = len(population.networks)
-    field.restart()
-    alive = torch.ones(field.lanes, dtype=torch.bool)
-    seen: list[Tensor] = []
-    for _ in range(field.ticks):
-        state = torch.where(alive, field.state, math.nan)
-        seen.append(state.view(4, count, -1))
-        scores = population.scores(field.observe().view(count, -1, field.inputs))
-        failed, _ = field.step(scores.argmax(-1).view(-1))
+    batch.restart()
+    alive = torch.ones(batch.lanes, dtype=torch.bool)
+    states: list[Tensor] = []
+    for _ in range(batch.ticks):
+        state = torch.where(alive, batch.state, math.nan)
+        states.append(state.view(4, count, -1))
+        scores = population.scores(batch.observe().view(count, -1, batch.inputs))
+        failed, _ = batch.step(scores.argmax(-1).view(-1))
         alive &= ~failed
         if not alive.any():
             break
-    whole = torch.stack(seen, -1).flatten(2)
+    table = torch.stack(states, -1).flatten(2)
     return [
-        [_histogram(whole[i, k]) for i in range(len(COORDINATES))] for k in range(count)
+        [_histogram(table[i, k]) for i in range(len(COORDINATES))] for k in range(count)
     ]
 
 

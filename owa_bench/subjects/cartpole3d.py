@@ -1,4 +1,4 @@
-"""CartPole3D's levels as domains: what the AIQ measures of them need, as raw tables.
+"""AIQ measurement of CartPole3D's levels: units of work that give raw tables.
 
 A unit of work trains one population on a mixture of levels for each of its networks:
 
@@ -11,19 +11,22 @@ A unit of work trains one population on a mixture of levels for each of its netw
     force, gravity   the classic cart and pole with another number (`cartpole`)
     gravities/K      its K-th gravity mixed with itself and the later ones
 
-Policies see the seed's ten numbers (no balls). They are trained from tilts and rates
-wider than the episode's own, where doing nothing soon fails; those of the pool are
-halted at their best on the levels as they are; all are scored on other episodes of
-these. Source: AIQ seed, sections 2.4.3, 2.5.3, 3.4 [S]; sizes of pool and budget [D].
+Networks of the pool are halted at their best on the levels as they are; all are scored
+on other episodes of these (`cartpole3d_lanes`). A finished unit is a file, so an
+interrupted measurement goes on where it was stopped.
+Source: AIQ paper, sections 2.4.3, 2.5.3, 3.4 [S]; sizes of pool and budget [D].
 """
 
 import itertools
-from collections.abc import Sequence
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import torch
-from msgspec.structs import replace
-from torch import Tensor
 
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels
@@ -32,32 +35,43 @@ from owa_bench.envs.cartpole3d.batched.simulator import (
     Simulator,
     episode_lengths,
 )
-from owa_bench.subjects import cartpole, played
-from owa_bench.subjects.learning import Recipe, learn, performances
-from owa_bench.subjects.populations import Architecture, Population, architectures
-from owa_bench.worlds.physics import PhysicsWorld, Spec
+from owa_bench.errors import UsageError
+from owa_bench.subjects import agent_play, cartpole
+from owa_bench.subjects.cartpole3d_lanes import (
+    INPUTS,
+    OUTPUTS,
+    STARTS,
+    LevelsBatch,
+    level_world,
+    mixture_batch,
+)
+from owa_bench.subjects.learning import (
+    Architecture,
+    Population,
+    PPOSettings,
+    architectures,
+    performances,
+    train,
+)
+from owa_bench.worlds.physics import Spec
 
-INPUTS, OUTPUTS = 10, 5
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
 CONTROL_NAMES = tuple(CONTROLS)
 HANDICAPPED = tuple((n,) * deep for deep in range(1, 6) for n in (2, 4, 8, 16, 32))
 AGENTS = ("one_step", "two_step", "model_repair", "extreme_value", "action_adjustment")
 CHUNK = 4  # levels of one unit of mixtures: more share their references' episodes
-_TILT, _RATE = 0.05, 0.3  # of the starts that policies learn from
-_STARTS = 2048
-# One row a number that policies see: cart x, y, vx, vy, roll, pitch, yaw and rates.
-_SCALE = (0.2, 0.2, 0.5, 0.5, 8.0, 8.0, 1.0, 1.5, 1.5, 1.0)
+_PLAN, _UNITS = "plan.json", "units"
 
 
-class Plan(NamedTuple):
-    """How large a measurement is; the defaults are the command's.
+class MeasurementPlan(NamedTuple):
+    """Size of a measurement; the defaults are the command's.
 
-    among: levels that are mixed with each other too (a suite of their own in the seed's
-    figure 29). pool: random networks. retrained: calibration networks a share. lanes:
-    episodes at once that a network learns from. scored: episodes that a performance is
-    the mean of. updates: rounds of training on mixtures; the pool's networks get twice,
-    the classic ones three times as many. agents play `episodes` each on every level.
-    classic: networks of the classic checks, which are left out at 0.
+    among: levels that are mixed with each other too (a suite of their own in the
+    paper's figure 29). pool: random networks. retrained: calibration networks a share.
+    lanes: episodes at once that a network learns from. scored: episodes that a
+    performance is the mean of. updates: rounds of training on mixtures; the pool's
+    networks get twice, the classic ones three times as many. agents play `episodes`
+    each on every level. classic: networks of the classic checks, left out at 0.
     """
 
     spec: Spec = "table1"
@@ -71,14 +85,16 @@ class Plan(NamedTuple):
     lanes: int = 32
     scored: int = 192
     updates: int = 60
-    agents: tuple[played.Contender, ...] = tuple(map(played.Contender, AGENTS, AGENTS))
+    agents: tuple[agent_play.MeasuredAgent, ...] = tuple(
+        map(agent_play.MeasuredAgent, AGENTS, AGENTS)
+    )
     episodes: int = 10
     classic: int = 15
     seed: int = 0
 
 
-class Unit(NamedTuple):
-    """One piece of work; the module's head says what kinds there are."""
+class WorkUnit(NamedTuple):
+    """One piece of work, of a kind that the module's docstring lists."""
 
     kind: str
     first: int
@@ -90,39 +106,118 @@ class Unit(NamedTuple):
         return "-".join((self.kind, *(str(n) for n in (self.first, *self.others))))
 
 
-Row = dict[str, Any]
+RawRow = dict[str, Any]
 
 
-def units(plan: Plan) -> list[Unit]:
+def units(plan: MeasurementPlan) -> list[WorkUnit]:
     """Return all work of a plan; the large pieces come first."""
-    found = [
-        Unit("mixtures", *_split(plan.levels[i : i + CHUNK]))
+    work = [
+        WorkUnit("mixtures", *_split(plan.levels[i : i + CHUNK]))
         for i in range(0, len(plan.levels), CHUNK)
     ]
     if plan.among and not plan.full:
-        found.append(Unit("among", *_split(plan.among)))
+        work.append(WorkUnit("among", *_split(plan.among)))
     kinds = ["pool", "controls", *(["played"] if plan.agents else [])]
     for kind in kinds:
-        found += [Unit(kind, level) for level in reversed(plan.levels)]
+        work += [WorkUnit(kind, level) for level in reversed(plan.levels)]
     if plan.classic:
-        found += [Unit("force", 0), Unit("gravity", 0)]
-        found += [Unit("gravities", k) for k in range(len(cartpole.MIXED))]
-    return found
+        work += [WorkUnit("force", 0), WorkUnit("gravity", 0)]
+        work += [WorkUnit("gravities", k) for k in range(len(cartpole.MIXED))]
+    return work
 
 
-def done(unit: Unit, plan: Plan) -> list[Row]:
-    """Return the rows of a unit: `table` says which table each belongs to."""
+def run(
+    plan: MeasurementPlan,
+    folder: Path,
+    *,
+    workers: int,
+    on_done: Callable[[int, int], None],
+) -> list[RawRow]:
+    """Do the units of a plan that are left.
+
+    Args:
+        plan: sizes and seed.
+        folder: holds the plan and a file for each finished unit.
+        workers: processes that work side by side.
+        on_done: takes finished and all units, at the start and after each unit.
+
+    Returns:
+        The rows of all units.
+
+    Raises:
+        UsageError: the folder holds another plan.
+    """
+    _write_plan(plan, folder)
+    work = units(plan)
+    left = [unit for unit in work if not _file(folder, unit).exists()]
+    on_done(len(work) - len(left), len(work))
+    if left:
+        # Forked children would share the parent's torch threads; fresh ones do not.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            jobs = [pool.submit(measure_to_file, unit, plan, folder) for unit in left]
+            try:
+                for count, job in enumerate(as_completed(jobs), 1):
+                    job.result()
+                    on_done(len(work) - len(left) + count, len(work))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # units that run end
+                raise
+    rows = (msgspec.json.decode(_file(folder, unit).read_bytes()) for unit in work)
+    return [row for part in rows for row in part]
+
+
+def measure_to_file(unit: WorkUnit, plan: MeasurementPlan, folder: Path) -> None:
+    """Do a unit and write its rows, complete or not at all.
+
+    Args:
+        unit: the piece of work.
+        plan: sizes and seed.
+        folder: of the measurement.
+    """
+    target = _file(folder, unit)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_suffix(f".{os.getpid()}")
+    draft.write_bytes(msgspec.json.encode(measure(unit, plan)))
+    draft.replace(target)
+
+
+def _file(folder: Path, unit: WorkUnit) -> Path:
+    return folder / _UNITS / f"{unit.name}.json"
+
+
+def _write_plan(plan: MeasurementPlan, folder: Path) -> None:
+    """Write the plan, or check that the folder's is the same."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _PLAN
+    text = msgspec.json.format(msgspec.json.encode(plan._asdict()), indent=2)
+    if not path.exists():
+        path.write_bytes(text)
+    elif path.read_bytes() != text:
+        raise UsageError(f"`{folder}` holds another plan ({path}): name a new folder.")
+
+
+def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
+    """Return the rows of a unit.
+
+    Args:
+        unit: the piece of work.
+        plan: sizes and seed.
+
+    Returns:
+        Rows; `table` names the table that each belongs to.
+    """
     torch.set_num_threads(1)  # units run side by side, one a core
     if unit.kind == "controls":
         return _controls(unit.first, plan)
     if unit.kind == "played":
         return _played(unit.first, plan)
     if unit.kind in ("force", "gravity"):
-        return cartpole.checked(
+        return cartpole.measure_parameter(
             unit.kind, pool=plan.classic, updates=3 * plan.updates, seed=plan.seed
         )
     if unit.kind == "gravities":
-        return cartpole.mixed(
+        return cartpole.measure_gravity_mixtures(
             unit.first,
             retrained=plan.retrained,
             updates=3 * plan.updates,
@@ -131,62 +226,11 @@ def done(unit: Unit, plan: Plan) -> list[Row]:
     return _pool(unit, plan) if unit.kind == "pool" else _mixtures(unit, plan)
 
 
-class LevelsField:
-    """Lanes of several levels; see `learning.Field`.
-
-    `places` says for each level which of all lanes are its own.
-    """
-
-    inputs = INPUTS
-    outputs = OUTPUTS
-
-    def __init__(
-        self, worlds: Sequence[tuple[PhysicsWorld, Tensor]], *, seed: int
-    ) -> None:
-        self._parts = [
-            (Simulator(world, at.numel(), seed=seed + k, starts=_STARTS), at)
-            for k, (world, at) in enumerate(worlds)
-            if at.numel()
-        ]
-        self.lanes = sum(at.numel() for _, at in self._parts)
-        self.ticks = self._parts[0][0].world.ticks
-
-    def observe(self) -> Tensor:
-        """Return the ten numbers of every lane, scaled."""
-        seen = torch.empty(self.lanes, INPUTS)
-        for simulator, at in self._parts:
-            seen[at] = numbers(simulator.core())
-        return seen
-
-    def step(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Play one action a lane."""
-        failed = torch.empty(self.lanes, dtype=torch.bool)
-        late = torch.empty_like(failed)
-        for simulator, at in self._parts:
-            failed[at], late[at] = simulator.step(actions[at])
-        return failed, late
-
-    def restart(self, mask: Tensor | None = None) -> None:
-        """Begin episodes anew."""
-        for simulator, at in self._parts:
-            simulator.restart(None if mask is None else mask[at])
-
-
-def numbers(core: Tensor) -> Tensor:
-    """Return what a policy sees of an observation (11, lanes): (lanes, 10)."""
-    x, y, z, w = core[4:8]
-    roll = torch.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    pitch = torch.asin((2.0 * (w * y - z * x)).clamp(-1.0, 1.0))
-    yaw = torch.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    table = torch.cat((core[:4], torch.stack((roll, pitch, yaw)), core[8:]))
-    return table.T * torch.tensor(_SCALE)
-
-
 def _split(chunk: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     return chunk[0], chunk[1:]
 
 
-def _pairs(plan: Plan, chunk: Sequence[int]) -> list[tuple[int, int]]:
+def _pairs(plan: MeasurementPlan, chunk: Sequence[int]) -> list[tuple[int, int]]:
     """Return (reference, level) for the levels of a chunk; no pair comes twice."""
     firsts = plan.levels if plan.full else plan.references
     return [
@@ -197,7 +241,7 @@ def _pairs(plan: Plan, chunk: Sequence[int]) -> list[tuple[int, int]]:
     ]
 
 
-def _mixed_pairs(unit: Unit, plan: Plan) -> list[tuple[int, int]]:
+def _mixed_pairs(unit: WorkUnit, plan: MeasurementPlan) -> list[tuple[int, int]]:
     """Return the pairs of a unit of mixtures."""
     chunk = (unit.first, *unit.others)
     if unit.kind == "among":
@@ -205,17 +249,10 @@ def _mixed_pairs(unit: Unit, plan: Plan) -> list[tuple[int, int]]:
     return _pairs(plan, chunk)
 
 
-def _world(plan: Plan, level: int, *, learning: bool) -> PhysicsWorld:
-    world = levels.level(plan.spec, level, plan.magnitude if level else 1.0)
-    if not learning:
-        return world
-    return replace(world, start=replace(world.start, tilt=_TILT, rate=_RATE))
-
-
 def _trained(
     networks: Sequence[Architecture],
     mixtures: Sequence[dict[int, float]],
-    plan: Plan,
+    plan: MeasurementPlan,
     seed: int,
     *,
     updates: int,
@@ -227,50 +264,31 @@ def _trained(
     """
     generator = torch.Generator().manual_seed(seed)
     population = Population(networks, INPUTS, OUTPUTS, generator=generator)
-    apart = len(plan.levels)  # seeds of a field's worlds follow each other
-    field = _field(mixtures, plan, plan.lanes, seed, learning=True)
-    scene = _field(mixtures, plan, plan.scored, seed + apart, learning=False)
-    trial = (
-        _field(mixtures, plan, plan.lanes // 2, seed + 2 * apart, learning=False)
-        if halted
-        else None
-    )
-    recipe = Recipe(updates=updates)
-    learn(population, field, recipe, generator=generator, trial=trial)
-    return population, performances(population, scene).mean(1).tolist()
+    apart = len(plan.levels)  # seeds of a batch's worlds follow each other
+
+    def batch(lanes: int, number: int, *, learning: bool = False) -> LevelsBatch:
+        return mixture_batch(
+            mixtures,
+            lanes,
+            spec=plan.spec,
+            magnitude=plan.magnitude,
+            seed=seed + number * apart,
+            learning=learning,
+        )
+
+    episodes, scored = batch(plan.lanes, 0, learning=True), batch(plan.scored, 1)
+    trial = batch(plan.lanes // 2, 2) if halted else None
+    settings = PPOSettings(updates=updates)
+    train(population, episodes, settings, generator=generator, trial=trial)
+    return population, performances(population, scored).mean(1).tolist()
 
 
-def _field(
-    mixtures: Sequence[dict[int, float]],
-    plan: Plan,
-    lanes: int,
-    seed: int,
-    *,
-    learning: bool,
-) -> LevelsField:
-    """Return the lanes of all networks, each split over the levels of its mixture."""
-    places: dict[int, list[int]] = {}
-    for k, mixture in enumerate(mixtures):
-        start = k * lanes
-        names = list(mixture)
-        for name in names:
-            last = name == names[-1]
-            end = (k + 1) * lanes if last else start + round(mixture[name] * lanes)
-            places.setdefault(name, []).extend(range(start, end))
-            start = end
-    worlds = [
-        (_world(plan, level, learning=learning), torch.tensor(at))
-        for level, at in places.items()
-    ]
-    return LevelsField(worlds, seed=seed)
-
-
-def _pool(unit: Unit, plan: Plan) -> list[Row]:
+def _pool(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     """Return sizes and performances of random and handicapped networks on a level."""
     rng = seeding.stream(plan.seed, "aiq", "pool")  # the same pool for every level
     networks = architectures(plan.pool, rng=rng) + list(HANDICAPPED)
     seed = seeding.derive(plan.seed, "aiq", unit.name)
-    population, found = _trained(
+    population, reached = _trained(
         networks,
         [{unit.first: 1.0}] * len(networks),
         plan,
@@ -284,13 +302,13 @@ def _pool(unit: Unit, plan: Plan) -> list[Row]:
             "domain": unit.first,
             "network": "x".join(str(n) for n in network),
             "size": population.sizes[k],
-            "performance": found[k],
+            "performance": reached[k],
         }
         for k, network in enumerate(networks)
     ]
 
 
-def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
+def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     """Return what the calibration network reaches on mixtures of two levels."""
     cells = [
         (first, other, p)
@@ -304,24 +322,18 @@ def _mixtures(unit: Unit, plan: Plan) -> list[Row]:
     ]
     seed = seeding.derive(plan.seed, "aiq", unit.name)
     networks = [CALIBRATION] * len(cells)
-    _, found = _trained(networks, mixtures, plan, seed, updates=plan.updates)
+    _, reached = _trained(networks, mixtures, plan, seed, updates=plan.updates)
     return [
-        {
-            "table": "mixtures",
-            "first": first,
-            "second": other,
-            "p": p,
-            "performance": value,
-        }
-        for (first, other, p), value in zip(cells, found, strict=True)
+        {"table": "mixtures", "first": a, "second": b, "p": p, "performance": value}
+        for (a, b, p), value in zip(cells, reached, strict=True)
     ]
 
 
-def _controls(level: int, plan: Plan) -> list[Row]:
+def _controls(level: int, plan: MeasurementPlan) -> list[RawRow]:
     """Return the performances of the control rules on a level."""
-    world = _world(plan, level, learning=False)
+    world = level_world(plan.spec, level, plan.magnitude, learning=False)
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = Simulator(world, plan.scored, seed=seed, starts=_STARTS)
+    simulator = Simulator(world, plan.scored, seed=seed, starts=STARTS)
     return [
         {
             "table": "performances",
@@ -335,14 +347,14 @@ def _controls(level: int, plan: Plan) -> list[Row]:
     ]
 
 
-def _played(level: int, plan: Plan) -> list[Row]:
+def _played(level: int, plan: MeasurementPlan) -> list[RawRow]:
     """Return the performances of agents on a level."""
     return [
         {
             "table": "performances",
             "agent": one.name,
             "domain": level,
-            "performance": played.performance(
+            "performance": agent_play.performance(
                 one.spec,
                 plan.spec,
                 level,

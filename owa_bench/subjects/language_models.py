@@ -1,7 +1,8 @@
-"""Adapters: language models of others as `next_token_logits(contexts)`.
+"""Adapters for language models: torch, Hugging Face and llama.cpp behind one method.
 
-Contexts are integer arrays (windows, k) of the model's own tokens; logits come back as
-double precision (windows, vocabulary). Each adapter loads its library when it is made.
+The method is `next_token_logits(contexts)`: contexts are integer arrays (windows, k) of
+the model's own tokens, logits double precision (windows, vocabulary). Each adapter
+loads its library when it is made.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.errors import MissingPartError
+from owa_bench.subjects.classifiers import load_torch
 
 Contexts = npt.NDArray[np.int64]
 Logits = npt.NDArray[np.float64]
@@ -26,7 +28,7 @@ class TorchModel:
     def __init__(self, module: Callable[[Any], Any], *, device: str = "cpu") -> None:
         self._module = module
         self._device = device
-        self._torch = _torch()
+        self._torch = load_torch()
         if isinstance(module, self._torch.nn.Module):
             module.eval()
 
@@ -37,8 +39,8 @@ class TorchModel:
             logits = self._module(tokens)
             if logits.ndim == 3:
                 logits = logits[:, -1]
-            found = logits.to("cpu", self._torch.float64).numpy()
-        return np.asarray(found, dtype=np.float64)
+            numbers = logits.to("cpu", self._torch.float64).numpy()
+        return np.asarray(numbers, dtype=np.float64)
 
 
 class HuggingFaceModel(TorchModel):
@@ -56,8 +58,8 @@ class HuggingFaceModel(TorchModel):
 
     def encode(self, text: str) -> Contexts:
         """Return a text as tokens, without the ones that mark begin and end."""
-        found = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return np.asarray(found, dtype=np.int64)
+        tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return np.asarray(tokens, dtype=np.int64)
 
 
 class LlamaCppModel:
@@ -75,8 +77,8 @@ class LlamaCppModel:
 
     def encode(self, text: str) -> Contexts:
         """Return a text as tokens, without the one that marks the begin."""
-        found = self._model.tokenize(text.encode(), add_bos=False)
-        return np.asarray(found, dtype=np.int64)
+        tokens = self._model.tokenize(text.encode(), add_bos=False)
+        return np.asarray(tokens, dtype=np.int64)
 
     def next_token_logits(self, contexts: Contexts) -> Logits:
         """Return logits (windows, vocabulary) of what follows contexts."""
@@ -91,10 +93,20 @@ class LlamaCppModel:
 def reference_ranks(
     model: Any, tokens: Contexts, *, context: int, windows: int, batch: int = 32
 ) -> npt.NDArray[np.float64]:
-    """Return how many tokens the model puts before the true next one, per window.
+    """Return how many tokens the model ranks before the true next one, per window.
 
     The failure count of the Intelligence Test: rank of the reference minus one, ties at
     the mean rank.
+
+    Args:
+        model: has `next_token_logits`.
+        tokens: (n,) of the model's own.
+        context: tokens of a window.
+        windows: how many windows are read, from the first token on.
+        batch: windows of one call.
+
+    Returns:
+        (windows,) counts.
     """
     counts = []
     views = np.lib.stride_tricks.sliding_window_view(tokens, context)
@@ -106,11 +118,3 @@ def reference_ranks(
         tied = np.sum(logits == own, axis=1) - 1
         counts.append(np.sum(logits > own, axis=1) + tied / 2.0)
     return np.concatenate(counts).astype(np.float64)
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
-    return torch

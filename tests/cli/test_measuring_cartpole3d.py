@@ -12,7 +12,7 @@ from owa_bench.seeding import stream
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.rl, pytest.mark.physics]
 
-from owa_bench.subjects import cartpole, cartpole3d, unit_runs  # noqa: E402
+from owa_bench.subjects import cartpole, cartpole3d  # noqa: E402
 
 
 def made(unit, plan):
@@ -100,8 +100,8 @@ def made(unit, plan):
 
 @pytest.fixture
 def folder(tmp_path):
-    plan = cartpole3d.Plan()
-    unit_runs._settle(plan, tmp_path)
+    plan = cartpole3d.MeasurementPlan()
+    cartpole3d._write_plan(plan, tmp_path)
     (tmp_path / "units").mkdir()
     for unit in cartpole3d.units(plan):
         data = msgspec.json.encode(made(unit, plan))

@@ -289,9 +289,9 @@ def test_a_flat_curve_extends_to_zero_and_largest():
 
 def test_irises_are_as_general_as_the_seed_found():
     pytest.importorskip("sklearn")
-    from owa_bench.subjects.iris import irises
+    from owa_bench.subjects.classifiers import iris_responses
 
-    flowers = irises()
+    flowers = iris_responses()
     assert len(flowers.names) >= 36
     hardness = difficulty.disagreeing_neighbours(flowers.features, flowers.classes)
     found = measure(flowers.responses, hardness)

@@ -9,22 +9,20 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
 
 from owa_bench.subjects import (  # noqa: E402
+    agent_play,
     cartpole,
     cartpole3d,
-    played,
+    cartpole3d_lanes,
     q_learning,
-    unit_runs,
 )
 from owa_bench.subjects.learning import (  # noqa: E402
-    Best,
-    Recipe,
-    learn,
-    performances,
-)
-from owa_bench.subjects.populations import (  # noqa: E402
+    BestWeights,
     Population,
+    PPOSettings,
     architectures,
-    size,
+    parameter_count,
+    performances,
+    train,
 )
 
 
@@ -63,7 +61,11 @@ def test_only_real_parameters_can_change():
     touched = [
         sum(int((w.grad[k] != 0).sum()) for w in population.weights) for k in (0, 1)
     ]
-    assert population.sizes == [size((2,), 4, 2), size((3, 3), 4, 2)] == [16, 35]
+    assert (
+        population.sizes
+        == [parameter_count((2,), 4, 2), parameter_count((3, 3), 4, 2)]
+        == [16, 35]
+    )
     assert all(0 < n <= most for n, most in zip(touched, population.sizes, strict=True))
 
 
@@ -80,9 +82,9 @@ def test_a_population_learns_the_classic_task():
     lanes = 16
     population = Population(shapes, 4, 2, generator=generator())
     numbers = torch.full((3 * lanes,), 10.0), torch.full((3 * lanes,), 9.8)
-    field = cartpole.CartPoleField(*numbers, generator=generator(1))
+    field = cartpole.CartPoleBatch(*numbers, generator=generator(1))
     before = performances(population, field).mean(1)
-    learn(population, field, Recipe(updates=60), generator=generator(2))
+    train(population, field, PPOSettings(updates=60), generator=generator(2))
     after = performances(population, field).mean(1)
     assert float(before.max()) < 0.4
     assert float(after[:2].min()) > 0.5
@@ -91,10 +93,10 @@ def test_a_population_learns_the_classic_task():
 def test_a_network_ends_as_it_was_at_its_best():
     """Looks are planted: the first is best for one network, the last for the other."""
     population = Population([(2,), (2,)], 4, 2, generator=generator())
-    field = cartpole.CartPoleField(
+    field = cartpole.CartPoleBatch(
         torch.full((2,), 10.0), torch.full((2,), 9.8), generator=generator(1)
     )
-    best = Best(population, field)
+    best = BestWeights(population, field)
     kept = []
     for found in ([0.9, 0.2], [0.4, 0.3]):
         for part in population.weights:
@@ -112,7 +114,7 @@ def test_a_network_ends_as_it_was_at_its_best():
 def test_chosen_networks_answer_as_before():
     population = Population([(3,), (2, 5), (4,)], 6, 4, generator=generator())
     seen = torch.randn(3, 7, 6, generator=generator(1))
-    found = population.chosen([2, 1])
+    found = population.subset([2, 1])
     assert found.networks == [(4,), (2, 5)]
     torch.testing.assert_close(
         found.scores(seen[[2, 1]]), population.scores(seen)[[2, 1]]
@@ -124,11 +126,11 @@ def test_q_learning_learns_the_classic_task():
     population = Population([(16,), (16, 16)], 4, 2, generator=generator())
     lanes = 2 * 4
     numbers = torch.full((lanes,), 10.0), torch.full((lanes,), 9.8)
-    field = cartpole.CartPoleField(*numbers, generator=generator(1))
-    recipe = q_learning.Recipe(updates=6_000)
-    trial = cartpole.CartPoleField(*numbers, generator=generator(3))
+    field = cartpole.CartPoleBatch(*numbers, generator=generator(1))
+    recipe = q_learning.QLearningSettings(updates=6_000)
+    trial = cartpole.CartPoleBatch(*numbers, generator=generator(3))
     before = performances(population, trial).mean(1)
-    q_learning.learn(population, field, recipe, generator=generator(2), trial=trial)
+    q_learning.train(population, field, recipe, generator=generator(2), trial=trial)
     assert float(before.max()) < 0.3
     assert float(performances(population, trial).mean(1).max()) > 0.5
 
@@ -140,9 +142,9 @@ def test_observations_are_counted_while_the_pole_stands():
         part.data.zero_()
     population.weights[-1].data[:, -1, 1] = 1.0  # always to the right
     lanes = torch.full((2 * 3,), 10.0), torch.full((2 * 3,), 9.8)
-    field = cartpole.CartPoleField(*lanes, generator=generator(1))
-    counts = cartpole._counted(population, field)
-    again = cartpole.CartPoleField(*lanes, generator=generator(1))
+    field = cartpole.CartPoleBatch(*lanes, generator=generator(1))
+    counts = cartpole._observation_counts(population, field)
+    again = cartpole.CartPoleBatch(*lanes, generator=generator(1))
     again.restart()
     alive, ticks = torch.ones(6, dtype=torch.bool), torch.zeros(6, dtype=torch.int64)
     while alive.any():
@@ -163,7 +165,9 @@ def test_mixed_gravities_get_their_shares():
 
 @pytest.mark.slow
 def test_a_pair_of_gravities_is_trained_at_every_share():
-    rows = cartpole.mixed(len(cartpole.MIXED) - 1, retrained=2, updates=1, seed=0)
+    rows = cartpole.measure_gravity_mixtures(
+        len(cartpole.MIXED) - 1, retrained=2, updates=1, seed=0
+    )
     assert len(rows) == 11 * 2
     assert {(row["first"], row["second"]) for row in rows} == {(200.0, 200.0)}
     assert sorted({row["p"] for row in rows}) == [i / 10 for i in range(11)]
@@ -174,7 +178,7 @@ def test_the_classic_task_is_gymnasiums():
 
     env = gymnasium.make("CartPole-v1").unwrapped
     env.reset(seed=3)
-    field = cartpole.CartPoleField(
+    field = cartpole.CartPoleBatch(
         torch.tensor([10.0], dtype=torch.float64),
         torch.tensor([9.8], dtype=torch.float64),
         generator=generator(),
@@ -187,9 +191,10 @@ def test_the_classic_task_is_gymnasiums():
 
 
 def test_a_mixture_gets_its_share_of_episodes():
-    plan = cartpole3d.Plan(lanes=20)
     mixtures = [{0: 0.3, 4: 0.7}, {0: 1.0}]
-    field = cartpole3d._field(mixtures, plan, 20, 0, learning=True)
+    field = cartpole3d_lanes.mixture_batch(
+        mixtures, 20, spec="table1", magnitude=1 / 3, seed=0, learning=True
+    )
     counts = [at.numel() for _, at in field._parts]
     assert field.lanes == 40
     assert counts == [26, 14]
@@ -197,7 +202,7 @@ def test_a_mixture_gets_its_share_of_episodes():
 
 @pytest.mark.parametrize("full", [False, True])
 def test_every_pair_is_mixed_once(full):
-    plan = cartpole3d.Plan(full=full)
+    plan = cartpole3d.MeasurementPlan(full=full)
     pairs = [
         frozenset(pair)
         for unit in cartpole3d.units(plan)
@@ -211,7 +216,7 @@ def test_every_pair_is_mixed_once(full):
 def test_agents_are_named_as_run_names_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "still.py").write_text("def act(observation, info):\n    return 0\n")
-    found = played.contenders(["one_step", "still.py"], taken=("pd",))
+    found = agent_play.measured_agents(["one_step", "still.py"], taken=("pd",))
     assert [one.name for one in found] == ["one_step", "still"]
     assert [bool(one.fingerprint) for one in found] == [False, True]
 
@@ -230,7 +235,7 @@ def test_agents_that_cannot_be_measured_are_refused(specs, said, tmp_path, monke
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OwaError, match=said):
-        played.contenders(specs, taken=("pd", "nothing", "random"))
+        agent_play.measured_agents(specs, taken=("pd", "nothing", "random"))
 
 
 @pytest.mark.physics
@@ -239,7 +244,7 @@ def test_a_users_function_plays_as_the_suites_own_rule(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "still.py").write_text("def act(observation, info):\n    return 0\n")
     both = [
-        played.performance(spec, "table1", 0, 1.0, episodes=2, seed=0)
+        agent_play.performance(spec, "table1", 0, 1.0, episodes=2, seed=0)
         for spec in ("still.py", "nothing")
     ]
     assert both[0] == both[1] > 0.1
@@ -247,7 +252,7 @@ def test_a_users_function_plays_as_the_suites_own_rule(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_units_of_a_plan_resume(tmp_path):
-    plan = cartpole3d.Plan(
+    plan = cartpole3d.MeasurementPlan(
         levels=(0, 4),
         references=(0,),
         among=(),
@@ -260,7 +265,7 @@ def test_units_of_a_plan_resume(tmp_path):
         classic=0,
     )
     told = []
-    rows = unit_runs.run(plan, tmp_path, workers=1, told=lambda *n: told.append(n))
+    rows = cartpole3d.run(plan, tmp_path, workers=1, on_done=lambda *n: told.append(n))
     assert told[0] == (0, 5)
     assert told[-1] == (5, 5)
     assert {row["table"] for row in rows} == {
@@ -270,10 +275,12 @@ def test_units_of_a_plan_resume(tmp_path):
         "performances",
     }
     (tmp_path / "units" / "pool-4.json").unlink()
-    again = unit_runs.run(plan, tmp_path, workers=1, told=lambda *n: told.append(n))
+    again = cartpole3d.run(plan, tmp_path, workers=1, on_done=lambda *n: told.append(n))
     assert told[-2:] == [(4, 5), (5, 5)]
     assert again == rows
     from owa_bench.errors import UsageError
 
     with pytest.raises(UsageError, match="another plan"):
-        unit_runs.run(plan._replace(seed=1), tmp_path, workers=1, told=lambda *_: None)
+        cartpole3d.run(
+            plan._replace(seed=1), tmp_path, workers=1, on_done=lambda *_: None
+        )

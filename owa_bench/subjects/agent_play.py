@@ -1,4 +1,4 @@
-"""Agents on CartPole3D's levels, in this process: their performances.
+"""Performances of agents on CartPole3D's levels, played in this process.
 
 Any agent that `run --in-process` takes: a registered one, `module:Name`, `FILE.py` or
 a trained `sb3:FILE.zip`.
@@ -22,8 +22,8 @@ _TEXT = "Keep the pole upright."
 _KINDS = ("registry", "object", "file", "model")
 
 
-class Contender(NamedTuple):
-    """An agent to be played: what the user wrote, its name, the digest of its code.
+class MeasuredAgent(NamedTuple):
+    """An agent to be measured: what the user wrote, its name, the digest of its code.
 
     A registered agent has no digest: its version is the package's.
     """
@@ -33,27 +33,35 @@ class Contender(NamedTuple):
     fingerprint: str = ""
 
 
-def contenders(
+def measured_agents(
     specs: Sequence[str], *, taken: Collection[str] = ()
-) -> tuple[Contender, ...]:
-    """Return the agents that specs name; none may be called as another or as `taken`.
+) -> tuple[MeasuredAgent, ...]:
+    """Return the agents that specs name.
 
-    Errors: those of `agent_spec.load`; AgentSpecError for a spec that needs a process
-    of its own; UsageError for a name that comes twice.
+    Args:
+        specs: as `--agent` takes them.
+        taken: names that no agent may have.
+
+    Returns:
+        The agents, in order.
+
+    Raises:
+        AgentSpecError: a spec names no agent, or one that needs its own process.
+        UsageError: a name comes twice.
     """
-    found = tuple(_contender(spec) for spec in specs)
-    names = Counter([*taken, *(one.name for one in found)])
-    for one in found:
+    agents = tuple(_measured_agent(spec) for spec in specs)
+    names = Counter([*taken, *(one.name for one in agents)])
+    for one in agents:
         if names[one.name] > 1:
-            held = " (it is always measured)" if one.name in taken else ""
+            why = " (it is always measured)" if one.name in taken else ""
             raise UsageError(
-                f"Agents must differ in name; `{one.name}` comes twice{held}: rename a "
+                f"Agents must differ in name; `{one.name}` comes twice{why}: rename a "
                 "policy's folder, or leave one out."
             )
-    return found
+    return agents
 
 
-def _contender(spec: str) -> Contender:
+def _measured_agent(spec: str) -> MeasuredAgent:
     handle = agent_spec.load(spec)
     kind = handle.origin.kind
     if kind not in _KINDS:
@@ -62,7 +70,7 @@ def _contender(spec: str) -> Contender:
             f"FILE.py or sb3:FILE.zip; `{spec}` is a {kind}: `owa-bench run` plays it."
         )
     ours = kind == "registry"
-    return Contender(spec, handle.name, "" if ours else handle.fingerprint)
+    return MeasuredAgent(spec, handle.name, "" if ours else handle.fingerprint)
 
 
 def performance(
@@ -70,8 +78,18 @@ def performance(
 ) -> float:
     """Return an agent's mean performance on a level.
 
-    Its episodes share one memory folder, so an agent that adapts may do so. Units:
-    share of the 200 ticks.
+    Its episodes share one memory folder, so an agent that adapts may do so.
+
+    Args:
+        spec: as `--agent` takes it.
+        variant: of the world, "table1" or "released".
+        level: 0 to 16.
+        magnitude: of the level, in [0, 1].
+        episodes: how many are played.
+        seed: of the starts.
+
+    Returns:
+        Share of the 200 ticks, in [0, 1].
     """
     handle = agent_spec.load(spec)
     agent = agent_factory(handle.origin)(AgentConfig(options=handle.options))
