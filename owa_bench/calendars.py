@@ -1,13 +1,13 @@
-"""Schedules of drift: which operators act on an instance, where, how strongly, when.
+"""Drift schedules: which operators act on an instance, where, how strongly, when.
 
 Every instance has one drift order: all (operator, target) pairs of its base world,
-shuffled with its drift stream, each with an intensity drawn once. A calendar keeps some
-of them; drift step d is its first d entries, and magnitude delta the longest prefix
-whose weight share is at most delta. So step and magnitude are one object, drift at 0.3
-is part of drift at 0.7, and comparisons across delta are paired. Calendars of days run
-along the same order, forth and, where they recur or reverse, back again.
+shuffled with its drift stream, each with an intensity drawn once. A calendar selects
+some of them; drift step d is the first d of these, and magnitude delta is the longest
+prefix whose weight share is at most delta. So drift at 0.3 is part of drift at 0.7, and
+comparisons across delta are paired. Calendars of days follow the same order, and back
+again where they recur or reverse.
 
-Source: `suites.md` section 0, "Drift is nested".
+Source: docs/suites.md#drift
 """
 
 import math
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9
 _LEAST_INTENSITY = 0.25
 Course = Literal["rising", "recurring", "reversing"]
 _LEAST_TURN: dict[Course, int] = {"rising": 0, "recurring": 2, "reversing": 1}
-# What a plan calls a calendar of days, and its course.
+# The names of calendars of days in a plan, with their courses.
 DAILY: dict[str, Course] = {
     "daily": "rising",
     "recurring": "recurring",
@@ -39,13 +39,12 @@ class Calendar:
     """A schedule over the operators of one domain.
 
     `classes` empty: all four announcement classes. `groups` empty: operators of every
-    group (what they change: a domain may sort its operators so). `operator` empty:
-    every operator; otherwise that one alone, at intensity `magnitude`. `pace` "entry":
-    drift step d is d entries; "day": it is day d, and `share` of the whole weight
-    strikes per day. `course` of the days: "rising" for ever; "recurring", all is undone
-    every `turn` days and comes again; "reversing", from day `turn` on it is undone day
-    by day. `onset_ms` is the simulated time at which the drift strikes, 0 before the
-    episode.
+    group. `operator` empty: every operator; otherwise that one alone, at intensity
+    `magnitude`. `pace` "entry": drift step d is d events; "day": it is day d, and
+    `share` of the whole weight is applied per day. `course` of the days: "rising"
+    without end; "recurring": all is undone every `turn` days and applied again;
+    "reversing": from day `turn` on it is undone day by day. `onset_ms` is the simulated
+    time of the drift, 0 for before the episode.
     """
 
     domain: str
@@ -70,51 +69,63 @@ class Calendar:
         least = _LEAST_TURN[self.course]
         if self.turn < least:
             raise FieldError("turn", self.turn, f"must be at least {least} days")
-        if self.classes or self.groups:
-            self._check_names()
+        named = (*self.classes, *self.groups)
+        known = (*ANNOUNCEMENTS, *groups(self.domain)) if named else ()
+        for name in named:
+            if name not in known:
+                raise FieldError("classes", name, f"must be one of {', '.join(known)}")
 
     def __call__(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-        """Return the strikes of the instance's drift step, in order."""
+        """Return the events of the instance's drift step, in order."""
         if instance.drift_step == 0:
             return ()
-        strikes = self.possible(instance, world)
+        events = self.possible(instance, world)
         if self.pace == "entry":
-            return strikes[: instance.drift_step]
-        day = min(1.0, self._risen(instance.drift_step) * self.share)
-        return strikes[: longest_prefix(strikes, day)]
+            return events[: instance.drift_step]
+        delta = min(1.0, self._days_in_force(instance.drift_step) * self.share)
+        return events[: longest_prefix(events, delta)]
 
     @property
     def reach(self) -> float:
-        """The greatest magnitude that it ever comes to."""
+        """The greatest magnitude that it ever reaches."""
         last = self._last
         return 1.0 if last is None else min(1.0, fixed(last * self.share))
 
     def possible(self, instance: Instance, world: World) -> tuple[DriftEvent, ...]:
-        """Return every strike of the calendar's operators, in order."""
-        return tuple(
-            strike._replace(
-                at_ms=self.onset_ms,
-                intensity=strike.intensity
-                if self.magnitude is None
-                else self.magnitude,
-            )
-            for strike in drift_order(instance, world, self.domain)
-            if self._keeps(strike)
-        )
+        """Return every event of the calendar's operators, in order.
+
+        Args:
+            instance: its drift step plays no part.
+            world: its base world.
+
+        Returns:
+            The part of its drift order that this calendar selects.
+        """
+        order = drift_order(instance, world, self.domain)
+        events = [e._replace(at_ms=self.onset_ms) for e in order if self._selects(e)]
+        if self.magnitude is None:
+            return tuple(events)
+        return tuple(e._replace(intensity=self.magnitude) for e in events)
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:
-        """Return the drift step of nominal magnitude `delta`.
+        """Return the drift step of a nominal magnitude.
 
-        For a calendar of days that is the last day of the first rise within `delta`.
+        Args:
+            instance: its drift step plays no part.
+            world: its base world.
+            delta: the magnitude, in [0, 1].
+
+        Returns:
+            The greatest step within `delta`; of days, the last of the first rise.
+
+        Raises:
+            FieldError: `delta` is outside [0, 1] or beyond `reach`.
         """
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
         if delta > self.reach + _TOLERANCE:
-            raise FieldError(
-                "delta",
-                delta,
-                f"must be at most {self.reach:g}, all that this calendar reaches",
-            )
+            rule = f"must be at most {self.reach:g}, all that this calendar reaches"
+            raise FieldError("delta", delta, rule)
         if self.pace == "day":
             day = math.floor(delta / self.share + _TOLERANCE)
             return day if self._last is None else min(day, self._last)
@@ -127,24 +138,19 @@ class Calendar:
             self.course
         ]
 
-    def _risen(self, day: int) -> int:
-        """Return how many days' worth of drift is in force on a day."""
+    def _days_in_force(self, day: int) -> int:
+        """Return how many days' worth of drift holds on a day."""
         if self.course == "recurring":
             return day % self.turn
         if self.course == "reversing":
             return max(0, min(day, 2 * self.turn - day))
         return day
 
-    def _check_names(self) -> None:
-        known = (*ANNOUNCEMENTS, *groups(self.domain))
-        for name in (*self.classes, *self.groups):
-            if name not in known:
-                raise FieldError("classes", name, f"must be one of {', '.join(known)}")
-
-    def _keeps(self, strike: DriftEvent) -> bool:
-        if self.operator and strike.operator != self.operator:
+    def _selects(self, event: DriftEvent) -> bool:
+        """Return whether an event of the drift order belongs to this calendar."""
+        if self.operator and event.operator != self.operator:
             return False
-        operator: Operator = get("operators", strike.operator)
+        operator: Operator = get("operators", event.operator)
         if self.groups and group_of(operator) not in self.groups:
             return False
         return not self.classes or operator.announcement in self.classes
@@ -153,21 +159,41 @@ class Calendar:
 def nested(
     domain: str, classes: Sequence[Announcement] = (), *, onset_ms: int = 0
 ) -> Calendar:
-    """Return the calendar of nested prefixes, of some announcement classes if given."""
+    """Return the calendar of nested prefixes.
+
+    Args:
+        domain: the operators' domain.
+        classes: announcement classes, empty for all.
+        onset_ms: simulated time of the drift.
+
+    Returns:
+        The calendar.
+    """
     return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)
 
 
 def single(
     domain: str, operator: str, magnitude: float = 1.0, *, onset_ms: int = 0
 ) -> Calendar:
-    """Return the calendar of one operator at one magnitude on all its targets."""
+    """Return the calendar of one operator on all its targets.
+
+    Args:
+        domain: the suite's domain.
+        operator: "<domain>/<name>".
+        magnitude: intensity of every event, in (0, 1].
+        onset_ms: simulated time of the drift.
+
+    Returns:
+        The calendar.
+
+    Raises:
+        UnknownNameError: there is no such operator.
+        FieldError: it is of another domain, or a number is outside its range.
+    """
     get("operators", operator)
     if not operator.startswith(f"{domain}/"):
-        raise FieldError(
-            "operator",
-            operator,
-            f"must be one of domain {domain}, which this suite drifts by",
-        )
+        rule = f"must be one of domain {domain}, which this suite drifts by"
+        raise FieldError("operator", operator, rule)
     return Calendar(
         domain=domain, operator=operator, magnitude=magnitude, onset_ms=onset_ms
     )
@@ -181,7 +207,21 @@ def daily(
     turn: int = 0,
     onset_ms: int = 0,
 ) -> Calendar:
-    """Return the calendar of days: `share` of the whole weight strikes every day."""
+    """Return a calendar of days.
+
+    Args:
+        domain: the operators' domain.
+        share: share of the whole weight that is applied per day, in (0, 1].
+        course: what follows a rise.
+        turn: days until then.
+        onset_ms: simulated time of the drift.
+
+    Returns:
+        The calendar.
+
+    Raises:
+        FieldError: a number is outside its range.
+    """
     return Calendar(
         domain=domain,
         pace="day",
@@ -195,13 +235,21 @@ def daily(
 def parse(text: str, domain: str) -> Calendar:
     """Return the calendar that a plan names.
 
-    "nested", "nested:D3", "nested:Label" (classes and groups joined by "+"),
-    "single:OPERATOR@MAGNITUDE", "daily:SHARE", "recurring:SHARE@DAYS",
-    "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
+    Args:
+        text: "nested", "nested:D3", "nested:Label" (classes and groups joined by "+"),
+            "single:OPERATOR@MAGNITUDE", "daily:SHARE", "recurring:SHARE@DAYS" or
+            "reversing:SHARE@DAYS"; "^MS" after it sets the onset.
+        domain: the suite's domain.
+
+    Returns:
+        The calendar.
+
+    Raises:
+        FieldError: the text is none of these, or a part of it breaks a rule.
     """
     body, _, onset = text.partition("^")
     kind, colon, rest = body.partition(":")
-    onset_ms = _whole(text, onset or "0")
+    onset_ms = _integer(text, onset or "0")
     if kind == "nested":
         names = rest.split("+") if colon else []
         return Calendar(
@@ -216,47 +264,37 @@ def parse(text: str, domain: str) -> Calendar:
         return single(domain, operator, size, onset_ms=onset_ms)
     if kind in DAILY:
         return _of_days(kind, text, rest, domain, onset_ms)
-    raise FieldError(
-        "calendar",
-        text,
-        (
-            "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], "
-            "daily:SHARE, recurring:SHARE@DAYS or reversing:SHARE@DAYS"
-        ),
+    rule = (
+        "must be nested[:CLASS+GROUP+..], single:OPERATOR[@MAGNITUDE], "
+        "daily:SHARE, recurring:SHARE@DAYS or reversing:SHARE@DAYS"
     )
+    raise FieldError("calendar", text, rule)
 
 
 def _of_days(kind: str, text: str, rest: str, domain: str, onset_ms: int) -> Calendar:
-    """Return the calendar of days that `kind:rest` says."""
-    share, at, turn = rest.partition("@")
+    """Return the calendar of days that `kind:rest` names."""
+    share, at, days = rest.partition("@")
     course = DAILY[kind]
     if bool(at) != bool(_LEAST_TURN[course]):
-        raise FieldError(
-            "calendar",
-            text,
-            f"must be {kind}:SHARE{'@DAYS' if _LEAST_TURN[course] else ''}",
-        )
-    return daily(
-        domain,
-        _number(text, share),
-        course=course,
-        turn=_whole(text, turn or "0"),
-        onset_ms=onset_ms,
-    )
+        rule = f"must be {kind}:SHARE{'@DAYS' if _LEAST_TURN[course] else ''}"
+        raise FieldError("calendar", text, rule)
+    turn = _integer(text, days or "0")
+    size = _number(text, share)
+    return daily(domain, size, course=course, turn=turn, onset_ms=onset_ms)
 
 
 def groups(domain: str) -> dict[str, tuple[str, ...]]:
-    """Return the groups of a domain's operators with the names of those in each."""
-    found: dict[str, list[str]] = {}
+    """Return the operators of each group of a domain, by the group's name."""
+    names: dict[str, list[str]] = {}
     for name, entry in find("operators").items():
         group = group_of(entry.plugin)
         if group and name.startswith(f"{domain}/"):
-            found.setdefault(group, []).append(name)
-    return {group: tuple(names) for group, names in sorted(found.items())}
+            names.setdefault(group, []).append(name)
+    return {group: tuple(members) for group, members in sorted(names.items())}
 
 
 def group_of(operator: Operator) -> str:
-    """Return the group that an operator says it belongs to, "" for none."""
+    """Return an operator's group, "" for none."""
     return operator.group if isinstance(operator, HasGroup) else ""
 
 
@@ -265,16 +303,24 @@ def drift_order(
 ) -> tuple[DriftEvent, ...]:
     """Return every (operator, target) of a base world in the instance's own order.
 
-    A target that an operator cannot change has no entry, so weight shares are real.
-    Operators that are `held_out` never strike an instance of practice.
+    A target that an operator cannot change has no event, so weight shares are exact.
+    Operators that are `held_out` never act on an instance of practice.
+
+    Args:
+        instance: its seed names the drift stream.
+        world: its base world.
+        domain: the operators' domain.
+
+    Returns:
+        The events, before the episode and at their drawn intensities.
     """
     practice = is_practice(instance.seed)
     pairs = [
         (name, target)
-        for name, found in find("operators").items()
+        for name, entry in find("operators").items()
         if name.startswith(f"{domain}/")
-        and not (practice and _is_held_out(found.plugin))
-        for target in sorted(found.plugin.targets(world))
+        and not (practice and _is_held_out(entry.plugin))
+        for target in sorted(entry.plugin.targets(world))
     ]
     rng = stream(instance.seed, "drift", "order")
     shuffled = rng.permutation(len(pairs)).tolist()
@@ -290,38 +336,51 @@ def _is_held_out(operator: Operator) -> bool:
     return isinstance(operator, HasHeldOut) and operator.held_out
 
 
-def weight(strikes: Sequence[DriftEvent]) -> float:
-    """Return the summed weight of strikes."""
-    return math.fsum(_weight(strike) for strike in strikes)
+def weight(events: Sequence[DriftEvent]) -> float:
+    """Return the summed weight of the events' operators."""
+    return math.fsum(_weight(event) for event in events)
 
 
 def share(applied: Sequence[DriftEvent], possible: Sequence[DriftEvent]) -> float:
-    """Return the weight share of `applied` in `possible`; 0 where nothing is possible.
+    """Return the realised magnitude, which is reported beside the nominal one.
 
-    This is the realised magnitude that stands beside the nominal one.
+    Args:
+        applied: events in force.
+        possible: every event that the calendar could give.
+
+    Returns:
+        The weight share of `applied` in `possible`; 0 where nothing is possible.
     """
     total = weight(possible)
     return fixed(weight(applied) / total) if total else 0.0
 
 
-def longest_prefix(strikes: Sequence[DriftEvent], delta: float) -> int:
-    """Return how many first strikes weigh at most `delta` of all of them."""
-    limit = delta * weight(strikes) + _TOLERANCE
+def longest_prefix(events: Sequence[DriftEvent], delta: float) -> int:
+    """Return the length of the longest prefix within a magnitude.
+
+    Args:
+        events: in drift order.
+        delta: share of their whole weight, in [0, 1].
+
+    Returns:
+        How many first events weigh at most `delta` of all.
+    """
+    limit = delta * weight(events) + _TOLERANCE
     running = 0.0
-    for count, strike in enumerate(strikes):
-        running += _weight(strike)
+    for count, event in enumerate(events):
+        running += _weight(event)
         if running > limit:
             return count
-    return len(strikes)
+    return len(events)
 
 
-def _weight(strike: DriftEvent) -> float:
-    operator: Operator = get("operators", strike.operator)
+def _weight(event: DriftEvent) -> float:
+    operator: Operator = get("operators", event.operator)
     return operator.weight
 
 
 def _number(text: str, number: str) -> float:
-    """Return a number of a calendar's text; FieldError holds the whole text."""
+    """Return a number within a calendar's text; FieldError names the whole text."""
     try:
         value = float(number)
     except ValueError as error:
@@ -331,7 +390,8 @@ def _number(text: str, number: str) -> float:
     return value
 
 
-def _whole(text: str, number: str) -> int:
+def _integer(text: str, number: str) -> int:
+    """Return an integer within a calendar's text, as `_number` does."""
     value = _number(text, number)
     if not value.is_integer():
         raise FieldError("calendar", text, "must end in a whole number")
