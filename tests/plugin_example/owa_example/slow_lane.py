@@ -6,7 +6,7 @@ from owa_bench.interfaces import operator
 from owa_bench.worlds.api import ApiWorld
 from owa_bench.worlds.api_edits import locate_provider, providers_where
 
-LARGEST = 4  # intensity 1 makes the window this many times as long
+SMALLEST, LARGEST = 2, 4  # times as long as the window was, from intensity 0 to 1
 
 
 @operator(announcement="D2", weight=0.5, targets=providers_where())
@@ -21,7 +21,7 @@ def slow_lane(world: ApiWorld, target: str, intensity: float) -> ApiWorld:
     """
     provider = locate_provider(world, target)
     limit = provider.contract.limit
-    factor = 1 + round((LARGEST - 1) * intensity)
+    factor = SMALLEST + round((LARGEST - SMALLEST) * intensity)
     slower = replace(limit, window_ms=limit.window_ms * factor)
     contract = replace(provider.contract, limit=slower)
     return world.with_provider(replace(provider, contract=contract))
