@@ -23,13 +23,13 @@ from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import BootstrapEstimate, bootstrap_weights, sampling
 from owa_bench.scoring.expansion import Capabilities, expansion_test, passes
 from owa_bench.scoring.improvement.curvature import curvature
-from owa_bench.scoring.improvement.responses import (
+from owa_bench.scoring.improvement.kappa import theil_sen
+from owa_bench.scoring.improvement.theorem import (
     Response,
     margins,
     response,
     weakest,
 )
-from owa_bench.scoring.improvement.slope import theil_sen
 from owa_bench.scoring.maintenance import decide, ratios
 from owa_bench.scoring.superhuman import FamilyQuality
 from owa_bench.seeding import stream

@@ -15,10 +15,16 @@ from owa_bench.scoring.estimates import ArmEstimates
 from owa_bench.scoring.expansion import Rules, expansion
 from owa_bench.scoring.gate import Findings, GateReading
 from owa_bench.scoring.gate_statistics import DELIVERED
-from owa_bench.scoring.improvement.days import Days
-from owa_bench.scoring.improvement.kappa import Series, kappas, series
-from owa_bench.scoring.improvement.report import dynamics
-from owa_bench.scoring.improvement.window import Dynamics, Frozen, Window
+from owa_bench.scoring.improvement.checkpoints import (
+    CampaignWindow,
+    CheckpointSeries,
+    DayEstimator,
+    Dynamics,
+    FrozenControl,
+    checkpoint_series,
+)
+from owa_bench.scoring.improvement.dynamics import dynamics
+from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.maintenance import maintenance
 from owa_bench.scoring.sample import Sample, sample_of
 from owa_bench.scoring.scores import axis_scores, index_scores
@@ -75,14 +81,14 @@ def gather(
 
 def _window(
     terms: Terms, sample: Sample, axes: Mapping[str, AxisScore], played: Played
-) -> Window:
+) -> CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
     protocol, statistics = terms.protocol, terms.protocol.statistics
     lacking, counted = _lacking(axes, protocol), played.counted
     days, control = _days(terms, counted), _control(terms, played)
-    points = series(counted, sample.families, statistics.gate_level)
+    points = checkpoint_series(counted, sample.families, statistics.gate_level)
     daily = days.points(points.days)
-    return Window(
+    return CampaignWindow(
         points=points,
         daily=daily,
         frozen=_frozen(terms, sample, control, points),
@@ -103,8 +109,8 @@ def _window(
     )
 
 
-def _days(terms: Terms, table: Observables) -> Days:
-    return Days(
+def _days(terms: Terms, table: Observables) -> DayEstimator:
+    return DayEstimator(
         table,
         terms.axes,
         lambda held: sample_of(terms.plan, held, terms.protocol, terms.prices),
@@ -114,14 +120,14 @@ def _days(terms: Terms, table: Observables) -> Days:
 
 
 def _frozen(
-    terms: Terms, sample: Sample, control: Observables | None, points: Series
-) -> Frozen | None:
+    terms: Terms, sample: Sample, control: Observables | None, points: CheckpointSeries
+) -> FrozenControl | None:
     """Return the checkpoints of the arm's frozen control, None without one."""
     if control is None or not points.days:
         return None
     level = terms.protocol.statistics.gate_level
-    held = series(control, sample.families, level)
-    return Frozen(held, _days(terms, control).points(held.days))
+    held = checkpoint_series(control, sample.families, level)
+    return FrozenControl(held, _days(terms, control).points(held.days))
 
 
 def _control(terms: Terms, played: Played) -> Observables | None:
@@ -150,7 +156,7 @@ def _closures(
     played: Played,
     control: Observables | None,
     lacking: tuple[str, ...],
-    days: Days,
+    days: DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
     closures, statistics = terms.protocol.closures, terms.protocol.statistics
@@ -163,7 +169,7 @@ def _closures(
     )
     table = played.counted
     found = (
-        maintenance(table, lacking, closures, statistics.gate_level, days.day),
+        maintenance(table, lacking, closures, statistics.gate_level, days.resampled),
         expansion(table, played.whole, control, rules),
     )
     return {closure.name: closure for closure in found}

@@ -33,9 +33,9 @@ from owa_bench.scoring.gate import (
     no_level,
     place,
 )
-from owa_bench.scoring.improvement.report import lever_table
-from owa_bench.scoring.improvement.score import cut_point_table
-from owa_bench.scoring.improvement.window import Dynamics
+from owa_bench.scoring.improvement.checkpoints import Dynamics
+from owa_bench.scoring.improvement.continuous_score import cut_point_table
+from owa_bench.scoring.improvement.dynamics import marginal_return_table
 from owa_bench.scoring.notes import notes
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.sample import Sample, grouped_of, sample_of
@@ -248,7 +248,7 @@ def _shapes(
     made = (
         anchor_table(sample, present, found),
         price_table(sample, present, found),
-        lever_table(
+        marginal_return_table(
             found.point.get("AAI"),
             {s: axis.value for s, axis in findings.axes.items()},
             terms.protocol,

@@ -11,7 +11,7 @@ from owa_bench.scoring.bootstrap import (
     bootstrap_weights,
     sampling,
 )
-from owa_bench.scoring.improvement.slope import theil_sen
+from owa_bench.scoring.improvement.kappa import theil_sen
 from tests.builders.episodes import ROOT
 
 

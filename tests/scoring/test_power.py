@@ -5,7 +5,7 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.gate import GateReading, gate_status
-from owa_bench.scoring.improvement.slope import theil_sen
+from owa_bench.scoring.improvement.kappa import theil_sen
 from owa_bench.scoring.power import (
     chance_to_pass,
     instances,

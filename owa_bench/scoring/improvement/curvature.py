@@ -1,5 +1,9 @@
-"""Curvature: does self-improvement speed up or slow down per resource spent?"""
+"""Curvature of self-improvement, on links where gains near the ceiling compare.
 
+Source: the AAI paper, sections 3.7 and 3.8.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,21 +13,131 @@ from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import block_bootstrap, figure
-from owa_bench.scoring.improvement.links import on_link
 
+
+class MonotoneLink(NamedTuple):
+    """A monotone map g of [0, 1) to the line, and its inverse."""
+
+    forward: Callable[[Floats], Floats]
+    inverse: Callable[[Floats], Floats]
+
+
+LINKS: Mapping[str, MonotoneLink] = {
+    "logit": MonotoneLink(
+        lambda x: np.log(x) - np.log1p(-x), lambda g: 0.5 * (1.0 + np.tanh(0.5 * g))
+    ),
+    "surprisal": MonotoneLink(lambda x: -np.log1p(-x), lambda g: -np.expm1(-g)),
+}
 METHOD = "stationary block bootstrap over days"
 _FEWEST = 3  # points that a parabola needs
 _LOST = 0.05  # share of resamples that may hold fewer than three days
 
 
-class Bend(NamedTuple):
+def link_named(link: str) -> MonotoneLink:
+    """Return a link by name; ScoringError lists the known ones."""
+    if link not in LINKS:
+        raise ScoringError(f"A link must be one of {', '.join(LINKS)}, got {link!r}.")
+    return LINKS[link]
+
+
+def on_link(values: Floats, link: str, clip: float) -> Floats:
+    """Return g(x), x clipped to 1 - clip from above.
+
+    Formula:
+        logit g(x) = ln(x / (1 - x)); surprisal g(x) = -ln(1 - x)
+    Shapes: any array; result the same. Units: capability in [0, 1]; log units out.
+    Missing: NaN where x is 0 or NaN: a zero is not computable, not minus infinity.
+    Errors: ScoringError if a value lies outside [0, 1] or the link is unknown.
+    Source: [S] eq 14 of the AAI paper; the clip [D] in the protocol.
+
+    >>> on_link(np.array([0.5, 1.0]), "surprisal", 1e-3).round(4)
+    array([0.6931, 6.9078])
+    """
+    known = values[~np.isnan(values)]
+    if ((known < 0) | (known > 1)).any():
+        raise ScoringError("A link reads capability in [0, 1].")
+    kept = np.where(values > 0, np.minimum(values, 1.0 - clip), np.nan)
+    return link_named(link).forward(kept)
+
+
+def step(value: float, distance: float, link: str) -> float:
+    """Return where a step of `distance` on the link leads.
+
+    Formula:
+        A' = g^-1(g(A) + D)
+        logit: the odds are multiplied by e^D; surprisal: the shortfall by e^-D
+    Shapes: scalars. Units: capability in [0, 1); log units.
+    Missing: none. Errors: ScoringError unless 0 < A < 1 and D is finite.
+    Source: [S] eqs 17-18 of the AAI paper.
+
+    >>> first = step(0.40, np.log(2), "surprisal")
+    >>> round(first, 4), round(step(first, np.log(2), "surprisal"), 4)
+    (0.7, 0.85)
+    """
+    if not 0 < value < 1 or not np.isfinite(distance):
+        raise ScoringError(
+            f"A link step starts between 0 and 1, got {value} and {distance}."
+        )
+    g = link_named(link)
+    return float(g.inverse(g.forward(np.array(value)) + distance))
+
+
+def power_step(value: float, power: float) -> float:
+    """Return the multiplicative step: the shortfall raised to a power.
+
+    Formula:
+        1 - A' = (1 - A)^gamma
+    Shapes: scalars. Units: capability in [0, 1].
+    Missing: none. Errors: ScoringError unless 0 <= A <= 1 and gamma > 0.
+    Source: [S] section 3.8 of the AAI paper, multiplicative-on-link alternative.
+
+    >>> round(power_step(0.40, 2), 4)
+    0.64
+    """
+    if not 0 <= value <= 1 or not power > 0:
+        raise ScoringError(
+            f"A power step needs A in [0, 1], gamma > 0, got {value} and {power}."
+        )
+    return float(1.0 - (1.0 - value) ** power)
+
+
+def steps_made(before: float, after: float, distance: float, link: str) -> int:
+    """Return the number of whole link steps between two capabilities.
+
+    Args:
+        before: capability in (0, 1).
+        after: capability in (0, 1).
+        distance: length of a step, log units.
+        link: name of the link.
+
+    Returns:
+        0 where the capability fell.
+
+    Raises:
+        ScoringError: a capability lies outside (0, 1) or the step is not above 0.
+
+    >>> steps_made(0.40, 0.86, float(np.log(2)), "surprisal")
+    2
+    """
+    if not distance > 0:
+        raise ScoringError(f"A link step must be above 0, got {distance}.")
+    if not (0 < before < 1 and 0 < after < 1):
+        raise ScoringError(
+            f"Steps are counted between 0 and 1, got {before} and {after}."
+        )
+    g = link_named(link).forward
+    gap = float(g(np.array(after)) - g(np.array(before)))
+    return max(0, int(np.floor(gap / distance + 1e-9)))
+
+
+class QuadraticFit(NamedTuple):
     """kappa_g and c_g at the centre of a window."""
 
     slope: float
     curvature: float
 
 
-def local_quadratic(x: Floats, y: Floats) -> Bend:
+def local_quadratic(x: Floats, y: Floats) -> QuadraticFit:
     """Return slope and curvature at the window's centre.
 
     Formula:
@@ -36,7 +150,7 @@ def local_quadratic(x: Floats, y: Floats) -> Bend:
 
     >>> x = np.arange(5.0)
     >>> local_quadratic(x, 3 * x**2)
-    Bend(slope=12.0, curvature=6.0)
+    QuadraticFit(slope=12.0, curvature=6.0)
     """
     if x.shape != y.shape or x.ndim != 1:
         raise ScoringError(
@@ -45,9 +159,9 @@ def local_quadratic(x: Floats, y: Floats) -> Bend:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ScoringError("Curvature cannot read NaN or infinity.")
     if len(np.unique(x)) < _FEWEST:
-        return Bend(np.nan, np.nan)
+        return QuadraticFit(np.nan, np.nan)
     slope, bend = _fit(x[None, :], y[None, :])
-    return Bend(round(float(slope[0]), 12), round(float(bend[0]), 12))
+    return QuadraticFit(round(float(slope[0]), 12), round(float(bend[0]), 12))
 
 
 def _fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -58,11 +172,11 @@ def _fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     table = np.stack([np.ones_like(z), z, z * z], axis=2)
     gram = np.einsum("bni,bnj->bij", table, table)
     right = np.einsum("bni,bn->bi", table, y)
-    sound = np.linalg.det(gram) > 1e-9
-    gram[~sound] = np.eye(_FEWEST)
-    found = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
-    found[~sound] = np.nan
-    return found[:, 1] / width, 2 * found[:, 2] / width**2
+    regular = np.linalg.det(gram) > 1e-9
+    gram[~regular] = np.eye(_FEWEST)
+    fitted = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+    fitted[~regular] = np.nan
+    return fitted[:, 1] / width, 2 * fitted[:, 2] / width**2
 
 
 class Curvature(NamedTuple):
@@ -76,7 +190,7 @@ class Curvature(NamedTuple):
     reason: str | None = None
 
 
-def _none(link: str, reason: str) -> Curvature:
+def _no_curvature(link: str, reason: str) -> Curvature:
     empty = Interval(low=None, high=None, method=METHOD, reason=reason)
     return Curvature(link, None, empty, None, empty, reason)
 
@@ -93,6 +207,7 @@ def curvature(
 ) -> Curvature:
     """Return slope and curvature on a link over one window of days.
 
+    Formula: `local_quadratic` of g(values) on R; percentiles over resampled days
     Shapes: two arrays (days,). Units: log units per kappa unit, per its square.
     Missing: below `curvature_days_min` days, where nothing was spent and where a
         capability is 0 there is no curvature, and it says so.
@@ -103,22 +218,21 @@ def curvature(
             f"Curvature needs equal lengths, got {spent.shape}, {values.shape}."
         )
     if len(spent) < rules.curvature_days_min:
-        return _none(link, f"too few days: {len(spent)} of {rules.curvature_days_min}")
+        return _no_curvature(
+            link, f"too few days: {len(spent)} of {rules.curvature_days_min}"
+        )
     g = on_link(values, link, rules.link_clip)
     if not (np.isfinite(g).all() and np.isfinite(spent).all()):
-        return _none(link, "not computable: a capability is 0 or unknown")
+        return _no_curvature(link, "not computable: a capability is 0 or unknown")
     point = local_quadratic(spent, g)
     if np.isnan(point.curvature):
-        return _none(link, "not computable: fewer than three levels of spending")
+        return _no_curvature(
+            link, "not computable: fewer than three levels of spending"
+        )
     rows = block_bootstrap(len(spent), resamples, root, "curvature", link)
-    slopes, bends = _fit(spent[rows], g[rows])
-    return Curvature(
-        link,
-        figure(point.slope),
-        _band(slopes, level),
-        figure(point.curvature),
-        _band(bends, level),
-    )
+    slopes, bends = (_band(draws, level) for draws in _fit(spent[rows], g[rows]))
+    slope, bend = figure(point.slope), figure(point.curvature)
+    return Curvature(link, slope, slopes, bend, bends)
 
 
 def _band(draws: Floats, level: float) -> Interval:
@@ -150,9 +264,9 @@ def window_tests(found: Curvature, most: float) -> WindowTests:
     Errors: none. Source: [R] eqs 15-16 of the AAI paper; c_max [D].
     """
     low = found.interval.low
-    return (
-        WindowTests(None, None) if low is None else WindowTests(low > 0, low >= -most)
-    )
+    if low is None:
+        return WindowTests(None, None)
+    return WindowTests(low > 0, low >= -most)
 
 
 def meta_elasticity(spent: Floats, slopes: Floats) -> float:

@@ -1,90 +1,200 @@
-"""kappa: how much capability an agent gains per resource it spends by itself."""
+"""Self-improvement coefficient kappa: capability gained per resource spent.
+
+Source: the AAI paper, sections 3.3 and 3.7; `docs/scoring.md#kappa`.
+"""
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from scipy import stats
 
-from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
+from owa_bench.errors import ScoringError
+from owa_bench.records.observables import Flags, Floats
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
-from owa_bench.scoring.improvement.links import on_link
-from owa_bench.scoring.improvement.pace import differences, window_pace
-from owa_bench.scoring.improvement.slope import METHOD, Slope, theil_sen
+from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
+from owa_bench.scoring.improvement.curvature import on_link
+
+METHOD = "Sen's exact interval, widened for lag-1 autocorrelation"
+_SMALL = 1e-12
+_LEAST = 4.0  # degrees of freedom: with fewer r1 is noise, and power goes for nothing
+
+
+class Slope(NamedTuple):
+    """A Theil-Sen slope with Sen's interval; infinite bounds say nothing."""
+
+    value: float
+    low: float
+    high: float
+
+
+def inversions(size: int) -> Floats:
+    """Return the law of the number of inversions of a random order of `size` values.
+
+    >>> inversions(3)
+    array([0.16666667, 0.33333333, 0.33333333, 0.16666667])
+    """
+    law = np.ones(1)
+    for k in range(2, size + 1):
+        law = np.convolve(law, np.full(k, 1 / k))
+    return law
+
+
+def theil_sen(x: Floats, y: Floats, level: float) -> Slope:
+    """Return the median slope with Sen's exact (Kendall) interval.
+
+    Formula:
+        slope = median of (y_j - y_i) / (x_j - x_i) over i < j
+        interval = the M-th smallest and M-th largest slope, P(inversions <= M - 1)
+        = (1 - level) / 2 under random order, interpolated between whole M; then both
+        arms times `widening` of the residuals
+    Shapes: two arrays (points,), x rising. Units: y per x.
+    Missing: bounds are infinite where no whole M exists (fewer than 4 points).
+    Errors: ScoringError unless x rises, both are finite and there are 2 points.
+    Source: [R] `docs/scoring.md#kappa`; Sen (1968).
+
+    >>> theil_sen(np.arange(5.0), 2.0 * np.arange(5.0), 0.95).value
+    2.0
+    """
+    if x.shape != y.shape or x.ndim != 1 or len(x) < 2 or (np.diff(x) <= 0).any():
+        raise ScoringError(
+            f"A slope needs two rising points at least, got {x} and {y}."
+        )
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ScoringError("A slope cannot read NaN or infinity.")
+    first, second = np.triu_indices(len(x), k=1)
+    slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
+    value, tail = float(np.median(slopes)), (1 - level) / 2
+    law = np.cumsum(inversions(len(x)))
+    rank = int((law <= tail + _SMALL).sum())
+    if not rank:
+        return Slope(value, -math.inf, math.inf)
+    part = (tail - law[rank - 1]) / (law[rank] - law[rank - 1])
+    place = rank - 1 + max(0.0, float(part))
+    order, wider = np.arange(len(slopes)), widening(y - value * x, level)
+    low = float(np.interp(place, order, slopes))
+    high = float(np.interp(len(slopes) - 1 - place, order, slopes))
+    return Slope(value, value - wider * (value - low), value + wider * (high - value))
+
+
+def widening(residuals: Floats, level: float) -> float:
+    """Return by what an interval widens when neighbouring residuals are alike.
+
+    Formula:
+        sqrt((1 + r1) / (1 - r1)) t(m - 2) / t(n - 2), m = n (1 - r1) / (1 + r1),
+        m - 2 at least 4, r1 = max(0, (n lag + 2) / (n - 4)), lag the residuals' own
+        autocorrelation
+    Shapes: `residuals` (points,) about a line. Units: a factor >= 1.
+    Missing: 1 for residuals of 0 or not autocorrelated.
+    Errors: none. Source: [R] `docs/scoring.md#kappa`; the bias about a fitted
+        line is -(2 + 4 r1) / n to first order (about a mean: Marriott and Pope
+        1954); m is how many independent points n such are worth.
+
+    >>> widening(np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), 0.95)
+    1.0
+    """
+    centred = residuals - residuals.mean()
+    power = float((centred**2).sum())
+    if power <= _SMALL * max(float((residuals**2).sum()), 1.0):
+        return 1.0
+    size = len(residuals)
+    lag = float((centred[1:] * centred[:-1]).sum()) / power
+    corrected = (size * lag + 2) / (size - 4) if size > 4 else lag
+    r1 = min(max(corrected, 0.0), 1 - 1 / size)
+    alike = (1 + r1) / (1 - r1)
+    full = max(size - 2.0, 1.0)
+    left = max(size / alike - 2, min(_LEAST, full))
+    side = (1 + level) / 2
+    wider = float(stats.t.ppf(side, left)) / float(stats.t.ppf(side, full))
+    return math.sqrt(alike) * wider
+
+
+class WindowPace(NamedTuple):
+    """One window: mean slope per resource, spend rate, and their product over time."""
+
+    kappa: float
+    spend_rate: float
+    time_slope: float
+
+
+def differences(spent: Floats, values: Floats) -> Floats:
+    """Return the slope between neighbouring checkpoints.
+
+    Formula:
+        (A_{j+1} - A_j) / (R_{j+1} - R_j)
+    Shapes: two arrays (checkpoints,); result one shorter. Units: per kappa unit.
+    Missing: NaN where nothing was spent in between: left out, not divided.
+    Errors: ScoringError if shapes differ. Source: [S] section 3.3 of the AAI paper.
+
+    >>> differences(np.array([0.0, 1.0, 1.0]), np.array([0.5, 0.6, 0.7])).round(6)
+    array([0.1, nan])
+    """
+    if spent.shape != values.shape or spent.ndim != 1:
+        raise ScoringError(f"Checkpoints differ: {spent.shape} and {values.shape}.")
+    gap, rise = np.diff(spent), np.diff(values)
+    return np.divide(rise, gap, out=np.full_like(rise, np.nan), where=gap > 0)
+
+
+def window_pace(days: Floats, spent: Floats, values: Floats) -> WindowPace:
+    """Return a window's mean slope, spend rate and time slope.
+
+    Formula:
+        kappa = dA / dR, rate = dR / dt, dA / dt = kappa dR/dt
+    Shapes: three arrays (checkpoints,). Units: per kappa unit, units a day, per day.
+    Missing: NaN where dR = 0 (undefined, the window is left out).
+    Errors: ScoringError unless days rise and there are two.
+    Source: [S] section 3.3 of the AAI paper.
+
+    >>> window_pace(np.array([0.0, 2.0]), np.array([0.0, 4.0]), np.array([0.1, 0.3]))
+    WindowPace(kappa=0.05, spend_rate=2.0, time_slope=0.1)
+    """
+    if len(days) < 2 or not days[-1] > days[0]:
+        raise ScoringError(f"A window needs two rising days, got {days}.")
+    rise, cost = float(values[-1] - values[0]), float(spent[-1] - spent[0])
+    length = float(days[-1] - days[0])
+    slope = round(rise / cost, 12) if cost > 0 else float("nan")
+    return WindowPace(slope, cost / length, round(slope * cost / length, 12))
+
+
+def per_resource(slope: float, bend: float, spend_rate: float) -> tuple[float, float]:
+    """Return time-based slope and curvature converted to resources: A'/r and A''/r^2.
+
+    Args:
+        slope: capability a day.
+        bend: its curvature, per day^2.
+        spend_rate: kappa units a day.
+
+    Returns:
+        Slope per kappa unit and curvature per its square.
+
+    Raises:
+        ScoringError: the spend rate is not above 0.
+
+    Source: [S] section 3.7 of the AAI paper, time-based alternative.
+
+    >>> per_resource(0.1, 0.04, 2.0)
+    (0.05, 0.01)
+    """
+    if not spend_rate > 0:
+        raise ScoringError(f"The spend rate must be above 0, got {spend_rate}.")
+    return slope / spend_rate, bend / spend_rate**2
+
 
 _MICRO = 10**6  # micro-USD a USD
 _LOST = 0.05  # share of resamples that may be undefined
 
 
-class Series(NamedTuple):
-    """Checkpoints of one agent in order of days.
-
-    `spent` is cumulative agent-initiated cost in kappa units, `quality` maps a family
-    to its mean quality at each checkpoint. `total` is agent and human cost in kappa
-    units, `floor` a family's lower bound at the last checkpoint.
-    """
-
-    days: tuple[int, ...]
-    spent: Floats
-    unit: float
-    quality: Mapping[str, Floats]
-    reason: str | None = None
-    total: Floats = np.zeros(0)
-    floor: Mapping[str, float] = {}
-
-
-def series(
-    table: Observables, families: tuple[str, ...], gate_level: float = 0.95
-) -> Series:
-    """Return the checkpoints that a campaign's table holds.
-
-    Only the agent stream counts; one kappa unit is the cheapest cost, help left out,
-    at which the frozen snapshot was run once.
-    """
-    marks = table.phase == "checkpoint"
-    days = sorted(set(table.day[marks & (table.day != NO_DAY)].tolist()))
-    if not days:
-        return Series((), np.zeros(0), 0.0, {}, "no checkpoints: not a campaign")
-    quality = {family: _means(table, marks, days, family) for family in families}
-    own = table.cost_agent + table.cost_evaluation - table.cost_checked_help
-    passes = [float(own[marks & (table.day == day)].sum()) for day in days]
-    spent = np.array([float(table.cost_agent[table.day <= d].sum()) for d in days])
-    unit = min(passes)
-    reason = None
-    if np.isnan(spent).any() or np.isnan(passes).any():
-        reason = "the price card leaves a cost unknown"
-    elif unit <= 0:
-        reason = "a checkpoint costs nothing under this price card: no kappa unit"
-    scaled = spent if reason else spent / unit
-    human = np.array([float(table.cost_human[table.day <= d].sum()) for d in days])
-    both = scaled if reason else scaled + human / unit
-    last = marks & (table.day == days[-1])
-    floor = {family: _floor(table, last, family, gate_level) for family in families}
-    return Series(tuple(days), scaled, unit, quality, reason, both, floor)
-
-
-def _floor(table: Observables, rows: Flags, family: str, level: float) -> float:
-    """Return the one-sided lower bound of a family's mean over tasks, NaN without."""
-    here = rows & (table.family == family)
-    pairs, code = np.unique(table.pair[here], return_inverse=True)
-    if len(pairs) < 2:
-        return math.nan
-    means = np.bincount(code, table.q[here]) / np.bincount(code)
-    error = float(means.std(ddof=1)) / math.sqrt(len(pairs))
-    return float(means.mean()) - float(stats.t.ppf(level, len(pairs) - 1)) * error
-
-
-def _means(table: Observables, marks: Flags, days: list[int], family: str) -> Floats:
-    rows = [marks & (table.day == day) & (table.family == family) for day in days]
-    return np.array([table.q[r].mean() if r.any() else math.nan for r in rows])
+def after_spending(spent: Floats) -> Flags:
+    """Return which checkpoints (checkpoints,) follow new spending; the first does."""
+    return np.concatenate((spent[:1] >= 0, np.diff(spent) > 0))
 
 
 def kappa(
     family: str | None,
-    points: Series,
+    points: CheckpointSeries,
     values: Floats,
     rules: Improvement,
     *,
@@ -101,30 +211,29 @@ def kappa(
         window with dR = 0 is left out, not divided by.
     Errors: none of its own. Source: [S] section 3.7 of the AAI paper.
     """
-    fresh = np.concatenate((points.spent[:1] >= 0, np.diff(points.spent) > 0))
-    reason = missing or _lack(points, values, int(fresh.sum()), rules)
-    shown = () if missing or points.reason else _points(points.spent, values)
-    if reason is not None:
-        empty = Interval(low=None, high=None, method=METHOD, reason=reason)
-        return KappaScore(
-            family=family,
-            slope=None,
-            interval=empty,
-            checkpoints=len(points.days),
-            reason=reason,
-            points=shown,
-        )
-    slope = theil_sen(points.spent[fresh], values[fresh], level)
-    logit = _on_logit(points.spent[fresh], values[fresh], rules, level)
-    return KappaScore(
+    fresh = after_spending(points.spent)
+    reason = missing or _missing_reason(points, values, int(fresh.sum()), rules)
+    score = KappaScore(
         family=family,
+        slope=None,
+        interval=Interval(low=None, high=None, method=METHOD, reason=reason),
+        checkpoints=len(points.days),
+        reason=reason,
+        points=() if missing or points.reason else _points(points.spent, values),
+    )
+    if reason is not None:
+        return score
+    spent, capability = points.spent[fresh], values[fresh]
+    slope, g = theil_sen(spent, capability, level), None
+    on_logit = on_link(capability, "logit", rules.link_clip)
+    if not np.isnan(on_logit).any():  # NaN where a capability is 0
+        g = theil_sen(spent, on_logit, level)
+    return structs.replace(
+        score,
         slope=figure(slope.value),
         interval=_interval(slope),
-        checkpoints=len(points.days),
-        reason=None,
-        points=shown,
-        logit=None if logit is None else figure(logit.value),
-        logit_interval=None if logit is None else _interval(logit),
+        logit=None if g is None else figure(g.value),
+        logit_interval=None if g is None else _interval(g),
         floor=None if family is None else figure(points.floor.get(family, math.nan)),
         details=_details(points, values, slope, level, root),
     )
@@ -134,21 +243,13 @@ def _interval(slope: Slope) -> Interval:
     return Interval(low=figure(slope.low), high=figure(slope.high), method=METHOD)
 
 
-def _on_logit(
-    spent: Floats, values: Floats, rules: Improvement, level: float
-) -> Slope | None:
-    """Return the slope on the logit link, None where a capability is 0."""
-    g = on_link(values, "logit", rules.link_clip)
-    return None if np.isnan(g).any() else theil_sen(spent, g, level)
-
-
 def _details(
-    points: Series, values: Floats, slope: Slope, level: float, root: str
+    points: CheckpointSeries, values: Floats, slope: Slope, level: float, root: str
 ) -> dict[str, Any]:
-    """Return what is printed beside: differences, time slope, total, bootstrap."""
+    """Return the figures printed beside kappa."""
     days = np.array(points.days, dtype=np.float64)
     pace = window_pace(days, points.spent, values)
-    fresh = np.concatenate((points.total[:1] >= 0, np.diff(points.total) > 0))
+    fresh = after_spending(points.total)
     total = theil_sen(points.total[fresh], values[fresh], level).value
     low, high = block_interval(points.spent, values, level, root)
     return {
@@ -167,9 +268,19 @@ def _details(
 def block_interval(
     spent: Floats, values: Floats, level: float, root: str, resamples: int = 1000
 ) -> tuple[float, float]:
-    """Return the seed's own interval: Theil-Sen over resampled checkpoints.
+    """Return the AAI paper's own interval: Theil-Sen over resampled checkpoints.
 
-    Printed beside; gates read Sen's. NaN where the resamples hold one level of R.
+    Printed beside; gates read Sen's.
+
+    Args:
+        spent: (checkpoints,) kappa units.
+        values: (checkpoints,) capabilities.
+        level: two-sided level.
+        root: seed of the resamples.
+        resamples: their number.
+
+    Returns:
+        Both bounds, NaN where too many resamples hold one level of R.
     """
     rows = block_bootstrap(len(spent), resamples, root, "kappa")
     first, second = np.triu_indices(len(spent), k=1)
@@ -184,7 +295,9 @@ def block_interval(
     return float(ends[0]), float(ends[1])
 
 
-def _lack(points: Series, values: Floats, fresh: int, rules: Improvement) -> str | None:
+def _missing_reason(
+    points: CheckpointSeries, values: Floats, fresh: int, rules: Improvement
+) -> str | None:
     """Return why a series has no slope; `fresh` checkpoints follow new spending."""
     count, least = len(points.days), rules.checkpoints_min
     if points.reason is not None:
@@ -204,7 +317,7 @@ def _points(spent: Floats, values: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def kappas(
-    points: Series,
+    points: CheckpointSeries,
     dynamic: Floats,
     rules: Improvement,
     missing: tuple[str, ...],
@@ -214,21 +327,27 @@ def kappas(
 ) -> tuple[KappaScore, ...]:
     """Return the agent's kappa, then each family's.
 
-    The agent's reads `dynamic`, AAI_dyn at each checkpoint; without evidence on an
-    axis that it needs it is not computable and names the axes; nor where it is 0.
+    Args:
+        points: the checkpoints.
+        dynamic: (checkpoints,) AAI_dyn, which the agent's kappa reads.
+        rules: the protocol's numbers.
+        missing: axes without evidence, without which AAI_dyn is not computable.
+        level: two-sided level of the intervals.
+        root: seed of the resamples.
+
+    Returns:
+        Nothing without checkpoints.
     """
     if points.reason and not points.days:
         return ()
-    lacking = None
+    reason = None
     if missing:
-        lacking = f"not computable: no evidence on {', '.join(missing)}"
+        reason = f"not computable: no evidence on {', '.join(missing)}"
     elif np.isnan(dynamic).any():
-        lacking = "not computable: AAI_dyn is not measured at each checkpoint"
+        reason = "not computable: AAI_dyn is not measured at each checkpoint"
     elif not (dynamic > 0).all():
-        lacking = "not computable: an axis stands at 0 at a checkpoint"
-    whole = kappa(None, points, dynamic, rules, level=level, missing=lacking, root=root)
-    each = (
-        kappa(family, points, values, rules, level=level, root=root)
-        for family, values in points.quality.items()
-    )
-    return (whole, *each)
+        reason = "not computable: an axis stands at 0 at a checkpoint"
+    settings: dict[str, Any] = {"rules": rules, "level": level, "root": root}
+    agent = kappa(None, points, dynamic, missing=reason, **settings)
+    families = points.quality.items()
+    return (agent, *(kappa(name, points, v, **settings) for name, v in families))

@@ -11,11 +11,11 @@ from owa_bench.errors import ScoringError
 from owa_bench.scoring.improvement.curvature import (
     Curvature,
     curvature,
+    link_named,
     local_quadratic,
     meta_elasticity,
     window_tests,
 )
-from owa_bench.scoring.improvement.links import named
 from tests.builders.episodes import PROTOCOL, ROOT
 
 RULES = PROTOCOL.improvement
@@ -29,7 +29,7 @@ def read(bend: float, noise: float = 0.0, seed: int = 0, days: int = DAYS) -> Cu
     centre = spent.mean()
     g = -1 + 0.4 * (spent - centre) + bend / 2 * (spent - centre) ** 2
     g = g + noise * rng.standard_normal(days)
-    values = named("logit").inverse(g)
+    values = link_named("logit").inverse(g)
     return curvature(
         spent, values, "logit", RULES, level=0.95, resamples=400, root=f"{ROOT}{seed}"
     )

@@ -8,7 +8,7 @@ from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.improvement.slope import inversions, theil_sen
+from owa_bench.scoring.improvement.kappa import inversions, theil_sen
 from tests.builders.episodes import episode
 from tests.builders.verdicts import verdict
 

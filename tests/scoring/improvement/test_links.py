@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.improvement.links import (
+from owa_bench.scoring.improvement.curvature import (
     LINKS,
-    named,
+    link_named,
     on_link,
     power_step,
     step,
@@ -32,7 +32,7 @@ def test_a_logit_step_multiplies_odds() -> None:
 
 @given(st.floats(0.01, 0.99), st.sampled_from(sorted(LINKS)))
 def test_links_are_undone_by_their_inverse(x: float, link: str) -> None:
-    g = named(link)
+    g = link_named(link)
     assert float(g.inverse(g.forward(np.array(x)))) == pytest.approx(x)
 
 

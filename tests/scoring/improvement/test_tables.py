@@ -10,12 +10,12 @@ from owa_bench.records.events import Intervention, Revision
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.score import AgentVerdict, CellTable
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.curvature import Curvature
-from owa_bench.scoring.improvement.optional import optional_gates
-from owa_bench.scoring.improvement.score import cut_point_table
+from owa_bench.scoring.improvement.tables import optional_gates
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
-from tests.scoring.improvement.test_days import judged
+from tests.scoring.improvement.test_checkpoints import judged
 
 DAYS, TASKS = 10, 4
 CONTROL = "agent (frozen)"

@@ -1,25 +1,30 @@
-"""Escape velocity: measured slopes turned into bounds on resource and time."""
+"""Responses to resources, and theorem 3.1: its assumptions under measured constants.
+
+Source: the AAI paper, sections 3.11 to 3.13.
+"""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.improvement.slope import theil_sen
+from owa_bench.scoring.improvement.kappa import after_spending, theil_sen
+from owa_bench.scoring.superhuman import FamilyQuality, margin
 
-Standing = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
+Status = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 
 
-class Reach(NamedTuple):
+class EscapeBound(NamedTuple):
     """Most resource, and most time, that a target can need."""
 
     resource: float
     time: float | None
 
 
-def escape(gap: float, velocity: float, pace: float | None = None) -> Reach:
+def escape(gap: float, velocity: float, pace: float | None = None) -> EscapeBound:
     """Return bounds to a target from a floor on the link slope.
 
     Formula:
@@ -30,18 +35,28 @@ def escape(gap: float, velocity: float, pace: float | None = None) -> Reach:
     Source: [S] section 3.13 of the AAI paper, escape velocity.
 
     >>> escape(1.0, 0.1, 2.0)
-    Reach(resource=10.0, time=5.0)
+    EscapeBound(resource=10.0, time=5.0)
     """
     if not velocity > 0 or (pace is not None and not pace > 0):
         raise ScoringError(
             f"No bound follows from v = {velocity}, r_min = {pace}: both must be > 0."
         )
     resource = max(0.0, gap) / velocity
-    return Reach(resource, None if pace is None else resource / pace)
+    return EscapeBound(resource, None if pace is None else resource / pace)
 
 
 def normalised_rate(slope: float, reference: float) -> float:
     """Return k = l / (l + l_ref) of a link rate l = dg/dR, 0 for one below 0.
+
+    Args:
+        slope: the link rate, per kappa unit.
+        reference: the published normaliser l_ref.
+
+    Returns:
+        A share in [0, 1).
+
+    Raises:
+        ScoringError: the reference is not above 0.
 
     Source: [R] section 3.12 of the AAI paper, published normaliser.
 
@@ -50,8 +65,8 @@ def normalised_rate(slope: float, reference: float) -> float:
     """
     if not reference > 0:
         raise ScoringError(f"The reference rate must be above 0, got {reference}.")
-    kept = max(0.0, slope)
-    return kept / (kept + reference)
+    rate = max(0.0, slope)
+    return rate / (rate + reference)
 
 
 def rate_escape(start: float, constant: float, power: float) -> float:
@@ -86,7 +101,7 @@ class Assumption(NamedTuple):
     measured: float | None
     low: float | None
     high: float | None
-    status: Standing
+    status: Status
 
 
 _STATEMENTS = (
@@ -99,15 +114,15 @@ _STATEMENTS = (
 )
 
 
-class Measured(NamedTuple):
-    """A constant's point and interval; None: unknown."""
+class Estimate(NamedTuple):
+    """Point and interval of a constant or slope; None: unknown."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
 
-def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> Measured:
+def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> Estimate:
     """Return c of rate escape from the normalised rate of disjoint windows.
 
     Formula:
@@ -130,11 +145,11 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> M
             f"Rate escape needs k in [0, 1], p < 1, got {rates} and {power}."
         )
     if len(rates) < 2 or len(known) < len(rates) or (np.diff(spent) <= 0).any():
-        return Measured()
+        return Estimate()
     line = (1 - (1 - rates) ** (1 - power)) / (1 - power)
     found = theil_sen(spent, line, level)
     ends = [end if math.isfinite(end) else None for end in found[1:]]
-    return Measured(found.value, *ends)
+    return Estimate(found.value, *ends)
 
 
 class Theorem(NamedTuple):
@@ -147,12 +162,12 @@ class Theorem(NamedTuple):
 
 
 def theorem(
-    constants: tuple[Measured, ...],
+    constants: tuple[Estimate, ...],
     *,
     k: float | None = None,
     power: float | None = None,
 ) -> Theorem:
-    """Return the table of theorem 3.1 under measured constants (i) to (vi).
+    """Return theorem 3.1 under measured constants (i) to (vi).
 
     Formula:
         HOLDS iff the constant's lower bound > 0, FAILS iff its upper bound <= 0 or
@@ -166,7 +181,7 @@ def theorem(
     if len(constants) != len(_STATEMENTS):
         raise ScoringError(f"Theorem 3.1 has six assumptions, got {len(constants)}.")
     rows = tuple(
-        Assumption(name, text, *found, _standing(found))
+        Assumption(name, text, *found, _status(found))
         for (name, text), found in zip(_STATEMENTS, constants, strict=True)
     )
     holds = all(row.status == "HOLDS" for row in rows)
@@ -178,9 +193,118 @@ def theorem(
     return Theorem(rows, holds, resource, time)
 
 
-def _standing(found: Measured) -> Standing:
+def _status(found: Estimate) -> Status:
     if found.value is None or math.isnan(found.value):
         return "NO EVIDENCE"
     if found.value <= 0 or (found.high is not None and found.high <= 0):
         return "FAILS"
     return "HOLDS" if found.low is not None and found.low > 0 else "NO EVIDENCE"
+
+
+class Response(NamedTuple):
+    """Slope of a series on resources; without a slope, the reason.
+
+    `last` is its value at the last checkpoint, `target` the value that it must reach.
+    """
+
+    name: str
+    last: float
+    target: float | None
+    slope: Estimate
+    reason: str | None = None
+
+    @property
+    def below(self) -> bool:
+        """Whether the last value is below the target."""
+        return self.target is not None and self.last < self.target
+
+
+def response(
+    name: str,
+    spent: Floats,
+    values: Floats,
+    target: float | None,
+    *,
+    least: int,
+    level: float,
+) -> Response:
+    """Return the slope of a checkpoint series on agent-initiated resources.
+
+    Formula:
+        e = d value / dR, Theil-Sen over checkpoints that follow new spending
+    Shapes: two arrays (checkpoints,). Units: as `values`, per kappa unit.
+    Missing: no slope below `least` such checkpoints, nor where a value is unknown.
+    Errors: ScoringError if the shapes differ.
+    Source: [S] sections 3.11 and 3.12 (iii) of the AAI paper; the estimator [R].
+
+    >>> found = response("P", np.arange(7.0), 0.1 * np.arange(7.0), 0.9, least=7,
+    ...     level=0.95)
+    >>> round(found.slope.value, 6), found.below
+    (0.1, True)
+    """
+    if spent.shape != values.shape or spent.ndim != 1:
+        raise ScoringError(
+            f"A response needs equal series, got {spent.shape} and {values.shape}."
+        )
+    last = float(values[-1]) if len(values) else math.nan
+    if not np.isfinite(values).all() or not np.isfinite(spent).all():
+        why = "not measured at each checkpoint"
+        return Response(name, last, target, Estimate(), why)
+    fresh = after_spending(spent)
+    if int(fresh.sum()) < least:
+        why = f"too few checkpoints with new spending: {int(fresh.sum())} of {least}"
+        return Response(name, last, target, Estimate(), why)
+    found = theil_sen(spent[fresh], values[fresh], level)
+    return Response(name, last, target, Estimate(*found))
+
+
+def weakest(found: Sequence[Response]) -> Estimate:
+    """Return the least response of those that still stand below their target.
+
+    Formula:
+        min over those below of the slope, with the least of the lower bounds and the
+        least of the upper ones: above 0 only where every single one is
+    Shapes: any number of responses. Units: per kappa unit.
+    Missing: unknown where one below its target is not measured and no measured one
+        fails, or where nothing stands below its target: nothing is assumed there.
+    Errors: none. Source: [S] section 3.12 (iii) and (vi) of the AAI paper, rule [R].
+    """
+    below = [r.slope for r in found if r.below or math.isnan(r.last)]
+    known = [slope for slope in below if slope.value is not None]
+    value = min((slope.value for slope in known if slope.value is not None), default=0)
+    if not known or (len(known) < len(below) and value > 0):
+        return Estimate()
+    return Estimate(
+        value,
+        min(-math.inf if slope.low is None else slope.low for slope in known),
+        min(math.inf if slope.high is None else slope.high for slope in known),
+    )
+
+
+def margins(
+    days: Sequence[Mapping[str, FamilyQuality]],
+    experts: Mapping[str, tuple[float, float]],
+) -> dict[str, Floats]:
+    """Return each expert family's standardised margin day by day.
+
+    Args:
+        days: for each checkpoint the quality of each family.
+        experts: mean and standard error of expert quality by family.
+
+    Returns:
+        (checkpoints,) by family, NaN where it was not played.
+
+    Raises:
+        ScoringError: a family quality lies outside [0, 1].
+
+    Source: [S] eq 19 of the AAI paper.
+
+    >>> margins([{"f": FamilyQuality(0.9, 0.03)}], {"f": (0.8, 0.04), "g": (0.5, 0.1)})
+    {'f': array([2.]), 'g': array([nan])}
+    """
+    return {
+        name: np.array(
+            [margin(*day[name], *norm) if name in day else math.nan for day in days]
+        )
+        for name, norm in experts.items()
+    }

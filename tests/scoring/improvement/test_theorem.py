@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.improvement.escape import (
-    Measured,
+from owa_bench.scoring.improvement.theorem import (
+    Estimate,
+    margins,
     rate_constant,
     rate_escape,
+    response,
     theorem,
+    weakest,
 )
-from owa_bench.scoring.improvement.responses import margins, response, weakest
 from owa_bench.scoring.superhuman import FamilyQuality
 
 X = np.arange(14.0)
@@ -44,23 +46,23 @@ def test_a_planted_response_is_found_and_bounded() -> None:
 def test_what_has_no_slope_says_why(values: np.ndarray, words: str) -> None:
     spent = X if "not measured" in words else np.zeros(14)
     found = response("P", spent, values, 0.9, **OPTIONS)
-    assert found.slope == Measured()
+    assert found.slope == Estimate()
     assert words in str(found.reason)
 
 
 def test_the_weakest_response_decides_and_axes_above_do_not_count() -> None:
     steep, flat, above = planted(0.02), planted(0.001), planted(-0.1, last=0.95)
     assert weakest([steep, flat, above]).value == pytest.approx(0.001)
-    assert weakest([above]) == Measured()
+    assert weakest([above]) == Estimate()
     unknown = response("M", X, np.full(14, np.nan), 0.9, **OPTIONS)
-    assert weakest([steep, unknown]) == Measured()
+    assert weakest([steep, unknown]) == Estimate()
     assert weakest([planted(-0.02), unknown]).value == pytest.approx(-0.02)
 
 
 def standing(slopes: list[float], seed: int) -> str:
     """Return how assumption (iii) stands for axes of planted responses."""
     found = [planted(s, noise=0.02, seed=100 * seed + i) for i, s in enumerate(slopes)]
-    return theorem((Measured(),) * 2 + (weakest(found),) + (Measured(),) * 3)[0][
+    return theorem((Estimate(),) * 2 + (weakest(found),) + (Estimate(),) * 3)[0][
         2
     ].status
 
@@ -124,7 +126,7 @@ def test_the_constant_of_rate_escape_is_recovered() -> None:
     assert found.value == pytest.approx(0.1)
     assert rate_escape(float(k[0]), found.value, 0.5) == pytest.approx(20.0)
     assert rate_constant(spent[:3], k[:3], 0.5, 0.95).low is None
-    assert rate_constant(spent, np.full(8, np.nan), 0.5, 0.95) == Measured()
+    assert rate_constant(spent, np.full(8, np.nan), 0.5, 0.95) == Estimate()
 
 
 def test_bad_input_is_refused() -> None:

@@ -7,22 +7,24 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import Interval
+from owa_bench.scoring.improvement.continuous_score import (
+    acceleration,
+    continuous,
+    cut_points,
+    innovation,
+    marginal_returns,
+    milestones,
+    position,
+    rate,
+)
 from owa_bench.scoring.improvement.curvature import Curvature
-from owa_bench.scoring.improvement.escape import (
-    Measured,
+from owa_bench.scoring.improvement.kappa import differences, per_resource, window_pace
+from owa_bench.scoring.improvement.theorem import (
+    Estimate,
     escape,
     normalised_rate,
     rate_escape,
     theorem,
-)
-from owa_bench.scoring.improvement.levers import innovation, levers, milestones
-from owa_bench.scoring.improvement.pace import differences, per_resource, window_pace
-from owa_bench.scoring.improvement.score import (
-    acceleration,
-    continuous,
-    cut_points,
-    position,
-    rate,
 )
 
 
@@ -69,8 +71,8 @@ def test_no_bound_without_a_floor() -> None:
         lambda: continuous(0.1, 0.1, None, (0.0, 0.0, 1.0)),
         lambda: cut_points(np.array([math.nan]), [1]),
         lambda: innovation(-1.0, 0.0, 1.0, 1.0),
-        lambda: levers(0.0, {"A": 0.0}, {"A": 1.0}),
-        lambda: theorem((Measured(),)),
+        lambda: marginal_returns(0.0, {"A": 0.0}, {"A": 1.0}),
+        lambda: theorem((Estimate(),)),
         lambda: per_resource(0.1, 0.1, 0.0),
         lambda: window_pace(np.zeros(1), np.zeros(1), np.zeros(1)),
         lambda: differences(np.zeros(2), np.zeros(3)),
@@ -81,12 +83,12 @@ def test_no_bound_without_a_floor() -> None:
 
 
 def test_bounds_of_the_theorem_are_given_only_where_all_holds() -> None:
-    held = Measured(0.5, 0.25, 0.75)
+    held = Estimate(0.5, 0.25, 0.75)
     found = theorem((held,) * 6, k=0.75, power=0.5)
     assert found.holds
     assert found.resource == pytest.approx(rate_escape(0.75, 0.25, 0.5))
     assert found.time == pytest.approx(4 * found.resource)
-    for hole, status in ((Measured(), "NO EVIDENCE"), (Measured(-1.0), "FAILS")):
+    for hole, status in ((Estimate(), "NO EVIDENCE"), (Estimate(-1.0), "FAILS")):
         short = theorem((held, hole, *(held,) * 4), k=0.75, power=0.5)
         assert (short.rows[1].status, short.resource) == (status, None)
 
@@ -102,9 +104,11 @@ def test_milestones_know_what_they_do_not_know() -> None:
 
 
 def test_levers_prefer_the_lowest_axis_and_response() -> None:
-    found = levers(0.5, {"A": 0.8, "P": 0.2}, {"A": 1, "P": 1}, {"A": 9.0, "P": 1.0})
+    found = marginal_returns(
+        0.5, {"A": 0.8, "P": 0.2}, {"A": 1, "P": 1}, {"A": 9.0, "P": 1.0}
+    )
     assert [lever.symbol for lever in found] == ["P", "A"]
-    assert found[0].lever == pytest.approx(0.5 * 1 / 0.2)
+    assert found[0].growth == pytest.approx(0.5 * 1 / 0.2)
 
 
 def test_a_window_without_spending_has_no_slope() -> None:
