@@ -1,4 +1,9 @@
-"""Gymnasium ids with string entry points; registering imports no env."""
+"""Gymnasium ids with string entry points; registering imports no env.
+
+A suite of another package has the id `owa_bench/NAME`, by its entry point's name.
+"""
+
+from importlib.metadata import entry_points
 
 ENV_IDS = {
     "owa_bench/CartPole3D-v1": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
@@ -13,6 +18,10 @@ def register_ids() -> None:
         from gymnasium.envs.registration import register, registry
     except ImportError:
         return
-    for env_id, (entry_point, suite) in ENV_IDS.items():
+    others = {
+        f"owa_bench/{point.name}": ("owa_bench.run.assembly:make_suite_env", point.name)
+        for point in entry_points(group="owa_bench.suites")
+    }
+    for env_id, (entry_point, suite) in (ENV_IDS | others).items():
         if env_id not in registry:
             register(id=env_id, entry_point=entry_point, kwargs={"suite": suite})

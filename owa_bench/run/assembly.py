@@ -113,6 +113,18 @@ def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
     return plugin.env(source(suite, plugin.schedule_for(options)), **options)
 
 
+def make_suite_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Return the env of a suite of another package, native or not.
+
+    Args:
+        suite: Its name.
+        options: As for `make_env` or `make_native_env`.
+    Returns: A Gymnasium env.
+    """
+    native = get("suites", suite).card.native
+    return (make_native_env if native else make_env)(suite, **options)
+
+
 def script(suite: str, instance: Instance) -> tuple[str, ...]:
     """Return the oracle's actions in the instance's world without any drift."""
     still = msgspec.structs.replace(instance, drift_step=0)

@@ -1,0 +1,152 @@
+"""The contract tests over every registered plug-in, and that they find a fault."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from owa_bench.contract_checks import check_agent, check_operator, check_suite
+from owa_bench.discovery import find, get
+from owa_bench.errors import CheckFailure, DriftError
+from owa_bench.interfaces import AgentCard, operator
+from owa_bench.records.instance import Instance
+from tests.builders.toy_suite import CARD, SUITE, CorridorOracle, CorridorSuite, World
+
+TOOLQUEST = get("suites", "toolquest")
+API = sorted(name for name in find("operators") if name.startswith("api/"))
+AGENTS = sorted(
+    name for name, entry in find("agents").items() if not entry.plugin.suites
+)
+
+
+def worlds() -> list[object]:
+    """Base worlds of ToolQuest in which every api operator has a target."""
+    card = TOOLQUEST.card
+    return [
+        TOOLQUEST.generate(
+            Instance(suite="toolquest", version=1, family=family, tier=2, seed=0)
+        )
+        for family in card.families[:6]
+    ]
+
+
+def test_toolquest_holds_the_contract() -> None:
+    check_suite(TOOLQUEST, seeds=(0,))
+
+
+def test_the_toy_suite_holds_the_contract() -> None:
+    check_suite(SUITE)
+
+
+@pytest.mark.physics
+def test_the_native_suite_holds_the_contract() -> None:
+    suite = get("suites", "cartpole3d")
+    check_suite(suite, seeds=(0,))
+
+
+@pytest.mark.parametrize("name", API)
+def test_api_operators_hold_the_contract(name: str) -> None:
+    check_operator(get("operators", name), worlds())
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_hold_the_contract(name: str, tmp_path) -> None:
+    check_agent(get("agents", name), TOOLQUEST, tmp_path)
+
+
+class GenerousOracle(CorridorOracle):
+    def quality(self, timeline, state):
+        return 1.0
+
+
+class LazyOracle(CorridorOracle):
+    def quality(self, timeline, state):
+        return 0.5 * state.opened
+
+
+class UnsteadySuite(CorridorSuite):
+    def generate(self, instance):
+        return World(cells=3, code=instance.drift_step)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"card": replace(CARD, rules=())}, "every detector's rule"),
+        ({"card": replace(CARD, theta=2.0)}, "`theta`"),
+        ({"card": replace(CARD, features=4)}, "card.features"),
+        ({"card": replace(CARD, macros=())}, "card.macros"),
+        ({"oracle": GenerousOracle()}, "doing nothing"),
+        ({"oracle": LazyOracle()}, "q_state 1"),
+    ],
+)
+def test_a_suite_that_breaks_a_rule_is_named(changes, message: str) -> None:
+    broken = type("Broken", (CorridorSuite,), changes)()
+    with pytest.raises(CheckFailure, match=message):
+        check_suite(broken, seeds=(0,))
+
+
+def test_a_world_that_depends_on_the_drift_step_is_named() -> None:
+    with pytest.raises(CheckFailure, match="repeat and drift step"):
+        check_suite(UnsteadySuite(), seeds=(0,))
+
+
+def relocked(world, rng):
+    """Change the code."""
+    return msgspec.structs.replace(world, code=int(rng.integers(100, 200)))
+
+
+def unchanged(world):
+    """Change nothing."""
+    return world
+
+
+def unsteady(world):
+    """Change the code by nobody's stream."""
+    return msgspec.structs.replace(
+        world, code=int(np.random.default_rng().integers(9**9))
+    )
+
+
+def test_an_operator_that_breaks_a_rule_is_named() -> None:
+    corridor = [World(cells=3, code=7)]
+    decorate = operator(announcement="D3", weight=1.0, targets="door")
+    check_operator(decorate(relocked), corridor)
+    with pytest.raises(CheckFailure, match="must change 'door'"):
+        check_operator(decorate(unchanged), corridor)
+    with pytest.raises(CheckFailure, match="repeat with its stream"):
+        check_operator(decorate(unsteady), corridor)
+    nowhere = operator(announcement="D3", weight=1.0, targets=lambda _: ())
+    with pytest.raises(CheckFailure, match="find a target"):
+        check_operator(nowhere(relocked), corridor)
+    anywhere = operator(announcement="D3", weight=1.0, targets=lambda _: ("door",))
+    with pytest.raises(CheckFailure, match="raise DriftError"):
+        check_operator(anywhere(relocked), corridor)
+    with pytest.raises(DriftError):
+        decorate(relocked).apply(corridor[0], "?", 1.0, rng=np.random.default_rng(0))
+
+
+class Forgetful:
+    """An agent whose actions depend on the process, not on its brief."""
+
+    count = 0
+
+    def reset(self, brief, tools, memory_dir):
+        Forgetful.count += 1
+
+    def act(self, observation, info):
+        return f'{{"tool": "finish", "arguments": {{"answer": "{Forgetful.count}"}}}}'
+
+    def close(self):
+        pass
+
+
+def test_an_agent_that_breaks_a_rule_is_named(tmp_path) -> None:
+    card = AgentCard(name="forgetful", about="Counts.", make=lambda _: Forgetful())
+    with pytest.raises(CheckFailure, match="repeat its actions"):
+        check_agent(card, SUITE, tmp_path)
+    with pytest.raises(CheckFailure, match="sentence"):
+        check_agent(replace(card, about="Counts"), SUITE, tmp_path)
+    with pytest.raises(CheckFailure, match="reset, act, close"):
+        check_agent(replace(card, make=lambda _: object()), SUITE, tmp_path)
