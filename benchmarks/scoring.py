@@ -28,16 +28,18 @@ from owa_bench.records.observables import (
     SPENT,
     Beliefs,
     Crew,
+    Faults,
     Floats,
     Integers,
     Observables,
     Probes,
     Revisions,
+    TrackingSamples,
 )
 from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring.axes.self_revision import FILTERS
+from owa_bench.scoring.episode_tables import entry_table
 from owa_bench.scoring.estimates import SEEDS, TASKS, estimate
-from owa_bench.scoring.listed import faults, tracked
 from owa_bench.scoring.sample import Sample
 from owa_bench.seeding import stream
 
@@ -116,8 +118,8 @@ def observables() -> Observables:
         crew=crew_of(repeat, rng),
         probes=probes_of(size, rng),
         revisions=revisions_of(size, rng),
-        faults=faults(()),
-        tracked=tracked(()),
+        faults=entry_table(Faults, ()),
+        tracking=entry_table(TrackingSamples, ()),
         beliefs=Beliefs(
             row=said,
             kind=np.tile(np.array(["unit", "duplicate", "bound"]), size),

@@ -1,4 +1,4 @@
-"""What scoring reads: one frozen table of arrays, a row per counted episode.
+"""The table that scoring reads: frozen arrays with a row per counted episode.
 
 A value that the trace cannot tell is NaN (a cost without a price, a nominal magnitude
 in a campaign, a forecast that was not stated).
@@ -88,7 +88,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tracked:
+class TrackingSamples:
     """Samples of a body against its task's tolerance band, a row each."""
 
     row: Integers
@@ -125,21 +125,21 @@ class Crew:
 
     def take(self, mask: Flags) -> "Crew":
         """Return the rows where `mask` holds."""
-        kept = {item.name: getattr(self, item.name)[mask] for item in fields(self)}
-        return replace(self, **kept)
+        columns = {item.name: getattr(self, item.name)[mask] for item in fields(self)}
+        return replace(self, **columns)
 
 
 NO_CAP = 0  # an episode without a ceiling on its roles
 NEAR = 17  # columns of `same_words`: bits by which near-duplicates may differ, 0 to 16
-Listed = TypeVar("Listed", Beliefs, Probes, Revisions, Faults, Tracked)
+EntryTable = TypeVar("EntryTable", Beliefs, Probes, Revisions, Faults, TrackingSamples)
 
 
-def _taken(listed: Listed, mask: Flags) -> Listed:
+def _entries_of(table: EntryTable, mask: Flags) -> EntryTable:
     """Return the entries of the episodes where `mask` holds, rows counted anew."""
     rows = np.cumsum(mask) - 1
-    held = mask[listed.row]
-    kept = {item.name: getattr(listed, item.name)[held] for item in fields(listed)}
-    return replace(listed, **(kept | {"row": rows[listed.row[held]]}))
+    chosen = mask[table.row]
+    columns = {item.name: getattr(table, item.name)[chosen] for item in fields(table)}
+    return replace(table, **(columns | {"row": rows[table.row[chosen]]}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,23 +213,19 @@ class Observables:
     probes: Probes
     revisions: Revisions
     faults: Faults
-    tracked: Tracked
+    tracking: TrackingSamples
 
     def __len__(self) -> int:
         return len(self.index)
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""
-        listed = ("beliefs", "probes", "revisions", "faults", "tracked")
-        whole = ("categories", "crew", *listed)
-        kept = {
+        entries = ("beliefs", "probes", "revisions", "faults", "tracking")
+        apart = ("categories", "crew", *entries)
+        columns = {
             item.name: getattr(self, item.name)[mask]
             for item in fields(self)
-            if item.name not in whole
+            if item.name not in apart
         }
-        return replace(
-            self,
-            **kept,
-            crew=self.crew.take(mask),
-            **{name: _taken(getattr(self, name), mask) for name in listed},
-        )
+        tables = {name: _entries_of(getattr(self, name), mask) for name in entries}
+        return replace(self, **columns, crew=self.crew.take(mask), **tables)

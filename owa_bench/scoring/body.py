@@ -95,7 +95,7 @@ def _recoveries(real: Observables, level: float) -> tuple[Recovery, ...]:
 
 def _control(real: Observables) -> Mapping[str, float]:
     """Return QC per task: the share of samples inside the task's own band."""
-    tracked = real.tracked
+    tracked = real.tracking
     shares = tracked.error / tracked.tolerance
     return {
         task: within_tolerance(shares[tracked.task == task], 1.0)
