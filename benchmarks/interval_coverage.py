@@ -22,6 +22,7 @@ from owa_bench.records.observables import Floats
 from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import BootstrapEstimate, bootstrap_weights, sampling
 from owa_bench.scoring.expansion import Capabilities, expansion_test, passes
+from owa_bench.scoring.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement.curvature import curvature
 from owa_bench.scoring.improvement.kappa import theil_sen
 from owa_bench.scoring.improvement.theorem import (
@@ -31,7 +32,6 @@ from owa_bench.scoring.improvement.theorem import (
     weakest,
 )
 from owa_bench.scoring.maintenance import decide, ratios
-from owa_bench.scoring.superhuman import FamilyQuality
 from owa_bench.seeding import stream
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "tables"

@@ -26,7 +26,7 @@ from owa_bench.report.composition import Report, RunFacts
 from owa_bench.report.dose_figures import dose_panels, paired_differences
 from owa_bench.report.figures import ArmSeries
 from owa_bench.report.pictures import PageImage, caption, page_images
-from owa_bench.scoring.response import GAPS
+from owa_bench.scoring.drift_response import GAPS
 
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")

@@ -1,9 +1,13 @@
-"""What the gates read of one arm, gathered from everything measured."""
+"""Findings: everything that the gates of one arm read, and the report's warnings."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from owa_bench.records.observables import Observables
+import numpy as np
+
+from owa_bench.discovery import find
+from owa_bench.records.observables import NO_DAY, Observables
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
@@ -11,6 +15,7 @@ from owa_bench.records.score import AxisScore, ClosureResult
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.composites import needed
+from owa_bench.scoring.drift_response import DriftExposure
 from owa_bench.scoring.estimates import ArmEstimates
 from owa_bench.scoring.expansion import Rules, expansion
 from owa_bench.scoring.gate import Findings, GateReading
@@ -29,9 +34,15 @@ from owa_bench.scoring.maintenance import maintenance
 from owa_bench.scoring.sample import Sample, sample_of
 from owa_bench.scoring.scores import axis_scores, index_scores
 
+_MICRO = 1e6  # micro-USD a USD
 
-class Terms(NamedTuple):
-    """What holds for every arm of a run."""
+
+class JudgingContext(NamedTuple):
+    """The inputs of a judgement that all arms of a run share.
+
+    `faults` say why the battery is not admissible, `exposures` the drift of each
+    episode by index of the plan entry.
+    """
 
     plan: Plan
     protocol: Protocol
@@ -40,14 +51,15 @@ class Terms(NamedTuple):
     root: str
     assurance: int | None
     faults: tuple[str, ...]
+    exposures: Mapping[int, DriftExposure]
 
 
-class Played(NamedTuple):
-    """One arm's counted episodes beside those of every arm."""
+class ArmEpisodes(NamedTuple):
+    """One arm's counted episodes, and those of every arm."""
 
     arm: Arm
     table: Observables
-    whole: Observables
+    every_arm: Observables
 
     @property
     def counted(self) -> Observables:
@@ -55,13 +67,26 @@ class Played(NamedTuple):
         return self.table.take(~self.table.honeypot)
 
 
-def gather(
-    terms: Terms, sample: Sample, found: ArmEstimates | None, played: Played
+def gather_findings(
+    context: JudgingContext,
+    sample: Sample,
+    found: ArmEstimates | None,
+    episodes: ArmEpisodes,
 ) -> tuple[Findings, Dynamics]:
-    """Return what the gates read, and the dynamics printed beside."""
-    protocol, gate_level = terms.protocol, terms.protocol.statistics.gate_level
-    axes = {score.symbol: score for score in axis_scores(terms.axes, sample, found)}
-    window = _window(terms, sample, axes, played)
+    """Return everything that the gates of one arm read.
+
+    Args:
+        context: Inputs that all arms share.
+        sample: Counted episodes that the axes rest on.
+        found: Estimates, None without a counted episode.
+        episodes: The arm's episodes, and those of every arm.
+
+    Returns:
+        The findings, and the dynamics that are printed beside them.
+    """
+    protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
+    axes = {score.symbol: score for score in axis_scores(context.axes, sample, found)}
+    window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if found is not None:
         lower["core"] = found.over_tasks("core").lower(gate_level)
@@ -71,7 +96,7 @@ def gather(
         indices={score.name: score for score in index_scores(axes, sample, found)},
         kappas=window.kappas,
         closures=window.closures,
-        assurance=terms.assurance,
+        assurance=context.assurance,
         evidence=_evidence(sample),
         protocol=protocol,
         **_readings(found, protocol),
@@ -80,67 +105,73 @@ def gather(
 
 
 def _window(
-    terms: Terms, sample: Sample, axes: Mapping[str, AxisScore], played: Played
+    context: JudgingContext,
+    sample: Sample,
+    axes: Mapping[str, AxisScore],
+    episodes: ArmEpisodes,
 ) -> CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
-    protocol, statistics = terms.protocol, terms.protocol.statistics
-    lacking, counted = _lacking(axes, protocol), played.counted
-    days, control = _days(terms, counted), _control(terms, played)
+    protocol, statistics = context.protocol, context.protocol.statistics
+    lacking, counted = _lacking(axes, protocol), episodes.counted
+    days, control = _days(context, counted), _control(context, episodes)
     points = checkpoint_series(counted, sample.families, statistics.gate_level)
     daily = days.points(points.days)
     return CampaignWindow(
         points=points,
         daily=daily,
-        frozen=_frozen(terms, sample, control, points),
+        frozen=_frozen(context, sample, control, points),
         table=counted,
-        closures=_closures(terms, played, control, lacking, days),
+        closures=_closures(context, episodes, control, lacking, days),
         kappas=kappas(
             points,
             daily.dynamic,
             protocol.improvement,
             lacking,
             level=statistics.level,
-            root=terms.root,
+            root=context.root,
         ),
         flow=axes["R"].value,
         protocol=protocol,
-        resamples=terms.plan.bootstrap.resamples,
-        root=terms.root,
+        resamples=context.plan.bootstrap.resamples,
+        root=context.root,
     )
 
 
-def _days(terms: Terms, table: Observables) -> DayEstimator:
+def _days(context: JudgingContext, table: Observables) -> DayEstimator:
     return DayEstimator(
         table,
-        terms.axes,
-        lambda held: sample_of(terms.plan, held, terms.protocol, terms.prices),
-        terms.plan.bootstrap,
-        terms.root,
+        context.axes,
+        lambda held: sample_of(context.plan, held, context.protocol, context.prices),
+        context.plan.bootstrap,
+        context.root,
     )
 
 
 def _frozen(
-    terms: Terms, sample: Sample, control: Observables | None, points: CheckpointSeries
+    context: JudgingContext,
+    sample: Sample,
+    control: Observables | None,
+    points: CheckpointSeries,
 ) -> FrozenControl | None:
     """Return the checkpoints of the arm's frozen control, None without one."""
     if control is None or not points.days:
         return None
-    level = terms.protocol.statistics.gate_level
+    level = context.protocol.statistics.gate_level
     held = checkpoint_series(control, sample.families, level)
-    return FrozenControl(held, _days(terms, control).points(held.days))
+    return FrozenControl(held, _days(context, control).points(held.days))
 
 
-def _control(terms: Terms, played: Played) -> Observables | None:
+def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | None:
     """Return the episodes of the arm's frozen control, None without one."""
-    control = frozen_arm(terms.plan, played.arm)
+    control = _frozen_arm(context.plan, episodes.arm)
     if control is None:
         return None
-    table = played.whole.take(played.whole.arm == control.name)
+    table = episodes.every_arm.take(episodes.every_arm.arm == control.name)
     return table.take(~table.honeypot)
 
 
-def frozen_arm(plan: Plan, arm: Arm) -> Arm | None:
-    """Return the control of a learner: the same agent with its memory thrown away."""
+def _frozen_arm(plan: Plan, arm: Arm) -> Arm | None:
+    """Return the control of a learner: the same agent, its memory discarded."""
     if arm.frozen:
         return None
     same = (
@@ -152,39 +183,39 @@ def frozen_arm(plan: Plan, arm: Arm) -> Arm | None:
 
 
 def _closures(
-    terms: Terms,
-    played: Played,
+    context: JudgingContext,
+    episodes: ArmEpisodes,
     control: Observables | None,
     lacking: tuple[str, ...],
     days: DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
-    closures, statistics = terms.protocol.closures, terms.protocol.statistics
+    closures, statistics = context.protocol.closures, context.protocol.statistics
     rules = Rules(
         closures=closures,
         level=statistics.level,
         gate_level=statistics.gate_level,
-        resamples=terms.plan.bootstrap.resamples,
-        root=terms.root,
+        resamples=context.plan.bootstrap.resamples,
+        root=context.root,
     )
-    table = played.counted
+    table = episodes.counted
     found = (
         maintenance(table, lacking, closures, statistics.gate_level, days.resampled),
-        expansion(table, played.whole, control, rules),
+        expansion(table, episodes.every_arm, control, rules),
     )
     return {closure.name: closure for closure in found}
 
 
 def _readings(found: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
-    """Return what the cognitive and project gates read."""
+    """Return the statistics of the cognitive and project gates."""
     if found is None:
         return {}
     level = protocol.statistics.gate_level
 
     def reading(name: str) -> GateReading:
-        spread = found.over_tasks(name)
-        upper = spread.upper(level)
-        return GateReading(figure(spread.point), spread.lower(level), upper)
+        estimate = found.over_tasks(name)
+        lower, upper = estimate.lower(level), estimate.upper(level)
+        return GateReading(figure(estimate.point), lower, upper)
 
     cognition = {
         name.partition("/")[2]: reading(name) for name in found.cognition.names
@@ -197,7 +228,7 @@ def _readings(found: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
 
 
 def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:
-    """Return the axes for whose sake AAI_dyn is not computable."""
+    """Return the axes for lack of which AAI_dyn is not computable."""
     symbols = needed(protocol.index)["AAI_dyn"]
     return tuple(s for s in symbols if axes[s].value is None)
 
@@ -206,3 +237,99 @@ def _evidence(sample: Sample) -> tuple[str, ...]:
     """Return the attempts the axes rest on, as a range."""
     names = sample.table.attempt[sample.base].tolist()
     return (f"{names[0]} to {names[-1]}, {len(names)} attempts",) if names else ()
+
+
+def report_warnings(
+    plan: Plan, sample: Sample, found: ArmEstimates | None, table: Observables
+) -> tuple[str, ...]:
+    """Return the warnings of one agent's verdict.
+
+    Args:
+        plan: The run's plan.
+        sample: Counted episodes that the axes rest on.
+        found: Estimates, None without a counted episode.
+        table: All counted episodes of the agent.
+
+    Returns:
+        Sentences.
+    """
+    voided = int(sample.table.disqualified.sum())
+    return (
+        *_small_families(sample, found),
+        *_small_checkpoints(sample, table),
+        *_human_fed(table),
+        *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
+        *(
+            f"axis {name} comes from package {item.package}"
+            for name, item in find("axes").items()
+            if item.package
+        ),
+        *(("days are simulated",) if plan.simulated_days and _has_days(table) else ()),
+    )
+
+
+def _small_families(sample: Sample, found: ArmEstimates | None) -> Iterator[str]:
+    """Warn of families with few tasks, with the resulting half-widths."""
+    rules = sample.protocol.statistics
+    if found is None or found.smallest >= rules.warn_family:
+        return
+    widths = ", ".join(
+        f"{symbol} +/- {_half_width(found, symbol, rules.level)}"
+        for symbol in found.coverage
+        if symbol in found.point
+    )
+    yield (
+        f"a family holds {found.smallest} tasks, fewer than "
+        f"{rules.warn_family}: {widths}"
+    )
+
+
+def _half_width(found: ArmEstimates, symbol: str, level: float) -> str:
+    band = found.over_tasks(symbol).interval(level)
+    if band.low is None or band.high is None:
+        return "unknown"
+    return f"{(band.high - band.low) / 2:.2f}"
+
+
+def _has_days(table: Observables) -> bool:
+    """Return whether the run holds checkpoints of days."""
+    return bool(((table.phase == "checkpoint") & (table.day != NO_DAY)).any())
+
+
+def _human_fed(table: Observables) -> Iterator[str]:
+    """Warn of human help that an adopted revision could have learnt from.
+
+    The human stream is no agent-initiated cost, so kappa does not count it, although
+    a gain may rest on it.
+    """
+    events = table.revisions
+    adopted = np.unique(events.row[events.decision == "adopted"])
+    before = np.zeros(len(table), dtype=np.bool_)
+    for row in adopted.tolist():
+        same = np.arange(len(table)) == row
+        earlier = (table.phase == "practice") & (table.day != NO_DAY)
+        before |= same | (earlier & (table.day <= table.day[row]))
+    helped = before & ((table.cost_human != 0) | (table.patched > 0))
+    if not helped.any():
+        return
+    cost = float(table.cost_human[helped].sum()) / _MICRO
+    size = "of unknown size" if math.isnan(cost) else f"of {cost:.4g} USD"
+    yield (
+        f"human costs {size} in {int(helped.sum())} episodes feed {len(adopted)} "
+        f"episodes with adopted revisions, {int(table.patched[helped].sum())} patches: "
+        "kappa leaves them out, kappa_total holds them"
+    )
+
+
+def _small_checkpoints(sample: Sample, table: Observables) -> Iterator[str]:
+    """Warn of checkpoints that hold few instances of a family."""
+    if not _has_days(table):
+        return
+    families, pairs = sample.table.family, sample.table.pair
+    counts = [len(set(pairs[families == f].tolist())) for f in sample.families]
+    fewest, least = min(counts, default=0), sample.protocol.improvement.family_min
+    if fewest < least:
+        yield (
+            f"a family kappa rests on {fewest} instances a checkpoint, fewer than "
+            f"{least}"
+        )

@@ -1,4 +1,4 @@
-"""Gates and levels: findings, the rule by which a gate passes, level placement."""
+"""Gates and levels: findings, the rule by which a gate passes, placement, AAI-5."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -15,7 +15,7 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
-from owa_bench.scoring.gate_statistics import ProjectOutcomes
+from owa_bench.scoring.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
 
 HIGHEST = 5
 NOT_PLACED = "not placed"
@@ -210,3 +210,95 @@ def no_level(reason: str, gates: tuple[GateResult, ...] = ()) -> LevelPlacement:
         A placement without a level.
     """
     return LevelPlacement(None, f"{NOT_PLACED} ({reason})", False, gates)
+
+
+class SuperhumanEvidence(NamedTuple):
+    """Statistics of AAI-5 that are no axis; None: no evidence."""
+
+    families: Mapping[str, FamilyQuality] = {}
+    curvature_low: float | None = None
+    innovation: float | None = None
+    link_steps: int | None = None
+
+
+def superhuman_gates(
+    evidence: SuperhumanEvidence, axes: Mapping[str, AxisScore], protocol: Protocol
+) -> tuple[GateResult, ...]:
+    """Return the six gates of AAI-5 (eqs 24-29 of the AAI paper).
+
+    Args:
+        evidence: Statistics that are no axis.
+        axes: Scores of the axes by symbol.
+        protocol: Published numbers; without norms of experts no line has evidence.
+
+    Returns:
+        A line per gate, G1 to G6.
+    """
+    rules, experts = protocol.superhuman, protocol.norms.experts
+    decimals = protocol.statistics.gate_decimals
+    body = axes["E"].lower
+    covered = None
+    if experts:
+        covered = coverage(evidence.families, experts, rules.z, rules.lead)
+    social = rules.sociality if body is not None else rules.sociality_alone
+    bend = evidence.curvature_low
+    lines: list[tuple[str, str, float | None, bool]] = [
+        (
+            "G1 coverage",
+            f">= {rules.coverage:g}",
+            covered,
+            covered is not None and reaches(covered, rules.coverage, decimals),
+        ),
+        ("G2 acceleration", "mean c_g lower bound > 0", bend, (bend or 0.0) > 0),
+        ("G3 sociality", f"S >= {social:g}", *_axis_line(axes["S"], social, protocol)),
+        (
+            "G4 economics",
+            f"$ >= {rules.economics:g}",
+            *_axis_line(axes["$"], rules.economics, protocol),
+        ),
+        (
+            "G5 innovation",
+            f">= {rules.innovation:g}",
+            evidence.innovation,
+            (evidence.innovation or 0.0) >= rules.innovation,
+        ),
+        (
+            "G6 link steps",
+            f">= {rules.link_steps}",
+            evidence.link_steps,
+            (evidence.link_steps or 0) >= rules.link_steps,
+        ),
+    ]
+    if body is not None:
+        found = _axis_line(axes["E"], rules.embodiment, protocol)
+        lines.insert(3, ("G3 embodiment", f"E >= {rules.embodiment:g}", *found))
+    return tuple(_line(*line, norms=bool(experts)) for line in lines)
+
+
+def _axis_line(
+    axis: AxisScore, required: float, protocol: Protocol
+) -> tuple[float | None, bool]:
+    """Return the gated statistic of an axis, and whether it is enough."""
+    read = gated_statistic(axis, axis.lower)
+    if read.value is None or read.lower is None:
+        return None, False
+    return read.value, gate_status(read, required, protocol) == "PASS"
+
+
+def _line(
+    gate: str, required: str, value: float | None, enough: bool, *, norms: bool
+) -> GateResult:
+    status: GateStatus = "PASS" if enough else "FAIL"
+    reason = ""
+    if value is None or not norms:
+        status = "NO EVIDENCE"
+        reason = "not measured in this run" if norms else "no norms of experts"
+    return GateResult(
+        level=HIGHEST,
+        gate=gate,
+        required=required,
+        measured="nothing" if value is None else f"{value:.4g}",
+        interval=None,
+        status=status,
+        reason=reason,
+    )

@@ -1,5 +1,6 @@
-"""Statistics that gates read and no axis: cognitive micro-batteries and projects."""
+"""Statistics that gates read and no axis: cognition, projects, lead over experts."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -184,3 +185,75 @@ def _cost(sample: Sample, rows: Flags) -> float | None:
     expert = table.horizon[done] * sample.protocol.economics.expert_minutes * minute
     worth = float(expert.sum()) / _MICRO
     return spent / worth if worth > 0 else None
+
+
+def margin(agent: float, agent_se: float, expert: float, expert_se: float) -> float:
+    """Return the lead over the experts of a family in standard errors.
+
+    Formula:
+        z = (q_agent - q_expert) / sqrt(se_a^2 + se_e^2), se_e clustered by expert
+    Shapes: scalars. Units: standard errors.
+    Missing: none; two errors of 0 cannot tell and are refused.
+    Errors: ScoringError for a negative error, two zeros or a value outside [0, 1].
+    Source: [S] eq 19 of the AAI paper.
+
+    >>> margin(0.9, 0.03, 0.8, 0.04)
+    2.0
+    """
+    if min(agent_se, expert_se) < 0 or agent_se + expert_se <= 0:
+        raise ScoringError(
+            f"Standard errors must be >= 0, one above, got {agent_se}, {expert_se}."
+        )
+    if not (0 <= agent <= 1 and 0 <= expert <= 1):
+        raise ScoringError(f"Qualities must lie in [0, 1], got {agent} and {expert}.")
+    return round((agent - expert) / float(np.hypot(agent_se, expert_se)), 9)
+
+
+class FamilyQuality(NamedTuple):
+    """One family's mean quality and its standard error over tasks."""
+
+    quality: float
+    error: float
+
+
+def family_qualities(sample: Sample) -> dict[str, FamilyQuality]:
+    """Return each family's mean over tasks with its error, families of 2 tasks up."""
+    table, found = sample.table, {}
+    for family in sample.families:
+        rows = sample.base & (table.family == family)
+        pairs, code = np.unique(table.pair[rows], return_inverse=True)
+        if len(pairs) < 2:
+            continue
+        means: Floats = np.bincount(code, table.q[rows]) / np.bincount(code)
+        error = float(means.std(ddof=1) / np.sqrt(len(means)))
+        found[family] = FamilyQuality(float(means.mean()), error)
+    return found
+
+
+def coverage(
+    agent: Mapping[str, FamilyQuality],
+    experts: Mapping[str, tuple[float, float]],
+    z: float,
+    lead: float,
+) -> float:
+    """Return the share of the experts' families with a margin and a lead.
+
+    Formula:
+        share of families with z >= 1.96 and q_agent - q_expert >= .02
+    Shapes: mappings by family. Units: a share.
+    Missing: a family that the agent did not play is not covered.
+    Errors: ScoringError without an expert. Source: [S] eqs 20-21; the lead [D].
+
+    >>> one = {"f": FamilyQuality(0.9, 0.03), "g": FamilyQuality(0.5, 0.03)}
+    >>> coverage(one, {"f": (0.8, 0.04), "g": (0.8, 0.04)}, 1.96, 0.02)
+    0.5
+    """
+    if not experts:
+        raise ScoringError("Coverage needs the norms of experts, got none.")
+    ahead = [
+        family in agent
+        and margin(*agent[family], *norm) >= z
+        and agent[family].quality - norm[0] >= lead
+        for family, norm in experts.items()
+    ]
+    return sum(ahead) / len(ahead)

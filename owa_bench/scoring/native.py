@@ -1,8 +1,8 @@
-"""What a report says of native suites: their own tables, and no axis.
+"""Native suites: their own tables and curves in a verdict, outside the axes.
 
-A native suite (CartPole3D) has no tools, no finish and no stated p, so it stands
-outside the AAI battery: its episodes enter no axis, gate or level. Its performance by
-level is shown, and over trials the SAIL-ON metrics against the plan's first arm.
+A native suite (CartPole3D) has no tools, no finish and no stated p: its episodes enter
+no axis, gate or level. Its performance by level is shown, and over trials the SAIL-ON
+metrics against the plan's first arm.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
 
 
 @dataclass(frozen=True)
-class Stand:
-    """What all arms share: the plan, every episode, the whole trials."""
+class NativeResults:
+    """The plan, the episodes of every arm, and the complete trials."""
 
     plan: Plan
-    whole: Observables
-    lanes: tuple[ArmTrial, ...]
+    episodes: Observables
+    trials: tuple[ArmTrial, ...]
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ class Stand:
     @property
     def rows(self) -> Flags:
         """Which episodes are of native suites."""
-        native: Flags = np.isin(self.whole.suite, self.suites)
-        return native
+        rows: Flags = np.isin(self.episodes.suite, self.suites)
+        return rows
 
     @property
     def alone(self) -> bool:
@@ -47,32 +47,32 @@ class Stand:
         return all(suite.native for suite in self.plan.suites)
 
 
-def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
-    """Return a verdict with what its native episodes say; alone, without axes.
+def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
+    """Return a verdict with its native results; without axes where it has no others.
 
     Formula: none. Shapes: a verdict. Units: quality in [0, 1].
     Missing: a run without native suites is left as it is. Errors: none.
-    Source: `design.md`, Env: CartPole3D stands outside the AAI battery.
+    Source: [D] docs/cartpole3d.md: outside the AAI battery.
     """
-    if not stand.suites:
+    if not native.suites:
         return verdict
-    names = ", ".join(stand.suites)
-    own = stand.whole.take(stand.rows & (stand.whole.arm == verdict.arm))
-    baseline = stand.plan.arms[0].name
-    first = stand.whole.take(stand.rows & (stand.whole.arm == baseline))
-    made = msgspec.structs.replace(
+    names = ", ".join(native.suites)
+    own = native.episodes.take(native.rows & (native.episodes.arm == verdict.arm))
+    baseline = native.plan.arms[0].name
+    first = native.episodes.take(native.rows & (native.episodes.arm == baseline))
+    extended = msgspec.structs.replace(
         verdict,
-        tables=(*verdict.tables, by_level(own, first), *_novelty(stand)),
-        curves=(*verdict.curves, *_curves(stand, verdict.arm)),
+        tables=(*verdict.tables, _by_level(own, first), *_novelty(native)),
+        curves=(*verdict.curves, *_curves(native, verdict.arm)),
         warnings=(*verdict.warnings, f"{names}: {REASON}"),
         counted=verdict.counted + len(own),
         infrastructure=verdict.infrastructure - len(own),
     )
-    if not stand.alone:
-        return made
+    if not native.alone:
+        return extended
     placement = no_level(f"{names}: {REASON}")
     return msgspec.structs.replace(
-        made,
+        extended,
         level=None,
         level_text=placement.text,
         provisional=False,
@@ -81,20 +81,20 @@ def with_own(verdict: AgentVerdict, stand: Stand) -> AgentVerdict:
         kappas=(),
         closures=(),
         gates=(),
-        tables=(by_level(own, first), *_novelty(stand)),
-        curves=_curves(stand, verdict.arm),
+        tables=(_by_level(own, first), *_novelty(native)),
+        curves=_curves(native, verdict.arm),
         warnings=(f"{names}: {REASON}",),
     )
 
 
-def by_level(table: Observables, first: Observables) -> CellTable:
+def _by_level(table: Observables, first: Observables) -> CellTable:
     """Return performance by family, tier and drift, and beside the plan's first arm.
 
     Formula: mean of q_state, s / sqrt(n); the same of the differences of pairs
     Shapes: episodes of an arm and of the first; a row per group.
     Units: quality in [0, 1], steps.
     Missing: the error of one episode is blank; pairs that an arm lacks are left out.
-    Errors: none. Source: `cartpole3d.md` section 4.
+    Errors: none. Source: docs/cartpole3d.md.
     """
     beside = dict(zip(_keys(first), first.q_state.tolist(), strict=True))
     groups: dict[tuple[str, int, float], list[int]] = {}
@@ -150,19 +150,19 @@ def _mean(values: list[float]) -> tuple[float | None, float | None]:
     return mean, figure(float(np.std(values, ddof=1)) / len(values) ** 0.5)
 
 
-def _novelty(stand: Stand) -> tuple[CellTable, ...]:
+def _novelty(native: NativeResults) -> tuple[CellTable, ...]:
     """Return the SAIL-ON table where trials were played, the first arm the baseline."""
-    if not stand.lanes:
+    if not native.trials:
         return ()
     try:
-        return (trials.novelty_table(stand.lanes, stand.plan.arms[0].name),)
+        return (trials.novelty_table(native.trials, native.plan.arms[0].name),)
     except ScoringError as error:
         columns = ("why there are no novelty metrics",)
         rows = ((str(error),),)
         return (CellTable(title="novelty (SAIL-ON)", columns=columns, rows=rows),)
 
 
-def _curves(stand: Stand, arm: str) -> tuple[Curve, ...]:
+def _curves(native: NativeResults, arm: str) -> tuple[Curve, ...]:
     """Return an arm's quality around the introduction of novelty."""
     return tuple(
         Curve(
@@ -176,6 +176,6 @@ def _curves(stand: Stand, arm: str) -> tuple[Curve, ...]:
             used=tuple(0 for _ in one.offsets),
             note="band: 1.96 standard errors over trials",
         )
-        for one in trials.quality_curves(stand.lanes)
+        for one in trials.quality_curves(native.trials)
         if one.arm == arm
     )

@@ -1,47 +1,55 @@
-"""The judging half in one pure function: plan, traces and published numbers in."""
+"""Judgement of a run: one pure function of plan, traces and published numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from owa_bench.canonical import document_digest
 from owa_bench.records.observables import Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
-from owa_bench.records.score import (
-    AgentVerdict,
-    CellTable,
-    Curve,
-    GateResult,
-    Judgement,
-)
+from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import dose, drawn, native, response, tables
+from owa_bench.scoring import descriptive
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import all_axes
-from owa_bench.scoring.body import body_tables
 from owa_bench.scoring.companions.novelty import trials
+from owa_bench.scoring.drift_response import (
+    DoseResponse,
+    DriftExposure,
+    dose_curves,
+    dose_response,
+    dose_tables,
+    drift_exposure,
+)
 from owa_bench.scoring.estimates import ArmEstimates, estimate
-from owa_bench.scoring.findings import Played, Terms, gather
+from owa_bench.scoring.findings import (
+    ArmEpisodes,
+    JudgingContext,
+    gather_findings,
+    report_warnings,
+)
 from owa_bench.scoring.gate import (
     Findings,
     LevelPlacement,
+    SuperhumanEvidence,
     judge_gates,
     no_level,
     place,
+    superhuman_gates,
 )
+from owa_bench.scoring.gate_statistics import family_qualities
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
-from owa_bench.scoring.notes import notes
+from owa_bench.scoring.native import NativeResults, with_native
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.robotics_report import robotics_tables
 from owa_bench.scoring.sample import Sample, grouped_of, sample_of
 from owa_bench.scoring.scores import drift_curves, frontier_score
 from owa_bench.scoring.sensitivity import anchor_table, price_table
-from owa_bench.scoring.superhuman import Evidence, family_qualities, superhuman_gates
 
 LIMITS = (
     "axes read the smallest intervention budget of the plan; the frontier reads all",
@@ -60,20 +68,30 @@ def judge(
     plan_digest: str = "",
     assurance: int | None = None,
 ) -> Judgement:
-    """Return the judgement over a run's counted attempts; the same in, the same out.
+    """Return the judgement over a run's counted attempts; a pure function.
 
-    `traces` are the counted attempts, one a plan entry at most. `assurance` is the
-    rung of the ladder the evidence stands on (3: plan witnessed before episode 0).
-    `plan_digest` is that of the plan's file, which a later version's record of it may
-    not have: fields that came since are in the record by their default.
+    Args:
+        plan: The run's plan.
+        traces: Counted attempts, one a plan entry at most.
+        protocol: Published numbers.
+        prices: Price card.
+        evidence_root: Root of the evidence, for the record.
+        replay_root: Root of what a replay yields; it seeds the bootstrap.
+        plan_digest: Digest of the plan's file; a record read by a later version may
+            not have it, because fields added since are there by default.
+        assurance: Rung of the assurance ladder (3: plan witnessed before episode 0).
 
-    Errors: ScoringError where a trace holds a number out of its range.
+    Returns:
+        The judgement.
+
+    Raises:
+        ScoringError: A trace has a number out of its range.
     """
-    notes_kept: list[trials.TrialTrace | None] = []
-    struck: dict[int, dose.Struck] = {}
-    whole = observe(_noted(traces, notes_kept, struck), prices)
-    stand = native.Stand(plan, whole, trials.complete_trials(plan, notes_kept))
-    terms = Terms(
+    notes: list[trials.TrialTrace | None] = []
+    exposures: dict[int, DriftExposure] = {}
+    episodes = observe(_annotated(traces, notes, exposures), prices)
+    native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
+    context = JudgingContext(
         plan=plan,
         protocol=protocol,
         prices=prices,
@@ -81,10 +99,11 @@ def judge(
         root=replay_root,
         assurance=assurance,
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
+        exposures=exposures,
     )
-    inside = whole.take(~stand.rows)
+    scored = episodes.take(~native.rows)
     judged = [
-        _judged(terms, Played(arm, inside.take(inside.arm == arm.name), inside), struck)
+        _judged(context, ArmEpisodes(arm, scored.take(scored.arm == arm.name), scored))
         for arm in plan.arms
     ]
     return Judgement(
@@ -95,50 +114,50 @@ def judge(
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
         verdicts=tuple(
-            native.with_own(verdict, stand) for verdict in _with_cut_points(judged)
+            with_native(verdict, native) for verdict in _with_cut_points(judged)
         ),
         limits=LIMITS,
     )
 
 
-def _noted(
+def _annotated(
     traces: Iterable[Trace],
-    kept: list[trials.TrialTrace | None],
-    struck: dict[int, dose.Struck],
+    notes: list[trials.TrialTrace | None],
+    exposures: dict[int, DriftExposure],
 ) -> Iterator[Trace]:
-    """Yield traces, and note of each what a trial and the doses need of it."""
+    """Yield traces; collect of each what trials and drift response read."""
     for trace in traces:
-        kept.append(trials.read_trial(trace))
-        struck[trace.start.index] = dose.note(trace)
+        notes.append(trials.read_trial(trace))
+        exposures[trace.start.index] = drift_exposure(trace)
         yield trace
 
 
 class _Judged(NamedTuple):
-    """A verdict with the continuous score that stands beside it."""
+    """A verdict, and the continuous score that is printed beside it."""
 
     verdict: AgentVerdict
     score: float | None
 
 
-def _judged(terms: Terms, played: Played, struck: Mapping[int, dose.Struck]) -> _Judged:
+def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
     """Return everything judged about one arm."""
-    plan, table, arm = terms.plan, played.table, played.arm
-    sample = sample_of(plan, table, terms.protocol, terms.prices)
+    plan, table, arm = context.plan, episodes.table, episodes.arm
+    sample = sample_of(plan, table, context.protocol, context.prices)
     found = None
     if len(sample.table):
-        found = estimate(sample, terms.axes, plan.bootstrap, terms.root)
-    findings, moving = gather(terms, sample, found, played)
-    gates = _gates(sample, findings, moving)
-    placement = _placed(terms, gates)
+        found = estimate(sample, context.axes, plan.bootstrap, context.root)
+    findings, dynamics = gather_findings(context, sample, found, episodes)
+    gates = _gates(sample, findings, dynamics)
+    placement = _placement(context, gates)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
-    doses = _doses(terms, table, struck)
+    doses = _dose_response(context, table)
     verdict = AgentVerdict(
         arm=arm.name,
         agent=arm.agent,
         level=placement.level,
         level_text=placement.text,
         provisional=placement.provisional,
-        inadmissible=terms.faults,
+        inadmissible=context.faults,
         axes=tuple(findings.axes.values()),
         indices=tuple(findings.indices.values()),
         kappas=findings.kappas,
@@ -146,63 +165,66 @@ def _judged(terms: Terms, played: Played, struck: Mapping[int, dose.Struck]) -> 
         gates=gates,
         frontier=frontier_score(sample, found),
         tables=(
-            *_shown(terms, sample, found, findings, moving, table),
-            *(response.tables(doses) if doses else ()),
+            *descriptive.tables(table, sample),
+            *_sensitivities(context, sample, found, findings, dynamics),
+            *dynamics.tables,
+            *robotics_tables(sample, findings, context.protocol),
+            *(dose_tables(doses) if doses else ()),
         ),
         curves=(
             *drift_curves(sample, found),
-            *_drawn(sample),
-            *moving.curves,
-            *(response.curves(doses) if doses else ()),
+            *descriptive.curves(sample),
+            *dynamics.curves,
+            *(dose_curves(doses) if doses else ()),
         ),
-        cost_micro_usd=_costs(table),
-        violations=_violations(table),
+        cost_micro_usd=descriptive.money_totals(table),
+        violations=descriptive.violations(table),
         episodes=planned,
         counted=len(table),
         infrastructure=planned - len(table),
-        warnings=notes(plan, sample, found, table),
+        warnings=report_warnings(plan, sample, found, table),
     )
-    return _Judged(verdict, moving.score)
+    return _Judged(verdict, dynamics.score)
 
 
-def _doses(
-    terms: Terms, table: Observables, struck: Mapping[int, dose.Struck]
-) -> dose.Doses | None:
-    """Return dose and response of an arm, None where no suite has groups of drift."""
-    plan = terms.plan
-    sample = grouped_of(plan, table, terms.protocol, terms.prices)
+def _dose_response(context: JudgingContext, table: Observables) -> DoseResponse | None:
+    """Return the drift response of an arm, None where no suite groups its operators."""
+    plan = context.plan
+    sample = grouped_of(plan, table, context.protocol, context.prices)
     if not len(sample.table):
         return None
-    return dose.doses(plan, sample, struck, plan.bootstrap, terms.root)
+    return dose_response(plan, sample, context.exposures, plan.bootstrap, context.root)
 
 
 def _gates(
-    sample: Sample, findings: Findings, moving: Dynamics
+    sample: Sample, findings: Findings, dynamics: Dynamics
 ) -> tuple[GateResult, ...]:
     """Return every line of the levels, AAI-5 last."""
     protocol = findings.protocol
-    held = Evidence(
+    bend = dynamics.bends.get(protocol.improvement.link)
+    evidence = SuperhumanEvidence(
         families=family_qualities(sample),
-        curvature_low=_bend(moving, protocol),
-        innovation=moving.innovation,
-        link_steps=moving.link_steps,
+        curvature_low=None if bend is None else bend.interval.low,
+        innovation=dynamics.innovation,
+        link_steps=dynamics.link_steps,
     )
-    return judge_gates(findings) + superhuman_gates(held, findings.axes, protocol)
+    return judge_gates(findings) + superhuman_gates(evidence, findings.axes, protocol)
 
 
-def _placed(terms: Terms, gates: tuple[GateResult, ...]) -> LevelPlacement:
+def _placement(
+    context: JudgingContext, gates: tuple[GateResult, ...]
+) -> LevelPlacement:
     """Return the level; none without an admissible battery."""
-    if terms.plan.battery is None:
+    if context.plan.battery is None:
         return no_level("no battery that gives a level was played")
-    if terms.faults:
+    if context.faults:
         return no_level("the battery is not admissible")
-    return place(gates, terms.protocol)
+    return place(gates, context.protocol)
 
 
 def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
-    """Return the verdicts, the run's cut-points beside where it holds exemplars."""
-    pairs = [(j.score, j.verdict.level) for j in judged]
-    table = cut_point_table(pairs)
+    """Return the verdicts, with the run's cut-points where it has exemplars."""
+    table = cut_point_table([(j.score, j.verdict.level) for j in judged])
     return tuple(
         j.verdict
         if table is None or j.score is None
@@ -211,90 +233,25 @@ def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
     )
 
 
-def _bend(moving: Dynamics, protocol: Protocol) -> float | None:
-    """Return the lower bound of c_g on the protocol's link."""
-    bend = moving.bends.get(protocol.improvement.link)
-    return None if bend is None else bend.interval.low
-
-
-def _shown(
-    terms: Terms,
+def _sensitivities(
+    context: JudgingContext,
     sample: Sample,
     found: ArmEstimates | None,
     findings: Findings,
-    moving: Dynamics,
-    table: Observables,
+    dynamics: Dynamics,
 ) -> tuple[CellTable, ...]:
-    """Return every table of an arm's verdict."""
-    return (
-        *_tables(table, sample),
-        *_shapes(terms, sample, found, findings, moving),
-        *moving.tables,
-        *body_tables(sample, findings, terms.protocol),
-    )
-
-
-def _shapes(
-    terms: Terms,
-    sample: Sample,
-    found: ArmEstimates | None,
-    findings: Findings,
-    moving: Dynamics,
-) -> tuple[CellTable, ...]:
-    """Return sensitivities and marginal returns, where there is something to show."""
+    """Return sensitivities and marginal returns, where there are figures."""
     if found is None:
         return ()
-    present = [a for a in terms.axes if found.coverage[a.symbol].reason is None]
-    made = (
-        anchor_table(sample, present, found),
-        price_table(sample, present, found),
+    present = [a for a in context.axes if found.coverage[a.symbol].reason is None]
+    tables = (
+        anchor_table(sample, present, found.point),
+        price_table(sample, present, found.point),
         marginal_return_table(
             found.point.get("AAI"),
             {s: axis.value for s, axis in findings.axes.items()},
-            terms.protocol,
-            moving.responses,
+            context.protocol,
+            dynamics.responses,
         ),
     )
-    return tuple(table for table in made if table is not None)
-
-
-def _tables(table: Observables, sample: Sample) -> tuple[CellTable, ...]:
-    base = sample.table.take(sample.base)
-    pots = table.take(table.honeypot)
-    made = [
-        tables.by_family(base),
-        tables.by_tier(base),
-        tables.by_magnitude(base),
-        tables.by_class(base),
-        tables.by_budget(sample.table),
-        tables.calibration(base),
-        tables.pass_powers(sample.table),
-        tables.costs(table),
-        tables.resources(table),
-    ]
-    days = drawn.by_day(table.take(~table.honeypot))
-    made += [days] if days else []
-    return (*made, tables.honeypots(pots)) if len(pots) else tuple(made)
-
-
-def _drawn(sample: Sample) -> tuple[Curve, ...]:
-    """Return the lines that need no resampling."""
-    base = sample.table.take(sample.base)
-    return (*drawn.by_class(base), *drawn.calibration(base))
-
-
-def _costs(table: Observables) -> dict[str, int | None]:
-    """Return whole micro-USD by stream over every counted episode."""
-    totals = {
-        stream: float(getattr(table, f"cost_{stream}").sum())
-        for stream in ("agent", "human", "evaluation")
-    }
-    return {
-        stream: None if np.isnan(total) else round(total)
-        for stream, total in totals.items()
-    }
-
-
-def _violations(table: Observables) -> tuple[str, ...]:
-    pairs = zip(table.attempt.tolist(), table.breach.tolist(), strict=True)
-    return tuple(f"{attempt}: {breach}" for attempt, breach in pairs if breach)
+    return tuple(table for table in tables if table is not None)

@@ -1,4 +1,4 @@
-"""The robotics annex: failures, repairs, recovery and control of a body."""
+"""Robotics measures: rates of failures, repair, recovery, control and gates."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Rate(NamedTuple):
 
 
 class MeanTime(NamedTuple):
-    """A mean time in hours with its interval; `censored`: nothing happened."""
+    """A mean time in hours with its interval; `censored`: no event was observed."""
 
     hours: float
     low: float
@@ -73,9 +73,16 @@ def mean_time_between(count: int, hours: float, level: float) -> MeanTime:
 
 
 def mean_time_to_repair(repairs: Floats) -> float:
-    """Return MTTR, the mean of repair times in hours, NaN without a repair.
+    """Return MTTR.
 
-    Errors: ScoringError for a negative or unknown time.
+    Args:
+        repairs: (repairs,) times in hours.
+
+    Returns:
+        Their mean, NaN without a repair.
+
+    Raises:
+        ScoringError: A time is negative or unknown.
 
     >>> mean_time_to_repair(np.array([0.5, 1.5]))
     1.0
@@ -98,24 +105,31 @@ class Recovery(NamedTuple):
 def recovery(
     faults: Mapping[str, tuple[int, int]], level: float
 ) -> tuple[Recovery, ...]:
-    """Return RA per fault with its denominator, never averaged into E.
+    """Return RA per fault with its denominator.
 
-    Errors: ScoringError unless 0 <= recovered <= injected and injected >= 1.
+    Args:
+        faults: Recovered and injected faults by name.
+        level: Level of the interval.
+
+    Returns:
+        A record per fault, with a Clopper-Pearson interval.
+
+    Raises:
+        ScoringError: Not 0 <= recovered <= injected, or nothing was injected.
+
     Source: [S] section 7 of the AAI paper, recovery autonomy.
 
     >>> recovery({"slip": (9, 10)}, 0.95)[0].injected
     10
     """
-    tail, rows = (1 - level) / 2, []
+    rows = []
     for fault, (done, tried) in sorted(faults.items()):
         if not 0 <= done <= tried or tried < 1:
             raise ScoringError(
                 f"Recoveries of `{fault}` must be 0 to {tried}, got {done}."
             )
-        low = float(stats.beta.ppf(tail, done, tried - done + 1)) if done else 0.0
-        high = 1.0
-        if done < tried:
-            high = float(stats.beta.ppf(1 - tail, done + 1, tried - done))
+        interval = stats.binomtest(done, tried).proportion_ci(level, method="exact")
+        low, high = float(interval.low), float(interval.high)
         rows.append(Recovery(fault, done, tried, low, high))
     return tuple(rows)
 
@@ -123,7 +137,15 @@ def recovery(
 def within_tolerance(errors: Floats, tolerance: float) -> float:
     """Return QC of one task: the share of samples inside its tolerance band.
 
-    Errors: ScoringError without a sample, for NaN or a tolerance not above 0.
+    Args:
+        errors: (samples,) tracking errors.
+        tolerance: Half-width of the band, in their unit.
+
+    Returns:
+        A share.
+
+    Raises:
+        ScoringError: No sample, NaN, or a tolerance not above 0.
 
     >>> within_tolerance(np.array([0.1, -0.3, 0.2]), 0.2).__round__(4)
     0.6667
@@ -138,7 +160,15 @@ def within_tolerance(errors: Floats, tolerance: float) -> float:
 def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
     """Return tasks per USD of energy, wear, consumables and supervisor time.
 
-    Errors: ScoringError for a negative count or cost; NaN where nothing was spent.
+    Args:
+        done: Tasks done.
+        costs: USD by resource.
+
+    Returns:
+        Tasks per USD, NaN where nothing was spent.
+
+    Raises:
+        ScoringError: A negative count or cost.
 
     >>> physical_throughput(10, {"energy": 1.0, "wear": 3.0, "supervisor": 1.0})
     2.0
@@ -151,42 +181,49 @@ def physical_throughput(done: int, costs: Mapping[str, float]) -> float:
     return done / spent if spent > 0 else math.nan
 
 
-class BodyLine(NamedTuple):
-    """One line of the annex' gates."""
+class RoboticsGate(NamedTuple):
+    """One line of the gates of the robotics annex."""
 
     gate: str
     required: float
-    measured: float | None
+    value: float | None
     status: GateStatus
 
 
 _AT_MOST = ("minor_per_100h", "major_per_100h")
 
 
-def annex_gates(
+def robotics_gates(
     level: int, measured: Mapping[str, float], rules: Robotics
-) -> tuple[BodyLine, ...]:
-    """Return the annex' lines of a level; what is not measured is NO EVIDENCE.
+) -> tuple[RoboticsGate, ...]:
+    """Return the lines of a level; NO EVIDENCE where there is no measurement.
 
-    Keys are those of the protocol's [robotics.gates]; counts per 100 h are ceilings.
+    Args:
+        level: Level of the scale.
+        measured: Values by key of the protocol's [robotics.gates].
+        rules: Thresholds; those of counts per 100 h are ceilings.
 
-    Errors: ScoringError for a level without an annex.
+    Returns:
+        A line per threshold.
+
+    Raises:
+        ScoringError: The protocol has no thresholds for the level.
     """
     table = rules.gates.get(f"level_{level}")
     if table is None:
         raise ScoringError(f"The robotics annex has no gates for level {level}.")
-    lines: list[BodyLine] = []
+    lines: list[RoboticsGate] = []
     for name, required in table.items():
         value = measured.get(name)
         status: GateStatus = "NO EVIDENCE"
         if value is not None:
             met = value <= required if name in _AT_MOST else value >= required
             status = "PASS" if met else "FAIL"
-        lines.append(BodyLine(name, required, value, status))
+        lines.append(RoboticsGate(name, required, value, status))
     return tuple(lines)
 
 
-def worst(lines: Sequence[BodyLine]) -> GateStatus:
+def worst(lines: Sequence[RoboticsGate]) -> GateStatus:
     """Return FAIL if a line fails, else NO EVIDENCE if one has none, else PASS."""
     states = {line.status for line in lines}
     if "FAIL" in states:

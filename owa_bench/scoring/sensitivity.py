@@ -1,4 +1,4 @@
-"""Sensitivity: what a judgement would say under other anchors and other prices."""
+"""Sensitivity of a judgement to its anchors and to prices."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,17 +9,20 @@ from owa_bench.records.score import CellTable
 from owa_bench.scoring.axis import Anchors, Axis
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.composites import composite
-from owa_bench.scoring.estimates import ArmEstimates
 from owa_bench.scoring.sample import Sample
 
 _MICRO = 10**6
 
 
-def moved(axis: Axis, raw: float, anchors: Anchors, change: float) -> dict[str, float]:
+def moved_anchors(
+    axis: Axis, raw: float, anchors: Anchors, change: float
+) -> dict[str, float]:
     """Return an axis' value with either anchor moved by a share of their distance.
 
     Formula:
         lo' = lo -/+ c (hi - lo), hi' = hi -/+ c (hi - lo); on a log axis, factors
+    Shapes: scalars; anchors of one resample. Units: values in [0, 1].
+    Missing: none. Errors: ScoringError if the anchors meet.
     Source: [S] eq 32 of the AAI paper; c [D].
     """
     low, high = float(anchors.low[0]), float(anchors.high[0])
@@ -42,26 +45,26 @@ def moved(axis: Axis, raw: float, anchors: Anchors, change: float) -> dict[str, 
 
 
 def anchor_table(
-    sample: Sample, axes: Sequence[Axis], found: ArmEstimates
+    sample: Sample, axes: Sequence[Axis], point: Mapping[str, float]
 ) -> CellTable:
     """Return AAI (or the axis alone, where AAI lacks one) under moved anchors."""
     rules = sample.protocol.index
     weights = {str(s): w for s, w in rules.weights.items() if w > 0}
-    whole = "AAI" in found.point
+    whole = "AAI" in point
     rows = []
     for axis in axes:
-        value = found.point.get(axis.symbol, np.nan)
+        value = point.get(axis.symbol, np.nan)
         if np.isnan(value):
             continue
         ends = Anchors(
-            np.array([found.point[f"{axis.symbol}/low"]]),
-            np.array([found.point[f"{axis.symbol}/high"]]),
+            np.array([point[f"{axis.symbol}/low"]]),
+            np.array([point[f"{axis.symbol}/high"]]),
         )
-        raw = found.point[f"{axis.symbol}/raw"]
-        values = moved(axis, raw, ends, rules.anchor_change)
+        raw = point[f"{axis.symbol}/raw"]
+        values = moved_anchors(axis, raw, ends, rules.anchor_change)
         if whole and axis.symbol in weights:
             values = {
-                name: _index(found.point, weights, {axis.symbol: new})
+                name: _index(point, weights, {axis.symbol: new})
                 for name, new in values.items()
             }
         rows.append((axis.symbol, *(figure(value) for value in values.values())))
@@ -84,7 +87,7 @@ def _index(
 
 
 def price_table(
-    sample: Sample, axes: Sequence[Axis], found: ArmEstimates
+    sample: Sample, axes: Sequence[Axis], point: Mapping[str, float]
 ) -> CellTable | None:
     """Return $ under a price card with one meter dearer or cheaper.
 
@@ -92,7 +95,7 @@ def price_table(
     cancel in $: they show in tasks per hour alone.
     """
     axis = next((axis for axis in axes if axis.symbol == "$"), None)
-    if axis is None or np.isnan(found.point.get("$", np.nan)):
+    if axis is None or np.isnan(point.get("$", np.nan)):
         return None
     spent = _by_meter(sample)
     whole = sum(spent.values())
@@ -103,10 +106,10 @@ def price_table(
             cost = (whole + (factor - 1) * usd) / whole
             expert = factor if meter == "supervisor_min" else 1.0
             ends = Anchors(
-                np.array([found.point["$/low"] / expert]),
-                np.array([found.point["$/high"] / expert]),
+                np.array([point["$/low"] / expert]),
+                np.array([point["$/high"] / expert]),
             )
-            raw: Floats = np.array([found.point["$/raw"] / cost])
+            raw: Floats = np.array([point["$/raw"] / cost])
             values.append(figure(float(axis.value(raw, ends)[0])))
         rows.append((meter, figure(usd / whole), *values))
     return CellTable(

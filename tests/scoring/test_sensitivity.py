@@ -7,7 +7,7 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
-from owa_bench.scoring.sensitivity import moved
+from owa_bench.scoring.sensitivity import moved_anchors
 from tests.builders.episodes import episode
 from tests.builders.verdicts import verdict
 
@@ -35,7 +35,7 @@ def played() -> list[Trace]:
 
 def test_a_linear_axis_moves_as_its_map() -> None:
     ends = Anchors(np.zeros(1), np.ones(1))
-    found = moved(AXES["A"], 0.5, ends, 0.1)
+    found = moved_anchors(AXES["A"], 0.5, ends, 0.1)
     assert found["hi +"] == pytest.approx(0.5 / 1.1)
     assert found["hi -"] == pytest.approx(0.5 / 0.9)
     assert found["lo +"] == pytest.approx(0.4 / 0.9)
@@ -43,7 +43,7 @@ def test_a_linear_axis_moves_as_its_map() -> None:
 
 def test_a_logarithmic_axis_moves_by_factors() -> None:
     ends = Anchors(np.array([1e-4]), np.array([10.0]))
-    found = moved(AXES["$"], 1.0, ends, 0.1)
+    found = moved_anchors(AXES["$"], 1.0, ends, 0.1)
     assert found["hi +"] == pytest.approx(np.log(1e4) / np.log(1.1e5))
 
 

@@ -5,14 +5,13 @@ import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.score import GateResult
-from owa_bench.scoring.gate import judge_gates, place
-from owa_bench.scoring.superhuman import (
-    Evidence,
-    FamilyQuality,
-    coverage,
-    margin,
+from owa_bench.scoring.gate import (
+    SuperhumanEvidence,
+    judge_gates,
+    place,
     superhuman_gates,
 )
+from owa_bench.scoring.gate_statistics import FamilyQuality, coverage, margin
 from tests.builders.episodes import PROTOCOL
 from tests.scoring.test_levels import axis, findings
 
@@ -22,10 +21,12 @@ NORMED = msgspec.structs.replace(
     norms=msgspec.structs.replace(PROTOCOL.norms, experts=EXPERTS, provisional=False),
 )
 AHEAD = {"s/a": FamilyQuality(0.95, 0.01), "s/b": FamilyQuality(0.9, 0.01)}
-WHOLE = Evidence(AHEAD, curvature_low=0.01, innovation=0.8, link_steps=2)
+WHOLE = SuperhumanEvidence(AHEAD, curvature_low=0.01, innovation=0.8, link_steps=2)
 
 
-def gates(held: Evidence = WHOLE, value: float = 0.97) -> tuple[GateResult, ...]:
+def gates(
+    held: SuperhumanEvidence = WHOLE, value: float = 0.97
+) -> tuple[GateResult, ...]:
     axes = {s: axis(s, value) for s in "AGPMTRSW$"} | {"E": axis("E", None)}
     return superhuman_gates(held, axes, NORMED)
 

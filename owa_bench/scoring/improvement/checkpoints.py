@@ -19,10 +19,10 @@ from owa_bench.records.score import (
 )
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.estimates import ArmEstimates, estimate
+from owa_bench.scoring.gate_statistics import FamilyQuality, family_qualities
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
 from owa_bench.scoring.maintenance import Day
 from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.superhuman import FamilyQuality, family_qualities
 
 DYNAMIC, AREA = "AAI_dyn", "AUF"
 _POINT = BootstrapSpec(resamples=1)

@@ -11,8 +11,8 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
+from owa_bench.scoring.gate_statistics import FamilyQuality, margin
 from owa_bench.scoring.improvement.kappa import after_spending, theil_sen
-from owa_bench.scoring.superhuman import FamilyQuality, margin
 
 Status = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
+from owa_bench.scoring.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement.theorem import (
     Estimate,
     margins,
@@ -16,7 +17,6 @@ from owa_bench.scoring.improvement.theorem import (
     theorem,
     weakest,
 )
-from owa_bench.scoring.superhuman import FamilyQuality
 
 X = np.arange(14.0)
 OPTIONS = {"least": 7, "level": 0.95}

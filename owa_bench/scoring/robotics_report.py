@@ -1,4 +1,4 @@
-"""The robotics annex of a verdict: what embodied episodes tell beside the axis E.
+"""Robotics report: failures, repairs, recovery and control of an embodied agent.
 
 RA, QC and physical throughput are reported or gated alone, never averaged into E.
 """
@@ -18,28 +18,26 @@ from owa_bench.scoring.gate import Findings
 from owa_bench.scoring.robotics import (
     MeanTime,
     Recovery,
-    annex_gates,
     mean_time_between,
     mean_time_to_repair,
     physical_throughput,
     poisson,
     recovery,
+    robotics_gates,
     within_tolerance,
     worst,
 )
 from owa_bench.scoring.sample import Sample
 
-_HOUR = 3600.0
+_HOUR = 3600.0  # seconds
 _PER = 100.0  # hours to which incident rates refer
-_MICRO = 1e6
+_MICRO = 1e6  # micro-USD a USD
 _LEVELS = (2, 3, 4)
+_Row = tuple[str | float | int | None, ...]
 
 
-class Body(NamedTuple):
-    """What the episodes of the real side, or of its surrogate, show.
-
-    None: the traces do not tell.
-    """
+class EmbodiedResults(NamedTuple):
+    """Figures of the episodes on the real side, or its surrogate; None: unknown."""
 
     hours: float
     incidents: Mapping[str, int]
@@ -52,8 +50,8 @@ class Body(NamedTuple):
     transfers: Mapping[str, float]
 
 
-def body_of(sample: Sample, level: float) -> Body | None:
-    """Return what embodied episodes show, None where nobody was exposed.
+def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
+    """Return the figures of embodied episodes, None without exposure.
 
     Formula:
         failures: faults that nobody injected, and major or critical incidents;
@@ -71,7 +69,7 @@ def body_of(sample: Sample, level: float) -> Body | None:
     faults, stops = real.faults, counts["major"] + counts["critical"]
     repairs = faults.repair_s[~np.isnan(faults.repair_s)] / _HOUR
     failures = int((~faults.injected).sum()) + stops
-    return Body(
+    return EmbodiedResults(
         hours=hours,
         incidents=counts,
         between_failures=mean_time_between(failures, hours, level),
@@ -128,12 +126,21 @@ def _transfers(sample: Sample) -> Mapping[str, float]:
     return found
 
 
-def body_tables(
+def robotics_tables(
     sample: Sample, findings: Findings, protocol: Protocol
 ) -> tuple[CellTable, ...]:
-    """Return the annex' tables, nothing where no body was exposed."""
+    """Return the tables of the robotics annex.
+
+    Args:
+        sample: Counted episodes of one agent.
+        findings: Judged axes and kappas.
+        protocol: Published numbers.
+
+    Returns:
+        Figures and gates; nothing without exposure.
+    """
     level = protocol.statistics.level
-    body = body_of(sample, level)
+    body = _embodied_results(sample, level)
     if body is None:
         return ()
     return (
@@ -147,9 +154,7 @@ def body_tables(
     )
 
 
-def _figures(
-    body: Body, level: float
-) -> Iterator[tuple[str | float | int | None, ...]]:
+def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:
     yield "exposure, hours", figure(body.hours), None, None, ""
     for name, count in body.incidents.items():
         found = poisson(count, body.hours, level)
@@ -177,9 +182,9 @@ def _figures(
 
 
 def _measured(
-    body: Body, findings: Findings, protocol: Protocol
+    body: EmbodiedResults, findings: Findings, protocol: Protocol
 ) -> Mapping[str, float]:
-    """Return what the annex' gates read; what is unknown is left out."""
+    """Return the values that the gates read, by key; unknown ones are left out."""
     stops = body.incidents["major"] + body.incidents["critical"]
     beside = findings.axes["E"].details.get("beside", {})
     found = {
@@ -198,8 +203,8 @@ def _measured(
     return {name: float(x) for name, x in found.items() if x is not None}
 
 
-def _families(body: Body, protocol: Protocol) -> int:
-    """Return on how many families transfer reaches what AAI-3 asks of it."""
+def _families(body: EmbodiedResults, protocol: Protocol) -> int:
+    """Return on how many families transfer reaches the threshold of AAI-3."""
     least = protocol.robotics.gates["level_3"]["S2R"]
     return sum(share >= least for share in body.transfers.values())
 
@@ -213,11 +218,11 @@ def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None
 
 
 def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:
-    rows: list[tuple[str | float | int | None, ...]] = []
+    rows: list[_Row] = []
     for level in _LEVELS:
-        lines = annex_gates(level, measured, protocol.robotics)
+        lines = robotics_gates(level, measured, protocol.robotics)
         rows += [
-            (level, line.gate, line.required, figure(line.measured), line.status)
+            (level, line.gate, line.required, figure(line.value), line.status)
             for line in lines
         ]
         rows.append((level, "all of them", None, None, worst(lines)))

@@ -6,8 +6,8 @@ import pytest
 from owa_bench.records.events import RealisedDrift
 from owa_bench.records.score import AgentVerdict, CellTable
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import response
-from owa_bench.scoring.dose import BY_CLASS, BY_GROUP
+from owa_bench.scoring import drift_response
+from owa_bench.scoring.drift_response import BY_CLASS, BY_GROUP
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 
@@ -159,7 +159,7 @@ def test_curves_stand_in_their_panels(verdict):
         *("all operators", "DOM alone", "Label among others", "churn alone")
     ]
     assert panels[BY_CLASS] == ["D1 among others"]
-    assert panels[response.GAPS][0] == "all operators"
+    assert panels[drift_response.GAPS][0] == "all operators"
     dom = next(c for c in verdict.curves if c.name == "DOM alone" and c.beside)
     assert dom.x == (0.0, 1.0)
     assert all(

@@ -1,0 +1,166 @@
+"""Descriptive tables and curves by hand."""
+
+from math import sqrt
+
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring import descriptive
+from owa_bench.scoring.observables import observe
+from tests.builders.episodes import PRICES, episode
+
+
+def test_pass_power_is_unbiased() -> None:
+    """Mean of C(c, 2) / C(3, 2) over all outcomes of three fair coins is 1/4."""
+    outcomes = [0, 1, 1, 1, 2, 2, 2, 3]
+    mean = sum(descriptive.pass_at_all(c, 3, 2) for c in outcomes) / 8
+    assert mean == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("c", "n", "k"), [(1, 2, 3), (3, 2, 1), (-1, 2, 1), (1, 2, 0)])
+def test_bad_counts_are_refused(c: int, n: int, k: int) -> None:
+    with pytest.raises(ScoringError, match="pass\\^k"):
+        descriptive.pass_at_all(c, n, k)
+
+
+def test_pass_powers_group_an_instance_by_its_repeats() -> None:
+    traces = [
+        episode(index=i, pair="p", repeat=i, q_state=q, stated=None)
+        for i, q in enumerate((1.0, 1.0, 0.0))
+    ]
+    rows = descriptive.pass_powers(observe(traces, PRICES)).rows
+    assert rows[0] == (1, 1, pytest.approx(2 / 3))
+    assert rows[1] == (2, 1, pytest.approx(1 / 3))
+    assert rows[2] == (3, 1, 0.0)
+
+
+def test_an_episode_stands_under_its_hardest_class() -> None:
+    traces = [
+        episode(index=0, pair="a"),
+        episode(index=1, pair="b", classes=("D0", "D1"), delta=0.5),
+        episode(index=2, pair="c", classes=("D3", "D1"), delta=1.0, q_state=0.0),
+    ]
+    rows = descriptive.by_class(observe(traces, PRICES)).rows
+    assert [(row[0], row[1], row[4]) for row in rows] == [
+        ("no drift", 1, 1.0),
+        ("D1", 1, 1.0),
+        ("D3", 1, 0.0),
+    ]
+
+
+def test_calibration_counts_what_was_stated() -> None:
+    traces = [
+        episode(index=0, pair="a", stated=0.9),
+        episode(index=1, pair="b", stated=1.0, q_state=0.0),
+        episode(index=2, pair="c", stated=None),
+    ]
+    table = descriptive.calibration(observe(traces, PRICES))
+    assert table.rows == (("0.8 to 1", 2, 0.95, 0.5, 0.45),)
+    assert table.note.startswith("1 episodes stated no p")
+
+
+def test_costs_by_stream() -> None:
+    costs = (("api_calls", 10.0, "agent"), ("supervisor_min", 2.0, "human"))
+    rows = descriptive.costs(observe([episode(costs=costs)], PRICES)).rows
+    assert rows == (
+        ("agent", 0.001, 0.001, 0),
+        ("human", 2.0, 2.0, 0),
+        ("evaluation", 0.0, 0.0, 0),
+    )
+
+
+def test_honeypots_are_counted_apart() -> None:
+    traces = [
+        episode(index=0, honeypot=True, q_state=0.0, outcome="infeasible"),
+        episode(index=1, pair="b", honeypot=True, q_state=1.0),
+    ]
+    assert descriptive.honeypots(observe(traces, PRICES)).rows == ((2, 1, 1, 1),)
+
+
+def test_tiers_and_magnitudes_and_budgets_have_their_rows() -> None:
+    traces = [
+        episode(index=0, pair="a", tier=1, delta=0.0),
+        episode(index=1, pair="b", tier=2, delta=0.5, interventions=None),
+        episode(index=2, pair="c", tier=2, delta=None, day=3),
+    ]
+    table = observe(traces, PRICES)
+    assert [r[0] for r in descriptive.by_tier(table).rows] == [
+        "toolquest T1",
+        "toolquest T2",
+    ]
+    assert [r[0] for r in descriptive.by_magnitude(table).rows] == [0.0, 0.5, "by day"]
+    assert [r[0] for r in descriptive.by_budget(table).rows] == ["no limit", 0]
+
+
+@pytest.mark.parametrize(("won", "of"), [(0, 7), (3, 9), (20, 20)])
+def test_bands_of_curves_are_wilsons_interval(won: int, of: int) -> None:
+    """(p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)."""
+    traces = [
+        episode(index=i, pair=str(i), stated=0.5, q_state=float(i < won))
+        for i in range(of)
+    ]
+    (curve,) = descriptive.calibration_curve(observe(traces, PRICES))
+    rate, share = won / of, 1.959964**2 / of
+    half = sqrt(rate * (1 - rate) * share + share**2 / 4)
+    middle = rate + share / 2
+    assert curve.low[0] == pytest.approx((middle - half) / (1 + share), abs=1e-6)
+    assert curve.high[0] == pytest.approx((middle + half) / (1 + share), abs=1e-6)
+
+
+def test_calibration_has_a_point_per_tenth_of_stated_p() -> None:
+    stated = (0.91, 0.99, 0.2, None)
+    traces = [
+        episode(index=i, pair=str(i), stated=p, q_state=float(i == 0))
+        for i, p in enumerate(stated)
+    ]
+    (line,) = descriptive.calibration_curve(observe(traces, PRICES))
+    assert line.x == (0.2, 0.95)
+    assert line.y == (0.0, 0.5)
+    assert line.used == (1, 2)
+    assert line.diagonal
+    assert all(
+        low <= y <= high
+        for low, y, high in zip(line.low, line.y, line.high, strict=True)
+    )
+
+
+def test_who_states_nothing_has_no_calibration() -> None:
+    traces = [episode(index=0, pair="a", stated=None)]
+    assert descriptive.calibration_curve(observe(traces, PRICES)) == ()
+
+
+def test_an_episode_counts_under_its_hardest_class_alone() -> None:
+    traces = [
+        episode(index=0, pair="a"),
+        episode(index=1, pair="b", classes=("D1",), delta=0.5),
+        episode(index=2, pair="c", classes=("D1", "D3"), delta=0.5, q_state=0.0),
+    ]
+    first, second = descriptive.class_curves(observe(traces, PRICES))
+    assert first.name == "success where D1 is the hardest drift"
+    assert second.name == "success where D3 is the hardest drift"
+    assert first.x == second.x == (0.0, 0.5)
+    assert first.y == (1.0, 1.0)
+    assert second.y == (1.0, 0.0)
+
+
+def test_checkpoints_have_a_row_per_day_and_practice_none() -> None:
+    traces = [
+        episode(index=i, pair=str(i), day=day, phase=phase, q_state=q, delta=0.0)
+        for i, (day, phase, q) in enumerate(
+            [
+                (0, "practice", 1.0),
+                (0, "checkpoint", 0.0),
+                (1, "checkpoint", 1.0),
+                (1, "checkpoint", 0.5),
+            ]
+        )
+    ]
+    table = descriptive.by_day(observe(traces, PRICES))
+    assert [(row[0], row[1], row[3], row[4]) for row in table.rows] == [
+        (0, 1, 0.0, 0.0),
+        (1, 2, 0.75, 0.5),
+    ]
+
+
+def test_a_run_without_days_has_no_checkpoints() -> None:
+    assert descriptive.by_day(observe([episode()], PRICES)) is None
