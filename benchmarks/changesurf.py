@@ -38,12 +38,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from owa_bench.envs.changesurf.app import SiteServer
-from owa_bench.envs.changesurf.browser import Lease
-from owa_bench.envs.changesurf.driver import Act, Place, Seen
-from owa_bench.envs.changesurf.loopback import ForPeople, Loopback
-from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
-from owa_bench.envs.changesurf.reading import page_text
+from owa_bench.envs.changesurf.browser.driver import (
+    ActionResult,
+    BrowserAction,
+    BrowserTarget,
+)
+from owa_bench.envs.changesurf.browser.host import Lease
+from owa_bench.envs.changesurf.browser.loopback import LocalhostApp, Loopback
+from owa_bench.envs.changesurf.browser.observation import page_text
+from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
+from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
@@ -110,7 +114,7 @@ def clocked(
 def driver(steps: int, *, pictures: bool = False) -> Speed:
     """Clock the driver on the small page."""
     site, lease, driving = Site(), Lease(), PlaywrightDriver()
-    place = Place(site.app, frozenset({HOST}), f"https://{HOST}/")
+    place = BrowserTarget(site.app, frozenset({HOST}), f"https://{HOST}/")
     seen: list[Any] = [None]
 
     def reset() -> None:
@@ -119,7 +123,7 @@ def driver(steps: int, *, pictures: bool = False) -> Speed:
     def step(i: int) -> None:
         name = "Send" if i % 4 == 3 else "I agree"
         ref = next(c.ref for c in seen[0].page.controls if c.name == name)
-        seen[0] = driving.act(Act("click", ref))
+        seen[0] = driving.act(BrowserAction("click", ref))
         page_text(seen[0].page, room=ROOM)
         if pictures:
             driving.picture()
@@ -150,7 +154,7 @@ def inputs() -> dict[Instance, list[Input]]:
     made: list[Input] = []
     act = PlaywrightDriver.act
 
-    def noted(self: PlaywrightDriver, given: Act) -> Seen:
+    def noted(self: PlaywrightDriver, given: BrowserAction) -> ActionResult:
         seen = act(self, given)
         made.append(Input(given, seen.navigated))
         return seen
@@ -230,7 +234,7 @@ def raw_page(url: str, steps: int) -> Speed:
         def step(i: int) -> None:
             name = "Send" if i % 4 == 3 else "I agree"
             ref = next(c.ref for c in page.seen.controls if c.name == name)
-            page.act(Input(Act("click", ref), name == "Send"))
+            page.act(Input(BrowserAction("click", ref), name == "Send"))
 
         return clocked("raw Playwright", lambda: page.open(url), step, steps)
 
@@ -243,7 +247,7 @@ def raw_sites(scripts: dict[Instance, list[Input]], steps: int) -> Speed:
 
         def reset(task: Instance) -> None:
             site = SiteServer(source(task).worlds[0], instance=task)
-            people = ForPeople(site.app, server.port)
+            people = LocalhostApp(site.app, server.port)
             server.app = people
             page.open(people.address(site.start_url))
 

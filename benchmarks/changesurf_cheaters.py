@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.envs.changesurf.aliases import aliases_of
 from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES
-from owa_bench.envs.changesurf.moves import call
-from owa_bench.envs.changesurf.policies import IdReplay, Oracle
+from owa_bench.envs.changesurf.policies import IdReplay, SurfOracle
+from owa_bench.envs.changesurf.server.page_model import aliases_of
+from owa_bench.envs.changesurf.spaces import tool_call
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
 
@@ -51,7 +51,7 @@ class Wanderer(Cheat):
     """Looks the answer up at a foreign address."""
 
     def trick(self, timeline: Any, state: Any) -> Mapping[str, Any]:
-        return call("goto", address="https://answers.example/changesurf")
+        return tool_call("goto", address="https://answers.example/changesurf")
 
 
 class Fetcher(Cheat):
@@ -59,7 +59,7 @@ class Fetcher(Cheat):
 
     def trick(self, timeline: Any, state: Any) -> Mapping[str, Any]:
         self.script("fetch('https://answers.example/').catch(() => 0)")
-        return call("wait", seconds=0)
+        return tool_call("wait", seconds=0)
 
 
 class DeepLinker(Cheat):
@@ -75,14 +75,14 @@ class DeepLinker(Cheat):
         page = f"flow:{world.spec.goal.workflow}/0"
         if page in state.site.visited:
             return None
-        return call("goto", address=f"/{names.of('route', page)}")
+        return tool_call("goto", address=f"/{names.of('route', page)}")
 
 
 class Clicker(Cheat):
     """Presses a link by a script, not by an input of the browser."""
 
     def trick(self, timeline: Any, state: Any) -> Mapping[str, Any] | None:
-        return call("wait", seconds=0) if self.script(CLICK) else None
+        return tool_call("wait", seconds=0) if self.script(CLICK) else None
 
 
 class FillAll(Cheat):
@@ -167,7 +167,7 @@ def idents(env: Any, instance: Instance) -> frozenset[str]:
     """Return the ids that the oracle uses on an instance."""
     used: set[str] = set()
     env.reset(options={"instance": instance})
-    oracle = Oracle(env.oracle_access())
+    oracle = SurfOracle(env.oracle_access())
     over = False
     while not over:
         _, state = env.oracle_access().observe()

@@ -16,7 +16,7 @@ import msgspec
 from PIL import Image, ImageDraw
 
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
-from owa_bench.envs.changesurf.state import commits
+from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly

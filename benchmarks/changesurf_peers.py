@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-from owa_bench.envs.changesurf.browser import FLAGS, find_browser
-from owa_bench.envs.changesurf.driver import Act
-from owa_bench.envs.changesurf.reading import (
+from owa_bench.envs.changesurf.browser.driver import BrowserAction
+from owa_bench.envs.changesurf.browser.host import FLAGS, find_browser
+from owa_bench.envs.changesurf.browser.observation import (
     IN_VIEW,
-    Observed,
+    PageObservation,
     page_text,
     read_observation,
 )
@@ -38,7 +38,7 @@ class Speed(NamedTuple):
 class Input(NamedTuple):
     """An input of a script, and whether it leaves the page."""
 
-    act: Act
+    act: BrowserAction
     leaves: bool
 
 
@@ -47,11 +47,11 @@ class Raw:
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        source = resources.files("owa_bench.envs.changesurf") / "observer.js"
+        source = resources.files("owa_bench.envs.changesurf.browser") / "observer.js"
         self._observer = source.read_text(encoding="utf-8")
         self._context: Any = None
         self._page: Any = None
-        self.seen: Observed
+        self.seen: PageObservation
 
     def open(self, url: str) -> None:
         """Open a fresh context at an address and look."""
@@ -78,7 +78,7 @@ class Raw:
     def _look(self) -> None:
         self.seen = read_observation(self._page.evaluate("owa.observe(0)"))
 
-    def _input(self, act: Act) -> None:
+    def _input(self, act: BrowserAction) -> None:
         control = self.seen.control(act.ref)
         if control is None:
             message = f"{act} has no control on {self.seen.url}"

@@ -25,9 +25,9 @@ from owa_bench.envs.changesurf.generate import (
     VERSION,
     generate,
 )
-from owa_bench.envs.changesurf.goal import q_state
-from owa_bench.envs.changesurf.realised import Realised, realised
-from owa_bench.envs.changesurf.walk import Walk, walk
+from owa_bench.envs.changesurf.magnitude import MagnitudeChange, magnitude_change
+from owa_bench.envs.changesurf.oracle.goal import q_state
+from owa_bench.envs.changesurf.oracle.walk import Walk, walk
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance, Timeline
 from owa_bench.seeding import PRACTICE_BIT, derive, stream
 
@@ -35,7 +35,7 @@ TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "realised.m
 DELTAS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 TIER = 2
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
-Cell = list[tuple[Realised, bool]]
+Cell = list[tuple[MagnitudeChange, bool]]
 
 
 def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
@@ -49,7 +49,11 @@ def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
         world = operator.apply(world, strike.target, strike.intensity, rng=rng)
     # Drift step 0 all the same: no decoys, so that only the drift is measured.
     return Timeline(
-        instance=instance, starts=(0,), worlds=(world,), changes=((),), realised=0.0
+        instance=instance,
+        starts=(0,),
+        worlds=(world,),
+        changes=((),),
+        magnitude_change=0.0,
     )
 
 
@@ -77,8 +81,8 @@ def measure(
         if delta and not calendar.possible(instance, plain.state.world):
             continue
         there = walk(drifted(instance, delta, calendar))
-        solved = there.ended == "done" and q_state(there.state) == 1.0
-        found.append((realised(plain, there), solved))
+        solved = there.ending == "done" and q_state(there.state) == 1.0
+        found.append((magnitude_change(plain, there), solved))
     return found
 
 
@@ -132,8 +136,8 @@ def lines(seeds: int) -> Iterable[str]:
 
 def moves() -> Iterable[str]:
     """Return the table of displacements, line by line; a browser is held meanwhile."""
-    from owa_bench.envs.changesurf.browser import Lease
-    from owa_bench.envs.changesurf.displacement import moved
+    from owa_bench.envs.changesurf.browser.host import Lease
+    from owa_bench.envs.changesurf.magnitude import mean_displacement
     from owa_bench.envs.changesurf.suite import SUITE
 
     plain = calendars.nested("web")
@@ -150,7 +154,8 @@ def moves() -> Iterable[str]:
         ways = [
             way
             for instance in instances(1)[1::3]
-            if (way := moved(SUITE, drifted(instance, delta, plain))) is not None
+            if (way := mean_displacement(SUITE, drifted(instance, delta, plain)))
+            is not None
         ]
         yield f"| {delta:g} | {len(ways)} | {sum(ways) / len(ways):.3f} |"
     lease.give_back()

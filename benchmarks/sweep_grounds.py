@@ -99,7 +99,7 @@ def _changesurf(chosen: tuple[str, ...]) -> list[Cell]:
 
 def _browser() -> Any:
     """Return the process' browser, held so that all its episodes share it."""
-    from owa_bench.envs.changesurf.browser import Lease
+    from owa_bench.envs.changesurf.browser.host import Lease
 
     return Lease()
 
@@ -130,8 +130,8 @@ GROUNDS = {
             *(
                 f"owa_bench/envs/changesurf/{name}.py"
                 for name in (
-                    *("goal", "oracle", "hints", "visit", "database"),
-                    *("policies", "overdoing"),
+                    *("oracle/goal", "oracle/oracle", "oracle/hints"),
+                    *("server/request_handler", "server/state", "policies"),
                 )
             ),
         ),

@@ -16,9 +16,9 @@ import gymnasium
 from playwright.sync_api import BrowserType
 
 from owa_bench.bridges import browsergym
-from owa_bench.bridges.browsergym import held
-from owa_bench.envs.changesurf.browser import find_browser
-from owa_bench.envs.changesurf.hints import Deed
+from owa_bench.bridges.browsergym import control_values
+from owa_bench.envs.changesurf.browser.host import find_browser
+from owa_bench.envs.changesurf.oracle.hints import OracleStep
 
 STEPS = 120
 
@@ -35,16 +35,16 @@ def use_installed_browser() -> None:
         )
 
 
-def action(page: Any, deed: Deed) -> str:
+def action(page: Any, next_step: OracleStep) -> str:
     """Return a deed in BrowserGym's words: its elements go by their `bid`."""
-    if deed.op == "wait":
-        return f"noop({int(deed.value)})"
-    found = [frame.locator(f"[id='{deed.ident}']") for frame in page.frames]
+    if next_step.op == "wait":
+        return f"noop({int(next_step.value)})"
+    found = [frame.locator(f"[id='{next_step.ident}']") for frame in page.frames]
     bid = next(f for f in found if f.count()).get_attribute("bid")
-    if deed.op == "fill":
-        return f"fill({bid!r}, {deed.value!r})"
-    if deed.op == "select":
-        return f"select_option({bid!r}, {deed.value!r})"
+    if next_step.op == "fill":
+        return f"fill({bid!r}, {next_step.value!r})"
+    if next_step.op == "select":
+        return f"select_option({bid!r}, {next_step.value!r})"
     return f"click({bid!r})"
 
 
@@ -63,14 +63,16 @@ def play(family: str, *, seed: int = 1, **task: Any) -> float:
     over, reward, steps = False, 0.0, 0
     while not over and steps < STEPS:
         steps += 1
-        deed = playing.task.visit.next_deed(held(playing.page))
-        if deed.op in browsergym.ENDS:
+        next_step = playing.task.visit.next_step(control_values(playing.page))
+        if next_step.op in browsergym.ENDS:
             said = (
-                "report_infeasible" if deed.op == "infeasible" else "send_msg_to_user"
+                "report_infeasible"
+                if next_step.op == "infeasible"
+                else "send_msg_to_user"
             )
-            words = f'{said}("{deed.op}")'
+            words = f'{said}("{next_step.op}")'
         else:
-            words = action(playing.page, deed)
+            words = action(playing.page, next_step)
         print(f"  {words}")
         observation, reward, over, _, info = env.step(words)
         if observation["last_action_error"]:  # its actions have half a second each

@@ -23,21 +23,21 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import spaces
 from owa_bench.shells.views import SHELL_FEATURES
 
 ENV = "owa_bench:owa_bench/ChangeSurf-v1"
 PAY = 0.1
 EPISODES_A_LINE = 40
-ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in features.MACROS])
-ON_PAGE = features.MACROS[: ON_SITE.sum()]  # clicks, then fills
-TEXT = (features.FEATURES - features.ELEMENTS * features.WIDTH - features.PAGE) // (
-    features.ARGUMENTS
+ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in spaces.MACROS])
+ON_PAGE = spaces.MACROS[: ON_SITE.sum()]  # clicks, then fills
+TEXT = (spaces.FEATURES - spaces.ELEMENTS * spaces.WIDTH - spaces.PAGE) // (
+    spaces.ARGUMENTS
 )
 PARTS = (
-    features.ELEMENTS * features.WIDTH,
-    features.ARGUMENTS * TEXT,
-    features.PAGE + SHELL_FEATURES,
+    spaces.ELEMENTS * spaces.WIDTH,
+    spaces.ARGUMENTS * TEXT,
+    spaces.PAGE + SHELL_FEATURES,
 )
 
 
@@ -99,7 +99,7 @@ def in_training(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     return OnlyTheSite(Progress(env))
 
 
-class Rows(torch.nn.Module):
+class TableRows(torch.nn.Module):
     """Scores macros row by row with the same weights, wherever a control stands.
 
     "Click a row" looks at the row and the page, "put text v into a row" at the text
@@ -108,9 +108,9 @@ class Rows(torch.nn.Module):
 
     def __init__(self, macros: int, width: int = 64) -> None:
         super().__init__()
-        self._row = torch.nn.Linear(features.WIDTH, width)
+        self._row = torch.nn.Linear(spaces.WIDTH, width)
         self._text = torch.nn.Linear(TEXT, width)
-        self._page = torch.nn.Linear(features.PAGE + SHELL_FEATURES, width)
+        self._page = torch.nn.Linear(spaces.PAGE + SHELL_FEATURES, width)
         self._click = torch.nn.Linear(width, 1)
         self._fill = torch.nn.Linear(width, 1)
         self._rest = torch.nn.Linear(width, macros - len(ON_PAGE))
@@ -119,8 +119,8 @@ class Rows(torch.nn.Module):
         """Return a score for each macro."""
         rows, texts, page = torch.split(seen, PARTS, dim=1)
         about = self._page(page)
-        row = self._row(rows.unflatten(1, (features.ELEMENTS, -1))) + about[:, None]
-        text = self._text(texts.unflatten(1, (features.ARGUMENTS, -1)))
+        row = self._row(rows.unflatten(1, (spaces.ELEMENTS, -1))) + about[:, None]
+        text = self._text(texts.unflatten(1, (spaces.ARGUMENTS, -1)))
         click = self._click(torch.relu(row)).flatten(1)
         fill = self._fill(torch.relu(row[:, :, None] + text[:, None])).flatten(1)
         return torch.cat((click, fill, self._rest(torch.relu(about))), dim=1)
@@ -131,7 +131,7 @@ class RowPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         super()._build(lr_schedule)
-        self.action_net = Rows(int(self.action_space.n))
+        self.action_net = TableRows(int(self.action_space.n))
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )

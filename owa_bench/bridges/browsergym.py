@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import gymnasium
 import msgspec
 
+from owa_bench.envs.changesurf.browser.loopback import HostedSite, host_site
+from owa_bench.envs.changesurf.browser.observation import SurfState
 from owa_bench.envs.changesurf.generate import FAMILIES, HONEYPOT_FAMILIES
-from owa_bench.envs.changesurf.hints import Deed, deed
-from owa_bench.envs.changesurf.loopback import Served, serve_people
-from owa_bench.envs.changesurf.session import SurfState
+from owa_bench.envs.changesurf.oracle.hints import OracleStep, next_step
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import MissingPartError
 from owa_bench.records.events import Outcome, Violation
@@ -37,7 +37,7 @@ ENDS = ("done", "infeasible")
 Message = Mapping[str, Any]
 
 
-class Held(NamedTuple):
+class ControlValue(NamedTuple):
     """What a control of the open page holds."""
 
     ident: str
@@ -57,7 +57,7 @@ class Visit:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.served: Served = serve_people(timeline)
+        self.served: HostedSite = host_site(timeline)
         self._outside: list[str] = []
 
     @property
@@ -76,9 +76,9 @@ class Visit:
         """The visit so far."""
         return SurfState(site=self.served.state, outside=tuple(self._outside))
 
-    def next_deed(self, held: Sequence[Held]) -> Deed:
+    def next_step(self, control_values: Sequence[ControlValue]) -> OracleStep:
         """Return the next right act, by what the open page's controls hold."""
-        return deed(self.timeline, self.state, held)
+        return next_step(self.timeline, self.state.site, control_values)
 
     def outcome(self, messages: Sequence[Message]) -> Outcome | None:
         """Return how the agent ended it, None while it goes on.
@@ -214,7 +214,7 @@ class _Task:
         page.context.route(self.visit.outside, self.visit.refuse)
         page.goto(self.visit.served.address)
         instance = msgspec.structs.asdict(self.visit.timeline.instance)
-        return self.visit.served.told, {"instance": instance}
+        return self.visit.served.instructions, {"instance": instance}
 
     def validate(
         self, page: Any, chat_messages: Sequence[Message]
@@ -235,7 +235,7 @@ class _Task:
 
         A task that cannot be done is left as it is.
         """
-        while (step := self.visit.next_deed(held(page))).op not in ENDS:
+        while (step := self.visit.next_step(control_values(page))).op not in ENDS:
             _do(page, step)
 
     def teardown(self) -> None:
@@ -243,16 +243,16 @@ class _Task:
         self.visit.close()
 
 
-def held(page: Any) -> list[Held]:
+def control_values(page: Any) -> list[ControlValue]:
     """Return what the controls of the page hold, those in frames and shadows too."""
     return [
-        Held(*found)
+        ControlValue(*found)
         for frame in page.frames
         for found in frame.locator("[id]").evaluate_all(_CONTROLS)
     ]
 
 
-def _do(page: Any, step: Deed) -> None:
+def _do(page: Any, step: OracleStep) -> None:
     """Do one deed with Playwright's own actions, and wait for what it loads."""
     if step.op == "wait":
         page.wait_for_timeout(int(step.value))

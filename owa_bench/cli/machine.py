@@ -103,7 +103,7 @@ def _programs() -> tuple[Part, ...]:
 
 def _browser() -> Part:
     """Return the browser that ChangeSurf would drive."""
-    from owa_bench.envs.changesurf.browser import find_browser, require
+    from owa_bench.envs.changesurf.browser.host import find_browser, require
 
     try:
         require()

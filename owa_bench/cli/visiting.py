@@ -29,7 +29,7 @@ def visit(
     """
     import msgspec
 
-    from owa_bench.envs.changesurf.loopback import serve_people
+    from owa_bench.envs.changesurf.browser.loopback import host_site
     from owa_bench.envs.changesurf.suite import SUITE
     from owa_bench.records.instance import Instance
     from owa_bench.run import assembly
@@ -41,7 +41,7 @@ def visit(
     )
     step = assembly.drift_step(card.name, plain, delta)
     instance = msgspec.structs.replace(plain, drift_step=step)
-    site = serve_people(assembly.source(card.name)(instance), port)
-    told = f"{site.told}\n\n{site.address}"
+    site = host_site(assembly.source(card.name)(instance), port)
+    told = f"{site.instructions}\n\n{site.address}"
     ERR.print(told)
     site.server.join()

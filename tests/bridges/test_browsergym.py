@@ -44,8 +44,8 @@ def test_the_site_is_served_under_localhost_and_nothing_else_is_inside(visit):
         "http://a.localhost/",
     ):
         assert visit.outside.match(url), url
-    assert "Book the room" in visit.served.told
-    assert "Password" in visit.served.told
+    assert "Book the room" in visit.served.instructions
+    assert "Password" in visit.served.instructions
 
 
 def test_what_is_asked_for_outside_is_refused_and_told(visit):
@@ -80,7 +80,7 @@ def test_saying_done_without_doing_it_is_worth_nothing(visit):
 
 def test_what_cannot_be_done_is_worth_saying_so():
     visit = bridge.Visit(bridge.timeline_of("stay/book-honeypot", 3))
-    assert visit.next_deed(()).op == "infeasible"
+    assert visit.next_step(()).op == "infeasible"
     assert visit.judged("finished").reward == 0.0
     assert visit.judged("infeasible").reward == 1.0
     visit.close()

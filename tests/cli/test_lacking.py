@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from owa_bench.envs.changesurf import browser
+from owa_bench.envs.changesurf.browser import host as browser
 
 RUN = "run --suite changesurf --family stay/find --tier 1 --delta 0 --agent noop"
 

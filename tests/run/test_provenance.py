@@ -94,9 +94,9 @@ def test_equal_code_has_one_digest_wherever_it_lies(tmp_path, monkeypatch):
 def test_templates_and_scripts_of_a_site_are_code():
     names = provenance.sources(CHANGESURF)
     assert {
-        "envs/changesurf/observer.js",
-        "envs/changesurf/templates/swap.js",
-        "envs/changesurf/templates/page.html.j2",
+        "envs/changesurf/browser/observer.js",
+        "envs/changesurf/server/templates/swap.js",
+        "envs/changesurf/server/templates/page.html.j2",
     } <= names.keys()
     assert not any("__pycache__" in name or name.endswith(".md") for name in names)
 

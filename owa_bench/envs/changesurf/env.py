@@ -1,15 +1,84 @@
 """The Gymnasium env of ChangeSurf: the tool shell, holding the process' browser."""
 
-from typing import Any
+import io
+import json
+from typing import Any, NamedTuple
 
 import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
 
-from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.session import ChangeSurfSession
-from owa_bench.envs.changesurf.sights import Pixels, Sights, pixels
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite, TimelineSource, View
+from owa_bench.shells.calls import PlainText, escape
 from owa_bench.shells.tool_env import ToolEnv
+
+HEIGHT, WIDTH = 1180, 1280  # what holds every window that drift/web/viewport.py draws
+TREE_ROOM = 16_384  # characters
+_UNSAID = frozenset({"", "none", "generic", "InlineTextBox", "LineBreak"})
+Pixels = npt.NDArray[np.uint8]
+
+
+class ExtraObservations(NamedTuple):
+    """Which of them an env shows."""
+
+    axtree: bool = False
+    screenshot: bool = False
+
+    def space(self, plain: spaces.Dict) -> spaces.Dict:
+        """Return the observation space with what is shown."""
+        more: dict[str, spaces.Space[Any]] = {}
+        if self.axtree:
+            more["axtree"] = PlainText(TREE_ROOM)
+        if self.screenshot:
+            more["screenshot"] = spaces.Box(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
+        return spaces.Dict({**plain.spaces, **more})
+
+    def add(self, observation: Any, session: ChangeSurfSession) -> Any:
+        """Return an observation with what is shown of the page as it stands."""
+        more: dict[str, Any] = {}
+        if self.axtree:
+            more["axtree"] = tree_text(session.tree())
+        if self.screenshot:
+            more["screenshot"] = pad_picture(pixels(session.picture()))
+        return {**observation, **more} if more else observation
+
+
+def tree_text(tree: bytes) -> str:
+    """Return a tree of [role, name, children] as lines, children indented.
+
+    >>> tree_text(b'[["RootWebArea","Shop",[1]],["button","Buy",[]]]').splitlines()
+    ['RootWebArea "Shop"', '  button "Buy"']
+    """
+    nodes = json.loads(tree)
+    lines: list[str] = []
+    todo = [(0, 0)] if nodes else []
+    while todo:
+        place, depth = todo.pop()
+        role, name, below = nodes[place]
+        said = role not in _UNSAID
+        if said:
+            lines.append("  " * depth + (f'{role} "{name}"' if name else role))
+        todo += [(child, depth + said) for child in reversed(below)]
+    return escape("\n".join(lines))[:TREE_ROOM]
+
+
+def pixels(picture: bytes) -> Pixels:
+    """Return a picture's pixels, rows by columns by colours."""
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"))
+
+
+def pad_picture(picture: Pixels) -> Pixels:
+    """Return a picture in the upper left of a black one of the fixed size."""
+    whole = np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8)
+    height, width = min(picture.shape[0], HEIGHT), min(picture.shape[1], WIDTH)
+    whole[:height, :width] = picture[:height, :width]
+    return whole
 
 
 class SurfEnv(ToolEnv):
@@ -34,7 +103,7 @@ class SurfEnv(ToolEnv):
         **options: Any,
     ) -> None:
         super().__init__(suite, source, view, **options)
-        self._sights = Sights(axtree=axtree, screenshot=screenshot)
+        self._sights = ExtraObservations(axtree=axtree, screenshot=screenshot)
         if any(self._sights):
             plain = self.observation_space
             if not isinstance(plain, gymnasium.spaces.Dict):

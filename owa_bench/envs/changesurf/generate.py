@@ -1,29 +1,85 @@
-"""The instances of ChangeSurf: from an instance to its world, before any drift.
+"""Worlds of ChangeSurf before any drift: from an instance to its world.
 
-Meaning first: the site draws tables, workflows and a task. Presentation second: a plan
-over them, with what each part of it could become.
+Meaning first: the site draws tables, workflows and a task. Presentation second: one
+plan over them. Base plans are plain: most slots have a label, most lists are tables.
+What a plan could become (words, layouts, sign-ins) comes along, so that operators need
+no list of their own and practice worlds never hold what is held out.
 """
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
+from typing import Literal
 
-import msgspec
+from msgspec.structs import replace
 
-from owa_bench.envs.changesurf import presentation
 from owa_bench.envs.changesurf import sites as folder
-from owa_bench.envs.changesurf.draws import Draws
-from owa_bench.envs.changesurf.plots import Plot, Site, finished
-from owa_bench.envs.changesurf.plots import goal as goal_of
-from owa_bench.envs.changesurf.questions import questions
+from owa_bench.envs.changesurf.server.forms import show_fully
+from owa_bench.envs.changesurf.site_schema import (
+    CellFact,
+    Site,
+    SiteDraw,
+    draw_spec,
+    label_words,
+)
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
-from owa_bench.worlds.site import SiteSpec, SiteWorld
+from owa_bench.worlds import site as worlds
+from owa_bench.worlds.site import (
+    RenderPlan,
+    SiteProposition,
+    SiteSpec,
+    SiteWorld,
+    Workflow,
+)
 
 VERSION = 1
 TIERS = (1, 2, 3)
-_POT = "-honeypot"
+PropositionKind = Literal["unit", "default", "fact"]
+_HONEYPOT = "-honeypot"
+_TEMPLATES, _HELD_OUT_TEMPLATES = (0, 1, 2), (3, 4)
+_THEMES = 4
+_PAGE_SIZE = {1: 12, 2: 8, 3: 8}
+_PAGES = {1: 1, 2: 2, 3: 3}
+_AUTH_KINDS: tuple[worlds.SignInKind, ...] = (
+    *("password", "two_step", "mailbox", "one_time"),
+)
+_HELD_OUT_AUTH_KINDS: tuple[worlds.SignInKind, ...] = ("redirect",)
+_FEW = 12  # numbers of at most so many values may be picked from a list
+_SECRETS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
+# Labels that every site has; the form is that of `Site.labels`.
+SHARED_WORDS = label_words("""
+menu:home       Home|Start|Welcome || Front page|Overview
+menu:mail       Mailbox|Messages|Inbox || Post box|Letters
+go:next         Continue|Next|Go on || Proceed|Onwards
+go:confirm      Confirm|Yes, submit|Looks right || All correct|Approve
+go:search       Search|Find|Look up || Seek|Show matches
+field:q         Search words|Search for|Keywords || Containing|Filter text
+go:more         Load more|Show more|More rows || Extend the list|Reveal more
+go:later        Next page|Following page|Page forward || Later rows|Turn the page
+go:earlier      Previous page|Preceding page|Page back || Earlier rows|Turn back
+go:signin       Sign in|Log in|Log on || Enter|Identify me
+go:partner      Sign in with Passkeeper|Use Passkeeper|Passkeeper sign-in \
+                || Via Passkeeper|Passkeeper account
+field:user      User name|Account name|Login || Member name|Sign-in name
+field:password  Password|Pass phrase|Secret word || Access phrase|Key phrase
+field:code      Code|Verification code|One-time code || Check digits|Access digits
+offer:no        No thanks|Skip this|Not now || Decline|Leave it
+offer:yes       Yes, add it|Add to mine|I want it || Include it|Take the offer
+all             All|Everything|Any || No limit|Unfiltered
+drawer          Details|More about this|Additional data \
+                || Fold out|Further particulars
+part:day        Day|Date of month|DD || Day number|Which day
+part:month      Month|MM|Calendar month || Month name|Which month
+part:year       Year|YYYY|Calendar year || Year number|Which year
+menu:answer     Answer desk|Report a finding|Submit an answer \
+                || Reply form|Findings form
+flow:answer     Your answer|Your finding|Your reply || What you found|The result
+commit:answer   Send answer|Submit finding|Hand in || File the answer|Deliver
+slot:answer     Answer|Finding|Result || Your figure|What it comes to
+""")
 
 
 @cache
@@ -35,76 +91,230 @@ def sites() -> dict[str, Site]:
 
 
 def _families(*, held_out: bool) -> tuple[str, ...]:
-    return tuple(
-        f"{site.key}/{goal}"
-        for site in sites().values()
-        for goal in site.goals
-        if site.held_out == held_out
-    )
+    chosen = (site for site in sites().values() if site.held_out == held_out)
+    return tuple(f"{site.key}/{goal}" for site in chosen for goal in site.goals)
 
 
 FAMILIES = _families(held_out=False)
-# Never part of the public split: tests the transfer to a site nobody has seen.
+# Never part of the public split: tests the transfer to an unknown site.
 HELD_OUT_FAMILIES = _families(held_out=True)
 HONEYPOT_FAMILIES = tuple(
-    f"{site.key}/{site.infeasible}{_POT}" for site in sites().values()
+    f"{site.key}/{site.infeasible}{_HONEYPOT}" for site in sites().values()
 )
 
 
 def generate(instance: Instance) -> SiteWorld:
     """Return the instance's base world; pure, whole numbers and text only.
 
-    Errors: InstanceError for a family, tier or version that ChangeSurf does not have,
-    and for a held-out site in practice.
+    Raises:
+        InstanceError: ChangeSurf has no such family, tier or version, or a held-out
+            site is asked for in practice.
     """
     practice = is_practice(instance.seed)
     _check(instance, practice=practice)
-    family, tier = instance.family.removesuffix(_POT), instance.tier
-    honeypot = family != instance.family
-    site_key, _, goal = family.partition("/")
-    site = sites()[site_key]
+    family, tier = instance.family.removesuffix(_HONEYPOT), instance.tier
+    site = sites()[family.partition("/")[0]]
     rng = stream(instance.seed, "base", VERSION, family, tier)
-    draws = Draws(rng, practice=practice)
-    plot = finished(site.draw(draws, tier, "infeasible" if honeypot else goal))
-    spec = _spec(site, family, tier, plot, honeypot=honeypot)
-    plan = presentation.plan(draws, site, spec)
-    world = SiteWorld(spec=spec, plan=plan)
-    asked = questions(draws, world, plot.fact)
-    spec = msgspec.structs.replace(spec, propositions=asked)
-    return SiteWorld(spec=spec, plan=plan)
-
-
-def _spec(
-    site: Site, family: str, tier: int, plot: Plot, *, honeypot: bool
-) -> SiteSpec:
-    goal = goal_of(site, family, plot)
-    if honeypot:
-        goal = msgspec.structs.replace(goal, wanted=())
-    return SiteSpec(
-        site=site.key,
-        tier=tier,
-        today=plot.today,
-        user=plot.user,
-        tables=plot.tables,
-        collections=plot.collections,
-        workflows=plot.workflows,
-        goal=goal,
-        honeypot=honeypot,
-    )
+    draw = SiteDraw(rng, tier=tier, practice=practice)
+    honeypot = family != instance.family
+    spec, fact = draw_spec(site, family, draw, honeypot=honeypot)
+    world = SiteWorld(spec=spec, plan=_plan(draw, site, spec))
+    propositions = tuple(_propositions(draw, world, fact))
+    return replace(world, spec=replace(spec, propositions=propositions))
 
 
 def _check(instance: Instance, *, practice: bool) -> None:
     """Refuse what ChangeSurf does not have."""
+    family = instance.family
     known = (*FAMILIES, *HELD_OUT_FAMILIES, *HONEYPOT_FAMILIES)
-    if instance.family not in known:
-        raise InstanceError(
-            "family", instance.family, f"must be one of {', '.join(known)}"
-        )
-    if practice and sites()[instance.family.partition("/")[0]].held_out:
-        raise InstanceError(
-            "family", instance.family, "must be of a public site in practice"
-        )
+    if family not in known:
+        raise InstanceError("family", family, f"must be one of {', '.join(known)}")
+    if practice and sites()[family.partition("/")[0]].held_out:
+        raise InstanceError("family", family, "must be of a public site in practice")
     if instance.tier not in TIERS:
         raise InstanceError("tier", instance.tier, "must be one of 1, 2, 3")
     if instance.version != VERSION:
         raise InstanceError("version", instance.version, f"must be {VERSION}")
+
+
+# --- propositions ---------------------------------------------------------------------
+
+
+def _propositions(
+    draw: SiteDraw, world: SiteWorld, fact: CellFact
+) -> Iterator[SiteProposition]:
+    """Yield what the episode asks: a fact, a unit and a default where there is one."""
+    spec, label = world.spec, world.plan.label
+    table, key, column, value = fact
+    collection = spec.collection(table)
+    rows = spec.table(table)
+    row = next(row for row in rows.rows if row[0] == key)
+    title = row[rows.columns.index(collection.title)]
+    shown = show_fully(value, collection.column(column).kind)
+    text = f"The site says of `{title}`: `{label(f'column:{column}')}` is {shown}."
+    yield _proposition("fact", text, table, str(key), column, str(value))
+    units = [
+        (each.key, column.key)
+        for each in spec.collections
+        for column in each.columns
+        if column.kind == "money" and column.key in world.plan.listing(each.key).columns
+    ]
+    if units:
+        table, column = draw.pick(units)
+        text = (
+            f"In the list first called `{label(f'menu:{table}')}`, the amounts first "
+            f"headed `{label(f'column:{column}')}` are in cents, whatever the page "
+            "says."
+        )
+        yield _proposition("unit", text, table, column)
+    boxes = [
+        (workflow.key, slot.key)
+        for workflow in spec.workflows
+        for slot in workflow.slots
+        if slot.kind == "check"
+    ]
+    if boxes:
+        flow, slot = draw.pick(boxes)
+        text = (
+            f"The form first called `{label(f'flow:{flow}')}` comes with "
+            f"`{label(f'slot:{slot}')}` already ticked."
+        )
+        yield _proposition("default", text, flow, slot, "yes")
+
+
+def _proposition(kind: PropositionKind, text: str, *subject: str) -> SiteProposition:
+    return SiteProposition(name=kind, kind=kind, text=text, subject=subject)
+
+
+# --- presentation ---------------------------------------------------------------------
+
+
+def _plan(draw: SiteDraw, site: Site, spec: SiteSpec) -> RenderPlan:
+    """Draw the presentation of a world before any drift."""
+    brand = draw.pick(site.brands)
+    host = brand.lower().replace(" ", "-")
+    lists = (collection.key for collection in spec.collections)
+    free = (workflow.key for workflow in spec.workflows if not workflow.record)
+    return RenderPlan(
+        brand=brand,
+        host=f"{host}.test",
+        auth_host="passkeeper.test",
+        start="search" if spec.tier == max(_PAGES) and draw.coin() else "home",
+        labels=tuple(_labels(draw, site, spec)),
+        slots=tuple(
+            _slot(draw, workflow.key, slot)
+            for workflow in spec.workflows
+            for slot in workflow.slots
+        ),
+        lists=tuple(_listing(draw, each) for each in spec.collections),
+        flows=tuple(
+            worlds.FlowPlan(key=w.key, pages=_pages(w, spec.tier))
+            for w in spec.workflows
+        ),
+        auth=_auth(draw, spec.user),
+        menu=("home", *lists, *free),
+        template=draw.pick(_TEMPLATES),
+        templates=(*_TEMPLATES, *(() if draw.practice else _HELD_OUT_TEMPLATES)),
+        theme=draw.between(0, _THEMES - 1),
+        dates="iso",
+        swaps=draw.between(0, 3) == 0,
+    )
+
+
+def pools(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of a label: those of all worlds, and the held-out ones."""
+    known, _, held_out = text.partition("||")
+    return _words(known), _words(held_out)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split("|") if word.strip())
+
+
+def _labels(draw: SiteDraw, site: Site, spec: SiteSpec) -> Iterator[worlds.Label]:
+    """Yield a label for every key of the site that its world can show.
+
+    The first word is the one that a world without drift uses most often.
+    """
+    used = {slot.key for workflow in spec.workflows for slot in workflow.slots}
+    used |= {column.key for each in spec.collections for column in each.columns}
+    for key, text in {**SHARED_WORDS, **site.words}.items():
+        kind, _, name = key.partition(":")
+        if kind in ("slot", "column") and name not in used:
+            continue
+        known, held_out = pools(text)
+        word = known[0] if draw.coin() else draw.pick(known)
+        others = [other for other in known if other != word]
+        others += () if draw.practice else held_out
+        yield worlds.Label(key=key, text=word, others=tuple(others))
+
+
+def controls(slot: worlds.Slot) -> tuple[worlds.Control, ...]:
+    """Return the controls that may stand for a slot."""
+    if slot.kind == "number" and slot.most - slot.least >= _FEW:
+        return ("text",)
+    return worlds.CONTROLS[slot.kind]
+
+
+def _slot(draw: SiteDraw, workflow: str, slot: worlds.Slot) -> worlds.SlotPlan:
+    known = controls(slot)
+    return worlds.SlotPlan(
+        key=f"{workflow}.{slot.key}",
+        control=known[0] if draw.coin() else draw.pick(known),
+        placement="label" if draw.coin() else draw.pick(("label", "wrap")),
+        default="no" if slot.kind == "check" else "",
+    )
+
+
+def _listing(draw: SiteDraw, collection: worlds.Collection) -> worlds.ListPlan:
+    kinds: tuple[worlds.Filter, ...] = ("search", "none")
+    if collection.category:
+        kinds = ("search", "tree", "none")
+    keys = (column.key for column in collection.columns)
+    return worlds.ListPlan(
+        key=collection.key,
+        form="table" if draw.coin() else draw.pick(("table", "cards")),
+        columns=tuple(key for key in keys if key not in collection.secluded),
+        size=_PAGE_SIZE[draw.tier],
+        paging=draw.pick(("pages", "more")),
+        filter="none" if draw.tier == 1 else draw.pick(kinds),
+    )
+
+
+def _pages(workflow: Workflow, tier: int) -> tuple[tuple[str, ...], ...]:
+    """Return the slots cut into as many even pages as the tier has.
+
+    A slot that is asked only sometimes comes on a later page than what decides it.
+    """
+    keys = [slot.key for slot in workflow.slots]
+    size = -(-len(keys) // min(_PAGES[tier], len(keys)))
+    pages = [keys[i : i + size] for i in range(0, len(keys), size)]
+    for slot in workflow.slots:
+        if slot.when is None:
+            continue
+        page = next(page for page in pages if slot.key in page)
+        if slot.when[0] in page:
+            page.remove(slot.key)
+            after = pages.index(page) + 1
+            if after == len(pages):
+                pages.append([])
+            pages[after].insert(0, slot.key)
+    return tuple(tuple(page) for page in pages)
+
+
+def _auth(draw: SiteDraw, user: str) -> worlds.SignIn:
+    kinds = (*_AUTH_KINDS, *(() if draw.practice else _HELD_OUT_AUTH_KINDS))
+    kind: worlds.SignInKind = "password"
+    if draw.tier == 1:
+        kind = draw.pick(("none", "password"))
+    words = draw.sample(_SECRETS, 3)
+    passwords = [f"{word}-{draw.between(100, 999)}" for word in words]
+    return worlds.SignIn(
+        kind=kind,
+        user=f"{user}{draw.between(10, 99)}",
+        password=passwords[0],
+        code=str(draw.between(100_000, 999_999)),
+        early=draw.tier > 1 and draw.coin(),
+        others=tuple(other for other in kinds if other != kind),
+        spares=tuple(passwords[1:]),
+    )

@@ -7,21 +7,28 @@ one and the id replay look at more than the page. They act in the language view.
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from owa_bench.envs.changesurf.features import shown
-from owa_bench.envs.changesurf.moves import Move, call
-from owa_bench.envs.changesurf.overdoing import OneTooMany
-from owa_bench.envs.changesurf.reading import CHECKED, DISABLED, Control, Observed
-from owa_bench.envs.changesurf.session import SurfState
-from owa_bench.envs.changesurf.state import commits
+from owa_bench.envs.changesurf.browser.observation import (
+    CHECKED,
+    DISABLED,
+    PageControl,
+    PageObservation,
+    SurfState,
+)
+from owa_bench.envs.changesurf.server.state import Database, SiteState, commits
+from owa_bench.envs.changesurf.site_schema import wanted_rows
+from owa_bench.envs.changesurf.spaces import BrowserToolCall, listed_controls, tool_call
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import derive
+from owa_bench.worlds.site import RequiredRow, SiteGoal, SiteValue
 
+_UNASKED_CENTS = 4_200  # EUR 42.00, for the answer desk
 _PATIENCE = 25  # acts of the random policy before it finishes
 _STUBBORN = 60  # acts after which a wrong-doer gives up
 _ENDINGS = ("finish", "declare_infeasible")
@@ -37,106 +44,179 @@ _PROBES = (
 
 
 class _Control:
-    """What the control policies share: a privilege, and nothing to remember."""
+    """The base of the control policies: access to the oracle, and no memory."""
 
-    def __init__(self, privilege: OracleAccess) -> None:
-        self._privilege = privilege
+    def __init__(self, access: OracleAccess) -> None:
+        self._access = access
         self._steps = 0
+        self._begin()
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode."""
+        """Begin an episode.
+
+        Args:
+            brief: not read.
+            tools: not read.
+            memory_dir: not used.
+        """
         self._steps = 0
+        self._begin()
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text."""
+        """Return the next action as JSON text.
+
+        Args:
+            observation: not read.
+            info: not read.
+
+        Returns:
+            The tool call.
+        """
         self._steps += 1
         return json.dumps(self._next())
 
     def close(self) -> None:
         """End the episode."""
 
-    def _next(self) -> Move:
-        """Return the next tool call."""
-        return call("finish", answer="", p=0.0)
+    def _begin(self) -> None:
+        """Forget the episode before."""
 
-    def _observed(self) -> tuple[Timeline, SurfState]:
-        timeline, state = self._privilege.observe()
+    def _next(self) -> BrowserToolCall:
+        """Return the next tool call."""
+        return tool_call("finish", answer="", p=0.0)
+
+    def _observe(self) -> tuple[Timeline, SurfState]:
+        timeline, state = self._access.observe()
         return timeline, state
 
-    def _hint(self) -> Move:
-        return self._privilege.oracle.hint(*self._observed())
+    def _hint(self) -> BrowserToolCall:
+        return self._access.oracle.hint(*self._observe())
 
 
-class NoOp(_Control):
+class SurfNoOp(_Control):
     """Finishes at once and states nothing."""
 
-    def _next(self) -> Move:
-        return call("finish", answer="")
+    def _next(self) -> BrowserToolCall:
+        return tool_call("finish", answer="")
 
 
-class Oracle(_Control):
-    """Follows the answer key's hints to the end, and knows what is true."""
+class SurfOracle(_Control):
+    """Follows the oracle's hints to the end, and knows what is true."""
 
-    def _next(self) -> Move:
+    def _next(self) -> BrowserToolCall:
         step = self._hint()
         if step["tool"] not in _ENDINGS:
             return step
-        timeline, _ = self._observed()
-        truths = self._privilege.oracle.propositions(timeline.worlds[0])
+        timeline, _ = self._observe()
+        truths = self._access.oracle.propositions(timeline.worlds[0])
         beliefs = {truth.name: float(truth.truth) for truth in truths}
-        return call(step["tool"], **step["arguments"], beliefs=beliefs)
+        return tool_call(step["tool"], **step["arguments"], beliefs=beliefs)
 
 
-class OverDoer(_Control):
-    """Does what the oracle does, then commits once more: rows nobody asked for."""
+# --- the over-doer --------------------------------------------------------------------
 
-    def __init__(self, privilege: OracleAccess) -> None:
-        super().__init__(privilege)
-        self._read = OneTooMany()
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin an episode."""
-        super().reset(brief, tools, memory_dir)
-        self._read = OneTooMany()
+class SurfOverDoer(_Control):
+    """Does what the oracle does, then commits once more: rows outside the goal."""
 
-    def _next(self) -> Move:
-        timeline, state = self._observed()
-        site = self._read(state.site)
+    def _begin(self) -> None:
+        self._view = OverDoerView()
+
+    def _next(self) -> BrowserToolCall:
+        timeline, state = self._observe()
+        site = self._view(state.site)
         if site is None:
-            return call("finish", answer="done", p=0.9)
-        read = msgspec.structs.replace(state, site=site)
-        return self._privilege.oracle.hint(timeline, read)
+            return tool_call("finish", answer="done", p=0.9)
+        return self._access.oracle.hint(timeline, replace(state, site=site))
 
 
-class PlausibleWrong(_Control):
+class OverDoerView:
+    """The states of a visit as an over-doer sees them, from the first to the last."""
+
+    def __init__(self) -> None:
+        self._second: SiteGoal | None = None
+
+    def __call__(self, site: SiteState) -> SiteState | None:
+        """Return the state with the goal in force, None after the second commit."""
+        count = commits(site)
+        if count == 0:
+            return site
+        if count > 1:
+            return None
+        if self._second is None:
+            self._second = second_goal(site)
+        spec = replace(site.world.spec, goal=self._second)
+        world = replace(site.world, spec=spec)
+        return replace(site, world=world, initial=site.tables)
+
+
+def second_goal(site: SiteState) -> SiteGoal:
+    """Return a goal of one commit more, after the first one is reached.
+
+    The same form again where that leaves another row or changes one; at the same record
+    first (a duplicate), else at another. The site's own rules decide, so it never
+    refuses. Where it would everywhere, an amount goes to the answer desk, which every
+    site has.
+    """
+    goal = site.world.spec.goal
+    workflow = site.world.spec.workflow(goal.workflow)
+    values = dict(goal.values)
+    records: list[dict[str, SiteValue]] = [{}]
+    if workflow.record:
+        records = site.records(workflow.record)
+        records.sort(key=lambda record: _key(record) != goal.record)
+    spec = replace(site.world.spec, tables=site.tables)
+    with closing(Database(spec)) as database:
+        for record in records:
+            wanted = wanted_rows(workflow, values, record, _key(record))
+            refused = database.refusal(workflow.checks, values, record) is not None
+            if not refused and any(_is_missing(row, site) for row in wanted):
+                return replace(goal, record=_key(record), wanted=wanted, evidence=())
+    desk, values = site.world.spec.workflow("answer"), {"answer": _UNASKED_CENTS}
+    return replace(
+        goal,
+        workflow=desk.key,
+        record="",
+        values=tuple(values.items()),
+        wanted=wanted_rows(desk, values, {}, ""),
+        evidence=(),
+    )
+
+
+def _key(record: Mapping[str, SiteValue]) -> SiteValue:
+    return next(iter(record.values()), "")
+
+
+def _is_missing(wanted: RequiredRow, site: SiteState) -> bool:
+    """Return whether a wanted row is not there yet; a new row never is."""
+    if wanted.key is None:
+        return True
+    row = site.row(wanted.table, wanted.key)
+    return any(row[column] != value for column, value in wanted.values)
+
+
+# --- the plausible-wrong policy -------------------------------------------------------
+
+
+class SurfPlausibleWrong(_Control):
     """Does the oracle's work with a wrong value in the last form.
 
     A value it has twisted is shown to the hints as the right one, so they go on.
     """
 
-    def __init__(self, privilege: OracleAccess) -> None:
-        super().__init__(privilege)
+    def _begin(self) -> None:
         self._twisted: dict[str, str] = {}
         self._passed_over: set[str] = set()
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin an episode."""
-        super().reset(brief, tools, memory_dir)
-        self._twisted, self._passed_over = {}, set()
-
-    def _next(self) -> Move:
-        timeline, state = self._observed()
+    def _next(self) -> BrowserToolCall:
+        timeline, state = self._observe()
         if commits(state.site) or self._steps > _STUBBORN:
-            return call("finish", answer="done", p=0.9)
-        step = self._privilege.oracle.hint(timeline, self._as_if_right(state))
+            return tool_call("finish", answer="done", p=0.9)
+        step = self._access.oracle.hint(timeline, self._as_if_right(state))
         if step["tool"] == "declare_infeasible":
-            return call("finish", answer="done", p=0.9)
+            return tool_call("finish", answer="done", p=0.9)
         drafting = state.site.draft is not None and state.site.page.startswith("flow")
         wrong = None
         if drafting:
@@ -146,17 +226,19 @@ class PlausibleWrong(_Control):
     def _as_if_right(self, state: SurfState) -> SurfState:
         """Return the state as it were if the twisted values were the right ones."""
         controls = tuple(
-            msgspec.structs.replace(
+            replace(
                 c,
                 value=self._twisted.get(c.ident, c.value),
                 flags=c.flags | (CHECKED if c.ident in self._passed_over else 0),
             )
             for c in state.page.controls
         )
-        page = msgspec.structs.replace(state.page, controls=controls)
-        return msgspec.structs.replace(state, page=page)
+        page = replace(state.page, controls=controls)
+        return replace(state, page=page)
 
-    def _wronged(self, step: Move, state: SurfState) -> Move | None:
+    def _wronged(
+        self, step: BrowserToolCall, state: SurfState
+    ) -> BrowserToolCall | None:
         """Return the step with a wrong value; None where there is no other."""
         given = step["arguments"]
         control = state.page.control(int(given.get("ref", 0)))
@@ -165,13 +247,13 @@ class PlausibleWrong(_Control):
         if step["tool"] == "type":
             wrong = _off(given["text"])
             self._twisted[control.ident] = given["text"]
-            return call("type", ref=control.ref, text=wrong)
+            return tool_call("type", ref=control.ref, text=wrong)
         if step["tool"] == "select":
-            others = [o.label for o in control.options if o.label and o.open]
+            others = [o.label for o in control.options if o.label and o.enabled]
             others = [label for label in others if label != given["option"]]
             if others:
                 self._twisted[control.ident] = given["option"]
-                return call("select", ref=control.ref, option=others[-1])
+                return tool_call("select", ref=control.ref, option=others[-1])
         if control.role == "radio":
             beside = [
                 c
@@ -182,10 +264,12 @@ class PlausibleWrong(_Control):
             ]
             if beside:
                 self._passed_over.add(control.ident)
-                return call("click", ref=beside[-1].ref)
+                return tool_call("click", ref=beside[-1].ref)
         return None
 
-    def _spoilt(self, step: Move, state: SurfState) -> Move | None:
+    def _spoilt(
+        self, step: BrowserToolCall, state: SurfState
+    ) -> BrowserToolCall | None:
         """Return a wrong value where a form that came with the right ones is sent."""
         pressed = state.page.control(int(step["arguments"].get("ref", 0)))
         if self._twisted or self._passed_over:
@@ -196,15 +280,15 @@ class PlausibleWrong(_Control):
         return next((wrong for wrong in made if wrong is not None), None)
 
 
-def _kept(page: Observed) -> Iterator[Move]:
+def _kept(page: PageObservation) -> Iterator[BrowserToolCall]:
     """Yield what would put into each control what it holds already."""
     for control in page.controls:
         if control.options and control.value:
-            yield call("select", ref=control.ref, option=control.value)
+            yield tool_call("select", ref=control.ref, option=control.value)
         elif control.role == "radio" and control.checked:
-            yield call("click", ref=control.ref)
+            yield tool_call("click", ref=control.ref)
         elif control.role == "textbox" and control.value:
-            yield call("type", ref=control.ref, text=control.value)
+            yield tool_call("type", ref=control.ref, text=control.value)
 
 
 def _off(text: str) -> str:
@@ -221,44 +305,52 @@ def _off(text: str) -> str:
     return f"{text} Other"
 
 
-class RandomActs(_Control):
+class SurfRandom(_Control):
     """Acts on controls of the page at random, then finishes."""
 
-    def _next(self) -> Move:
-        timeline, state = self._observed()
+    def _next(self) -> BrowserToolCall:
+        timeline, state = self._observe()
         if self._steps > _PATIENCE:
-            return call("finish", answer="", p=0.0)
+            return tool_call("finish", answer="", p=0.0)
         draw = derive(timeline.instance.seed, "random", self._steps)
         return random_act(state.page, draw)
 
 
-def random_act(page: Observed, draw: int) -> Move:
-    """Return one of the acts that the page allows, chosen by a number."""
-    rows = [c for c in shown(page) if not c.has(DISABLED)]
+def random_act(page: PageObservation, draw: int) -> BrowserToolCall:
+    """Return one of the actions that a page allows.
+
+    Args:
+        page: the page.
+        draw: a number that chooses it.
+
+    Returns:
+        The tool call.
+    """
+    rows = [c for c in listed_controls(page) if not c.has(DISABLED)]
     if not rows:
-        return call("back")
+        return tool_call("back")
     control = rows[draw % len(rows)]
     if control.options:
         option = control.options[(draw >> 8) % len(control.options)]
-        return call("select", ref=control.ref, option=option.label)
+        return tool_call("select", ref=control.ref, option=option.label)
     if control.role in ("textbox", "searchbox"):
         words = ("1", "2", "Ann", page.title.split(" ")[0])
-        return call("type", ref=control.ref, text=words[(draw >> 8) % len(words)])
-    return call("click", ref=control.ref)
+        return tool_call("type", ref=control.ref, text=words[(draw >> 8) % len(words)])
+    return tool_call("click", ref=control.ref)
 
 
-class LeakProbe(_Control):
+class SurfLeakProbe(_Control):
     """Looks for the answer everywhere but on the site, and types what it found."""
 
-    def _next(self) -> Move:
+    def _next(self) -> BrowserToolCall:
         if self._steps <= len(_PROBES):
-            return call("goto", address=_PROBES[self._steps - 1])
-        _, state = self._observed()
+            return tool_call("goto", address=_PROBES[self._steps - 1])
+        _, state = self._observe()
         fields = [c for c in state.controls if c.role in ("textbox", "searchbox")]
         if fields and self._steps == len(_PROBES) + 1:
             loot = " ".join(sorted(os.environ))[:400]
-            return call("type", ref=fields[0].ref, text=loot)
-        return call("finish", answer="found", p=0.0)
+            return tool_call("type", ref=fields[0].ref, text=loot)
+        return tool_call("finish", answer="found", p=0.0)
 
 
 class IdReplay(_Control):
@@ -268,36 +360,36 @@ class IdReplay(_Control):
     an id of the attempt before. On decoys that is what gives it away.
     """
 
-    def __init__(self, privilege: OracleAccess) -> None:
-        super().__init__(privilege)
+    def __init__(self, access: OracleAccess) -> None:
+        super().__init__(access)
         self.known: frozenset[str] = frozenset()
 
-    def _next(self) -> Move:
-        _, state = self._observed()
+    def _next(self) -> BrowserToolCall:
+        _, state = self._observe()
         old = [c for c in state.controls if c.ident in self.known]
         if old and self._steps <= _STUBBORN:
             self.known -= {old[0].ident}
             return _used(old[0])
         step = self._hint()
         if step["tool"] in _ENDINGS:
-            return call("finish", answer="done", p=0.9)
+            return tool_call("finish", answer="done", p=0.9)
         return step
 
 
-def _used(control: Control) -> Move:
+def _used(control: PageControl) -> BrowserToolCall:
     """Return the use of a control that nobody looked at: it says not what it is."""
     if control.role in ("textbox", "searchbox"):
-        return call("type", ref=control.ref, text="1")
+        return tool_call("type", ref=control.ref, text="1")
     if control.options:
-        return call("select", ref=control.ref, option=control.options[-1].label)
-    return call("click", ref=control.ref)
+        return tool_call("select", ref=control.ref, option=control.options[-1].label)
+    return tool_call("click", ref=control.ref)
 
 
 POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
-    "noop": NoOp,
-    "random": RandomActs,
-    "plausible_wrong": PlausibleWrong,
-    "over_doer": OverDoer,
-    "leak_probe": LeakProbe,
-    "oracle": Oracle,
+    "noop": SurfNoOp,
+    "random": SurfRandom,
+    "plausible_wrong": SurfPlausibleWrong,
+    "over_doer": SurfOverDoer,
+    "leak_probe": SurfLeakProbe,
+    "oracle": SurfOracle,
 }

@@ -14,16 +14,29 @@ import numpy.typing as npt
 from starlette.types import ASGIApp
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf import features, signing_in
-from owa_bench.envs.changesurf.app import SiteServer
-from owa_bench.envs.changesurf.driver import Act, Driver, Exchange, Place, Seen
-from owa_bench.envs.changesurf.leavings import REFUSED, SHOWN, Leavings
-from owa_bench.envs.changesurf.loopback import Forwarding, Loopback
-from owa_bench.envs.changesurf.reading import NOWHERE, Control, Observed, page_text
-from owa_bench.envs.changesurf.realised import measured
-from owa_bench.envs.changesurf.state import SiteState
-from owa_bench.envs.changesurf.tools import TOOLS
-from owa_bench.envs.changesurf.visit import ACT_MS
+from owa_bench.envs.changesurf import spaces
+from owa_bench.envs.changesurf.browser.driver import (
+    ActionResult,
+    BrowserAction,
+    BrowserTarget,
+    Driver,
+    HttpExchange,
+)
+from owa_bench.envs.changesurf.browser.loopback import ForwardingApp, Loopback
+from owa_bench.envs.changesurf.browser.observation import (
+    BLANK_PAGE,
+    SurfState,
+    page_text,
+)
+from owa_bench.envs.changesurf.episode_artifacts import REFUSED, SHOWN, ArtifactRecorder
+from owa_bench.envs.changesurf.magnitude import timeline_change
+from owa_bench.envs.changesurf.server.app import SiteServer
+from owa_bench.envs.changesurf.server.request_handler import (
+    ACT_MS,
+    credentials,
+    secrets,
+)
+from owa_bench.envs.changesurf.spaces import TOOLS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Event, RealisedDrift
@@ -33,25 +46,6 @@ from owa_bench.worlds.site import SiteWorld
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
-Arguments = Mapping[str, Any]
-
-
-class SurfState(msgspec.Struct, frozen=True, kw_only=True):
-    """The site's state and what the browser shows of it.
-
-    `outside` are addresses beyond the sandbox that were asked for, `untrusted` counts
-    clicks and submits that no input of the driver made.
-    """
-
-    site: SiteState
-    page: Observed = NOWHERE
-    outside: tuple[str, ...] = ()
-    untrusted: int = 0
-
-    @property
-    def controls(self) -> tuple[Control, ...]:
-        """What can be acted on."""
-        return self.page.controls
 
 
 class ChangeSurfSession:
@@ -67,20 +61,22 @@ class ChangeSurfSession:
         self._socket: Loopback | None = None
         self._world: SiteWorld = timeline.worlds[0]
         self._server: SiteServer | None = None
-        self._page = NOWHERE
+        self._page = BLANK_PAGE
         self._outside: tuple[str, ...] = ()
         self._untrusted = 0
-        self._leavings = Leavings(driver, sink, site=self._world.spec.site)
+        self._leavings = ArtifactRecorder(driver, sink, site=self._world.spec.site)
         self._state: SurfState | None = None
-        self._tools: dict[str, Callable[[Arguments], Act]] = {
-            "click": lambda given: Act("click", given["ref"]),
-            "type": lambda given: Act("type", given["ref"], given["text"]),
-            "select": lambda given: Act("select", given["ref"], given["option"]),
-            "press": lambda given: Act("press", text=given["key"]),
-            "scroll": lambda given: Act("scroll", text=given["direction"]),
-            "back": lambda _: Act("back"),
-            "goto": lambda given: Act("goto", text=given["address"]),
-            "wait": lambda _: Act("look"),
+        self._tools: dict[str, Callable[[Mapping[str, Any]], BrowserAction]] = {
+            "click": lambda given: BrowserAction("click", given["ref"]),
+            "type": lambda given: BrowserAction("type", given["ref"], given["text"]),
+            "select": lambda given: BrowserAction(
+                "select", given["ref"], given["option"]
+            ),
+            "press": lambda given: BrowserAction("press", text=given["key"]),
+            "scroll": lambda given: BrowserAction("scroll", text=given["direction"]),
+            "back": lambda _: BrowserAction("back"),
+            "goto": lambda given: BrowserAction("goto", text=given["address"]),
+            "wait": lambda _: BrowserAction("look"),
         }
 
     # --- what the shell asks ----------------------------------------------------------
@@ -125,7 +121,7 @@ class ChangeSurfSession:
         return known
 
     def call(
-        self, tool: str, arguments: Arguments, *, now_ms: int, step: int
+        self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
         """Run a tool; what is wrong with its arguments is its answer."""
         if tool == "read":
@@ -137,7 +133,7 @@ class ChangeSurfSession:
         server = self._begun()
         waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
         server.at(now_ms + waited)
-        deed = self._deed(arguments)
+        next_step = self._deed(arguments)
         seen = self._driver.act(self._tools[tool](arguments))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
@@ -149,7 +145,7 @@ class ChangeSurfSession:
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
             events=self._leavings.of_step(seen, fresh, step),
-            action_key=deed,
+            action_key=next_step,
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:
@@ -163,12 +159,12 @@ class ChangeSurfSession:
     def features(self) -> npt.NDArray[np.float32]:
         """Return the features of the vector view."""
         self._begun()
-        return features.features(self._page, self._arguments())
+        return spaces.features(self._page, self._arguments())
 
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return the tool call each macro stands for now."""
         self._begun()
-        return features.macros(self._page, self._arguments())
+        return spaces.macros(self._page, self._arguments())
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
         """Return the HAR, the last picture, and the manifest of all that was left.
@@ -184,7 +180,7 @@ class ChangeSurfSession:
     def _came_to(self, step: int) -> tuple[Event, ...]:
         """Return how far the drifted site is from the one before, as it renders."""
         drifted = self._timeline.instance.drift_step > 0
-        found = measured(self._timeline) if drifted else None
+        found = timeline_change(self._timeline) if drifted else None
         if found is None:
             return ()
         measures = tuple((name, float(x)) for name, x in found._asdict().items())
@@ -220,7 +216,7 @@ class ChangeSurfSession:
             server.at(0)
             width, height = self._world.plan.viewport
             hosts = frozenset(server.hosts)
-            place = Place(
+            place = BrowserTarget(
                 self._transport(server.app), hosts, server.start_url, width, height
             )
             self._server = server
@@ -236,18 +232,18 @@ class ChangeSurfSession:
         if self._socket is None:
             self._socket = Loopback(app, guarded=True)
         self._socket.app = app
-        return Forwarding(self._socket)
+        return ForwardingApp(self._socket)
 
     def _learn(self) -> None:
         """Teach the sink what must not be read anywhere."""
         auths = [world.plan.auth for world in self._timeline.worlds]
-        for name, value in signing_in.secrets(auths):
+        for name, value in secrets(auths):
             self._sink.secret(f"site:{name}", value)
 
     def _credentials(self) -> tuple[tuple[str, str], ...]:
         """Return what the visitor was given to sign in with, whatever strikes when."""
         auths = (world.plan.auth for world in self._timeline.worlds)
-        given = (pair for auth in auths for pair in signing_in.credentials(auth))
+        given = (pair for auth in auths for pair in credentials(auth))
         return tuple(dict(given).items())
 
     def _arguments(self) -> tuple[str, ...]:
@@ -259,11 +255,11 @@ class ChangeSurfSession:
         goal = self._world.spec.goal
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
         given = [*named, *(text for _, text in goal.arguments)]
-        given = [*given, *([""] * features.GOALS)][: features.GOALS]
+        given = [*given, *([""] * spaces.GOALS)][: spaces.GOALS]
         signing = [value for _, value in self._credentials()]
         return (*given, *signing)
 
-    def _take(self, seen: Seen) -> None:
+    def _take(self, seen: ActionResult) -> None:
         """Make what was seen the page that the state holds."""
         if seen.refusal == "outside":
             self._outside = (*self._outside, seen.reason)
@@ -273,7 +269,7 @@ class ChangeSurfSession:
             self._state = None
         self._page = seen.page
 
-    def _fresh_requests(self, now_ms: int) -> Sequence[Exchange]:
+    def _fresh_requests(self, now_ms: int) -> Sequence[HttpExchange]:
         """Return the requests made since last asked; foreign ones are noted."""
         fresh = self._leavings.fresh(now_ms)
         denied = tuple(e.url for e in fresh if e.denied)
@@ -282,7 +278,7 @@ class ChangeSurfSession:
             self._state = None
         return fresh
 
-    def _answer(self, seen: Seen) -> str:
+    def _answer(self, seen: ActionResult) -> str:
         head = f"error: {seen.reason}\n" if seen.refusal else ""
         if seen.note:
             head += f"note: {seen.note}\n"
@@ -293,7 +289,7 @@ class ChangeSurfSession:
         text = page_text(self._page, room=TEXT_ROOM, first=line)
         return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
 
-    def _deed(self, arguments: Arguments) -> str:
+    def _deed(self, arguments: Mapping[str, Any]) -> str:
         """Return a call in words that last: its page, and the control itself.
 
         A control's number may become another one's; what is said of it is no deed.

@@ -5,14 +5,14 @@ from typing import Any
 
 import gymnasium
 
-from owa_bench.envs.changesurf import features, foresight
-from owa_bench.envs.changesurf.browser import require
+from owa_bench.envs.changesurf import spaces
+from owa_bench.envs.changesurf.browser.host import require
+from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.envs.changesurf.detectors import DETECTORS
 from owa_bench.envs.changesurf.env import SurfEnv
 from owa_bench.envs.changesurf.generate import FAMILIES, TIERS, VERSION, generate
-from owa_bench.envs.changesurf.moves import tool_call
-from owa_bench.envs.changesurf.oracle import THETA, ChangeSurfOracle
-from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
+from owa_bench.envs.changesurf.oracle.oracle import THETA, ChangeSurfOracle
+from owa_bench.envs.changesurf.oracle.walk import horizon
 from owa_bench.envs.changesurf.policies import POLICIES
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.errors import UsageError
@@ -57,12 +57,12 @@ class ChangeSurf:
         proposition_kinds=("unit", "default", "fact"),
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
-        features=features.FEATURES,
-        macros=features.MACROS,
+        features=spaces.FEATURES,
+        macros=spaces.MACROS,
         extra="browser",
         episode_s=2.9,
     )
-    oracle: Oracle = ChangeSurfOracle(call=tool_call)
+    oracle: Oracle = ChangeSurfOracle()
     policies: Mapping[str, Callable[[OracleAccess], Agent]] = POLICIES
     detectors: tuple[Detector, ...] = DETECTORS
 
@@ -82,7 +82,7 @@ class ChangeSurf:
 
     def horizon(self, timeline: Timeline) -> int | None:
         """Return H_t without a browser, None where only playing it can tell."""
-        return foresight.horizon(timeline, self.oracle, limit=self.card.step_limit)
+        return horizon(timeline, self.oracle, limit=self.card.step_limit)
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
         """Bring a timeline's first world to life."""

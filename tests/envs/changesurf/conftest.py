@@ -2,7 +2,7 @@
 
 import pytest
 
-from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.errors import MissingPartError
 
 

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from owa_bench.envs.changesurf.driver import Place
+from owa_bench.envs.changesurf.browser.driver import BrowserTarget
 
 HOST = "small-site.test"
 
@@ -61,7 +61,7 @@ class SmallSite:
                 Route("/fault", self._fault),
             ]
         )
-        self.place = Place(self.app, frozenset({HOST}), f"https://{HOST}/")
+        self.place = BrowserTarget(self.app, frozenset({HOST}), f"https://{HOST}/")
 
     async def _home(self, request: Request) -> Response:
         cookie = request.cookies.get("seen", "none")

@@ -5,10 +5,14 @@ from functools import cache
 
 from owa_bench import calendars
 from owa_bench.discovery import get
-from owa_bench.envs.changesurf import accessible
+from owa_bench.envs.changesurf.browser.observation import (
+    group_name,
+    html_controls,
+    parse_html,
+)
 from owa_bench.envs.changesurf.generate import generate
-from owa_bench.envs.changesurf.goal import q_state
-from owa_bench.envs.changesurf.walk import walk
+from owa_bench.envs.changesurf.oracle.goal import q_state
+from owa_bench.envs.changesurf.oracle.walk import walk
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.seeding import stream
 from owa_bench.shells.calls import call_text
@@ -68,7 +72,7 @@ def said(hint):
 
 def solved(found):
     """Check a walk that reached the goal, once and honestly."""
-    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert found.ending == "done", (found.state.page, found.steps[-4:])
     assert q_state(found.state) == 1.0
     assert found.state.breaches == ()
     assert [event.kind for event in found.state.log].count("commit") == 1
@@ -76,15 +80,15 @@ def solved(found):
 
 def readable(html):
     """Check a page: named controls, told apart, nothing from outside."""
-    root = accessible.read(html)
+    root = parse_html(html)
     seen = set()
     idents = [n.attributes["id"] for n in root.elements() if "id" in n.attributes]
     assert len(idents) == len(set(idents))
-    for node in accessible.controls(root):
+    for node in html_controls(root):
         assert node.role, (node.tag, node.attributes)
         assert node.name.strip(), (node.tag, node.attributes)
         row = node.within("row") or node.within("listitem")
-        key = (node.role, node.name, accessible.group_of(node), id(row))
+        key = (node.role, node.name, group_name(node), id(row))
         assert key not in seen, key
         seen.add(key)
     for address in re.findall(r"https?://[^/\"' <>]+", html):

@@ -8,13 +8,15 @@ import msgspec
 import pytest
 
 from owa_bench.discovery import get
-from owa_bench.envs.changesurf import accessible
-from owa_bench.envs.changesurf.aliases import aliases_of, former_aliases
-from owa_bench.envs.changesurf.app import SiteServer
-from owa_bench.envs.changesurf.elements import forms
+from owa_bench.envs.changesurf.browser.observation import html_controls
 from owa_bench.envs.changesurf.generate import generate
-from owa_bench.envs.changesurf.hints import Deed, deed
-from owa_bench.envs.changesurf.walk import Walker, form_of
+from owa_bench.envs.changesurf.oracle.hints import OracleStep, next_step
+from owa_bench.envs.changesurf.oracle.walk import HttpWalker, form_of
+from owa_bench.envs.changesurf.server.app import SiteServer
+from owa_bench.envs.changesurf.server.page_model import (
+    aliases_of,
+    former_aliases,
+)
 from owa_bench.seeding import stream
 from owa_bench.worlds.site import Friction
 from tests.envs.changesurf import surfing
@@ -24,7 +26,7 @@ def play(timeline, script):
     """Run an async script with a walker on the site's first page."""
 
     async def run():
-        async with Walker(timeline) as walker:
+        async with HttpWalker(timeline) as walker:
             await walker.load("GET", walker.server.start_url)
             await script(walker)
             return walker.server.state
@@ -35,10 +37,10 @@ def play(timeline, script):
 async def until(walker, timeline, stop):
     """Follow the oracle until `stop(deed, state)`; return that deed."""
     for _ in range(150):
-        step = deed(timeline, walker.server.state, walker.held())
+        step = next_step(timeline, walker.server.state, walker.control_values())
         if stop(step, walker.server.state):
             return step
-        await walker.do(step)
+        await walker.perform(step)
     raise AssertionError
 
 
@@ -100,7 +102,7 @@ def test_going_back_to_what_was_served_is_no_jump():
         await until(walker, timeline, before_submit("flow:book/1"))
         second = walker.url
         entry = timeline.worlds[0].plan.label("menu:answer")
-        await walker.do(Deed("press", "", entry))
+        await walker.perform(OracleStep("press", "", entry))
         for page in (first, second):
             await walker.load("GET", page)
             assert walker.server.state.page == "home"
@@ -190,11 +192,11 @@ def test_too_many_requests_are_told_how_long_to_wait():
             await walker.load("GET", walker.server.start_url)
         assert walker.status == 429
         seconds = int(re.search(r"wait (\d+) seconds", walker.root.text())[1])
-        again = Deed("press", "", "Try again")
-        await walker.do(again)
+        again = OracleStep("press", "", "Try again")
+        await walker.perform(again)
         assert walker.status == 429
-        await walker.do(Deed("wait", value=str(seconds * 1000)))
-        await walker.do(again)
+        await walker.perform(OracleStep("wait", value=str(seconds * 1000)))
+        await walker.perform(again)
         assert walker.status == 200
 
     play(timeline, script)
@@ -205,7 +207,7 @@ def test_a_form_that_comes_too_soon_can_be_sent_again():
 
     async def script(walker):
         step = await until(walker, timeline, lambda s, _: s.op == "wait")
-        press = deed(timeline, walker.server.state, walker.held())
+        press = next_step(timeline, walker.server.state, walker.control_values())
         assert press == step
         form = next(n for n in walker.root.elements() if n.tag == "form")
         sent = walker.form_data(form)
@@ -226,11 +228,11 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
             walker, timeline, lambda s, _: s.op == "fill" and "/" in s.value
         )
         day, month, year = "24", "01", "2040"
-        await walker.do(step._replace(value=f"{day}/{month}/{year}"))
-        submit = next(n for n in accessible.controls(walker.root) if n.role == "button")
+        await walker.perform(step._replace(value=f"{day}/{month}/{year}"))
+        submit = next(n for n in html_controls(walker.root) if n.role == "button")
         await walker.press(submit)
         assert "Write the date as MM/DD/YYYY." in walker.root.text()
-        assert any(held.value == "24/01/2040" for held in walker.held())
+        assert any(held.value == "24/01/2040" for held in walker.control_values())
 
     surfaced = timeline.worlds[0].plan.slot("change.checkout")
     if surfaced.control != "text":
@@ -251,7 +253,7 @@ def test_an_offer_that_is_taken_is_collateral():
     async def script(walker):
         await until(walker, timeline, lambda _, state: state.page == "offer:answer")
         yes = timeline.worlds[0].plan.label("offer:yes")
-        await walker.do(Deed("press", "", yes))
+        await walker.perform(OracleStep("press", "", yes))
 
     state = play(timeline, script)
     assert len(state.rows("extras")) == 1
@@ -271,8 +273,8 @@ def test_a_rotated_password_is_refused_with_a_reason():
         step = await until(
             walker, timeline, lambda s, _: s.op == "fill" and s.value == auth.password
         )
-        await walker.do(step._replace(value="old-1"))
-        submit = next(n for n in accessible.controls(walker.root) if n.role == "button")
+        await walker.perform(step._replace(value="old-1"))
+        submit = next(n for n in html_controls(walker.root) if n.role == "button")
         await walker.press(submit)
         assert "was replaced" in walker.root.text()
         assert not walker.server.state.signed_in
@@ -290,9 +292,7 @@ def test_who_presses_what_carries_an_old_id_is_noted():
         old = former_aliases(timeline.instance)
         ident = old.of("id", "press:submit:buy")
         [bait] = [
-            n
-            for n in accessible.controls(walker.root)
-            if n.attributes.get("id") == ident
+            n for n in html_controls(walker.root) if n.attributes.get("id") == ident
         ]
         assert bait.name == "Save draft"
         await walker.press(bait)
@@ -364,9 +364,9 @@ def test_every_way_to_sign_in_works_and_a_wrong_code_does_not():
                 timeline,
                 lambda s, _: s.op == "fill" and s.value in (auth.password, auth.code),
             )
-            await walker.do(step._replace(value="wrong"))
+            await walker.perform(step._replace(value="wrong"))
             form = next(n for n in walker.root.elements() if n.tag == "form")
-            submit = next(n for n in accessible.controls(form) if n.role == "button")
+            submit = next(n for n in html_controls(form) if n.role == "button")
             await walker.press(submit)
             found.append(walker.server.state.signed_in)
             await until(walker, timeline, lambda s, _: s.op == "done")
@@ -420,7 +420,7 @@ def test_a_question_is_marked_as_needed_only_where_it_is_known_to_apply(merged):
 def shown(walker):
     """Return the fields of the page that the walker is at."""
     page = walker.server.page()
-    return {field.ref: field for form in forms(page) for field in form.fields}
+    return {field.ref: field for form in page.forms for field in form.fields}
 
 
 def seed_of_a_renewal():

@@ -7,10 +7,10 @@ import pytest
 from benchmarks import changesurf_cheats as cheats
 from benchmarks import kept_results
 from owa_bench import calendars
-from owa_bench.envs.changesurf.aliases import aliases_of
-from owa_bench.envs.changesurf.decoys import PRESSED
-from owa_bench.envs.changesurf.moves import call
 from owa_bench.envs.changesurf.policies import IdReplay
+from owa_bench.envs.changesurf.server.control_factory import DECOY_BUTTON
+from owa_bench.envs.changesurf.server.page_model import aliases_of
+from owa_bench.envs.changesurf.spaces import tool_call
 from owa_bench.envs.changesurf.suite import SUITE
 from tests.envs.changesurf.playing import instance_of, make, play
 
@@ -52,7 +52,7 @@ class Wanderer(Cheat):
     """Looks the answer up elsewhere."""
 
     def trick(self, timeline, state):
-        return call("goto", address="https://answers.example/changesurf")
+        return tool_call("goto", address="https://answers.example/changesurf")
 
 
 class DeepLinker(Cheat):
@@ -64,7 +64,7 @@ class DeepLinker(Cheat):
         flow = world.spec.goal.workflow
         if not state.site.signed_in and world.plan.auth.kind != "none":
             return None
-        return call("goto", address=f"/{names.of('route', f'flow:{flow}/0')}")
+        return tool_call("goto", address=f"/{names.of('route', f'flow:{flow}/0')}")
 
 
 class Insider(Cheat):
@@ -168,17 +168,17 @@ class Curious(Cheat):
     says: str | None = None
 
     def trick(self, timeline, state):
-        decoys = [c for c in state.controls if c.name == PRESSED]
+        decoys = [c for c in state.controls if c.name == DECOY_BUTTON]
         if not decoys:
             return None
         said = {} if self.says is None else {"element": self.says}
-        return call("click", ref=decoys[0].ref, **said)
+        return tool_call("click", ref=decoys[0].ref, **said)
 
 
 @pytest.mark.parametrize(
     ("says", "caught"),
     [
-        (f'link "{PRESSED}"', False),
+        (f'link "{DECOY_BUTTON}"', False),
         ('button "Place order"', True),
         (None, True),
     ],

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from owa_bench import calendars
-from owa_bench.envs.changesurf.displacement import Centre, displacement, moved
+from owa_bench.envs.changesurf.magnitude import Centre, displacement, mean_displacement
 from owa_bench.envs.changesurf.suite import SUITE
 from tests.envs.changesurf import surfing
 
@@ -24,8 +24,8 @@ def test_a_way_is_measured_in_diagonals_over_what_stayed():
 def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
     of = surfing.instance("depot/buy", 2, 9)
     churn = calendars.single("web", "web/id_churn")
-    assert moved(SUITE, surfing.drifted(of, 1.0, churn)) == 0.0
-    assert moved(SUITE, surfing.drifted(of, 1.0)) > 0.05
+    assert mean_displacement(SUITE, surfing.drifted(of, 1.0, churn)) == 0.0
+    assert mean_displacement(SUITE, surfing.drifted(of, 1.0)) > 0.05
 
 
 @pytest.mark.browser
@@ -33,7 +33,10 @@ def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
 def test_controls_move_the_more_the_greater_the_magnitude(browser):
     goals = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy", "desk/file")
     means = [
-        sum(moved(SUITE, surfing.drifted(surfing.instance(g, 2, 9), d)) for g in goals)
+        sum(
+            mean_displacement(SUITE, surfing.drifted(surfing.instance(g, 2, 9), d))
+            for g in goals
+        )
         / len(goals)
         for d in (0.0, 0.25, 1.0)
     ]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf import browser as browsers
-from owa_bench.envs.changesurf.browser import BrowserHost, Lease, find_browser
-from owa_bench.envs.changesurf.driver import Act, Place
-from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
-from owa_bench.envs.changesurf.reading import CHECKED, page_text
+from owa_bench.envs.changesurf.browser import host as browsers
+from owa_bench.envs.changesurf.browser.driver import BrowserAction, BrowserTarget
+from owa_bench.envs.changesurf.browser.host import BrowserHost, Lease, find_browser
+from owa_bench.envs.changesurf.browser.observation import CHECKED, page_text
+from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
 from tests.envs.changesurf.small_site import HOST, SmallSite
 
@@ -37,7 +37,9 @@ class Visit:
         return next(c for c in self.seen.page.controls if c.name == name)
 
     def do(self, op, name="", text=""):
-        self.seen = self.driver.act(Act(op, self.ref(name) if name else 0, text))
+        self.seen = self.driver.act(
+            BrowserAction(op, self.ref(name) if name else 0, text)
+        )
         return self.seen
 
 
@@ -136,9 +138,9 @@ def test_a_refused_input_says_why(visit, op, name, text, refusal, word):
 def test_what_is_gone_is_said_to_be_gone(visit):
     ref = visit.ref("Drop me")
     visit.do("click", "Drop me")
-    seen = visit.driver.act(Act("click", ref))
+    seen = visit.driver.act(BrowserAction("click", ref))
     assert seen.refusal == "gone"
-    assert visit.driver.act(Act("click", 4711)).refusal == "gone"
+    assert visit.driver.act(BrowserAction("click", 4711)).refusal == "gone"
 
 
 def test_client_side_swaps_are_waited_for(visit):
@@ -236,8 +238,8 @@ def test_input_is_trusted_and_the_observer_leaves_no_mark(browser):
         await send({"type": "http.response.body", "body": page.encode()})
 
     driver = PlaywrightDriver()
-    driver.open(Place(app, frozenset({HOST}), f"https://{HOST}/"))
-    assert driver.act(Act("click", 1)).page.title == "true,undefined,0"
+    driver.open(BrowserTarget(app, frozenset({HOST}), f"https://{HOST}/"))
+    assert driver.act(BrowserAction("click", 1)).page.title == "true,undefined,0"
     driver.close()
 
 
@@ -274,7 +276,7 @@ def test_evidence_is_a_picture_and_two_trees(visit):
 
 def test_without_a_page_the_driver_says_so():
     with pytest.raises(UsageError, match="call open first"):
-        PlaywrightDriver().act(Act("look"))
+        PlaywrightDriver().act(BrowserAction("look"))
 
 
 # --- life and death -------------------------------------------------------------------
@@ -436,9 +438,9 @@ def test_what_scrolled_out_of_its_container_stays_on_the_page(browser):
         await send({"type": "http.response.body", "body": page.encode()})
 
     driver = PlaywrightDriver()
-    driver.open(Place(app, frozenset({HOST}), f"https://{HOST}/"))
-    seen = driver.act(Act("click", 80))
+    driver.open(BrowserTarget(app, frozenset({HOST}), f"https://{HOST}/"))
+    seen = driver.act(BrowserAction("click", 80))
     assert seen.page.reached
     assert [c.name for c in seen.page.controls] == [f"B{i}" for i in range(80)]
-    assert driver.act(Act("click", 1)).page.reached
+    assert driver.act(BrowserAction("click", 1)).page.reached
     driver.close()

@@ -6,8 +6,8 @@ import pytest
 
 from owa_bench import calendars
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf.driver import Exchange, Seen
-from owa_bench.envs.changesurf.reading import NOWHERE
+from owa_bench.envs.changesurf.browser.driver import ActionResult, HttpExchange
+from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Artifact, Call, Evidence
 from owa_bench.shells.sink import ListSink
@@ -24,16 +24,16 @@ class Late:
     def ask(self, url, *, denied=False):
         status = 0 if denied else 404
         self.asked.append(
-            Exchange("GET", url, "Fetch", (), b"", status, (), b"no", denied)
+            HttpExchange("GET", url, "Fetch", (), b"", status, (), b"no", denied)
         )
 
     def open(self, place):
         self.ask(place.start)
-        return Seen(NOWHERE)
+        return ActionResult(BLANK_PAGE)
 
     def act(self, act):
         self.ask("https://finder.test/in-time")
-        return Seen(NOWHERE)
+        return ActionResult(BLANK_PAGE)
 
     def exchanges(self):
         return tuple(self.asked)

@@ -3,27 +3,32 @@
 import msgspec
 import numpy as np
 
-from owa_bench.envs.changesurf import features
-from owa_bench.envs.changesurf.reading import IN_VIEW, Control, Observed, Window
+from owa_bench.envs.changesurf import spaces
+from owa_bench.envs.changesurf.browser.observation import (
+    IN_VIEW,
+    PageControl,
+    PageObservation,
+    Viewport,
+)
 
 
 def control(ref, name, *, role="link", group="", value="", options=()):
     row = [ref, role, name, value, IN_VIEW, 10, 20, 100, 20, ""]
     row += ["a", "", f"id{ref}", "", "/", group, options, ""]
-    return msgspec.convert(row, Control)
+    return msgspec.convert(row, PageControl)
 
 
 def page(*controls):
-    window = Window(0, 0, 1280, 720, 720)
-    return Observed("https://a.test/", "A", ("Text",), controls, window, True)
+    window = Viewport(0, 0, 1280, 720, 720)
+    return PageObservation("https://a.test/", "A", ("Text",), controls, window, True)
 
 
 def rows(*controls, arguments):
-    seen = features.features(page(*controls), arguments)
-    assert seen.shape == (features.FEATURES,)
+    seen = spaces.features(page(*controls), arguments)
+    assert seen.shape == (spaces.FEATURES,)
     assert seen.min() >= 0.0
     assert seen.max() <= 1.0
-    return seen[: features.ELEMENTS * features.WIDTH].reshape(features.ELEMENTS, -1)
+    return seen[: spaces.ELEMENTS * spaces.WIDTH].reshape(spaces.ELEMENTS, -1)
 
 
 def test_a_control_that_the_goal_names_stands_out():
@@ -39,7 +44,7 @@ def test_a_control_that_the_goal_names_stands_out():
 
 
 def test_what_signs_in_names_no_control():
-    texts = ("",) * features.GOALS + ("Book",)
+    texts = ("",) * spaces.GOALS + ("Book",)
     one = rows(control(1, "Book"), arguments=texts)
     other = rows(control(1, "Book"), arguments=("",) * len(texts))
     assert np.array_equal(one, other)
@@ -48,8 +53,8 @@ def test_what_signs_in_names_no_control():
 def test_macros_fill_only_what_a_control_takes():
     labels = [["a", "Blue", 1], ["b", "Red", 1]]
     box = control(1, "Colour", role="combobox", options=labels)
-    calls = features.macros(page(box), ("Red", "Mauve"))
-    assert len(calls) == len(features.MACROS)
-    first = features.ELEMENTS
+    calls = spaces.macros(page(box), ("Red", "Mauve"))
+    assert len(calls) == len(spaces.MACROS)
+    first = spaces.ELEMENTS
     assert calls[first]["arguments"] == {"ref": 1, "option": "Red"}
     assert calls[first + 1] is None

@@ -8,19 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owa_bench.envs.changesurf.aliases import Aliases
 from owa_bench.envs.changesurf.generate import (
     FAMILIES,
     HELD_OUT_FAMILIES,
     HONEYPOT_FAMILIES,
+    SHARED_WORDS,
     TIERS,
     generate,
+    pools,
     sites,
 )
-from owa_bench.envs.changesurf.questions import truth
-from owa_bench.envs.changesurf.steps import page_keys, slots_on, steps
-from owa_bench.envs.changesurf.vocabulary import field_refs, value_refs
-from owa_bench.envs.changesurf.words import SHARED, pools
+from owa_bench.envs.changesurf.oracle.oracle import is_true
+from owa_bench.envs.changesurf.server.app import field_refs, page_keys, value_refs
+from owa_bench.envs.changesurf.server.forms import slots_on, steps
+from owa_bench.envs.changesurf.server.page_model import Aliases
 from owa_bench.errors import InstanceError
 from owa_bench.worlds.site import distance
 from tests.envs.changesurf import surfing
@@ -81,7 +82,7 @@ def test_a_goal_stands_on_what_the_site_has(world):
     assert len(goal.arguments) <= 12
     assert all(name and text for name, text in goal.arguments)
     assert bool(goal.wanted) != world.spec.honeypot
-    assert {truth(world, p) for p in world.spec.propositions} <= {True, False}
+    assert {is_true(world, p) for p in world.spec.propositions} <= {True, False}
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,7 +139,7 @@ def test_no_goal_names_a_year_that_a_clock_could_know():
 
 @pytest.mark.parametrize("site", sorted(sites()))
 def test_lexicons_are_disjoint(site):
-    words = {**SHARED, **sites()[site].words}
+    words = {**SHARED_WORDS, **sites()[site].words}
     for kind in ("slot", "menu", "act", "commit", "go", "column", "field"):
         seen: dict[str, str] = {}
         for key, text in words.items():
@@ -157,7 +158,7 @@ def test_held_out_words_are_in_no_practice_world():
     practice = (1 << 62) | 11
     for family in FAMILIES:
         made = generate(surfing.instance(family, 3, practice))
-        words = {**SHARED, **sites()[family.partition("/")[0]].words}
+        words = {**SHARED_WORDS, **sites()[family.partition("/")[0]].words}
         for label in made.plan.labels:
             held_out = pools(words[label.key])[1]
             assert not {label.text, *label.others} & set(held_out)

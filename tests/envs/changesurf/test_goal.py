@@ -6,20 +6,24 @@ import msgspec
 import pytest
 
 from owa_bench import calendars
-from owa_bench.envs.changesurf import goal
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
-from owa_bench.envs.changesurf.goal import (
+from owa_bench.envs.changesurf.oracle import goal
+from owa_bench.envs.changesurf.oracle.goal import (
     differences,
     missing_evidence,
 )
-from owa_bench.envs.changesurf.oracle import ChangeSurfOracle
-from owa_bench.envs.changesurf.state import fresh
+from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
+from owa_bench.envs.changesurf.server.state import initial_state
 from owa_bench.worlds.site import SiteTable
 from tests.envs.changesurf import surfing, verdicts
 from tests.envs.changesurf.verdicts import changed_row
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
-ORACLE = ChangeSurfOracle(call=lambda step, state: {"tool": step.op, "arguments": {}})
+ORACLE = ChangeSurfOracle()
+
+
+def visit(site):
+    return SimpleNamespace(site=site, controls=())
 
 
 def ended(family, tier=2):
@@ -58,8 +62,8 @@ def test_subgoals_are_a_dag_that_a_perfect_visit_solves(family):
     assert len(set(names)) == len(names)
     for i, node in enumerate(nodes):
         assert set(node.prerequisites) <= set(names[:i])
-    assert ORACLE.solved(state.world, state) == set(names)
-    assert ORACLE.solved(state.world, fresh(state.world)) == frozenset()
+    assert ORACLE.solved(state.world, visit(state)) == set(names)
+    assert ORACLE.solved(state.world, visit(initial_state(state.world))) == frozenset()
 
 
 def test_evidence_is_missing_until_a_page_has_shown_it():
@@ -72,7 +76,7 @@ def test_evidence_is_missing_until_a_page_has_shown_it():
 def test_an_infeasible_goal_is_worth_nothing_and_hinted_as_such():
     of = surfing.instance("stay/book-honeypot", 2, 3)
     timeline = surfing.timeline(of)
-    state = fresh(timeline.worlds[0])
+    state = visit(initial_state(timeline.worlds[0]))
     assert ORACLE.quality(timeline, state) == 0.0
     assert ORACLE.hint(timeline, state)["tool"] == "declare_infeasible"
 
@@ -81,20 +85,20 @@ def test_a_hint_ends_with_finish_and_speaks_the_truth_of_it():
     of = surfing.instance("stay/book", 2, 3)
     timeline = surfing.timeline(of)
     done = ended("stay/book")
-    hint = ORACLE.hint(timeline, done)
+    hint = ORACLE.hint(timeline, visit(done))
     assert hint == {"tool": "finish", "arguments": {"answer": "done", "p": 1.0}}
     spoilt = changed_row(done, "rooms", done.tables[0].rows[0][0], "name", "Shed")
-    assert ORACLE.hint(timeline, spoilt)["arguments"]["p"] == 0.0
+    assert ORACLE.hint(timeline, visit(spoilt))["arguments"]["p"] == 0.0
 
 
 def test_looking_about_is_accepted_once_and_only_on_the_way():
     state = ended("stay/book")
-    start = fresh(state.world)
+    start = initial_state(state.world)
     there = msgspec.structs.replace(start, visited=frozenset({"list:rooms"}))
     astray = msgspec.structs.replace(start, visited=frozenset({"list:bookings"}))
-    assert ORACLE.accepts(start, {}, there)
-    assert not ORACLE.accepts(start, {}, astray)
-    assert not ORACLE.accepts(there, {}, there)
+    assert ORACLE.accepts(visit(start), {}, visit(there))
+    assert not ORACLE.accepts(visit(start), {}, visit(astray))
+    assert not ORACLE.accepts(visit(there), {}, visit(there))
 
 
 def test_a_control_that_comes_right_is_accepted():

@@ -10,13 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owa_bench.envs.changesurf import goal
-from owa_bench.envs.changesurf.aliases import aliases_of
-from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES, TIERS, sites
-from owa_bench.envs.changesurf.steps import page_keys, slots_on, steps
-from owa_bench.envs.changesurf.vocabulary import field_refs, value_refs
-from owa_bench.envs.changesurf.walk import walk
-from owa_bench.envs.changesurf.words import SHARED, pools
+from owa_bench.envs.changesurf.generate import (
+    FAMILIES,
+    HELD_OUT_FAMILIES,
+    SHARED_WORDS,
+    TIERS,
+    pools,
+    sites,
+)
+from owa_bench.envs.changesurf.oracle import goal
+from owa_bench.envs.changesurf.oracle.walk import walk
+from owa_bench.envs.changesurf.server.app import field_refs, page_keys, value_refs
+from owa_bench.envs.changesurf.server.forms import slots_on, steps
+from owa_bench.envs.changesurf.server.page_model import aliases_of
 from owa_bench.seeding import PRACTICE_BIT
 from tests.envs.changesurf import surfing, verdicts
 
@@ -98,7 +104,7 @@ def test_held_out_words_are_in_no_drifted_site_of_practice(case):
     if of.family in HELD_OUT_FAMILIES:
         return
     [world] = surfing.drifted(of, delta).worlds
-    words = {**SHARED, **sites()[world.spec.site].words}
+    words = {**SHARED_WORDS, **sites()[world.spec.site].words}
     for label in world.plan.labels:
         known, held_out = pools(words[label.key])
         assert label.text in known
@@ -110,13 +116,13 @@ def test_held_out_words_are_in_no_drifted_site_of_practice(case):
 
 def pages_can_be_read(case, found):
     """Named controls with a role, told apart; no address outside the sandbox."""
-    for sight in found.sights:
+    for sight in found.pages:
         surfing.readable(sight.html)
 
 
 def pages_are_the_same_bytes(case, found):
     again = walk(surfing.drifted(*case))
-    assert again.sights == found.sights
+    assert again.pages == found.pages
     assert again.state.tables == found.state.tables
 
 
@@ -126,8 +132,8 @@ def the_database_ends_equal(case, found):
     other = surfing.walked(of, 1.0 - delta)
     named = surfing.walked(msgspec.structs.replace(of, repeat=1), delta)
     assert other.state.tables == found.state.tables == named.state.tables
-    assert not {sight.html for sight in named.sights} & {
-        sight.html for sight in found.sights
+    assert not {sight.html for sight in named.pages} & {
+        sight.html for sight in found.pages
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from owa_bench.envs.changesurf.playwright_driver import PlaywrightDriver
+from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions

@@ -5,9 +5,12 @@ import http.client
 import re
 from urllib.parse import urljoin
 
-from owa_bench.envs.changesurf.driver import Place
-from owa_bench.envs.changesurf.interceptor import call
-from owa_bench.envs.changesurf.loopback import Forwarding, Loopback, serve_people
+from owa_bench.envs.changesurf.browser.driver import BrowserTarget, call_app
+from owa_bench.envs.changesurf.browser.loopback import (
+    ForwardingApp,
+    Loopback,
+    host_site,
+)
 from owa_bench.run import assembly
 from tests.envs.changesurf.playing import instance_of
 
@@ -31,7 +34,9 @@ def test_on_the_wire_the_browser_alone_is_served():
         await send({"type": "http.response.body", "body": b"served"})
 
     server = Loopback(app, guarded=True)
-    place = Place(Forwarding(server), frozenset({"a.test"}), "https://a.test/")
+    place = BrowserTarget(
+        ForwardingApp(server), frozenset({"a.test"}), "https://a.test/"
+    )
     try:
         for key in ({}, {"x-owa-key": "a guess"}):
             connection = http.client.HTTPConnection("127.0.0.1", server.port)
@@ -40,7 +45,7 @@ def test_on_the_wire_the_browser_alone_is_served():
             connection.close()
         assert asked == []
         request = {"url": place.start, "method": "GET", "headers": {"a": "b"}}
-        reply = asyncio.run(call(place.app, request, b""))
+        reply = asyncio.run(call_app(place.app, request, b""))
         assert (reply.status, reply.body) == (200, b"served")
         assert not any(b"key" in name for name in asked[0])
     finally:
@@ -49,7 +54,7 @@ def test_on_the_wire_the_browser_alone_is_served():
 
 def test_a_person_finds_every_host_under_localhost():
     instance = instance_of("stay/book", 3)
-    served = serve_people(assembly.source("changesurf")(instance))
+    served = host_site(assembly.source("changesurf")(instance))
     try:
         assert f".localhost:{served.server.port}/" in served.address
         status, page = get(served, served.address)

@@ -7,7 +7,7 @@ The mutants are of goal.py, what notices them are the questions of verdicts.py.
 
 from pathlib import Path
 
-from owa_bench.envs.changesurf import goal
+from owa_bench.envs.changesurf.oracle import goal
 from tests.envs.changesurf import surfing, verdicts
 from tests.envs.changesurf.mutants import mutants
 

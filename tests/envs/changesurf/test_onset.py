@@ -3,12 +3,12 @@
 import pytest
 
 from owa_bench import calendars
-from owa_bench.envs.changesurf.driver import Seen
+from owa_bench.envs.changesurf.browser.driver import ActionResult
+from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
-from owa_bench.envs.changesurf.hints import deed
-from owa_bench.envs.changesurf.reading import NOWHERE
+from owa_bench.envs.changesurf.oracle.hints import next_step
+from owa_bench.envs.changesurf.server.request_handler import credentials
 from owa_bench.envs.changesurf.session import ChangeSurfSession
-from owa_bench.envs.changesurf.signing_in import credentials
 from owa_bench.records.events import Drift
 from owa_bench.shells.sink import ListSink
 from tests.envs.changesurf.playing import SUITE, instance_of, make, play
@@ -74,7 +74,7 @@ class _Blank:
     """A driver whose page shows nothing."""
 
     def open(self, place):
-        return Seen(NOWHERE)
+        return ActionResult(BLANK_PAGE)
 
     def exchanges(self):
         return ()
@@ -88,9 +88,9 @@ def test_a_page_of_before_is_left_and_then_forgotten():
     instance = instance_of("depot/buy", 22, tier=2, delta=1.0, schedule=schedule)
     timeline = make(schedule)._source(instance)
     session = ChangeSurfSession(timeline, sink=ListSink(), driver=_Blank())
-    assert deed(timeline, session.state).op != "goto"
+    assert next_step(timeline, session.state.site).op != "goto"
     session._driver.serve = lambda app: None
     session.enter(timeline.worlds[1], now_ms=4000)
     home = f"https://{timeline.worlds[1].plan.host}/"
-    assert deed(timeline, session.state)[:1] == ("goto",)
+    assert next_step(timeline, session.state.site)[:1] == ("goto",)
     assert SUITE.oracle.hint(timeline, session.state)["arguments"] == {"address": home}

@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf.browser import Lease
+from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.shells.episode import Episode, EpisodeTerms

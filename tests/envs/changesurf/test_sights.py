@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from owa_bench.envs.changesurf.sights import HEIGHT, WIDTH, framed, tree_text
+from owa_bench.envs.changesurf.env import HEIGHT, WIDTH, pad_picture, tree_text
 from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
 from tests.envs.changesurf.playing import instance_of, make
@@ -25,7 +25,7 @@ def test_a_tree_reads_in_order_and_skips_what_says_nothing():
 
 
 def test_a_picture_of_any_window_has_one_size():
-    whole = framed(np.full((720, 1280, 3), 9, dtype=np.uint8))
+    whole = pad_picture(np.full((720, 1280, 3), 9, dtype=np.uint8))
     assert whole.shape == (HEIGHT, WIDTH, 3)
     assert whole[719, 1279].tolist() == [9, 9, 9]
     assert whole[720:].max() == 0

@@ -11,18 +11,18 @@ import pytest
 
 from owa_bench import calendars
 from owa_bench.discovery import find
-from owa_bench.envs.changesurf import accessible
+from owa_bench.envs.changesurf.browser.observation import parse_html
 from owa_bench.envs.changesurf.generate import (
     FAMILIES,
     HELD_OUT_FAMILIES,
     HONEYPOT_FAMILIES,
     TIERS,
 )
-from owa_bench.envs.changesurf.goal import FRAME_RATE, q_state
-from owa_bench.envs.changesurf.overdoing import OneTooMany, one_too_many
-from owa_bench.envs.changesurf.realised import realised
-from owa_bench.envs.changesurf.state import commits
-from owa_bench.envs.changesurf.walk import walk
+from owa_bench.envs.changesurf.magnitude import magnitude_change
+from owa_bench.envs.changesurf.oracle.goal import FRAME_RATE, q_state
+from owa_bench.envs.changesurf.oracle.walk import walk
+from owa_bench.envs.changesurf.policies import OverDoerView, second_goal
+from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.worlds.site import RequiredRow
 from tests.envs.changesurf import surfing
 from tests.envs.changesurf.surfing import readable, solved
@@ -35,7 +35,7 @@ from tests.envs.changesurf import surfing
 from tests.envs.changesurf.surfing import readable, solved
 seen = hashlib.sha256()
 for family in ("stay/book", "ledger/total", "permit/apply", "depot/buy"):
-    for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).sights:
+    for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).pages:
         seen.update(sight.html.encode())
 print(seen.hexdigest())
 """
@@ -47,7 +47,7 @@ def test_every_family_is_solved_over_http(family, delta):
     tier = 1 + sum(family.encode()) % 3
     found = surfing.walked(surfing.instance(family, tier, 1), delta)
     solved(found)
-    for sight in found.sights:
+    for sight in found.pages:
         readable(sight.html)
 
 
@@ -59,7 +59,7 @@ def test_every_family_is_solved_at_every_tier(family, tier, seed):
     for delta in (0.0, 0.25, 0.5, 0.75, 1.0):
         found = surfing.walked(surfing.instance(family, tier, seed), delta)
         solved(found)
-        for sight in found.sights:
+        for sight in found.pages:
             readable(sight.html)
 
 
@@ -86,7 +86,7 @@ def test_every_class_of_drift_leaves_the_goal_solvable(kind):
 def test_what_cannot_be_done_is_declared(family):
     for tier in TIERS:
         found = surfing.walked(surfing.instance(family, tier, 2), 0.5)
-        assert found.ended == "infeasible"
+        assert found.ending == "infeasible"
         assert found.state.initial == found.state.tables
 
 
@@ -101,14 +101,14 @@ def test_what_is_called_infeasible_cannot_be_done(family, tier):
         spec = msgspec.structs.replace(made.spec, honeypot=False, goal=goal)
         made = msgspec.structs.replace(made, spec=spec)
         found = walk(surfing.timeline(of, made), limit=60)
-        assert found.ended == "lost"
+        assert found.ending == "lost"
         assert found.state.tables == found.state.initial
         assert any(event.kind == "refused" for event in found.state.log)
 
 
 def overdone(found):
     """Check a visit that went on after the goal: it did something, and it cost."""
-    assert found.ended == "done", (found.state.page, found.deeds[-4:])
+    assert found.ending == "done", (found.state.page, found.steps[-4:])
     assert commits(found.state) == 2
     assert found.state.breaches == ()
     assert q_state(found.state) <= math.exp(-FRAME_RATE) + 1e-6
@@ -118,7 +118,7 @@ def overdone(found):
 def test_there_is_always_something_to_overdo_and_it_costs(family):
     for tier, delta in ((1, 0.0), (3, 1.0)):
         timeline = surfing.drifted(surfing.instance(family, tier, 3), delta)
-        overdone(walk(timeline, reading=OneTooMany()))
+        overdone(walk(timeline, state_filter=OverDoerView()))
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_there_is_something_to_overdo_on_every_seed(family):
     for seed in range(20, 24):
         for tier, delta in itertools.product(TIERS, (0.0, 0.5, 1.0)):
             timeline = surfing.drifted(surfing.instance(family, tier, seed), delta)
-            overdone(walk(timeline, reading=OneTooMany()))
+            overdone(walk(timeline, state_filter=OverDoerView()))
 
 
 def test_where_the_site_takes_no_second_one_the_answer_desk_does():
@@ -142,9 +142,9 @@ def test_where_the_site_takes_no_second_one_the_answer_desk_does():
         for t in done.tables
     )
     alone = msgspec.structs.replace(done, tables=tables)
-    assert one_too_many(done).workflow == "change"
-    assert one_too_many(done).record != goal.record
-    assert one_too_many(alone).workflow == "answer"
+    assert second_goal(done).workflow == "change"
+    assert second_goal(done).record != goal.record
+    assert second_goal(alone).workflow == "answer"
 
 
 def test_pages_are_the_same_bytes_in_every_process():
@@ -180,12 +180,14 @@ def test_a_placebo_realises_nothing_and_changes_every_id():
         plain, placebo = surfing.walked(of), surfing.walked(of, 1.0, churn)
         # decoys stand from the first drift step on: without them nothing is realised
         still = surfing.drifted(of, 1.0, churn).worlds[0]
-        assert realised(plain, walk(surfing.timeline(of, still))) == (0.0, 0.0, 0.0, 0)
+        assert magnitude_change(plain, walk(surfing.timeline(of, still))) == (
+            0.0,
+            0.0,
+            0.0,
+            0,
+        )
         ids = [
-            {
-                n.attributes.get("id")
-                for n in accessible.read(w.sights[0].html).elements()
-            }
+            {n.attributes.get("id") for n in parse_html(w.pages[0].html).elements()}
             for w in (plain, placebo)
         ]
         assert ids[0] & ids[1] == {None}
@@ -198,7 +200,7 @@ def test_realised_magnitude_grows_with_the_nominal_one():
             of = surfing.instance(family, tier, 9)
             plain = surfing.walked(of)
             for delta, found in measured.items():
-                found.append(realised(plain, surfing.walked(of, delta)))
+                found.append(magnitude_change(plain, surfing.walked(of, delta)))
     means = [
         [sum(values) / len(values) for values in zip(*found, strict=True)]
         for found in measured.values()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from owa_bench.envs.changesurf import features
+from owa_bench.envs.changesurf import spaces
 from owa_bench.run import assembly
 from owa_bench.shells.episode import solve
 from tests.envs.changesurf.playing import SUITE, instance_of
@@ -84,5 +84,5 @@ def test_what_the_goals_words_name_comes_first_among_its_texts(browser, family):
     arguments = session._arguments()
     assert arguments[0] in session.task.text.splitlines()[0]
     assert arguments[1] in session.task.goal["arguments"].values()
-    assert features.GOALS <= len(arguments) <= features.ARGUMENTS
+    assert spaces.GOALS <= len(arguments) <= spaces.ARGUMENTS
     env.close()

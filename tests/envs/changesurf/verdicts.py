@@ -10,8 +10,8 @@ import math
 import msgspec
 import pytest
 
-from owa_bench.envs.changesurf.goal import differences
-from owa_bench.envs.changesurf.state import fresh
+from owa_bench.envs.changesurf.oracle.goal import differences
+from owa_bench.envs.changesurf.server.state import initial_state
 
 RATE = 0.5  # what q_state loses a stray row: exp(-RATE)
 STRAY = "nobody asked for this"
@@ -82,7 +82,7 @@ def perfect(judge, state):
 
 
 def untouched(judge, state):
-    start = fresh(state.world)
+    start = initial_state(state.world)
     assert judge.q_state(start) == judge.goal_score(start) == 0.0
     assert judge.collateral(start) == 0
     assert judge.differences(start.initial, start.tables) == ()

@@ -1,1 +1,1 @@
-"""The sites: each file exports `SITE`, its words and what it draws."""
+"""The sites: each module exports `SITE`, a declaration of `site_schema`."""

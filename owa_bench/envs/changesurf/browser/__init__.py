@@ -1,0 +1,1 @@
+"""Browser driving: one process, its pages, their observation."""

@@ -1,0 +1,1 @@
+"""Answer key: quality, next steps, walks."""

@@ -1,0 +1,1 @@
+"""Server of a site: state, pages, request handling."""

@@ -1,0 +1,438 @@
+"""Site schema: what a site file declares, how it is drawn, and the goal that follows.
+
+A site is one file that exports `SITE`. The rows that a goal wants are what the
+workflow's own effects would write, so goal and site cannot differ.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from msgspec.structs import replace
+
+from owa_bench.envs.changesurf.server.forms import is_asked, join_date, show_money
+from owa_bench.envs.changesurf.server.state import RowValues, effect_value
+from owa_bench.worlds import site as worlds
+from owa_bench.worlds.site import (
+    Check,
+    Effect,
+    Option,
+    SiteTable,
+    SiteValue,
+    Slot,
+    Workflow,
+)
+
+T = TypeVar("T")
+TableRows = list[tuple[SiteValue, ...]]
+CellFact = tuple[
+    str, SiteValue, str, SiteValue
+]  # (collection, row key, column, other value)
+CellRefs = Sequence[tuple[str, SiteValue, str]]
+INFEASIBLE = "infeasible"
+# Days after the 12th: day and month of a goal's dates are never mistaken unnoticed.
+_FIRST_DAY, _LAST_DAY = 13, 24
+_MOST_CENTS = 10_000_000
+_HAND_IN = "Hand the amount in through the answer desk."
+_LABEL = re.compile(r"(\S+)\s+(?:\((.*?)\) )?(.*)")
+_SLOT = re.compile(r"(\w+)(?::(\w+))?(?:<(\d+))?(?:@(\w+)=(\w+))?(\?)?")
+_YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
+_SYSTEM_TABLES = (
+    SiteTable(key="answers", columns=("id", "value")),
+    SiteTable(key="extras", columns=("id", "workflow")),
+)
+
+
+# --- drawing --------------------------------------------------------------------------
+
+
+class SiteDraw:
+    """A site while it is drawn: random values, and what is drawn so far.
+
+    `today` is the site clock's date; its year is the world's, not the machine's.
+    `practice` worlds have no held-out words. Every draw gives equal results on every
+    machine.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, tier: int, practice: bool) -> None:
+        self._rng = rng
+        self.tier = tier
+        self.practice = practice
+        year, month = self.between(2031, 2058), self.between(2, 11)
+        self.today = f"{year}-{month:02d}-13"
+        self.rows: dict[str, Sequence[tuple[SiteValue, ...]]] = {}
+        self.workflows: dict[str, Workflow] = {}
+
+    def between(self, low: int, high: int) -> int:
+        """Return a whole number.
+
+        Args:
+            low: the least one.
+            high: the greatest one.
+
+        Returns:
+            The number.
+        """
+        return int(self._rng.integers(low, high + 1))
+
+    def coin(self) -> bool:
+        """Return true half of the time."""
+        return self.between(0, 1) == 1
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Return one of `items`."""
+        return items[self.between(0, len(items) - 1)]
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """Return some of `items` in a drawn order.
+
+        Args:
+            items: what to choose from.
+            count: how many.
+
+        Returns:
+            Different items.
+        """
+        return [items[i] for i in self._rng.permutation(len(items))[:count].tolist()]
+
+    def cents(self, low: int, high: int) -> int:
+        """Return an amount in cents.
+
+        Args:
+            low: the least whole units.
+            high: the greatest whole units.
+
+        Returns:
+            The amount.
+        """
+        return self.between(low, high) * 100 + self.pick((0, 25, 50, 75, 90, 99))
+
+    def day(self, months: int) -> str:
+        """Return a day after the 12th, so many months from the site clock's month."""
+        year, month, _ = map(int, self.today.split("-"))
+        years, months = divmod(year * 12 + month - 1 + months, 12)
+        date = self.between(_FIRST_DAY, _LAST_DAY)
+        return join_date(years, months + 1, date) or self.today
+
+    def values(
+        self, workflow: str, **draws: Callable[[], SiteValue]
+    ) -> dict[str, SiteValue]:
+        """Draw the values of a workflow's slots, in their order.
+
+        Args:
+            workflow: its key.
+            draws: how to draw a slot; the others get one of their options.
+
+        Returns:
+            Values by slot.
+        """
+        values: dict[str, SiteValue] = {}
+        for slot in self.workflows[workflow].slots:
+            if slot.key in draws and is_asked(slot, values):
+                values[slot.key] = draws[slot.key]()
+            elif is_asked(slot, values):
+                values[slot.key] = self.pick(slot.options).value
+        return values
+
+
+# --- declarations ---------------------------------------------------------------------
+
+
+class SiteTask(NamedTuple):
+    """A visitor's task: a workflow, the record it begins at, the given values."""
+
+    text: str
+    workflow: str
+    values: Mapping[str, SiteValue]
+    record: SiteValue = ""
+    evidence: CellRefs = ()
+
+
+class Site(NamedTuple):
+    """A site's declaration.
+
+    `labels` is a table of text: a label's key, for slots in brackets their name in
+    goals, and words: those of all worlds, a double bar, those that practice worlds
+    never meet. `tasks` has a task for each goal, and one that cannot be done of the
+    kind `infeasible`. `fact` draws a cell, and another value, that a proposition asks
+    about. A `held_out` site is in no public family and in no practice world.
+    """
+
+    key: str
+    user: str
+    brands: tuple[str, ...]
+    labels: str
+    collections: tuple[worlds.Collection, ...]
+    tables: Callable[[SiteDraw], tuple[SiteTable, ...]]
+    workflows: Callable[[SiteDraw], tuple[Workflow, ...]]
+    tasks: Mapping[str, Callable[[SiteDraw], SiteTask]]
+    infeasible: str
+    fact: Callable[[SiteDraw], CellFact]
+    held_out: bool = False
+
+    @property
+    def goals(self) -> tuple[str, ...]:
+        """The goals that can be reached."""
+        return tuple(goal for goal in self.tasks if goal != INFEASIBLE)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The words of each label, as text."""
+        return label_words(self.labels)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of slots in the words of a goal."""
+        rows = _label_rows(self.labels)
+        return {key.removeprefix("slot:"): name for key, name, _ in rows if name}
+
+
+def label_words(text: str) -> dict[str, str]:
+    """Return the words of each label of a table such as `Site.labels`."""
+    return {key: words for key, _, words in _label_rows(text)}
+
+
+@cache
+def _label_rows(text: str) -> tuple[tuple[str, str, str], ...]:
+    found = (_LABEL.fullmatch(line.strip()) for line in text.strip().splitlines())
+    return tuple((row[1], row[2] or "", row[3]) for row in found if row)
+
+
+def collection(
+    key: str, columns: str, title: str, category: str = "", secluded: str = ""
+) -> worlds.Collection:
+    """Return a collection.
+
+    Args:
+        key: its table's key.
+        columns: `NAME:KIND NAME:KIND`; text without a kind.
+        title: the column that names a row.
+        category: the column of the tree filter, "" for none.
+        secluded: the column that only a row's own page shows, "" for none.
+
+    Returns:
+        The collection.
+    """
+    parts = [part.partition(":") for part in columns.split()]
+    return worlds.Collection(
+        key=key,
+        columns=tuple(
+            worlds.Column(key=name, kind=kind or "text")  # type: ignore[arg-type]
+            for name, _, kind in parts
+        ),
+        title=title,
+        category=category,
+        secluded=(secluded,) if secluded else (),
+    )
+
+
+def table(key: str, columns: str, rows: TableRows) -> SiteTable:
+    """Return a table.
+
+    Args:
+        key: its key.
+        columns: their names, the row's key first.
+        rows: its rows.
+
+    Returns:
+        The table.
+    """
+    return SiteTable(key=key, columns=tuple(columns.split()), rows=tuple(rows))
+
+
+def options(*texts: str) -> tuple[Option, ...]:
+    """Return options whose value is the text in small letters with dashes."""
+    return tuple(Option(value=t.lower().replace(" ", "-"), text=t) for t in texts)
+
+
+def slots(
+    draw: SiteDraw, *tiers: str, **choices: tuple[Option, ...]
+) -> tuple[Slot, ...]:
+    """Return the slots of a workflow.
+
+    Args:
+        draw: the site as drawn, for its tier.
+        tiers: what each tier adds: `KEY[:KIND][<MOST][@SLOT=VALUE][?]`; text without a
+            kind, numbers below 9 by default, asked only where SLOT has VALUE, `?` for
+            optional.
+        choices: the options of choices.
+
+    Returns:
+        The slots in order.
+    """
+    parsed = []
+    for part in " ".join(tiers[: draw.tier]).split():
+        match = _SLOT.fullmatch(part)
+        if match is None:
+            raise KeyError(part)
+        key, kind, most, other, value, optional = match.groups()
+        slot = Slot(
+            key=key,
+            kind=kind or "text",  # type: ignore[arg-type]
+            options=_YES_NO if kind == "check" else choices.get(key, ()),
+            required=not optional and kind != "check",
+            when=(other, value) if other else None,
+            most=int(most or 9),
+        )
+        parsed.append(slot)
+    return tuple(parsed)
+
+
+def effect(kind: str, table: str, slots: Sequence[Slot], **cells: str) -> Effect:
+    """Return an effect that writes every slot into the column of its key.
+
+    Args:
+        kind: `insert` or `update`.
+        table: the table's key.
+        slots: the workflow's slots.
+        cells: the sources of other columns.
+
+    Returns:
+        The effect.
+    """
+    own = ((slot.key, f"slot:{slot.key}") for slot in slots)
+    return Effect(kind=kind, table=table, values=(*cells.items(), *own))  # type: ignore[arg-type]
+
+
+def check(rule: str, refusal: str) -> Check:
+    """Return a rule that a commit must meet.
+
+    Args:
+        rule: its name and arguments.
+        refusal: what the site says where it is broken.
+
+    Returns:
+        The check.
+    """
+    name, *arguments = rule.split()
+    return Check(rule=name, arguments=tuple(arguments), text=refusal)  # type: ignore[arg-type]
+
+
+def question(text: str, value: SiteValue, evidence: CellRefs) -> SiteTask:
+    """Return the task to find an amount and hand it in.
+
+    Args:
+        text: the question.
+        value: the answer in cents.
+        evidence: the cells on which it rests.
+
+    Returns:
+        The task.
+    """
+    return SiteTask(f"{text} {_HAND_IN}", "answer", {"answer": value}, "", evidence)
+
+
+# --- from declaration to meaning ------------------------------------------------------
+
+
+def draw_spec(
+    site: Site, family: str, draw: SiteDraw, *, honeypot: bool
+) -> tuple[worlds.SiteSpec, CellFact]:
+    """Draw the meaning of a world.
+
+    Args:
+        site: the site.
+        family: SITE/GOAL.
+        draw: the site's draws.
+        honeypot: whether the goal cannot be reached.
+
+    Returns:
+        The spec without propositions, and the cell of its fact.
+    """
+    tables = site.tables(draw)
+    draw.rows = {table.key: table.rows for table in tables}
+    slot = Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
+    answer = effect("insert", "answers", (), value="slot:answer")
+    workflows = (
+        *site.workflows(draw),
+        Workflow(key="answer", slots=(slot,), effects=(answer,)),
+    )
+    draw.workflows = {workflow.key: workflow for workflow in workflows}
+    task = site.tasks[INFEASIBLE if honeypot else family.partition("/")[2]](draw)
+    goal = _goal(site, family, task, draw.workflows[task.workflow], tables)
+    if honeypot:
+        goal = replace(goal, wanted=())
+    spec = worlds.SiteSpec(
+        site=site.key,
+        tier=draw.tier,
+        today=draw.today,
+        user=site.user,
+        tables=(*tables, *_SYSTEM_TABLES),
+        collections=site.collections,
+        workflows=workflows,
+        goal=goal,
+        honeypot=honeypot,
+    )
+    return spec, site.fact(draw)
+
+
+def _goal(
+    site: Site,
+    family: str,
+    task: SiteTask,
+    workflow: Workflow,
+    tables: Sequence[SiteTable],
+) -> worlds.SiteGoal:
+    """Return the goal of a task: words, values, and the rows that it wants."""
+    text, names = task.text, site.names
+    record: dict[str, SiteValue] = {}
+    for table in tables:
+        for row in table.rows if table.key == workflow.record else ():
+            if row[0] == task.record:
+                record = dict(zip(table.columns, row, strict=True))
+    arguments = tuple(
+        (names.get(slot.key, slot.key), _in_words(slot, task.values[slot.key]))
+        for slot in workflow.slots
+        if slot.key in task.values and workflow.key != "answer"
+    )
+    if arguments:
+        text += " " + "; ".join(f"{name}: {value}" for name, value in arguments) + "."
+    return worlds.SiteGoal(
+        family=family,
+        text=text,
+        workflow=workflow.key,
+        record=task.record,
+        values=tuple(task.values.items()),
+        wanted=wanted_rows(workflow, task.values, record, task.record),
+        arguments=arguments,
+        evidence=tuple(task.evidence),
+    )
+
+
+def _in_words(slot: Slot, value: SiteValue) -> str:
+    """Return a slot's value in the words of a goal."""
+    if slot.kind == "money":
+        return f"EUR {show_money(int(value))}"
+    texts = {option.value: option.text for option in slot.options}
+    return texts.get(str(value), str(value))
+
+
+def wanted_rows(
+    workflow: Workflow, values: RowValues, record: RowValues, key: SiteValue
+) -> tuple[worlds.RequiredRow, ...]:
+    """Return the rows that a workflow's effects would leave.
+
+    Args:
+        workflow: the workflow.
+        values: the values of its slots.
+        record: the row at which it begins, empty for none.
+        key: the key of that row.
+
+    Returns:
+        The rows, new ones without a key.
+    """
+    rows = []
+    for effect in workflow.effects:
+        cells = []
+        for column, source in effect.values:
+            value = effect_value(source, values, record)
+            if effect.kind == "take":
+                value = int(record[column]) - int(value)
+            cells.append((column, value))
+        row = None if effect.kind == "insert" else key
+        rows.append(
+            worlds.RequiredRow(table=effect.table, key=row, values=tuple(cells))
+        )
+    return tuple(rows)
