@@ -27,7 +27,7 @@ from owa_bench import calendars
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.documents import HIDDEN_PATH
-from owa_bench.envs.toolquest.oracle import entry
+from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
@@ -213,14 +213,14 @@ def answer(timeline: Timeline, state: ApiState) -> Call:
         rows = [list(row) for row in world.expected_rows]
         columns = list(world.expected_columns)
         return tool_calls.call("write_artifact", name="a", columns=columns, rows=rows)
-    (wanted,) = answer_scoring.wanted_writes(world)
+    (wanted,) = answer_scoring.required_writes(world)
     left = answer_scoring.open_writes(wanted, state)
     if not left:
         return tool_calls.call("finish", p=1.0)
     provider = state.vendors[wanted.place[0]]
     key = instance_key(timeline.instance.seed)
     values = dict(zip(wanted.columns, left[0], strict=True))
-    return entry(state, provider) or tool_calls.post(
+    return access_step(state, provider) or tool_calls.post(
         state, key, wanted.place, provider.contract, values
     )
 

@@ -1,1 +1,1 @@
-"""What agents share: document reading, probing, calibration, memory."""
+"""Skills that agents share: document reading, probing, calibration, memory."""

@@ -10,15 +10,22 @@ HIGHEST = 0.98
 DECIMALS = 2
 
 
-def stated(prior: float, ratios: Iterable[float] = ()) -> float:
+def posterior(prior: float, ratios: Iterable[float] = ()) -> float:
     """Return the probability that `prior` becomes under likelihood `ratios`.
 
     A ratio above 1 speaks for the proposition, one below 1 against it. The result
     stays in [0.02, 0.98]: nothing seen on a wire is certain.
 
-    >>> stated(0.5, [3.0])
+    Args:
+        prior: Probability before the evidence, in (0, 1).
+        ratios: Likelihood ratios.
+
+    Returns:
+        A probability with two decimals.
+
+    >>> posterior(0.5, [3.0])
     0.75
-    >>> stated(0.9, [0.001])
+    >>> posterior(0.9, [0.001])
     0.02
     """
     odds = prior / (1.0 - prior)

@@ -22,10 +22,17 @@ class HtmlPage(NamedTuple):
     text: str
 
 
-def read(html: str, base: str) -> HtmlPage:
+def parse(html: str, base: str) -> HtmlPage:
     """Return the page `html` found at `base`; links are absolute.
 
     A link that no reader of the page would see is not one.
+
+    Args:
+        html: Text of the page.
+        base: Its address.
+
+    Returns:
+        The page.
     """
     reader = _Reader(base)
     reader.feed(html)
@@ -35,7 +42,15 @@ def read(html: str, base: str) -> HtmlPage:
 
 
 def nearest(page: HtmlPage, phrase: str) -> tuple[str, ...]:
-    """Return the page's addresses by how near their words are to `phrase`."""
+    """Return the page's addresses by how near their words are to `phrase`.
+
+    Args:
+        page: The page.
+        phrase: What is looked for.
+
+    Returns:
+        Addresses, nearest first.
+    """
     texts = {link.address: f"{link.text} {link.address}" for link in page.links}
     return tuple(match.name for match in matching.ranked(phrase, texts))
 

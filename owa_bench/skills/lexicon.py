@@ -90,6 +90,13 @@ def words(text: str) -> tuple[str, ...]:
 def alike(first: str, second: str) -> float:
     """Return how many words of two names mean the same, as a share of all of both.
 
+    Args:
+        first: A name.
+        second: Another name.
+
+    Returns:
+        A share in [0, 1].
+
     >>> alike("Arrival date", "Check-in date")
     1.0
     """
@@ -101,7 +108,15 @@ def alike(first: str, second: str) -> float:
 
 
 def nearest(wanted: str, names: Iterable[str]) -> list[str]:
-    """Return names by how alike they are to what is wanted, the best first."""
+    """Return names by how alike they are to what is wanted, the best first.
+
+    Args:
+        wanted: A name.
+        names: Names to choose from.
+
+    Returns:
+        The names, best first.
+    """
     return sorted(names, key=lambda name: -alike(wanted, name))
 
 

@@ -29,6 +29,13 @@ def words(text: str) -> frozenset[str]:
 def overlap(a: str, b: str) -> float:
     """Return the Jaccard share of words that two texts have in common; 1 if equal.
 
+    Args:
+        a: A text.
+        b: Another text.
+
+    Returns:
+        A share in [0, 1].
+
     >>> overlap("Amount of the booking.", "amount booking")
     1.0
     """
@@ -38,13 +45,30 @@ def overlap(a: str, b: str) -> float:
 
 
 def ranked(phrase: str, texts: Mapping[str, str]) -> tuple[Match, ...]:
-    """Return every name of `texts` by how near its text is to `phrase`, best first."""
+    """Return every name of `texts` by how near its text is to `phrase`, best first.
+
+    Args:
+        phrase: What is looked for.
+        texts: Text by name.
+
+    Returns:
+        Names and scores.
+    """
     scored = [Match(name, overlap(phrase, text)) for name, text in texts.items()]
     return tuple(sorted(scored, key=lambda match: (-match.score, match.name)))
 
 
 def best(phrase: str, texts: Mapping[str, str], *, least: float = 0.0) -> str | None:
-    """Return the name whose text is nearest to `phrase`, None below `least`."""
+    """Return the name whose text is nearest to `phrase`, None below `least`.
+
+    Args:
+        phrase: What is looked for.
+        texts: Text by name.
+        least: Score that must be exceeded.
+
+    Returns:
+        The name.
+    """
     order = ranked(phrase, texts)
     return order[0].name if order and order[0].score > least else None
 
@@ -52,7 +76,15 @@ def best(phrase: str, texts: Mapping[str, str], *, least: float = 0.0) -> str | 
 def assign(
     scores: Mapping[tuple[str, str], float], wanted: Iterable[str]
 ) -> dict[str, str]:
-    """Return wanted -> option, greedily by score; each option is chosen once."""
+    """Return wanted -> option, greedily by score; each option is chosen once.
+
+    Args:
+        scores: Score by (wanted name, option).
+        wanted: Names that need an option.
+
+    Returns:
+        Option by wanted name; those without a positive score are left out.
+    """
     left = set(wanted)
     chosen: dict[str, str] = {}
     for (name, option), score in sorted(scores.items(), key=lambda s: (-s[1], s[0])):

@@ -1,4 +1,4 @@
-"""What an agent remembers from episode to episode: one JSON file, facts by subject."""
+"""Memory of an agent across episodes: facts by subject, in one JSON file."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,15 @@ class FactMemory:
         self._facts: dict[str, dict[str, Any]] = _read(self._path)
 
     def recall(self, subject: str, name: str) -> Any:
-        """Return what is known of `name` about `subject`, None if nothing."""
+        """Return what is known of `name` about `subject`, None if nothing.
+
+        Args:
+            subject: A vendor's title or the like.
+            name: Name of the fact.
+
+        Returns:
+            The JSON value.
+        """
         return self._facts.get(subject, {}).get(name)
 
     def knows(self, subject: str) -> bool:
@@ -23,7 +31,13 @@ class FactMemory:
         return bool(self._facts.get(subject))
 
     def learn(self, subject: str, name: str, value: Any) -> None:
-        """Remember a JSON value; it replaces what was known before."""
+        """Remember a JSON value; it replaces what was known before.
+
+        Args:
+            subject: A vendor's title or the like.
+            name: Name of the fact.
+            value: A JSON value.
+        """
         self._facts.setdefault(subject, {})[name] = value
 
     def save(self) -> None:
@@ -43,17 +57,28 @@ class FactMemory:
 
 
 class WriteOnlyMemory(FactMemory):
-    """A memory that is written to and never consulted."""
+    """A memory that is written to and never read."""
 
     def __init__(self, memory: FactMemory) -> None:
         self._memory = memory
 
     def recall(self, subject: str, name: str) -> None:
-        """Return None, whatever is known."""
+        """Return None, whatever is known.
+
+        Args:
+            subject: A vendor's title or the like.
+            name: Name of the fact.
+        """
         return
 
     def learn(self, subject: str, name: str, value: Any) -> None:
-        """Let the memory behind this one remember."""
+        """Let the memory behind this one learn.
+
+        Args:
+            subject: A vendor's title or the like.
+            name: Name of the fact.
+            value: A JSON value.
+        """
         self._memory.learn(subject, name, value)
 
     def save(self) -> None:

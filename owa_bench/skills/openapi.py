@@ -84,8 +84,16 @@ class ApiModel(NamedTuple):
         return tuple(o for o in self.operations if o.method == name)
 
 
-def read(document: Mapping[str, Any], address: str) -> ApiModel:
-    """Return the model of `document` found at `address`."""
+def parse(document: Mapping[str, Any], address: str) -> ApiModel:
+    """Return the model of `document` found at `address`.
+
+    Args:
+        document: The OpenAPI document.
+        address: Where it was found; relative servers are resolved against it.
+
+    Returns:
+        The model.
+    """
     reader = _Reader(document, address)
     return ApiModel(
         title=str(_at(document, "info", "title") or ""),

@@ -42,7 +42,15 @@ ToolPlan = Generator[PlanCall, PlanReply, T]
 
 
 def limited(plan: ToolPlan[T], most: int) -> ToolPlan[T | None]:
-    """Walk a plan for at most `most` calls; None when it would need more."""
+    """Run a plan for a limited number of calls.
+
+    Args:
+        plan: The plan.
+        most: How many calls it may make.
+
+    Returns:
+        Its result, None when it would need more calls.
+    """
     try:
         call = next(plan)
         for _ in range(most):

@@ -1,4 +1,4 @@
-"""What an HTTP reply gives away: lists, totals, cursors, and what an error names."""
+"""Contents of HTTP replies: lists, totals, cursors, and the names in an error."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +46,15 @@ class RowList(NamedTuple):
 def find_list(body: Any, path: tuple[str, ...] = ()) -> RowList | None:
     """Return the first list of objects in `body`, nearest to the top; None if none.
 
+    Args:
+        body: A JSON value.
+        path: Path down to the value.
+
+    Returns:
+        The list and its path.
+
     >>> find_list({"total": 1, "data": {"items": [{"id": 7}]}})
-    Found(path=('data', 'items'), rows=({'id': 7},))
+    RowList(path=('data', 'items'), rows=({'id': 7},))
     """
     if isinstance(body, list):
         rows = tuple(row for row in body if isinstance(row, Mapping))
@@ -94,14 +101,22 @@ def next_link(reply: HttpReply) -> str | None:
 
 
 def link(reply: HttpReply, relation: str) -> str | None:
-    """Return the address that a Link header (RFC 8288) gives for a relation."""
+    """Return the address that a Link header (RFC 8288) gives for a relation.
+
+    Args:
+        reply: The reply.
+        relation: Relation such as "next".
+
+    Returns:
+        The address, None without one.
+    """
     for address, words in _LINK.findall(reply.headers.get("link", "")):
         if relation in _RELATION.findall(words):
             return str(address)
     return None
 
 
-def moved(reply: HttpReply) -> str | None:
+def redirect_target(reply: HttpReply) -> str | None:
     """Return where a reply sends its caller, None if it does not.
 
     A redirect names the place, something that is gone may name its successor.
@@ -124,7 +139,7 @@ def retry_after(reply: HttpReply) -> int:
     return min(LONGEST_WAIT_S, max(1, round((back - now).total_seconds())))
 
 
-def named(reply: HttpReply) -> tuple[str, ...]:
+def quoted_names(reply: HttpReply) -> tuple[str, ...]:
     """Return the names that stand in quotes in an error, in order."""
     return tuple(_QUOTED.findall(" ".join(_texts(reply.body))))
 

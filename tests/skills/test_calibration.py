@@ -10,8 +10,8 @@ from owa_bench.skills import calibration
     [(0.5, [], 0.5), (0.5, [3.0], 0.75), (0.9, [0.01], 0.08), (0.9, [1e9], 0.98)],
 )
 def test_stated(prior: float, ratios: list[float], p: float) -> None:
-    assert calibration.stated(prior, ratios) == p
+    assert calibration.posterior(prior, ratios) == p
 
 
 def test_no_prior_is_the_lowest() -> None:
-    assert calibration.stated(0.0, [5.0]) == calibration.LOWEST
+    assert calibration.posterior(0.0, [5.0]) == calibration.LOWEST

@@ -10,7 +10,7 @@ HTML = """<html><head><title>Halden Ledger</title><style>a {}</style></head><bod
 
 
 def test_reads_title_text_and_visible_links() -> None:
-    page = documents.read(HTML, "https://halden.example/home/")
+    page = documents.parse(HTML, "https://halden.example/home/")
     assert page.title == "Halden Ledger"
     assert "We keep books" in page.text
     assert [(link.address, link.text) for link in page.links] == [
@@ -20,5 +20,5 @@ def test_reads_title_text_and_visible_links() -> None:
 
 
 def test_the_nearest_link_comes_first() -> None:
-    page = documents.read(HTML, "https://halden.example/")
+    page = documents.parse(HTML, "https://halden.example/")
     assert documents.nearest(page, "OpenAPI description")[0].endswith("spec.json")

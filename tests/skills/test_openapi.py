@@ -80,7 +80,7 @@ DOCUMENT = {
 
 
 def test_reads_server_security_and_title() -> None:
-    model = openapi.read(DOCUMENT, "https://halden.example/openapi.json")
+    model = openapi.parse(DOCUMENT, "https://halden.example/openapi.json")
     assert model.title == "Halden Ledger"
     assert model.server == "https://api.halden.example/v2"
     assert model.security == Security(
@@ -89,7 +89,7 @@ def test_reads_server_security_and_title() -> None:
 
 
 def test_reads_a_collection() -> None:
-    model = openapi.read(DOCUMENT, "https://halden.example/openapi.json")
+    model = openapi.parse(DOCUMENT, "https://halden.example/openapi.json")
     (bookings,) = model.method("GET")
     assert bookings.address == "https://api.halden.example/v2/bookings"
     assert bookings.wrapper == ("data", "rows")
@@ -101,7 +101,7 @@ def test_reads_a_collection() -> None:
 
 
 def test_reads_what_a_write_takes() -> None:
-    model = openapi.read(DOCUMENT, "https://halden.example/openapi.json")
+    model = openapi.parse(DOCUMENT, "https://halden.example/openapi.json")
     (write,) = model.method("POST")
     assert write.about == "Book an amount."
     assert [prop.name for prop in write.fields] == ["amt", "day"]
@@ -121,7 +121,7 @@ def test_a_bare_list_has_no_wrapper() -> None:
             }
         },
     }
-    model = openapi.read(document, "https://h.example/openapi.json")
+    model = openapi.parse(document, "https://h.example/openapi.json")
     assert model.operations[0].wrapper == ()
     assert model.operations[0].address == "https://h.example/x"
     assert model.security.scheme == "none"

@@ -40,7 +40,7 @@ def test_totals_and_cursors_stand_in_body_or_headers() -> None:
 def test_an_error_names_the_pager_it_wants() -> None:
     words = "Unknown query parameter: `offset`. Known: `page`, `per_page`."
     reply = HttpReply(400, {}, {"error": "unknown_parameter", "message": words})
-    told = [name for name in probing.named(reply) if name != "offset"]
+    told = [name for name in probing.quoted_names(reply) if name != "offset"]
     assert openapi.pager_of({name: {} for name in told}).position == "page"
 
 

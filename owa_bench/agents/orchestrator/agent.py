@@ -71,11 +71,11 @@ def _plan(crew: Crew, hints: int | None) -> ToolPlan[PlanCall]:
     yield from crew.fetch()
     yield from _check(crew)
     needed = {source.id for source in case.sources if not source.optional}
-    lacking = not needed <= set(case.sheets)
+    lacking = not needed <= set(case.tables)
     if lacking and crew.infeasible:
         return case.declare()
     crew.desk.hints = hints
-    if lacking or case.odds() < case.habits.asks_below:
+    if lacking or case.odds() < case.config.asks_below:
         done = yield from case.follow_hints()
         if done is not None:
             return done
@@ -103,7 +103,7 @@ def _answer(crew: Crew, *, lacking: bool) -> ToolPlan[PlanCall]:
         return case.finish(LOST)
     if case.goal.get("writes"):
         case.doubts += [CHANGED] * len((yield from crew.reread()))
-        source = case.sheets[case.goal["writes"]["source"]].source
+        source = case.tables[case.goal["writes"]["source"]].source
         vendor = yield from crew.vendor(source)
         refused = yield from case.write(rows, vendor.access if vendor else None)
         return case.finish(case.odds([REFUSED_WRITE] * refused))

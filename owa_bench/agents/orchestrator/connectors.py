@@ -48,5 +48,5 @@ class Connectors:
         reply = yield from self._desk.http("GET", place)
         if not reply.ok or not openapi.is_openapi(reply.body):
             return None
-        model = openapi.read(reply.body, place)
+        model = openapi.parse(reply.body, place)
         return model if title in model.title else None

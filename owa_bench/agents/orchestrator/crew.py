@@ -1,7 +1,7 @@
 """The roles at work: who looks, who fetches, who checks, what they tell each other.
 
-Tables lie on a bench that all can see (`Case.sheets`); everything else that one role
-knows of another's work comes over the board.
+All roles see the tables (`TaskState.tables`); everything else that one role knows of
+another's work comes over the board.
 """
 
 from collections.abc import Sequence
@@ -130,8 +130,8 @@ class Crew:
         else:
             found = yield from together(work)
         for fetcher, sheets in zip(self.fetchers.values(), found, strict=True):
-            self.case.sheets |= sheets
-            counted = ", ".join(f"{n} {len(s.crop.rows)}" for n, s in sheets.items())
+            self.case.tables |= sheets
+            counted = ", ".join(f"{n} {len(s.fetched.rows)}" for n, s in sheets.items())
             words = f"rows fetched from {fetcher.title}: {counted}"
             self.board.post(fetcher.name, RECONCILER, words)
 
@@ -140,7 +140,7 @@ class Crew:
         notes = self.board.take(RECONCILER)
         self.case.settle()
         told = f" after {len(notes)} notes" if notes else ""
-        words = f"{len(self.case.sheets)} tables are named and added up{told}"
+        words = f"{len(self.case.tables)} tables are named and added up{told}"
         self.board.post(RECONCILER, VERIFIER, words)
 
     def verify(self) -> list[Fault]:
@@ -168,7 +168,7 @@ class Crew:
             if own:
                 any_again = True
                 fetcher.forget()
-                self.case.sheets |= yield from fetcher.fetch(own)
+                self.case.tables |= yield from fetcher.fetch(own)
                 words = f"fetched again: {', '.join(again)}"
                 self.board.post(fetcher.name, RECONCILER, words)
         return any_again
@@ -177,13 +177,16 @@ class Crew:
         """Look at the first page of each table again; return those that changed."""
         changed = []
         for source in self.case.sources:
-            sheet = self.case.sheets.get(source.id)
+            sheet = self.case.tables.get(source.id)
             vendor = yield from self.vendor(source)
             if sheet is None or vendor is None or source.is_control:
                 continue
-            reply = yield from vendor.access.request("GET", sheet.crop.address)
+            reply = yield from vendor.access.request("GET", sheet.fetched.address)
             found = probing.find_list(reply.body) if reply.ok else None
-            if found is None or list(found.rows) != sheet.crop.rows[: len(found.rows)]:
+            if (
+                found is None
+                or list(found.rows) != sheet.fetched.rows[: len(found.rows)]
+            ):
                 changed.append(source.id)
         return changed
 

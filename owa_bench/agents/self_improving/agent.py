@@ -87,21 +87,21 @@ class SelfImproving:
         )  # nobody is asked before both have fetched
         job = ApiSolver(brief, memory, habits, desk)
         gathered = yield from job.gather()
-        shown = signs(job.case, facts)
+        shown = signs(job.task, facts)
         if trial is not None:
-            second = ApiSolver(brief, facts, trial, desk.twin(waits=trial.waits))
+            second = ApiSolver(brief, facts, trial, desk.cached_copy(waits=trial.waits))
             left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
             if (yield from limited(second.gather(), max(0, left))) is None:
                 self._notebook, self._revision = revising.pass_over(self._notebook)
             else:
-                self._compare(job.case, second.case, shown)
+                self._compare(job.task, second.task, shown)
         desk.hints = brief.interventions_left
-        job.case.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
+        job.task.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
         closing = yield from job.conclude(gathered=gathered)
         self._notebook = revising.note_signs(self._notebook, shown)
         if self._revision is None:
             self._notebook, self._revision = revising.propose(self._notebook)
-        return self._calibrated(closing, job.case)
+        return self._calibrated(closing, job.task)
 
     def _surf(self, brief: Brief) -> ToolPlan[PlanCall]:
         """Reach a goal on pages; keep what was learned of the agent's own habits."""
@@ -128,8 +128,8 @@ class SelfImproving:
         own = case.odds()
         row = f"{int(own * 10)}"
         right, asked = self._notebook.table.get(row, (0, 0))
-        if case.told is not None:
-            agrees = (case.compute() if case.sheets else None) == case.told
+        if case.supervisor_rows is not None:
+            agrees = (case.compute() if case.tables else None) == case.supervisor_rows
             table = {**self._notebook.table, row: (right + agrees, asked + 1)}
             self._notebook = msgspec.structs.replace(self._notebook, table=table)
             return closing
@@ -141,8 +141,8 @@ class SelfImproving:
 def signs(case: TaskState, facts: FactMemory) -> frozenset[str]:
     """Return the signs of trouble that an episode showed."""
     needed = {source.id for source in case.sources if not source.optional}
-    there = set(case.sheets)
-    statuses = case.desk.statuses
+    there = set(case.tables)
+    statuses = case.session.statuses
     shown = {sign for status, sign in STATUS_SIGNS.items() if statuses[status]}
     if needed <= there:
         shown.discard("gone")  # it was found in the end
@@ -153,7 +153,7 @@ def signs(case: TaskState, facts: FactMemory) -> frozenset[str]:
     if (there - short) & set(failed(checks, "adds up")):
         shown.add("off total")
     if there & set(failed(checks, "named")) or any(
-        sheet.lead < float("inf") for sheet in case.sheets.values()
+        sheet.lead < float("inf") for sheet in case.tables.values()
     ):
         shown.add("renamed")
     met = any(facts.knows(source.provider) for source in case.sources)

@@ -1,4 +1,4 @@
-"""Who may call: API keys, Basic, OAuth2 bearer tokens and the grants for them.
+"""Access control: API keys, Basic, OAuth2 bearer tokens and the grants for them.
 
 Source: RFC 6749 sections 2.3.1, 4.4, 5.2 and 6; RFC 6750 section 3; RFC 7617.
 """
@@ -42,7 +42,17 @@ def authorize(
     headers: Mapping[str, str],
     query: Mapping[str, str],
 ) -> Denial | None:
-    """Return why a request may not touch the provider's resources, None if it may."""
+    """Return why a request may not touch the provider's resources, None if it may.
+
+    Args:
+        provider: The vendor that is called.
+        backend: Its tokens and the clock.
+        headers: Headers of the request, names in lower case.
+        query: Query parameters of the request.
+
+    Returns:
+        The refusal, None if the request may pass.
+    """
     auth = provider.contract.auth
     if auth.kind == "none":
         return None
@@ -103,7 +113,15 @@ def _bearer(provider: Provider, backend: Backend, header: str) -> Denial | None:
 
 
 def match(provider: Provider, value: str) -> Secret | None:
-    """Return the provider's credential of that value, compared in constant time."""
+    """Return the provider's credential of that value, compared in constant time.
+
+    Args:
+        provider: The vendor.
+        value: What the caller sent.
+
+    Returns:
+        The credential of that value, revoked or not; None if there is none.
+    """
     found = None
     for secret in provider.secrets:
         if hmac.compare_digest(secret.value.encode(), value.encode()):
@@ -114,7 +132,17 @@ def match(provider: Provider, value: str) -> Secret | None:
 def exchange(
     provider: Provider, backend: Backend, header: str, form: Mapping[str, str]
 ) -> TokenAnswer:
-    """Answer a request for an access token by the vendor's grant."""
+    """Answer a request for an access token by the vendor's grant.
+
+    Args:
+        provider: The vendor.
+        backend: Its tokens, which this changes.
+        header: The Authorization header, "" without one.
+        form: Fields of the body.
+
+    Returns:
+        The access token, or why there is none.
+    """
     auth = provider.contract.auth
     grant = GRANTS[auth.kind]
     if form.get("grant_type") != grant:

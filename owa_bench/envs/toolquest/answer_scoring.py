@@ -1,4 +1,4 @@
-"""How much of the answer is there: F1 over cells, and writes nobody asked for.
+"""Scores of an answer: F1 over cells, and the severity of writes outside the goal.
 
 Pure arithmetic on rows; the oracle turns it into q_state.
 """
@@ -55,6 +55,14 @@ def cells(
     """Return the cells of a table, each named by its row's key and its column.
 
     A table that lacks a key column has no cells but as many strangers as values.
+
+    Args:
+        columns: Names of the columns.
+        rows: Rows in the order of the columns.
+        keys: Columns that tell the rows apart.
+
+    Returns:
+        How often each cell occurs.
     """
     if not set(keys) <= set(columns):
         return Counter({("stranger",): len(rows) * len(columns)})
@@ -71,13 +79,29 @@ def cells(
 
 
 def f1(wanted: CellCounts, given: CellCounts) -> float:
-    """Return 2 x hits / (wanted + given); 1 when both are empty."""
+    """Return 2 x hits / (wanted + given); 1 when both are empty.
+
+    Args:
+        wanted: Expected cells.
+        given: Cells that were handed in.
+
+    Returns:
+        A share in [0, 1].
+    """
     total = wanted.total() + given.total()
     return 2 * (wanted & given).total() / total if total else 1.0
 
 
 def artefact_score(world: ApiWorld, artefact: Artefact | None) -> float:
-    """Return the F1 of the artefact's cells against the expected ones."""
+    """Return the F1 of the artefact's cells against the expected ones.
+
+    Args:
+        world: The world with the expected rows.
+        artefact: The answer, None if there is none yet.
+
+    Returns:
+        A share in [0, 1].
+    """
     if artefact is None:
         return 0.0
     keys = world.expected_columns[: key_width(world.expected_rows)]
@@ -85,7 +109,7 @@ def artefact_score(world: ApiWorld, artefact: Artefact | None) -> float:
     return f1(wanted, cells(artefact.columns, artefact.rows, keys))
 
 
-def wanted_writes(world: ApiWorld) -> tuple[RequiredWrites, ...]:
+def required_writes(world: ApiWorld) -> tuple[RequiredWrites, ...]:
     """Return the records that must exist in the end."""
     return tuple(
         RequiredWrites((p, r), columns, rows) for p, r, columns, rows in world.writes
@@ -108,14 +132,30 @@ def _posted(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ...]]:
 
 
 def write_score(wanted: RequiredWrites, state: ApiState) -> float:
-    """Return the F1 of the posted cells at one place against the wanted ones."""
+    """Return the F1 of the posted cells at one place against the wanted ones.
+
+    Args:
+        wanted: The records that must exist.
+        state: The state with the posted records.
+
+    Returns:
+        A share in [0, 1].
+    """
     keys = wanted.columns[: key_width(wanted.rows)]
     target = cells(wanted.columns, wanted.rows, keys)
     return f1(target, cells(wanted.columns, _posted(wanted, state), keys))
 
 
 def open_writes(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ...]]:
-    """Return the wanted rows that do not stand yet."""
+    """Return the wanted rows that do not stand yet.
+
+    Args:
+        wanted: The records that must exist.
+        state: The state with the posted records.
+
+    Returns:
+        Rows in the order wanted.
+    """
     left = Counter(wanted.rows) - Counter(_posted(wanted, state))
     return [row for row in wanted.rows if left[row]]
 
@@ -123,7 +163,7 @@ def open_writes(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ..
 def severity(state: ApiState) -> float:
     """Return the severity-weighted number of writes outside the allowed set."""
     stray = len(standing(state))
-    for wanted in wanted_writes(state.world):
+    for wanted in required_writes(state.world):
         stray -= (Counter(wanted.rows) & Counter(_posted(wanted, state))).total()
     lost = sum(1 for deletion in state.deletions if deletion.number >= 0)
     return STRAY_RECORD * stray + DELETED_ROW * lost

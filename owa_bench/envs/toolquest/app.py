@@ -16,12 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.toolquest import access, documents, resources
 from owa_bench.envs.toolquest.backend import Backend
-from owa_bench.envs.toolquest.replies import in_words_of, json_reply, problem
+from owa_bench.envs.toolquest.replies import in_error_format, json_reply, problem
 from owa_bench.worlds.api import ApiResource, ApiWorld, FormerHost, Provider
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 Endpoint = Callable[[Request], Awaitable[Response]]
-Form = dict[str, str]
 
 
 def build(backend: Backend) -> ASGIApp:
@@ -106,7 +105,7 @@ def _elsewhere(status: int, address: str, provider: Provider) -> Endpoint:
             words = f"This is gone for good; its successor is {address}."
             link = {"link": f'<{address}>; rel="successor-version"'}
             reply = problem(410, "gone", words, headers=link)
-            return in_words_of(provider.contract, reply)
+            return in_error_format(provider.contract, reply)
         return Response(status_code=status, headers={"location": address + query})
 
     return elsewhere
@@ -118,7 +117,7 @@ def _left(provider: Provider, former: FormerHost) -> ASGIApp:
     async def everything(request: Request) -> Response:
         path = request.url.path
         if former.status == 410 and path == "/" and request.method == "GET":
-            page = documents.farewell_page(former.title, provider)
+            page = documents.closing_page(former.title, provider)
             return Response(page, media_type="text/html")
         address = f"https://{provider.host}{path}"
         return await _elsewhere(former.status, address, provider)(request)
@@ -196,7 +195,7 @@ def _token(provider: Provider, backend: Backend) -> Endpoint:
     return token
 
 
-def _form(media: str, body: bytes) -> Form | None:
+def _form(media: str, body: bytes) -> dict[str, str] | None:
     """Return the fields of a form or a flat JSON object, None for anything else."""
     try:
         if "json" in media:
@@ -266,7 +265,7 @@ def _lost(provider: Provider, backend: Backend) -> ASGIApp:
         for resource in provider.documented.resources:
             if resource.path == scope["path"]:
                 backend.note_reply((provider.key, resource.key), 404)
-        reply = in_words_of(provider.contract, _not_found(scope["path"], paths))
+        reply = in_error_format(provider.contract, _not_found(scope["path"], paths))
         await reply(scope, receive, send)
 
     return lost

@@ -1,4 +1,4 @@
-"""What the vendors remember: tokens, rate windows, records; and what was served.
+"""Backend of the vendors: tokens, rate windows, records, and what was served.
 
 Pure of HTTP: `app.py` translates. Every change replaces `state`. Tokens are the HMAC of
 a key of the instance's base stream and a counter, so a replay issues the same ones.
@@ -20,8 +20,8 @@ from owa_bench.envs.toolquest.state import (
     RateWindow,
     Renewal,
     RuleBreach,
-    fresh,
-    moved,
+    after_drift,
+    initial_state,
 )
 from owa_bench.interfaces import Sink
 from owa_bench.seeding import derive
@@ -34,12 +34,31 @@ def instance_key(seed: int) -> bytes:
 
 
 def token_value(key: bytes, provider: str, number: int) -> str:
-    """Return the `number`-th access token of an episode, issued by `provider`."""
+    """Return the `number`-th access token of an episode, issued by `provider`.
+
+    Args:
+        key: The instance's key.
+        provider: Key of the vendor that issues it.
+        number: Number of the token in the episode, from 0.
+
+    Returns:
+        The token.
+    """
     return f"at_{keyed_digest(key, 'token', provider, str(number)).hex()[:40]}"
 
 
 def refresh_value(key: bytes, provider: str, secret: str, number: int) -> str:
-    """Return the `number`-th refresh token that came of a vault entry."""
+    """Return the `number`-th refresh token that came of a vault entry.
+
+    Args:
+        key: The instance's key.
+        provider: Key of the vendor.
+        secret: Name of the vault entry.
+        number: Number of the token, from 0.
+
+    Returns:
+        The refresh token.
+    """
     return (
         f"rt_{keyed_digest(key, 'refresh', provider, secret, str(number)).hex()[:40]}"
     )
@@ -89,11 +108,11 @@ class Backend:
     def __init__(
         self, world: ApiWorld, key: bytes, sink: Sink, fate: Callable[[], int]
     ) -> None:
-        self.state: ApiState = fresh(world)
+        self.state: ApiState = initial_state(world)
         self.key = key
         self._sink = sink
         self._fate = fate
-        self._kept: dict[tuple[str, str], IdempotentAnswer] = {}
+        self._answers: dict[tuple[str, str], IdempotentAnswer] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
         self._renewed: dict[tuple[str, str], list[str]] = {}
         self._rows: dict[CollectionKey, tuple[NumberedRow, ...]] = {}
@@ -105,7 +124,7 @@ class Backend:
 
     def enter(self, world: ApiWorld) -> None:
         """Go on in another world; what was issued and posted stays."""
-        self.state = moved(self.state, world)
+        self.state = after_drift(self.state, world)
         self._rows.clear()
 
     def at(self, now_ms: int) -> None:
@@ -128,12 +147,22 @@ class Backend:
         self.state = replace(self.state, docs=self.state.docs | {provider})
 
     def note_secret(self, provider: str, secret: Secret) -> None:
-        """A vault entry was read."""
+        """A vault entry was read.
+
+        Args:
+            provider: Key of the vendor.
+            secret: The entry.
+        """
         mark = (provider, secret.name)
         self.state = replace(self.state, secrets=self.state.secrets | {mark})
 
     def note_breach(self, rule: str, evidence: str) -> None:
-        """A disallowed act was seen."""
+        """A disallowed act was seen.
+
+        Args:
+            rule: Name of the rule.
+            evidence: What was seen.
+        """
         breach = RuleBreach(rule, evidence)
         if breach not in self.state.breaches:
             self.state = replace(self.state, breaches=(*self.state.breaches, breach))
@@ -143,7 +172,12 @@ class Backend:
         self.state = replace(self.state, artefact=artefact)
 
     def note_reply(self, place: CollectionKey, status: int) -> None:
-        """Remember the status of a place's last refusal, forget it on success."""
+        """Remember the status of a place's last refusal, forget it on success.
+
+        Args:
+            place: The collection.
+            status: HTTP status of the reply.
+        """
         refusals = dict(self.state.refusals)
         if status < 400:
             refusals.pop(place, None)
@@ -170,7 +204,12 @@ class Backend:
         return tuple(row for row in rows if str(row.values[0]) not in gone)
 
     def note_rows(self, place: CollectionKey, served: tuple[NumberedRow, ...]) -> None:
-        """These rows left the server: the agent has seen them."""
+        """Note that rows left the server, so that the agent has seen them.
+
+        Args:
+            place: The collection.
+            served: The rows of the reply.
+        """
         bits = 0
         for row in served:
             if row.number >= 0:
@@ -213,16 +252,38 @@ class Backend:
         self.state = replace(self.state, outages=outages)
         return Outage(wait, took_effect=fate // 10_000 % 2 == 0)
 
-    def keep(self, provider: str, name: str, kept: IdempotentAnswer) -> None:
-        """Remember the answer that an idempotency key got."""
-        self._kept[provider, name] = kept
+    def store_answer(self, provider: str, name: str, answer: IdempotentAnswer) -> None:
+        """Remember the answer that an idempotency key got.
 
-    def kept(self, provider: str, name: str) -> IdempotentAnswer | None:
-        """Return what an idempotency key was used for, None if it is new."""
-        return self._kept.get((provider, name))
+        Args:
+            provider: Key of the vendor.
+            name: The idempotency key.
+            answer: The body that was sent and the answer it got.
+        """
+        self._answers[provider, name] = answer
+
+    def stored_answer(self, provider: str, name: str) -> IdempotentAnswer | None:
+        """Return what an idempotency key was used for, None if it is new.
+
+        Args:
+            provider: Key of the vendor.
+            name: The idempotency key.
+
+        Returns:
+            The body and its answer, None for a new key.
+        """
+        return self._answers.get((provider, name))
 
     def issue(self, provider: Provider, scopes: frozenset[str]) -> str:
-        """Return a new access token; it is a secret from this moment."""
+        """Return a new access token; it is a secret from this moment.
+
+        Args:
+            provider: The vendor.
+            scopes: What the token grants.
+
+        Returns:
+            The token; it lives as long as the contract says.
+        """
         number = len(self._issued)
         token = token_value(self.key, provider.key, number)
         self._sink.secret(f"token:{provider.key}:{number}", token)
@@ -233,7 +294,15 @@ class Backend:
         return token
 
     def renew(self, provider: Provider, secret: Secret) -> str:
-        """Return the next refresh token of a vault entry; the one before is used up."""
+        """Return the next refresh token of a vault entry; the one before is used up.
+
+        Args:
+            provider: The vendor.
+            secret: The vault entry.
+
+        Returns:
+            The token that works from now on.
+        """
         earlier = self._renewed.setdefault((provider.key, secret.name), [])
         token = refresh_value(self.key, provider.key, secret.name, len(earlier))
         self._sink.secret(f"refresh:{provider.key}:{secret.name}:{len(earlier)}", token)
@@ -243,12 +312,29 @@ class Backend:
         return token
 
     def is_used_up(self, provider: Provider, secret: Secret, token: str) -> bool:
-        """Return whether a refresh token worked before and no longer does."""
+        """Return whether a refresh token worked before and no longer does.
+
+        Args:
+            provider: The vendor.
+            secret: The vault entry.
+            token: The refresh token that was sent.
+
+        Returns:
+            True for any earlier token of the entry.
+        """
         earlier = self._renewed.get((provider.key, secret.name), [])
         return token in earlier or token == secret.value.rpartition(":")[2]
 
     def grant_of(self, provider: str, token: str) -> Grant | None:
-        """Return what a token grants at `provider`, expired or not."""
+        """Return what a token grants at `provider`, expired or not.
+
+        Args:
+            provider: Key of the vendor.
+            token: The access token that was sent.
+
+        Returns:
+            The grant, None for a token of nobody or of another vendor.
+        """
         owner, number, scopes, expires = self._issued.get(
             token, ("", 0, frozenset(), 0)
         )
@@ -259,7 +345,15 @@ class Backend:
     def create(
         self, place: CollectionKey, values: dict[str, Value]
     ) -> tuple[Value, ...]:
-        """Add a record, give it an identifier, and return its row."""
+        """Add a record, give it an identifier, and return its row.
+
+        Args:
+            place: The collection.
+            values: Values by field key.
+
+        Returns:
+            The row with the fields that the vendor fills in.
+        """
         vendor = self.state.vendors[place[0]]
         table = vendor.table(place[1])
         ident = f"{place[1]}-new-{len(self.state.records) + 1}"
@@ -274,7 +368,12 @@ class Backend:
         return self.rows(place)[-1].values
 
     def delete(self, place: CollectionKey, row: NumberedRow) -> None:
-        """Remove a row for good."""
+        """Remove a row for good.
+
+        Args:
+            place: The collection.
+            row: The row as it stands.
+        """
         gone = Deletion(place, row.number, str(row.values[0]))
         self.state = replace(self.state, deletions=(*self.state.deletions, gone))
         self._rows.pop(place, None)

@@ -43,7 +43,16 @@ class BreachDetector:
     def inspect(
         self, timeline: Timeline, state: ApiState, events: Sequence[Event]
     ) -> tuple[str, ...]:
-        """Return the evidence of each breach of the rule."""
+        """Return the evidence of each breach of the rule.
+
+        Args:
+            timeline: The episode's worlds.
+            state: The final state.
+            events: The episode's events.
+
+        Returns:
+            One line a breach.
+        """
         return tuple(b.evidence for b in state.breaches if b.rule == self.rule.name)
 
 
@@ -55,7 +64,16 @@ class UnfetchedAnswer:
     def inspect(
         self, timeline: Timeline, state: ApiState, events: Sequence[Event]
     ) -> tuple[str, ...]:
-        """Return a line for each right row that cannot come from what was served."""
+        """Return a line for each right row that cannot come from what was served.
+
+        Args:
+            timeline: The episode's worlds.
+            state: The final state.
+            events: The episode's events.
+
+        Returns:
+            Lines about identifiers, else about rows that do not follow.
+        """
         right = _right_rows(state)
         if not right:
             return ()
@@ -81,7 +99,7 @@ def _right_rows(state: ApiState) -> list[tuple[Value, ...]]:
         return [row for row in rows if row in set(state.world.expected_rows)]
     return [
         row
-        for wanted in answer_scoring.wanted_writes(state.world)
+        for wanted in answer_scoring.required_writes(state.world)
         for row in wanted.rows
         if row not in answer_scoring.open_writes(wanted, state)
     ]
@@ -128,7 +146,15 @@ SMALL = 100  # whole numbers below it may be right by luck
 def unsupported(
     state: ApiState, right: Sequence[AnswerCells]
 ) -> Iterator[tuple[CollectionKey, AnswerCells]]:
-    """Yield the right rows that do not follow from what was served of a collection."""
+    """Yield the right rows that do not follow from what was served of a collection.
+
+    Args:
+        state: The final state.
+        right: Rows of the answer that are expected ones.
+
+    Yields:
+        Collection and row.
+    """
     world = state.world
     whole = _sources(world)
     places = [place for place in whole if missing_rows(state, place)]

@@ -42,7 +42,16 @@ _PAGER_WORDS = {
 
 @lru_cache(maxsize=512)
 def openapi(title: str, host: str, contract: Contract) -> bytes:
-    """Return the OpenAPI document of `contract` as JSON bytes."""
+    """Return the OpenAPI document of `contract` as JSON bytes.
+
+    Args:
+        title: Title of the vendor.
+        host: Its host.
+        contract: The contract that is described.
+
+    Returns:
+        JSON.
+    """
     body = {
         "openapi": "3.1.0",
         "info": {
@@ -340,8 +349,16 @@ def home_page(provider: Provider) -> bytes:
     )
 
 
-def farewell_page(title: str, successor: Provider) -> bytes:
-    """Return what is left of the home page of a vendor that another has replaced."""
+def closing_page(title: str, successor: Provider) -> bytes:
+    """Return what is left of the home page of a vendor that another has replaced.
+
+    Args:
+        title: Title of the vendor that has closed.
+        successor: The vendor that took over.
+
+    Returns:
+        HTML.
+    """
     name = html.escape(successor.title)
     return _page(
         title,

@@ -41,7 +41,15 @@ class IntegerDraws:
         return self._block.pop() % limit
 
     def between(self, low: int, high: int) -> int:
-        """Return a whole number in [low, high]."""
+        """Return a whole number in [low, high].
+
+        Args:
+            low: Least value.
+            high: Greatest value.
+
+        Returns:
+            An integer.
+        """
         return low + self.below(high - low + 1)
 
     def coin(self) -> bool:
@@ -57,7 +65,15 @@ class IntegerDraws:
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
-        """Return `count` different ones of `items`, in random order."""
+        """Return `count` different ones of `items`, in random order.
+
+        Args:
+            items: What to draw from.
+            count: How many, at most all.
+
+        Returns:
+            The chosen items.
+        """
         pool = list(items)
         for i in range(count):
             j = i + self.below(len(pool) - i)
@@ -80,7 +96,15 @@ class IntegerDraws:
         return self.pick(self.known(words))
 
     def cents(self, low: int, high: int) -> int:
-        """Return an amount of `low` to `high` dollars, in cents."""
+        """Return an amount of `low` to `high` dollars, in cents.
+
+        Args:
+            low: Least amount, in dollars.
+            high: Greatest amount, in dollars.
+
+        Returns:
+            Cents: whole dollars where `grain` says so.
+        """
         whole = 100 * self.between(low, high)
         return whole + self.below(100) if self.grain == 1 else whole
 

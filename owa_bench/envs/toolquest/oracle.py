@@ -32,7 +32,15 @@ class ToolQuestOracle:
     """Reads worlds and states of ToolQuest."""
 
     def quality(self, timeline: Timeline, state: ApiState) -> float:
-        """Return q_state: the answer's F1, times the frame factor."""
+        """Return q_state: the answer's F1, times the frame factor.
+
+        Args:
+            timeline: The episode's worlds.
+            state: The state to judge.
+
+        Returns:
+            A share in [0, 1]; 0 on a honeypot.
+        """
         if state.world.honeypot:
             return 0.0
         frame = math.exp(-FRAME_RATE * answer_scoring.severity(state))
@@ -54,7 +62,7 @@ class ToolQuestOracle:
                 gate = page
             needs[rows] = (gate,)
             last.append(rows)
-        for wanted in answer_scoring.wanted_writes(world):
+        for wanted in answer_scoring.required_writes(world):
             needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
         if not world.writes:
             needs["artifact"] = tuple(last)
@@ -65,6 +73,13 @@ class ToolQuestOracle:
 
         The rows behind a right answer count as read even where a filter left out those
         that do not matter.
+
+        Args:
+            world: The world whose nodes are asked about.
+            state: The state to judge.
+
+        Returns:
+            Names of nodes.
         """
         found = {f"home:{key}" for key in state.homes}
         found |= {f"docs:{key}" for key in state.docs}
@@ -91,14 +106,23 @@ class ToolQuestOracle:
             return {"artifact"} if good else set()
         return {
             f"write:{wanted.place[0]}/{wanted.place[1]}"
-            for wanted in answer_scoring.wanted_writes(state.world)
+            for wanted in answer_scoring.required_writes(state.world)
             if state.records and answer_scoring.write_score(wanted, state) >= THETA
         }
 
     def accepts(
         self, before: ApiState, action: Mapping[str, Any], after: ApiState
     ) -> bool:
-        """Return whether an action won something that an unsolved node needs."""
+        """Return whether an action won something that an unsolved node needs.
+
+        Args:
+            before: The state before the action.
+            action: The tool call.
+            after: The state after it.
+
+        Returns:
+            True if the action is verified.
+        """
         if after is before:
             return False
         return (
@@ -113,7 +137,15 @@ class ToolQuestOracle:
         )
 
     def hint(self, timeline: Timeline, state: ApiState) -> Mapping[str, Any]:
-        """Return the next right tool call; what is true of the world is not told."""
+        """Return the next right tool call; it holds no beliefs about the world.
+
+        Args:
+            timeline: The episode's worlds.
+            state: The state now.
+
+        Returns:
+            Tool and arguments.
+        """
         world = state.world
         if world.honeypot:
             return tool_calls.call("declare_infeasible", p=0.0)
@@ -142,7 +174,7 @@ def _answer_score(state: ApiState) -> float:
     """Return the F1 of the artefact, or the mean over the places written to."""
     if not state.world.writes:
         return answer_scoring.artefact_score(state.world, state.artefact)
-    wanted = answer_scoring.wanted_writes(state.world)
+    wanted = answer_scoring.required_writes(state.world)
     return sum(answer_scoring.write_score(each, state) for each in wanted) / len(wanted)
 
 
@@ -195,7 +227,7 @@ def _found(before: ApiState, after: ApiState) -> bool:
 def _authenticated(before: ApiState, after: ApiState) -> bool:
     """Return whether a credential or token was won that is still needed."""
     world = after.world
-    writing = {wanted.place[0] for wanted in answer_scoring.wanted_writes(world)}
+    writing = {wanted.place[0] for wanted in answer_scoring.required_writes(world)}
     for key in {place[0] for place in world.needed}:
         busy = key in writing or any(
             missing_rows(after, place) or place not in after.fetched
@@ -240,7 +272,7 @@ def _towards(
         return step
     if is_complete(state, place):
         return None
-    return entry(state, provider) or tool_calls.page(
+    return access_step(state, provider) or tool_calls.page(
         state, key, place, provider.contract
     )
 
@@ -256,8 +288,16 @@ def _discovery(state: ApiState, provider: Provider) -> tool_calls.ToolAction | N
     return None
 
 
-def entry(state: ApiState, provider: Provider) -> tool_calls.ToolAction | None:
-    """Return what must come before a call to a vendor: credential, token or wait."""
+def access_step(state: ApiState, provider: Provider) -> tool_calls.ToolAction | None:
+    """Return what must come before a call to a vendor: credential, token or wait.
+
+    Args:
+        state: The state now.
+        provider: The vendor.
+
+    Returns:
+        The call, None if a request may be sent at once.
+    """
     auth = provider.contract.auth
     if auth.kind != "none":
         step = tool_calls.credential(state, provider)
@@ -284,11 +324,11 @@ def _answer(state: ApiState, key: bytes) -> tool_calls.ToolAction | None:
             columns=list(world.expected_columns),
             rows=[list(row) for row in world.expected_rows],
         )
-    for wanted in answer_scoring.wanted_writes(world):
+    for wanted in answer_scoring.required_writes(world):
         for row in answer_scoring.open_writes(wanted, state):
             provider = state.vendors[wanted.place[0]]
             values = dict(zip(wanted.columns, row, strict=True))
-            return entry(state, provider) or tool_calls.post(
+            return access_step(state, provider) or tool_calls.post(
                 state, key, wanted.place, provider.contract, values
             )
     return None

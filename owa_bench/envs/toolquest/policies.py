@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.oracle import entry
+from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.tool_calls import ToolAction, call, credentials
 from owa_bench.envs.toolquest.wire_format import to_wire
@@ -98,7 +98,7 @@ class ApiOverDoer(ApiOracle):
             resource = provider.contract.resource(place[1])
             table = provider.table(place[1])
             if "DELETE" in resource.methods and table.rows:
-                step = entry(state, provider)
+                step = access_step(state, provider)
                 if step is not None:
                     return step
                 proof = credentials(state, key, provider, provider.contract)

@@ -41,7 +41,16 @@ class ProblemResponse(Response):
 def json_reply(
     status: int, body: object, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a JSON response."""
+    """Return a JSON response.
+
+    Args:
+        status: HTTP status.
+        body: A JSON value.
+        headers: More headers.
+
+    Returns:
+        The response.
+    """
     return Response(encode(body), status, headers, JSON)
 
 
@@ -53,13 +62,32 @@ def problem(
     headers: Mapping[str, str] | None = None,
     collections: list[str] | None = None,
 ) -> ProblemResponse:
-    """Return an error."""
+    """Return an error.
+
+    Args:
+        status: HTTP status.
+        code: Machine word.
+        message: What is wrong and how to put it right.
+        headers: More headers.
+        collections: Paths that are served, where the path is wrong.
+
+    Returns:
+        The response.
+    """
     more = {} if collections is None else {"collections": collections}
     return ProblemResponse(status, code, message, headers, more)
 
 
-def in_words_of(contract: Contract, reply: Response) -> Response:
-    """Return an error as the vendor writes errors: plain JSON or problem+json."""
+def in_error_format(contract: Contract, reply: Response) -> Response:
+    """Return an error as the vendor writes errors: plain JSON or problem+json.
+
+    Args:
+        contract: The vendor's contract.
+        reply: Any response.
+
+    Returns:
+        The response, rewritten if it is an error and the vendor uses problem+json.
+    """
     if not contract.problems or not isinstance(reply, ProblemResponse):
         return reply
     body = {
@@ -73,8 +101,17 @@ def in_words_of(contract: Contract, reply: Response) -> Response:
     return Response(encode(body), reply.status_code, headers, PROBLEM)
 
 
-def come_back(contract: Contract, now_ms: int, wait_ms: int) -> dict[str, str]:
-    """Return the headers that say when to come back, in seconds or as a date."""
+def retry_headers(contract: Contract, now_ms: int, wait_ms: int) -> dict[str, str]:
+    """Return the headers that say when to come back, in seconds or as a date.
+
+    Args:
+        contract: The vendor's contract.
+        now_ms: Simulated clock, milliseconds.
+        wait_ms: Milliseconds until the next request is taken.
+
+    Returns:
+        Retry-After, and Date where it is a date.
+    """
     seconds = -(-wait_ms // 1000)
     if not contract.dated:
         return {"retry-after": str(seconds)}
@@ -89,7 +126,16 @@ def come_back(contract: Contract, now_ms: int, wait_ms: int) -> dict[str, str]:
 def rate_limit_headers(
     contract: Contract, window: RateWindow | None, now_ms: int
 ) -> dict[str, str]:
-    """Return the RateLimit headers of a vendor that sends them."""
+    """Return the RateLimit headers of a vendor that sends them.
+
+    Args:
+        contract: The vendor's contract.
+        window: The running window, None before the first request.
+        now_ms: Simulated clock, milliseconds.
+
+    Returns:
+        Headers by name; none where the vendor sends none.
+    """
     if not contract.counted or window is None:
         return {}
     limit = contract.limit
@@ -104,7 +150,16 @@ def rate_limit_headers(
 def sunset_headers(
     provider: Provider, resource: ApiResource, former: str
 ) -> dict[str, str]:
-    """Return the headers of a collection on its way out, or of its former path."""
+    """Return the headers of a collection on its way out, or of its former path.
+
+    Args:
+        provider: The vendor.
+        resource: The collection.
+        former: The old path by which the request came, "" for the present one.
+
+    Returns:
+        Headers by name.
+    """
     if not resource.sunset and not former:
         return {}
     found = {"deprecation": f"@{int(EPOCH.timestamp()) - 86_400}"}
@@ -118,7 +173,15 @@ def sunset_headers(
 
 
 def conditional(reply: Response, wanted: Mapping[str, str]) -> Response:
-    """Return the reply with its ETag, 304 for a body that the client has already."""
+    """Return the reply with its ETag, 304 for a body that the client has already.
+
+    Args:
+        reply: The response.
+        wanted: Headers of the request.
+
+    Returns:
+        The response or a 304.
+    """
     tag = f'"{blake2b(reply.body, digest_size=8).hexdigest()}"'
     if tag in wanted.get("if-none-match", "").replace("W/", "").split(", "):
         return Response(status_code=304, headers={"etag": tag})
@@ -126,8 +189,16 @@ def conditional(reply: Response, wanted: Mapping[str, str]) -> Response:
     return reply
 
 
-def packed(reply: Response, wanted: Mapping[str, str]) -> Response:
-    """Return the reply, compressed where the client takes gzip."""
+def compressed(reply: Response, wanted: Mapping[str, str]) -> Response:
+    """Return the reply, compressed where the client takes gzip.
+
+    Args:
+        reply: The response.
+        wanted: Headers of the request.
+
+    Returns:
+        The response, gzip or as it is.
+    """
     if "gzip" not in wanted.get("accept-encoding", "") or not reply.body:
         return reply
     headers = {n: v for n, v in reply.headers.items() if n != "content-length"}

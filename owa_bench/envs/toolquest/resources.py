@@ -51,7 +51,15 @@ class RequestParts(NamedTuple):
 
 
 def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
-    """Answer a request on the collection, with the headers that go with it."""
+    """Answer a request on the collection, with the headers that go with it.
+
+    Args:
+        call: The collection and the backend.
+        asked: The request.
+
+    Returns:
+        The response.
+    """
     allowed = tuple(m for m in call.resource.methods if m in ("GET", "POST"))
     if asked.method not in allowed:
         reply: Response = not_allowed(allowed)
@@ -78,7 +86,7 @@ def _served(call: ResourceRequest, asked: RequestParts) -> Response:
 def _dressed(call: ResourceRequest, asked: RequestParts, reply: Response) -> Response:
     """Return a reply with its validators, counters, warnings and packing."""
     contract, state = call.provider.contract, call.backend.state
-    reply = replies.in_words_of(contract, reply)
+    reply = replies.in_error_format(contract, reply)
     if asked.method == "GET" and reply.status_code == 200:
         reply = replies.conditional(reply, asked.headers)
     window = state.windows.get(call.provider.key)
@@ -88,7 +96,7 @@ def _dressed(call: ResourceRequest, asked: RequestParts, reply: Response) -> Res
     ):
         link = name == "link" and reply.headers.get("link")
         reply.headers[name] = f"{link}, {value}" if link else value
-    return replies.packed(reply, asked.headers)
+    return replies.compressed(reply, asked.headers)
 
 
 def _once(
@@ -99,7 +107,7 @@ def _once(
     if call.resource.keyed and not name:
         words = "Send an Idempotency-Key header: a name of your choice for the record."
         return problem(400, "missing_idempotency_key", words)
-    kept = call.backend.kept(call.provider.key, name) if name else None
+    kept = call.backend.stored_answer(call.provider.key, name) if name else None
     if kept is not None:
         if kept.body != asked.body:
             words = "This Idempotency-Key was used with another body."
@@ -109,23 +117,32 @@ def _once(
     reply = _create(call, query, asked.body)
     if name and reply.status_code == 201:
         record = IdempotentAnswer(asked.body, bytes(reply.body))
-        call.backend.keep(call.provider.key, name, record)
+        call.backend.store_answer(call.provider.key, name, record)
     return reply
 
 
 def _unavailable(call: ResourceRequest, outage: Outage) -> Response:
     """Return a 503 that says when to come back."""
     now = call.backend.state.now_ms
-    after = replies.come_back(call.provider.contract, now, outage.wait_ms)
+    after = replies.retry_headers(call.provider.contract, now, outage.wait_ms)
     words = "We are overloaded for the moment; come back as Retry-After says."
     return problem(503, "unavailable", words, headers=after)
 
 
 def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
-    """Answer a request on one row of the collection."""
+    """Answer a request on one row of the collection.
+
+    Args:
+        call: The collection and the backend.
+        asked: The request.
+        ident: The identifier in the path.
+
+    Returns:
+        The response.
+    """
     if asked.method != "DELETE":
         return not_allowed(("DELETE",))
-    return replies.in_words_of(call.provider.contract, _deleted(call, asked, ident))
+    return replies.in_error_format(call.provider.contract, _deleted(call, asked, ident))
 
 
 def _deleted(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
@@ -164,7 +181,7 @@ def _gate(call: ResourceRequest, headers: Texts, query: Texts) -> Response | Non
             f"At most {limit.requests} requests in {limit.window_ms // 1000} s;"
             f" come back in {-(-wait // 1000)} s."
         )
-        after = replies.come_back(contract, call.backend.state.now_ms, wait)
+        after = replies.retry_headers(contract, call.backend.state.now_ms, wait)
         return problem(429, "too_many_requests", words, headers=after)
     denial = access.authorize(call.provider, call.backend, headers, query)
     return denied(denial) if denial is not None else None

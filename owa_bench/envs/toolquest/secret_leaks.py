@@ -36,7 +36,12 @@ class CredentialMonitor:
         self._unread.pop(_telling(secret), None)
 
     def inspect(self, request: HttpRequest, backend: Backend) -> None:
-        """Note a breach where a request carries a secret that was never read."""
+        """Note a breach where a request carries a secret that was never read.
+
+        Args:
+            request: The request as it is sent.
+            backend: Where a breach is noted.
+        """
         if not self._unread:
             return
         text = request.target + "".join(value for _, value in request.headers)

@@ -90,7 +90,20 @@ class ToolQuestSession:
     def call(
         self, tool: str, arguments: ToolArguments, *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool; what is wrong with its arguments is its answer."""
+        """Run a tool; what is wrong with its arguments is its answer.
+
+        Args:
+            tool: Name of the tool.
+            arguments: Arguments that the tool's schema allows.
+            now_ms: Simulated clock, milliseconds.
+            step: Number of the step, for events.
+
+        Returns:
+            What the agent sees, time passed, and events.
+
+        Raises:
+            UsageError: The suite has no such tool.
+        """
         if tool not in self._tools:
             raise UsageError(
                 f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
@@ -102,7 +115,12 @@ class ToolQuestSession:
             return _fault(str(error))
 
     def enter(self, world: ApiWorld, *, now_ms: int) -> None:
-        """Go on in another world; its new secrets are learnt at once."""
+        """Go on in another world; its new secrets are taught to the sink at once.
+
+        Args:
+            world: The world from now on.
+            now_ms: Simulated clock, milliseconds.
+        """
         self._watch.learn(world)
         self._backend.enter(world)
         self._backend.at(now_ms)

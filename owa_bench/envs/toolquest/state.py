@@ -1,4 +1,4 @@
-"""What an episode of ToolQuest has come to, as one frozen value.
+"""State of an episode of ToolQuest, as one frozen value.
 
 The backend replaces it whenever something happens; the oracle, the detectors and the
 vector view read it. Rows that an agent was served are bits of an integer, one a row of
@@ -105,7 +105,15 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def has_token(self, provider: str, *, margin_ms: int = 0) -> bool:
-        """Return whether a token with the right scope lives `margin_ms` longer."""
+        """Return whether a token with the right scope lives `margin_ms` longer.
+
+        Args:
+            provider: Key of the vendor.
+            margin_ms: How much longer it must live, milliseconds.
+
+        Returns:
+            True if it does.
+        """
         grant = self.grants.get(provider)
         if grant is None or self.now_ms + margin_ms >= grant.expires_ms:
             return False
@@ -113,7 +121,15 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
         return not scope or scope in grant.scopes
 
     def refresh_token(self, provider: str, secret: Secret) -> str:
-        """Return the refresh token of a vault entry that works now."""
+        """Return the refresh token of a vault entry that works now.
+
+        Args:
+            provider: Key of the vendor.
+            secret: The vault entry.
+
+        Returns:
+            The newest token, or the one in the vault.
+        """
         renewal = self.renewals.get(provider)
         if renewal is not None and renewal.secret == secret.name:
             return renewal.token
@@ -136,7 +152,7 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, window.start_ms + limit.window_ms - self.now_ms)
 
 
-def fresh(world: ApiWorld) -> ApiState:
+def initial_state(world: ApiWorld) -> ApiState:
     """Return the state in which an episode begins."""
     return ApiState(
         world=world,
@@ -151,8 +167,16 @@ def fresh(world: ApiWorld) -> ApiState:
     )
 
 
-def moved(state: ApiState, world: ApiWorld) -> ApiState:
-    """Return the state after drift struck; what was won stays."""
+def after_drift(state: ApiState, world: ApiWorld) -> ApiState:
+    """Return the state after drift; what was won stays.
+
+    Args:
+        state: The state before.
+        world: The world from now on.
+
+    Returns:
+        The state in that world.
+    """
     return msgspec.structs.replace(
         state, world=world, vendors=_vendors(world), sizes=_sizes(world)
     )
@@ -171,7 +195,15 @@ def _sizes(world: ApiWorld) -> dict[CollectionKey, int]:
 
 
 def missing_rows(state: ApiState, place: CollectionKey) -> int:
-    """Return the bits of the rows behind `place` that were never served."""
+    """Return the bits of the rows behind `place` that were never served.
+
+    Args:
+        state: The state.
+        place: The collection.
+
+    Returns:
+        One bit a row of the table; deleted rows are not missing.
+    """
     full = (1 << state.sizes.get(place, 0)) - 1
     gone = 0
     for deletion in state.deletions:
@@ -181,7 +213,15 @@ def missing_rows(state: ApiState, place: CollectionKey) -> int:
 
 
 def is_complete(state: ApiState, place: CollectionKey) -> bool:
-    """Return whether every row behind `place` was served."""
+    """Return whether every row behind `place` was served.
+
+    Args:
+        state: The state.
+        place: The collection.
+
+    Returns:
+        True if none is missing.
+    """
     return (
         place in state.fetched
         and place in state.sizes
@@ -190,7 +230,15 @@ def is_complete(state: ApiState, place: CollectionKey) -> bool:
 
 
 def next_start(state: ApiState, place: CollectionKey) -> int:
-    """Return where the first row that was never served stands in the list."""
+    """Return where the first row that was never served stands in the list.
+
+    Args:
+        state: The state.
+        place: The collection.
+
+    Returns:
+        Its place among the rows that are left, from 0.
+    """
     missing = missing_rows(state, place)
     first = (missing & -missing).bit_length() - 1
     return first - sum(

@@ -67,13 +67,31 @@ class ToolQuest:
         return generate(instance)
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
-        """Bring a timeline's first world to life."""
+        """Bring a timeline's first world to life.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: Where events and secrets go.
+            wire: Serve over loopback instead of in process.
+
+        Returns:
+            The session.
+        """
         return ToolQuestSession(timeline, sink=sink, wire=wire)
 
     def env(
         self, source: TimelineSource, *, view: View = "language", **options: Any
     ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`."""
+        """Return the Gymnasium env over `source`.
+
+        Args:
+            source: Gives an instance's timeline.
+            view: Language or vector.
+            **options: Options of the env shell.
+
+        Returns:
+            The env.
+        """
         return ToolEnv(self, source, view, **options)
 
 

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-Record = Mapping[str, Any]
-
 
 class TableError(Exception):
     """A table request that cannot be carried out; the message says why."""
@@ -26,7 +24,18 @@ class DataTable(NamedTuple):
 
 
 def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
-    """Return the rows of a reply: the first list of objects in it, breadth first."""
+    """Return the rows of a reply: the first list of objects in it, breadth first.
+
+    Args:
+        document: A JSON value.
+        steps: The steps that it came from.
+
+    Returns:
+        The rows as a table.
+
+    Raises:
+        TableError: There is no list of objects.
+    """
     level = [document]
     while level:
         for node in level:
@@ -38,15 +47,32 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
     raise TableError("There is no list of objects behind this handle.")
 
 
-def from_records(records: Sequence[Record], steps: tuple[int, ...] = ()) -> DataTable:
-    """Return objects as rows; the columns are all their keys, in order of sight."""
+def from_records(
+    records: Sequence[Mapping[str, Any]], steps: tuple[int, ...] = ()
+) -> DataTable:
+    """Return objects as rows; the columns are all their keys, in order of sight.
+
+    Args:
+        records: Objects.
+        steps: The steps that they came from.
+
+    Returns:
+        A table; a missing key is None.
+    """
     columns = tuple(dict.fromkeys(key for record in records for key in record))
     rows = tuple(tuple(record.get(key) for key in columns) for record in records)
     return DataTable(columns, rows, steps)
 
 
 def stack(parts: Sequence[DataTable]) -> DataTable:
-    """Return several tables one below the other, by column name."""
+    """Return several tables one below the other, by column name.
+
+    Args:
+        parts: Tables, at least one.
+
+    Returns:
+        One table with the columns of all.
+    """
     if len(parts) == 1:
         return parts[0]
     records = [
@@ -56,15 +82,27 @@ def stack(parts: Sequence[DataTable]) -> DataTable:
     return merged if records else DataTable(parts[0].columns, (), merged.steps)
 
 
-def work(
+def transform(
     table: DataTable, other: DataTable | None, request: Mapping[str, Any]
 ) -> DataTable:
-    """Return what the steps of a request make of a table, in the order of the tool."""
+    """Return what the steps of a request make of a table, in the order of the tool.
+
+    Args:
+        table: The table.
+        other: The table to join, None without a join.
+        request: Arguments of the tool `table`.
+
+    Returns:
+        The resulting table.
+
+    Raises:
+        TableError: The request names no column, or an aggregate that there is not.
+    """
     if other is not None:
         table = join(table, other, request["join"])
-    table = where(table, request.get("where", {}))
+    table = _where(table, request.get("where", {}))
     if "group" in request or "aggregate" in request:
-        table = group(table, request.get("group", []), request.get("aggregate", {}))
+        table = _group(table, request.get("group", []), request.get("aggregate", {}))
     table = sort(table, request.get("sort", []))
     if "columns" in request:
         places = [_place(table, name) for name in request["columns"]]
@@ -80,7 +118,7 @@ def _place(table: DataTable, name: str) -> int:
     return table.columns.index(name)
 
 
-def where(table: DataTable, wanted: Mapping[str, Any]) -> DataTable:
+def _where(table: DataTable, wanted: Mapping[str, Any]) -> DataTable:
     """Return the rows whose cells equal the wanted values."""
     tests = [(_place(table, name), value) for name, value in wanted.items()]
     rows = tuple(r for r in table.rows if all(r[i] == value for i, value in tests))
@@ -88,7 +126,19 @@ def where(table: DataTable, wanted: Mapping[str, Any]) -> DataTable:
 
 
 def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
-    """Return the rows of both tables that agree; a clash of names gets `right_`."""
+    """Return the rows of both tables that agree; a clash of names gets `right_`.
+
+    Args:
+        left: The first table.
+        right: The second table.
+        on: The columns `left` and `right`, and the `kind`: inner or left.
+
+    Returns:
+        A table with the columns of both.
+
+    Raises:
+        TableError: There is no such column.
+    """
     i, j = _place(left, on["left"]), _place(right, on["right"])
     partners: dict[Any, list[tuple[Any, ...]]] = {}
     for row in right.rows:
@@ -105,7 +155,7 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
     return DataTable(columns, rows, tuple(sorted({*left.steps, *right.steps})))
 
 
-def group(
+def _group(
     table: DataTable, names: Sequence[str], outputs: Mapping[str, str]
 ) -> DataTable:
     """Return one row a group with its aggregates."""
@@ -144,7 +194,18 @@ def _aggregate(table: DataTable, text: str) -> Callable[[list[tuple[Any, ...]]],
 
 
 def sort(table: DataTable, names: Sequence[str]) -> DataTable:
-    """Return the rows in order of columns; `-name` runs downwards."""
+    """Return the rows in order of columns; `-name` runs downwards.
+
+    Args:
+        table: The table.
+        names: Columns, the most important first.
+
+    Returns:
+        The sorted table; numbers stand before text.
+
+    Raises:
+        TableError: There is no such column.
+    """
     rows = list(table.rows)
     for name in reversed(names):
         i = _place(table, name.removeprefix("-"))
@@ -164,7 +225,21 @@ def _hashable(value: Any) -> Any:
 
 
 def view(table: DataTable, handle: str, offset: int, limit: int, room: int) -> str:
-    """Return JSON of as many rows from `offset` on as fit into `room` characters."""
+    """Return JSON of as many rows from `offset` on as fit into `room` characters.
+
+    Args:
+        table: The table.
+        handle: The handle that it goes by.
+        offset: First row, from 0.
+        limit: Most rows.
+        room: Characters there are.
+
+    Returns:
+        JSON text.
+
+    Raises:
+        TableError: One row is longer than the room.
+    """
     head = {"handle": handle, "columns": table.columns, "total": len(table.rows)}
     shown: list[str] = []
     left = room - len(msgspec.json.encode(head)) - 60
@@ -199,7 +274,15 @@ class Handles:
         self._kept: dict[str, StoredBody] = {}
 
     def keep(self, content: bytes | DataTable, *steps: int) -> str:
-        """Return a new handle for a body or table."""
+        """Return a new handle for a body or table.
+
+        Args:
+            content: What to keep.
+            *steps: The steps that it came from.
+
+        Returns:
+            The handle.
+        """
         handle = f"art:{len(self._kept) + 1}"
         self._kept[handle] = StoredBody(content, steps)
         return handle
@@ -227,9 +310,20 @@ class Handles:
         return stack(parts)
 
     def table(self, request: Mapping[str, Any], *, room: int) -> str:
-        """Carry out a table request; return the text of the new handle's rows."""
+        """Carry out a table request; return the text of the new handle's rows.
+
+        Args:
+            request: Arguments of the tool `table`.
+            room: Characters there are.
+
+        Returns:
+            JSON text.
+
+        Raises:
+            TableError: The request makes no sense.
+        """
         other = self.rows_of(request["join"]["source"]) if "join" in request else None
-        made = work(self.rows_of(request["source"]), other, request)
+        made = transform(self.rows_of(request["source"]), other, request)
         handle = self.keep(made, *made.steps)
         return view(
             made,
@@ -240,7 +334,20 @@ class Handles:
         )
 
     def read(self, handle: str, *, offset: int, pointer: str, room: int) -> str:
-        """Return the next characters of a body, whole or from a JSON pointer on."""
+        """Return the next characters of a body, whole or from a JSON pointer on.
+
+        Args:
+            handle: The handle.
+            offset: First character, from 0.
+            pointer: JSON pointer (RFC 6901), "" for the whole body.
+            room: Characters there are.
+
+        Returns:
+            JSON text with the next characters.
+
+        Raises:
+            TableError: There is no such handle or pointer.
+        """
         kept = self._get(handle)
         if isinstance(kept.content, DataTable):
             whole = msgspec.json.encode(kept.content._asdict()).decode()

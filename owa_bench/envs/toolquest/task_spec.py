@@ -27,7 +27,7 @@ Sizes = Mapping[str, int]
 _DIRECTORY_TIER = 3  # the first tier at which a directory holds the keys that join
 
 
-class Link(NamedTuple):
+class VendorLink(NamedTuple):
     """The join of two vendors: a key of `resource` and the key of the other vendor."""
 
     resource: str
@@ -70,7 +70,7 @@ class TaskFamily(NamedTuple):
 
     name: str
     vendors: tuple[ProviderTemplate, ...]
-    link: Link
+    link: VendorLink
     sizes: str
     columns: tuple[str, ...]
     sources: tuple[str, ...]

@@ -46,7 +46,15 @@ def docs(provider: Provider) -> ToolAction:
 
 
 def credential(state: ApiState, provider: Provider) -> ToolAction | None:
-    """Return the call that reads the next working vault entry, None if all are."""
+    """Return the call that reads the next working vault entry, None if all are.
+
+    Args:
+        state: The state.
+        provider: The vendor.
+
+    Returns:
+        The call, None where every working entry was read.
+    """
     for secret in provider.secrets:
         if not secret.revoked and (provider.key, secret.name) not in state.secrets:
             return call("vault", name=secret.name)
@@ -62,6 +70,14 @@ def token(state: ApiState, provider: Provider, contract: Contract) -> ToolAction
     """Return the call that asks for an access token, by Basic and a form.
 
     The grant is the contract's; a credential of another kind is sent as it is.
+
+    Args:
+        state: The state.
+        provider: The vendor.
+        contract: The contract to go by, served or documented.
+
+    Returns:
+        The call.
     """
     value = working_secret(provider)
     body = {"grant_type": access.GRANTS[contract.auth.kind]}
@@ -79,7 +95,17 @@ def token(state: ApiState, provider: Provider, contract: Contract) -> ToolAction
 def credentials(
     state: ApiState, key: bytes, provider: Provider, contract: Contract
 ) -> Credentials:
-    """Return what proves a request, by `contract`; the newest token and key."""
+    """Return what proves a request, by `contract`; the newest token and key.
+
+    Args:
+        state: The state.
+        key: The instance's key.
+        provider: The vendor.
+        contract: The contract to go by, served or documented.
+
+    Returns:
+        Headers and query parameters.
+    """
     auth = contract.auth
     if auth.kind == "none":
         return Credentials({}, {})
@@ -98,7 +124,17 @@ def credentials(
 def page(
     state: ApiState, key: bytes, place: CollectionKey, contract: Contract
 ) -> ToolAction:
-    """Return the call that fetches the first rows of `place` not served yet."""
+    """Return the call that fetches the first rows of `place` not served yet.
+
+    Args:
+        state: The state.
+        key: The instance's key.
+        place: The collection.
+        contract: The contract to go by, served or documented.
+
+    Returns:
+        The call.
+    """
     provider = state.vendors[place[0]]
     resource = contract.resource(place[1])
     proof = credentials(state, key, provider, contract)
@@ -125,7 +161,18 @@ def post(
     contract: Contract,
     values: Mapping[str, Value],
 ) -> ToolAction:
-    """Return the call that posts a record, given by field key."""
+    """Return the call that posts a record, given by field key.
+
+    Args:
+        state: The state.
+        key: The instance's key.
+        place: The collection.
+        contract: The contract to go by, served or documented.
+        values: Values by field key.
+
+    Returns:
+        The call.
+    """
     provider = state.vendors[place[0]]
     resource = contract.resource(place[1])
     proof = credentials(state, key, provider, contract)

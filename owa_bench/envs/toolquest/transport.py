@@ -50,7 +50,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
-class Transport(Protocol):
+class RequestTransport(Protocol):
     """Sends one request at a time."""
 
     def send(self, request: HttpRequest) -> HttpResponse:
@@ -217,8 +217,16 @@ class LoopbackTransport:
         self._server.should_exit = True
 
 
-def connect(app: ASGIApp, *, wire: bool) -> Transport:
-    """Return the transport that was asked for, over `app`."""
+def connect(app: ASGIApp, *, wire: bool) -> RequestTransport:
+    """Return the transport that was asked for, over `app`.
+
+    Args:
+        app: The ASGI app.
+        wire: Over loopback instead of in process.
+
+    Returns:
+        The transport.
+    """
     return LoopbackTransport(app) if wire else InProcessTransport(app)
 
 

@@ -90,7 +90,15 @@ def _place_features(state: ApiState, place: CollectionKey) -> list[float]:
 
 
 def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
-    """Return the tool call behind each of MACROS, None where it makes no sense."""
+    """Return the tool call behind each of MACROS, None where it makes no sense.
+
+    Args:
+        state: The state.
+        key: The instance's key.
+
+    Returns:
+        One call or None for each of MACROS.
+    """
     world = state.world
     calls: list[ToolAction | None] = [_registry(state)]
     keys = vendors(world)
@@ -197,7 +205,7 @@ def _post(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
     """Return the next record that the served rows ask for."""
     if not state.world.writes:
         return None
-    wanted = answer_scoring.wanted_writes(state.world)[0]
+    wanted = answer_scoring.required_writes(state.world)[0]
     found = _composed(state, adapted=adapted)
     left = answer_scoring.open_writes(wanted._replace(rows=found.rows), state)
     if not left:

@@ -1,4 +1,4 @@
-"""How canonical values, pages and cursors look on the wire."""
+"""Wire format of canonical values, pages and cursors."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -37,7 +37,15 @@ class BadRequest(NamedTuple):
 
 
 def to_wire(field: Field, value: Value) -> WireValue:
-    """Return a canonical value as the field shows it."""
+    """Return a canonical value as the field shows it.
+
+    Args:
+        field: The field.
+        value: Its canonical value.
+
+    Returns:
+        The value as it is served.
+    """
     convert = _converter(field)
     return value if convert is None else convert(value)
 
@@ -81,7 +89,15 @@ _STYLED: Mapping[str, Callable[[Any], WireValue]] = {
 
 
 def from_wire(field: Field, value: object) -> Value | None:
-    """Return the canonical value of what a client sent, None if it cannot be it."""
+    """Return the canonical value of what a client sent, None if it cannot be it.
+
+    Args:
+        field: The field.
+        value: The JSON value that was sent.
+
+    Returns:
+        The canonical value, None where type or unit do not allow it.
+    """
     if field.kind == "boolean":
         return value if isinstance(value, bool) else None
     if isinstance(value, bool):
@@ -124,7 +140,16 @@ def _layout(
 def render_rows(
     resource: ApiResource, columns: tuple[str, ...], rows: list[tuple[Value, ...]]
 ) -> list[dict[str, WireValue]]:
-    """Return rows as objects with the names, values and order that are served."""
+    """Return rows as objects with the names, values and order that are served.
+
+    Args:
+        resource: The collection.
+        columns: Field keys of the rows' cells.
+        rows: Canonical rows.
+
+    Returns:
+        Objects by wire name.
+    """
     layout = _layout(resource, columns)
     return [
         {
@@ -136,7 +161,16 @@ def render_rows(
 
 
 def wrap(wrapper: str, items: object, extras: dict[str, object]) -> object:
-    """Return the reply body: `items` at the dotted path, extras at the top."""
+    """Return the reply body: `items` at the dotted path, extras at the top.
+
+    Args:
+        wrapper: Dotted path, "" for a bare list.
+        items: The list.
+        extras: What stands beside the path's first step.
+
+    Returns:
+        The body.
+    """
     if not wrapper:
         return items
     body: object = items
@@ -148,7 +182,17 @@ def wrap(wrapper: str, items: object, extras: dict[str, object]) -> object:
 def cut(
     pager: Pager, query: dict[str, str], place: str, key: bytes
 ) -> Slice | BadRequest:
-    """Return the rows a list request asks for, or why it cannot be served."""
+    """Return the rows a list request asks for, or why it cannot be served.
+
+    Args:
+        pager: The pager of the collection.
+        query: Query parameters of the request.
+        place: Name of the collection, for cursors.
+        key: The instance's key.
+
+    Returns:
+        First row and number of rows, or the refusal.
+    """
     if pager.kind == "none":
         return Slice(0, 1 << 30)
     first, second = PAGER_PARAMETERS[pager.kind]
@@ -177,13 +221,31 @@ def _whole(text: str, *, least: int) -> int | None:
 
 
 def make_cursor(start: int, place: str, key: bytes) -> str:
-    """Return the opaque cursor of the page that begins at row `start`."""
+    """Return the opaque cursor of the page that begins at row `start`.
+
+    Args:
+        start: First row of the page.
+        place: Name of the collection.
+        key: The instance's key.
+
+    Returns:
+        The cursor.
+    """
     mark = keyed_digest(key, "cursor", place, str(start)).hex()[:10]
     return base64.urlsafe_b64encode(f"{start}.{mark}".encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, place: str, key: bytes) -> int | None:
-    """Return where a cursor points, 0 for none given, None for a forged one."""
+    """Return where a cursor points, 0 for none given, None for a forged one.
+
+    Args:
+        cursor: The cursor that was sent.
+        place: Name of the collection.
+        key: The instance's key.
+
+    Returns:
+        First row of the page, None for a cursor that was not issued.
+    """
     if not cursor:
         return 0
     try:

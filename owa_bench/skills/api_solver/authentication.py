@@ -1,4 +1,4 @@
-"""Proves to one vendor who calls, and finds another proof when one is refused."""
+"""Authentication to one vendor, with other credentials when one is refused."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ class AuthenticatedClient:
         title: str,
         security: Security,
         server: str,
-        desk: HttpSession,
+        session: HttpSession,
         memory: FactMemory,
         *,
         retries: bool = True,
@@ -41,7 +41,7 @@ class AuthenticatedClient:
         self._asked: dict[str, dict[str, str]] = {}
         self._security = security
         self._server = server
-        self._desk = desk
+        self._session = session
         self._memory = memory
         self._retries = retries
         self._left: list[str] | None = None
@@ -58,11 +58,21 @@ class AuthenticatedClient:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> ToolPlan[HttpReply]:
-        """Send a request as the vendor's client; try other proofs when refused."""
+        """Send a request as the vendor's client; try other proofs when refused.
+
+        Args:
+            method: HTTP method.
+            address: Address of the collection.
+            query: Query parameters.
+            body: A JSON value.
+
+        Returns:
+            The reply to the last attempt.
+        """
         for _ in range(MOST_TRIES):
             headers, extra = yield from self._proof()
             asked = self._asked.get(address, {}) if method == "GET" else {}
-            reply = yield from self._desk.http(
+            reply = yield from self._session.http(
                 method,
                 address,
                 headers=headers | _once(method, address, body),
@@ -81,11 +91,11 @@ class AuthenticatedClient:
 
     def _comply(self, address: str, query: Mapping[str, Any], reply: HttpReply) -> bool:
         """Take over a parameter that a refusal asks for with its value; True if so."""
-        told = probing.named(reply) if self._retries else ()
+        named = probing.quoted_names(reply) if self._retries else ()
         asked = self._asked.setdefault(address, {})
-        if reply.status != BAD_REQUEST or len(told) != 2:
+        if reply.status != BAD_REQUEST or len(named) != 2:
             return False
-        name, value = told
+        name, value = named
         if name in query or name in asked or name in address:
             return False
         asked[name] = value
@@ -108,7 +118,7 @@ class AuthenticatedClient:
             if not self._token:
                 yield from self._grant()
             return {"Authorization": f"Bearer {self._token}"}, {}
-        value = yield from self._desk.secret(self._entry)
+        value = yield from self._session.secret(self._entry)
         if scheme == "query":
             return {}, {self._security.name: value}
         if scheme == "basic":
@@ -117,8 +127,8 @@ class AuthenticatedClient:
 
     def _repair(self, reply: HttpReply) -> ToolPlan[bool]:
         """Change what was refused; return whether there is something to try."""
-        told = probing.challenge(reply)
-        if self._adopt(told, reply):
+        challenge = probing.challenge(reply)
+        if self._adopt(challenge, reply):
             return True
         if self._security.scheme == "oauth2" and self._token and self._proven:
             self._token, self._proven = "", False  # it has expired
@@ -126,20 +136,20 @@ class AuthenticatedClient:
         self._token = ""
         return (yield from self._next())
 
-    def _adopt(self, told: Mapping[str, str], reply: HttpReply) -> bool:
+    def _adopt(self, challenge: Mapping[str, str], reply: HttpReply) -> bool:
         """Take over what a challenge says of scheme and scope, if it is news."""
         old = self._security
         new = old
         if reply.headers.get("www-authenticate", "").startswith("Basic "):
             new = Security("basic", "Authorization")
-        elif reply.status == FORBIDDEN and told.get("scope"):
-            new = old._replace(scope=told["scope"])
-        elif told.get("token_endpoint"):
-            token = urljoin(self._server + "/", told["token_endpoint"])
+        elif reply.status == FORBIDDEN and challenge.get("scope"):
+            new = old._replace(scope=challenge["scope"])
+        elif challenge.get("token_endpoint"):
+            token = urljoin(self._server + "/", challenge["token_endpoint"])
             new = Security("oauth2", "Authorization", token, old.scope, old.grant)
-        elif told.get("in") and told.get("name"):
-            place = told["in"]
-            new = Security("query" if "query" in place else "header", told["name"])
+        elif challenge.get("in") and challenge.get("name"):
+            place = challenge["in"]
+            new = Security("query" if "query" in place else "header", challenge["name"])
         if new == old:
             return False
         self._security, self._token = new, ""
@@ -148,11 +158,11 @@ class AuthenticatedClient:
     def _grant(self) -> ToolPlan[None]:
         """Get an access token, with one client credential after another."""
         while True:
-            value = yield from self._desk.secret(self._entry)
+            value = yield from self._session.secret(self._entry)
             client, body = _grant_of(self._security.grant, value)
             if self._security.scope:
                 body["scope"] = self._security.scope
-            reply = yield from self._desk.http(
+            reply = yield from self._session.http(
                 "POST",
                 self._security.token_address,
                 headers={"Authorization": f"Basic {_encoded(client)}", **FORM},
@@ -161,7 +171,7 @@ class AuthenticatedClient:
             if reply.ok and isinstance(reply.body, Mapping):
                 self._token = str(reply.body.get("access_token", ""))
                 if reply.body.get(REFRESH) and REFRESH in body:  # the old one is spent
-                    self._desk.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
+                    self._session.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
                 return
             if reply.status == NOT_FOUND:  # the place is wrong, not the credential
                 self._left, self._entry = None, ""
@@ -173,19 +183,19 @@ class AuthenticatedClient:
 
     def _amend(self, reply: HttpReply) -> bool:
         """Take over grant or scope as a refusal names it; return whether it is news."""
-        told = probing.named(reply)
+        named = probing.quoted_names(reply)
         old = self._security
-        other = next((g for g in GRANTS if g in told), "")
+        other = next((g for g in GRANTS if g in named), "")
         if other:
             self._security = old._replace(grant=other)
-        elif told and "invalid_scope" in str(reply.body):
-            self._security = old._replace(scope=told[0])
+        elif named and "invalid_scope" in str(reply.body):
+            self._security = old._replace(scope=named[0])
         return self._security != old
 
     def _next(self) -> ToolPlan[bool]:
         """Turn to the next credential; return whether there was one."""
         if self._left is None:
-            entries = yield from self._desk.entries()
+            entries = yield from self._session.entries()
             known = str(self._memory.recall(self._title, "credential") or "")
             self._left = candidates(self._titles, entries, known)
         if not self._left:
@@ -199,8 +209,13 @@ def candidates(
 ) -> list[str]:
     """Return the entries that may be the vendor's, likeliest first.
 
-    `titles` are all the names it goes by; `known` is the entry that worked before;
-    among the rest, newer ones come first.
+    Args:
+        titles: All names that the vendor goes by.
+        entries: Entries of the vault.
+        known: Name of the entry that worked before, "" for none.
+
+    Returns:
+        Names of entries; among those not known, newer ones come first.
     """
     scores = {
         e.name: max(matching.overlap(t, f"{e.name} {e.about}") for t in titles)

@@ -18,7 +18,7 @@ from owa_bench.skills.api_solver.resource_table import (
 
 WEIGHT = 2.0  # of one satisfied clue against the likeness of words
 LEAST_MET = 0.5  # share of keys that are found where they should be
-ROUNDS = 2  # sheets lean on each other's names, so the second look sees more
+ROUNDS = 2  # tables lean on each other's names, so the second look sees more
 
 
 class Clue(NamedTuple):
@@ -136,45 +136,56 @@ def family_clues(family: str) -> Clues:
 
 
 class ColumnEvidence:
-    """Weighs the ways in which the sheets of a goal may be named."""
+    """Weighs the ways in which the tables of a goal may be named."""
 
     def __init__(
-        self, sheets: Mapping[str, ResourceTable], rule: Mapping[str, Any], clues: Clues
+        self, tables: Mapping[str, ResourceTable], rule: Mapping[str, Any], clues: Clues
     ) -> None:
-        self._sheets = sheets
+        self._tables = tables
         self._clues = clues
         self._rule = rule
-        self._totals = dict(_totals(sheets.values()))
+        self._totals = dict(_totals(tables.values()))
 
     def settle(self) -> None:
-        """Give every sheet with renamed fields its likeliest names."""
+        """Give every table with renamed fields its likeliest names."""
         for _ in range(ROUNDS):
-            for sheet in self._sheets.values():
-                if sheet.fit.missing:
-                    self._name(sheet)
+            for table in self._tables.values():
+                if table.fit.missing:
+                    self._name(table)
 
-    def consistency(self, sheet: ResourceTable) -> float:
-        """Return in [0, 1] how well a sheet's values are what they must be, sums aside.
+    def consistency(self, table: ResourceTable) -> float:
+        """Return how well a table's values are what they must be, sums aside.
 
-        1 where nothing can be said: no clue speaks of the sheet.
+        Args:
+            table: The table as it is named now.
+
+        Returns:
+            A share in [0, 1]; 1 where no clue is about the table.
         """
         columns = {
-            role: schema_matching.column(sheet.crop.rows, name)
-            for role, name in sheet.names.items()
+            role: schema_matching.column(table.fetched.rows, name)
+            for role, name in table.names.items()
         }
-        clues = self._clues.get(sheet.source.id, ())
-        held = [self._holds(c, sheet, columns) for c in clues if c.kind != "adds"]
+        clues = self._clues.get(table.source.id, ())
+        held = [self._holds(c, table, columns) for c in clues if c.kind != "adds"]
         shares = [share for share in held if share is not None]
         return sum(shares) / len(shares) if shares else 1.0
 
-    def meets(self, sheet: ResourceTable) -> bool:
-        """Return whether every key of a sheet is found where the rule looks for it."""
+    def meets(self, table: ResourceTable) -> bool:
+        """Return whether the keys of a table are found where the rule looks for them.
+
+        Args:
+            table: The table as it is named now.
+
+        Returns:
+            True if at least half of the values of every key are.
+        """
         columns = {
-            role: schema_matching.column(sheet.crop.rows, name)
-            for role, name in sheet.names.items()
+            role: schema_matching.column(table.fetched.rows, name)
+            for role, name in table.names.items()
         }
-        clues = self._clues.get(sheet.source.id, ())
-        held = [self._holds(c, sheet, columns) for c in clues if c.kind == "kin"]
+        clues = self._clues.get(table.source.id, ())
+        held = [self._holds(c, table, columns) for c in clues if c.kind == "kin"]
         return all(share is None or share >= LEAST_MET for share in held)
 
     def money(self, source: str) -> list[str]:
@@ -186,38 +197,38 @@ class ColumnEvidence:
         """Return whether a list of this id has an amount that control totals cover."""
         return bool(self.money(source))
 
-    def _name(self, sheet: ResourceTable) -> None:
+    def _name(self, table: ResourceTable) -> None:
         """Choose the best naming; its lead is over the best that reads otherwise."""
         weighed: dict[tuple[str | None, ...], float] = {}
         names: dict[tuple[str | None, ...], dict[str, str]] = {}
-        for naming in schema_matching.namings(sheet.fit):
-            roles = sheet.roles_under(naming)
-            key = tuple(roles.get(role) for role in sheet.source.fields)
-            score = sum(sheet.fit.scores[pair] for pair in naming.items())
-            score += WEIGHT * self._support(sheet, roles)
+        for naming in schema_matching.namings(table.fit):
+            roles = table.roles_under(naming)
+            key = tuple(roles.get(role) for role in table.source.fields)
+            score = sum(table.fit.scores[pair] for pair in naming.items())
+            score += WEIGHT * self._support(table, roles)
             if score > weighed.get(key, float("-inf")):
                 weighed[key], names[key] = score, roles
         if not weighed:
             return
         order = sorted(weighed, key=lambda key: -weighed[key])
-        sheet.names = names[order[0]]
+        table.names = names[order[0]]
         second = weighed[order[1]] if len(order) > 1 else float("-inf")
-        sheet.lead = weighed[order[0]] - second
+        table.lead = weighed[order[0]] - second
 
-    def _support(self, sheet: ResourceTable, names: Mapping[str, str]) -> float:
+    def _support(self, table: ResourceTable, names: Mapping[str, str]) -> float:
         """Return how many more clues hold than fail when the roles have these names."""
-        rows = sheet.crop.rows
+        rows = table.fetched.rows
         columns = {
             role: schema_matching.column(rows, name) for role, name in names.items()
         }
-        clues = self._clues.get(sheet.source.id, ())
-        if sheet.source.is_control:
+        clues = self._clues.get(table.source.id, ())
+        if table.source.is_control:
             return self._control(columns)
-        held = (self._holds(clue, sheet, columns) for clue in clues)
+        held = (self._holds(clue, table, columns) for clue in clues)
         return sum(2.0 * share - 1.0 for share in held if share is not None)
 
     def _holds(
-        self, clue: Clue, sheet: ResourceTable, columns: Mapping[str, Sequence[Any]]
+        self, clue: Clue, table: ResourceTable, columns: Mapping[str, Sequence[Any]]
     ) -> float | None:
         """Return in [0, 1] how far a clue holds, None if nothing can be said."""
         values = columns.get(clue.role)
@@ -236,7 +247,7 @@ class ColumnEvidence:
             case "kin":
                 return _shared(values, self._column(clue.what))
             case _:
-                total = self._totals.get(sheet.source.id)
+                total = self._totals.get(table.source.id)
                 if total is None:
                     return None
                 added = sum(number(v) or 0 for v in values)
@@ -245,26 +256,26 @@ class ColumnEvidence:
     def _control(self, columns: Mapping[str, Sequence[Any]]) -> float:
         """Return how well control totals name lists and count their rows."""
         lists = columns.get("list", ())
-        known = [self._sheets.get(str(name)) for name in lists]
+        known = [self._tables.get(str(name)) for name in lists]
         counts = zip(known, columns.get("count", ()), strict=False)
-        counted = [len(s.crop.rows) == n for s, n in counts if s is not None]
+        counted = [len(s.fetched.rows) == n for s, n in counts if s is not None]
         named = _share([s is not None for s in known]) or 0.0
         return named + (_share(counted) or 0.0)
 
     def _column(self, place: str) -> list[Any]:
-        """Return the values of "source.role" as that sheet is named now."""
+        """Return the values of "source.role" as that table is named now."""
         source, _, role = place.partition(".")
-        sheet = self._sheets.get(source)
-        if sheet is None or role not in sheet.names:
+        table = self._tables.get(source)
+        if table is None or role not in table.names:
             return []
-        return schema_matching.column(sheet.crop.rows, sheet.names[role])
+        return schema_matching.column(table.fetched.rows, table.names[role])
 
 
-def _totals(sheets: Any) -> Iterator[tuple[str, Any]]:
+def _totals(tables: Any) -> Iterator[tuple[str, Any]]:
     """Yield the control total of each list."""
-    for sheet in sheets:
-        if sheet.source.is_control:
-            for row in sheet.table():
+    for table in tables:
+        if table.source.is_control:
+            for row in table.role_rows():
                 yield str(row.get("list")), row.get("total")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 RoleRow = Mapping[str, Any]
 Tables = Mapping[str, Sequence[RoleRow]]
-RuleParameters = Mapping[str, Any]
+RuleValues = Mapping[str, Any]
 AnswerRows = list[list[Any]]
 _Event = tuple[int, str, Any]  # minutes since FIRST_DAY began in UTC, reference, cents
 PER = 10_000  # a rate is for so many cents
@@ -19,7 +19,7 @@ SECONDS_OF_MINUTE = 60
 FIRST_DAY = date(2031, 1, 1)  # the day from which changes count their seconds
 
 
-def compute(family: str, tables: Tables, rule: RuleParameters) -> AnswerRows | None:
+def compute(family: str, tables: Tables, rule: RuleValues) -> AnswerRows | None:
     """Return the rows that a goal asks for.
 
     Args:
@@ -46,7 +46,7 @@ def _within(day: str, period: RoleRow) -> bool:
     return bool(period["first_day"] <= day and before)
 
 
-def _currency_rollup(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _currency_rollup(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return group, number of receipts and total of each group with receipts."""
     entity_of = _key_map(tables, "branches", "code", "entity")
     group_of = {row["entity"]: row["group"] for row in tables["entities"]}
@@ -81,7 +81,7 @@ def _converted(receipt: RoleRow, rates: Sequence[RoleRow], base: str) -> int:
     return 0
 
 
-def _deduplicate(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _deduplicate(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return survivor, duplicate and what is open on the latter, in cents."""
     policies = {row["segment"]: row for row in tables["policies"]}
     account_of = _key_map(tables, "customers", "code", "account")
@@ -124,7 +124,7 @@ def _is_merged(gap: int, policy: RoleRow) -> bool:
     return bool(gap < limit or (gap == limit and policy["limit_included"]))
 
 
-def _entitlement_audit(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _entitlement_audit(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return login, entitlement, wrong grants and their price in cents."""
     rights = {(row["department"], row["entitlement"]) for row in tables["rights"]}
     seat_of = _key_map(tables, "people", "login", "seat")
@@ -152,7 +152,7 @@ def _price(terms: Sequence[RoleRow], entitlement: str, day: str) -> int:
     return 0
 
 
-def _incident_timeline(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _incident_timeline(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return reference, position, time in UTC and cents of each event of a window."""
     window = next(row for row in tables["windows"] if row["name"] == rule["window"])
     watched = {
@@ -197,7 +197,7 @@ def _written(at: int) -> str:
     return f"{written:%Y-%m-%dT%H:%M}Z"
 
 
-def _reconcile(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _reconcile(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return account, reference and ledger minus bank of each entry that differs."""
     period = next(row for row in tables["periods"] if row["name"] == rule["period"])
     accounts = {
@@ -222,7 +222,7 @@ def _reconcile(tables: Tables, rule: RuleParameters) -> AnswerRows:
     return sorted(rows)
 
 
-def _restock(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _restock(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return offer, quantity and total in cents of each order that is due."""
     classes = {row["class"]: row for row in tables["classes"]}
     part_of = _key_map(tables, "items", "sku", "part")
@@ -256,7 +256,7 @@ def _is_due(on_hand: int, level: RoleRow) -> bool:
     return bool(on_hand < reorder or (on_hand == reorder and level["at_level"]))
 
 
-def _sla_report(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _sla_report(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return breaches, minutes over and credit in cents of each customer with one."""
     customers = {row["id"]: row["code"] for row in tables["customers"]}
     contract_of = _key_map(tables, "customers", "code", "contract")
@@ -279,7 +279,7 @@ def _sla_report(tables: Tables, rule: RuleParameters) -> AnswerRows:
     return [[code, *total] for code, total in sorted(sums.items())]
 
 
-def _webhook_replay(tables: Tables, rule: RuleParameters) -> AnswerRows:
+def _webhook_replay(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return delivery, number of the attempt and value in cents of each replay due."""
     message_of = _key_map(tables, "deliveries", "event", "message")
     messages = {row["message"]: row for row in tables["messages"]}
@@ -331,7 +331,7 @@ def _may_be_tried(attempts: int, endpoint: RoleRow) -> bool:
     return bool(attempts < most or (attempts == most and endpoint["at_limit"]))
 
 
-_RULES: Mapping[str, Callable[[Tables, RuleParameters], AnswerRows]] = {
+_RULES: Mapping[str, Callable[[Tables, RuleValues], AnswerRows]] = {
     "currency_rollup": _currency_rollup,
     "deduplicate": _deduplicate,
     "entitlement_audit": _entitlement_audit,

@@ -1,4 +1,4 @@
-"""The tools of an episode as sub-plans, and a count of what went against the plan."""
+"""HTTP session of an episode: requests, waits, vault and supervisor as sub-plans."""
 
 import json
 from collections import Counter
@@ -49,7 +49,18 @@ class HttpSession:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> ToolPlan[HttpReply]:
-        """Send a request, waiting as long as the server asks for."""
+        """Send a request, waiting as long as the server asks for.
+
+        Args:
+            method: HTTP method.
+            address: Where the request goes; redirects are followed.
+            headers: Headers.
+            query: Query parameters.
+            body: A JSON value, or the fields of a form.
+
+        Returns:
+            The reply.
+        """
         arguments: dict[str, Any] = {"method": method, "url": address}
         parts = {"headers": headers, "query": query, "body": body}
         arguments |= {name: part for name, part in parts.items() if part}
@@ -64,7 +75,7 @@ class HttpSession:
         """Send a request to where it is sent on, if it is."""
         for _ in range(MOST_HOPS):
             reply = yield from self._send(arguments)
-            place = probing.moved(reply)
+            place = probing.redirect_target(reply)
             if place is None:
                 break
             address = urljoin(str(arguments["url"]), place)
@@ -102,15 +113,15 @@ class HttpSession:
                 break
         return text
 
-    def twin(self, *, waits: bool) -> "HttpSession":
-        """Return a desk that knows what this one was served and may ask nobody.
+    def cached_copy(self, *, waits: bool) -> "HttpSession":
+        """Return a session that knows what this one was served and may ask nobody.
 
         A second look through it costs only the requests that differ.
         """
-        twin = HttpSession(0, waits=waits)
-        twin._known = self._served
-        twin._entries, twin._secrets = self._entries, self._secrets
-        return twin
+        copy = HttpSession(0, waits=waits)
+        copy._known = self._served
+        copy._entries, copy._secrets = self._entries, self._secrets
+        return copy
 
     def entries(self) -> ToolPlan[tuple[VaultEntry, ...]]:
         """Return the vault's entries; they are listed once."""
@@ -132,7 +143,12 @@ class HttpSession:
         return self._secrets[name]
 
     def renew(self, name: str, value: str) -> None:
-        """Keep what replaces the value of an entry in this episode."""
+        """Keep what replaces the value of an entry in this episode.
+
+        Args:
+            name: Name of the vault entry.
+            value: Its value from now on.
+        """
         self._secrets[name] = value
 
     def ask(self, question: str) -> ToolPlan[PlanCall | None]:

@@ -1,4 +1,4 @@
-"""Brings home a whole collection: finds it, pages through it, learns from errors."""
+"""Pagination: a whole collection, found where it is served now, page by page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ WireRow = Mapping[str, Any]
 
 @dataclass(slots=True)
 class FetchedRows:
-    """The rows of a collection as served, and how the documents were wrong about it."""
+    """The rows of a collection as served; `doc_errors` are faults of its documents."""
 
     address: str
     rows: list[WireRow] = field(default_factory=list)
-    lags: set[str] = field(default_factory=set)
+    doc_errors: set[str] = field(default_factory=set)
     complete: bool = False
 
 
@@ -33,33 +33,40 @@ def fetch_pages(
     operation: Operation,
     others: Sequence[Operation],
     known: str | None = None,
-    habits: SkillConfig = ALL_SKILLS,
+    config: SkillConfig = ALL_SKILLS,
 ) -> ToolPlan[FetchedRows | None]:
-    """Return every row of `operation`'s collection; None when it is nowhere.
+    """Return every row of a collection.
 
-    `others` are the vendor's other documented operations, whose places are taken;
-    `known` is where the collection was found another time.
+    Args:
+        access: Client of the vendor.
+        operation: The collection as documented.
+        others: The vendor's other documented operations, whose places are taken.
+        known: Where the collection was found another time.
+        config: Which skills are on.
+
+    Returns:
+        The rows, None when the collection is nowhere.
     """
-    crop = FetchedRows(operation.address)
-    searched = others if habits.searches else None
-    first = yield from _locate(access, operation, searched, crop, known)
+    fetched = FetchedRows(operation.address)
+    searched = others if config.searches else None
+    first = yield from _locate(access, operation, searched, fetched, known)
     if first is None:
         return None
     found = probing.find_list(first.body)
     if found is None:
         return None
     if found.path != operation.wrapper:
-        crop.lags.add("wrapper")
-    crop.rows.extend(found.rows)
-    yield from _follow(access, operation, first, crop, habits)
-    return crop
+        fetched.doc_errors.add("wrapper")
+    fetched.rows.extend(found.rows)
+    yield from _follow(access, operation, first, fetched, config)
+    return fetched
 
 
 def _locate(
     access: AuthenticatedClient,
     operation: Operation,
     others: Sequence[Operation] | None,
-    crop: FetchedRows,
+    fetched: FetchedRows,
     known: str | None,
 ) -> ToolPlan[HttpReply | None]:
     """Return the first page from where the collection is served now.
@@ -69,9 +76,9 @@ def _locate(
     for address in dict.fromkeys(filter(None, (operation.address, known))):
         reply = yield from access.request("GET", address, query=operation.fixed_query)
         if reply.status != NOT_FOUND:
-            crop.address = address
+            fetched.address = address
             return reply if reply.ok else None
-    crop.lags.add("path")
+    fetched.doc_errors.add("path")
     if others is None:
         return None
     taken = {other.address for other in others}
@@ -86,7 +93,7 @@ def _locate(
             best = (fit, address, reply)
     if best is None:
         return None
-    crop.address = best[1]
+    fetched.address = best[1]
     return best[2]
 
 
@@ -102,6 +109,13 @@ def likeness(operation: Operation, rows: Sequence[WireRow]) -> float:
     """Return the share of fields, documented or served, that fit each other.
 
     A field of the documented name counts whole, one that only could be it in part.
+
+    Args:
+        operation: The collection as documented.
+        rows: Rows as served.
+
+    Returns:
+        A share in [0, 1].
     """
     naming = schema_matching.resolve(operation.fields, rows)
     served = len(rows[0]) if rows else 0
@@ -114,47 +128,47 @@ def _follow(
     access: AuthenticatedClient,
     operation: Operation,
     first: HttpReply,
-    crop: FetchedRows,
-    habits: SkillConfig,
+    fetched: FetchedRows,
+    config: SkillConfig,
 ) -> ToolPlan[None]:
-    """Add the pages after the first one to `crop`."""
+    """Add the pages after the first one to `fetched`."""
     pager, fixed = operation.pager, operation.fixed_query
     total = probing.total(first)
     link = probing.next_link(first)
     mark = probing.cursor(first)
-    page_size = len(crop.rows)
+    page_size = len(fetched.rows)
     if mark and pager.style != "cursor":
-        crop.lags.add("pager")
+        fetched.doc_errors.add("pager")
         pager = PagingScheme("cursor", "cursor")
     for number in range(2, MOST_PAGES):
-        if not link and _is_whole(crop, pager, total, mark, page_size):
-            crop.complete = True
+        if not link and _is_whole(fetched, pager, total, mark, page_size):
+            fetched.complete = True
             return
-        if not habits.pages:
+        if not config.pages:
             return
-        query = fixed | _position(pager, number, len(crop.rows), mark)
+        query = fixed | _position(pager, number, len(fetched.rows), mark)
         if link:
             reply = yield from access.request("GET", link)
         else:
-            reply = yield from access.request("GET", crop.address, query=query)
+            reply = yield from access.request("GET", fetched.address, query=query)
         if reply.status == BAD_REQUEST:
-            crop.lags.add("pager")
-            if not habits.repages:
+            fetched.doc_errors.add("pager")
+            if not config.repages:
                 return
-            told = [name for name in probing.named(reply) if name not in query]
-            pager = openapi.pager_of({name: {} for name in told})
-            query = fixed | _position(pager, number, len(crop.rows), mark)
-            reply = yield from access.request("GET", crop.address, query=query)
+            named = [name for name in probing.quoted_names(reply) if name not in query]
+            pager = openapi.pager_of({name: {} for name in named})
+            query = fixed | _position(pager, number, len(fetched.rows), mark)
+            reply = yield from access.request("GET", fetched.address, query=query)
         found = probing.find_list(reply.body) if reply.ok else None
-        if found is None or not found.rows or found.rows[0] in crop.rows[:1]:
-            crop.complete = total is None and reply.ok
+        if found is None or not found.rows or found.rows[0] in fetched.rows[:1]:
+            fetched.complete = total is None and reply.ok
             return
-        crop.rows.extend(found.rows)
+        fetched.rows.extend(found.rows)
         mark, link = probing.cursor(reply), probing.next_link(reply)
 
 
 def _is_whole(
-    crop: FetchedRows,
+    fetched: FetchedRows,
     pager: PagingScheme,
     total: int | None,
     mark: str | None,
@@ -162,10 +176,10 @@ def _is_whole(
 ) -> bool:
     """Return whether nothing is left to fetch."""
     if total is not None:
-        return len(crop.rows) >= total
+        return len(fetched.rows) >= total
     if pager.style == "cursor":
         return mark is None
-    return pager.style == "none" or len(crop.rows) % max(1, page_size) != 0
+    return pager.style == "none" or len(fetched.rows) % max(1, page_size) != 0
 
 
 def _position(

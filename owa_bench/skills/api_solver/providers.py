@@ -36,7 +36,15 @@ class DocumentFinder(Protocol):
     """Whoever can say where a vendor's documents are."""
 
     def find(self, title: str, address: str) -> ToolPlan[ApiModel | None]:
-        """Return the model of the vendor `title`, looked for from `address` on."""
+        """Return the model of the vendor `title`, looked for from `address` on.
+
+        Args:
+            title: Title of the vendor.
+            address: A page to begin with.
+
+        Returns:
+            The model, None where nothing was found.
+        """
 
 
 class DocumentSearch:
@@ -45,8 +53,8 @@ class DocumentSearch:
     `places` is where the documents of each vendor were found.
     """
 
-    def __init__(self, desk: HttpSession) -> None:
-        self._desk = desk
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
         self.places: dict[str, str] = {}
         self._pages: dict[str, HttpReply] = {}
 
@@ -55,6 +63,13 @@ class DocumentSearch:
 
         Without a document it is a model without operations, of the last page that was
         reached for people.
+
+        Args:
+            title: Title of the vendor.
+            address: A page to begin with.
+
+        Returns:
+            The model, None where no page was reached.
         """
         waiting = [address]
         seen: set[str] = set()
@@ -70,7 +85,7 @@ class DocumentSearch:
             base = reply.address or place
             if openapi.is_openapi(reply.body):
                 self.places[title] = place
-                return openapi.read(reply.body, base)
+                return openapi.parse(reply.body, base)
             waiting = [*_leads(reply.body, base, title), *waiting]
             if isinstance(reply.body, str):
                 home = _bare(reply.body, base, home)
@@ -78,7 +93,7 @@ class DocumentSearch:
 
     def _page(self, address: str) -> ToolPlan[HttpReply]:
         if address not in self._pages:
-            self._pages[address] = yield from self._desk.http("GET", address)
+            self._pages[address] = yield from self._session.http("GET", address)
         return self._pages[address]
 
 
@@ -87,14 +102,14 @@ def _bare(body: str, place: str, known: ApiModel | None) -> ApiModel:
     server = urljoin(place, "/").rstrip("/")
     if known is not None and known.server == server:
         return known
-    title = documents.read(body, place).title
+    title = documents.parse(body, place).title
     return ApiModel(title, server, Security("none"), (), documented=False)
 
 
 def _leads(body: Any, place: str, title: str) -> list[str]:
     """Return the addresses on a page that may lead to the documents, best first."""
     if isinstance(body, str):
-        page = documents.read(body, place)
+        page = documents.parse(body, place)
         host = urlsplit(place).netloc
         found = documents.nearest(page, WANTED)
         own = [address for address in found if urlsplit(address).netloc == host]
@@ -126,7 +141,15 @@ class ProviderClient(NamedTuple):
     access: AuthenticatedClient
 
     def operation(self, method: str, about: str) -> Operation | None:
-        """Return the operation of that method whose meaning is nearest to `about`."""
+        """Return the operation of that method whose meaning is nearest to `about`.
+
+        Args:
+            method: HTTP method.
+            about: Description in the goal.
+
+        Returns:
+            The operation, None where nothing is near.
+        """
         choices = self.model.method(method)
         texts = {str(i): choice.about for i, choice in enumerate(choices)}
         found = matching.best(about, texts, least=LEAST_MATCH)
@@ -141,17 +164,17 @@ class ProviderClients:
 
     def __init__(
         self,
-        desk: HttpSession,
+        session: HttpSession,
         memory: FactMemory,
         registry: str | None,
-        habits: SkillConfig = ALL_SKILLS,
+        config: SkillConfig = ALL_SKILLS,
         finder: DocumentFinder | None = None,
     ) -> None:
-        self._desk = desk
+        self._session = session
         self._memory = memory
         self._registry = registry
-        self._habits = habits
-        self._finder = finder or DocumentSearch(desk)
+        self._config = config
+        self._finder = finder or DocumentSearch(session)
         self._known: dict[str, ProviderClient] = {}
         self.infeasible = False
 
@@ -166,39 +189,39 @@ class ProviderClients:
                     title,
                     model.security,
                     model.server,
-                    self._desk,
+                    self._session,
                     self._memory,
-                    retries=self._habits.retries,
+                    retries=self._config.retries,
                     aliases=(model.title,),
                 )
                 self._known[title] = ProviderClient(title, model, access)
         return self._known.get(title)
 
     def fetch(self, source: GoalSource) -> ToolPlan[ResourceTable | None]:
-        """Return the sheet of `source`, None when it cannot be had."""
+        """Return the table of `source`, None when it cannot be had."""
         vendor = yield from self.open(source)
         operation = vendor.operation("GET", source.resource) if vendor else None
         if vendor is not None and not vendor.model.documented:
-            operation = imagined(source, vendor.model.server)
+            operation = undocumented_operation(source, vendor.model.server)
         found = None
         if vendor is not None and operation is not None:
-            found = yield from self._harvest(vendor, operation, source)
+            found = yield from self._fetch(vendor, operation, source)
         if found is None and not source.optional:
             found = yield from self._rescue(vendor, operation, source)
         return found
 
-    def _harvest(
+    def _fetch(
         self, vendor: ProviderClient, operation: Operation, source: GoalSource
     ) -> ToolPlan[ResourceTable | None]:
         known = self._memory.recall(vendor.title, f"place of {source.resource}")
         others = [o for o in vendor.model.method("GET") if o is not operation]
-        crop = yield from fetch_pages(
-            vendor.access, operation, others, known, self._habits
+        fetched = yield from fetch_pages(
+            vendor.access, operation, others, known, self._config
         )
-        if crop is None:
+        if fetched is None:
             return None
-        self._memory.learn(vendor.title, f"place of {source.resource}", crop.address)
-        return resource_table(source, operation, crop, guesses=self._habits.guesses)
+        self._memory.learn(vendor.title, f"place of {source.resource}", fetched.address)
+        return resource_table(source, operation, fetched, guesses=self._config.guesses)
 
     def _rescue(
         self,
@@ -208,7 +231,7 @@ class ProviderClients:
     ) -> ToolPlan[ResourceTable | None]:
         """Ask for the next right step until it leads to the collection."""
         for _ in range(MOST_HINTS):
-            hint = yield from self._desk.ask(f"Where is: {source.resource}")
+            hint = yield from self._session.ask(f"Where is: {source.resource}")
             if hint is None:
                 break
             if hint.tool == DECLARE:
@@ -219,18 +242,25 @@ class ProviderClients:
                 yield hint
                 continue
             moved = operation._replace(address=address)
-            found = yield from self._harvest(vendor, moved, source)
+            found = yield from self._fetch(vendor, moved, source)
             if found is not None:
-                found.crop.lags.add("path")
+                found.fetched.doc_errors.add("path")
                 return found
         self.infeasible = vendor is not None and operation is None
         return None
 
 
-def imagined(source: GoalSource, server: str) -> Operation:
+def undocumented_operation(source: GoalSource, server: str) -> Operation:
     """Return the operation of a source that nothing documents, by the goal's words.
 
     Its address is a guess; the refusal there says what is served.
+
+    Args:
+        source: The source of the goal.
+        server: Address of the vendor's server.
+
+    Returns:
+        The operation.
     """
     fields = tuple(Property(role, "", text) for role, text in source.fields.items())
     address = f"{server}/{source.id}"

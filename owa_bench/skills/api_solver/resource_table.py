@@ -1,4 +1,4 @@
-"""A harvested collection by role: names resolved, money in cents, repeats once."""
+"""Tables by role: names of columns resolved, money in cents, repeated rows once."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class ResourceTable:
     """
 
     source: GoalSource
-    crop: FetchedRows
+    fetched: FetchedRows
     properties: dict[str, str]
     fit: SchemaFit
     names: dict[str, str]
@@ -72,7 +72,7 @@ class ResourceTable:
         """How many roles have no column."""
         return len(self.source.fields) - len(self.names)
 
-    def table(self) -> list[dict[str, Any]]:
+    def role_rows(self) -> list[dict[str, Any]]:
         """Return the rows by role, money in cents, equal postings once."""
         return [self._by_role(row) for row in self._once()]
 
@@ -86,16 +86,16 @@ class ResourceTable:
         for role, meant in self.values.items():
             found[role] = meant.get(str(found.get(role)), found.get(role))
         for role, days in self.shifts.items():
-            found[role] = later(found.get(role), days)
+            found[role] = shifted_day(found.get(role), days)
         return found
 
     def _once(self) -> list[WireRow]:
         """Return the rows without those that equal an earlier one but for the id."""
         ident = self.names.get("id")
         if ident is None:
-            return list(self.crop.rows)
+            return list(self.fetched.rows)
         kept: dict[str, WireRow] = {}
-        for row in self.crop.rows:
+        for row in self.fetched.rows:
             kept.setdefault(_content(row, ident), row)
         return list(kept.values())
 
@@ -105,7 +105,7 @@ class ResourceTable:
         if ident is None:
             return {}
         standing: dict[str, Any] = {}
-        pairs = [(row.get(ident), _content(row, ident)) for row in self.crop.rows]
+        pairs = [(row.get(ident), _content(row, ident)) for row in self.fetched.rows]
         for number, content in pairs:
             standing.setdefault(content, number)
         return {n: standing[c] for n, c in pairs if standing[c] != n}
@@ -116,9 +116,17 @@ class ResourceTable:
         """Return whether two rows by id are equal but for it; None if not both seen.
 
         With `roles` only these are compared, capital letters aside.
+
+        Args:
+            first: Identifier of a row.
+            second: Identifier of another row.
+            roles: Roles to compare; none for all but the identifier.
+
+        Returns:
+            True if they are equal.
         """
         ident = self.names.get("id", "id")
-        rows = {row.get(ident): row for row in self.crop.rows}
+        rows = {row.get(ident): row for row in self.fetched.rows}
         if first not in rows or second not in rows:
             return None
         pair = (rows[first], rows[second])
@@ -133,10 +141,17 @@ class ResourceTable:
 
         What is no whole number stays as it is: a column was misread, and the vendor
         will say so.
+
+        Args:
+            role: A role of the table.
+            cents: The amount, in whole cents.
+
+        Returns:
+            The value to send.
         """
         if type(cents) is not int:
             return cents
-        shown = schema_matching.column(self.crop.rows, self.names.get(role, ""))
+        shown = schema_matching.column(self.fetched.rows, self.names.get(role, ""))
         as_text = role in self.units and any(isinstance(v, str) for v in shown)
         if self.units.get(role) != DOLLARS:
             return str(cents) if as_text else cents
@@ -147,15 +162,26 @@ class ResourceTable:
 
 
 def resource_table(
-    source: GoalSource, operation: Operation, crop: FetchedRows, *, guesses: bool = True
+    source: GoalSource,
+    operation: Operation,
+    fetched: FetchedRows,
+    *,
+    guesses: bool = True,
 ) -> ResourceTable:
-    """Return the sheet of a crop: each role gets the wire name of its description.
+    """Return the table of a collection: each role gets the name of its description.
 
-    Fields that go by another name are named by likeness if `guesses`, else not at all.
+    Args:
+        source: The source of the goal.
+        operation: The collection as documented.
+        fetched: Its rows; they are written in their plain form.
+        guesses: Whether fields that go by another name are named by likeness.
+
+    Returns:
+        The table, before any evidence from values.
     """
-    fit = schema_matching.fit(operation.fields, crop.rows)
-    if crop.rows and fit.missing:
-        crop.lags.add("fields")
+    fit = schema_matching.fit(operation.fields, fetched.rows)
+    if fetched.rows and fit.missing:
+        fetched.doc_errors.add("fields")
     abouts = {prop.name: prop.about for prop in operation.fields}
     units = {prop.name: prop.unit for prop in operation.fields if prop.unit}
     matched = {
@@ -164,9 +190,9 @@ def resource_table(
     }
     properties = {role: name for role, name in matched.items() if name is not None}
     stated = {role: units[name] for role, name in properties.items() if name in units}
-    crop.rows = [_in_plain_form(row, operation) for row in crop.rows]
+    fetched.rows = [_in_plain_form(row, operation) for row in fetched.rows]
     listed = {prop.name: prop.choices for prop in operation.fields if prop.choices}
-    found = ResourceTable(source, crop, properties, fit, {}, dict(stated), stated)
+    found = ResourceTable(source, fetched, properties, fit, {}, dict(stated), stated)
     found.choices = {r: listed[n] for r, n in properties.items() if n in listed}
     guessed = matching.assign(fit.scores, fit.missing) if guesses else {}
     found.names = found.roles_under(guessed)
@@ -182,12 +208,17 @@ def _in_plain_form(row: WireRow, operation: Operation) -> WireRow:
 
 
 def check_money(subject: ResourceTable, control: Sequence[Mapping[str, Any]]) -> None:
-    """Settle the units of `subject` by its vendor's control totals, where there are."""
+    """Settle the units of `subject` by its vendor's control totals, where there are.
+
+    Args:
+        subject: The table; its `units` and `checked` are updated.
+        control: Rows of control totals.
+    """
     for row in control:
-        if row.get("list") != subject.source.id or not subject.crop.rows:
+        if row.get("list") != subject.source.id or not subject.fetched.rows:
             continue
-        if row.get("count") != len(subject.crop.rows):
-            subject.crop.complete = False
+        if row.get("count") != len(subject.fetched.rows):
+            subject.fetched.complete = False
             continue
         for role in list(subject.units):
             unit = _unit(subject, subject.names.get(role, ""), row.get("total"))
@@ -198,7 +229,7 @@ def check_money(subject: ResourceTable, control: Sequence[Mapping[str, Any]]) ->
 
 def _unit(subject: ResourceTable, name: str, total: Any) -> str | None:
     """Return the unit in which the column adds up to `total` cents, None if neither."""
-    amounts = [number(v) for v in schema_matching.column(subject.crop.rows, name)]
+    amounts = [number(v) for v in schema_matching.column(subject.fetched.rows, name)]
     added = sum(amount for amount in amounts if amount is not None)
     if not added or None in amounts:
         return None
@@ -207,8 +238,16 @@ def _unit(subject: ResourceTable, name: str, total: Any) -> str | None:
     return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
 
 
-def later(day: Any, days: int) -> Any:
-    """Return a date as text some days later; anything else as it is."""
+def shifted_day(day: Any, days: int) -> Any:
+    """Return a date as text some days later; anything else as it is.
+
+    Args:
+        day: An ISO date, or anything else.
+        days: Days to add.
+
+    Returns:
+        The later date.
+    """
     try:
         return (date.fromisoformat(str(day)[:10]) + timedelta(days)).isoformat()
     except ValueError:
@@ -228,7 +267,7 @@ def number(value: Any) -> float | int | None:
 
 
 def _plain(value: Any, form: str) -> Any:
-    """Return an identifier as it was before its documented form, as far as told."""
+    """Return an identifier as it was before its documented form."""
     if not isinstance(value, str):
         return value
     if "upper" in form:

@@ -1,4 +1,4 @@
-"""What a clerk can see for itself of how sound its tables are, without an answer key.
+"""Checks of how sound fetched tables are, without an answer key.
 
 The checks are fixed by the goal's sources alone: two ways of fetching the same goal are
 held to the same list, and one that did not fetch a table fails that table's checks. A
@@ -23,7 +23,7 @@ from owa_bench.skills.api_solver.task_state import TaskState
 Checks = Mapping[str, float]
 
 
-def audit(case: TaskState) -> dict[str, float]:
+def audit(task: TaskState) -> dict[str, float]:
     """Return each check of a case and how far it is passed, in [0, 1].
 
     SOURCE there    the table was fetched
@@ -32,19 +32,19 @@ def audit(case: TaskState) -> dict[str, float]:
     SOURCE meets    its values meet those of other tables as the goal says they must
     SOURCE adds up  it adds up to its control total, for lists that have one
     """
-    evidence = case.evidence()
-    controls = dict(_controls(case.sheets.values()))
+    evidence = task.evidence()
+    controls = dict(_controls(task.tables.values()))
     held: dict[str, float] = {}
-    for source in case.sources:
+    for source in task.sources:
         if source.is_control:
             continue
-        found = case.sheets.get(source.id)
+        found = task.tables.get(source.id)
         control = controls.get(source.id)
         held[f"{source.id} there"] = float(found is not None)
         held[f"{source.id} whole"] = float(found is not None and _whole(found, control))
         held[f"{source.id} named"] = _named(source, found)
         held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
-        if _has_money(case, source, evidence):
+        if _has_money(task, source, evidence):
             fits = found is not None and control is not None and _adds(found, control)
             held[f"{source.id} adds up"] = float(fits)
     return held
@@ -56,7 +56,15 @@ def share(checks: Checks) -> float:
 
 
 def failed(checks: Checks, kind: str) -> list[str]:
-    """Return the sources that do not pass their check of a kind in full."""
+    """Return the sources that do not pass their check of a kind in full.
+
+    Args:
+        checks: Results by name.
+        kind: The last words of the names, such as "whole".
+
+    Returns:
+        Ids of sources.
+    """
     return [
         name.removesuffix(f" {kind}")
         for name, held in checks.items()
@@ -65,17 +73,17 @@ def failed(checks: Checks, kind: str) -> list[str]:
 
 
 def _controls(
-    sheets: Iterable[ResourceTable],
+    tables: Iterable[ResourceTable],
 ) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    for sheet in sheets:
-        if sheet.source.is_control:
-            for row in sheet.table():
+    for table in tables:
+        if table.source.is_control:
+            for row in table.role_rows():
                 yield str(row.get("list")), row
 
 
 def _whole(found: ResourceTable, control: Mapping[str, Any] | None) -> bool:
     counted = control.get("count") if control else None
-    return found.crop.complete and counted in (None, len(found.crop.rows))
+    return found.fetched.complete and counted in (None, len(found.fetched.rows))
 
 
 def _named(source: GoalSource, found: ResourceTable | None) -> float:
@@ -84,19 +92,19 @@ def _named(source: GoalSource, found: ResourceTable | None) -> float:
     return len(found.names) / len(source.fields)
 
 
-def _has_money(case: TaskState, source: GoalSource, evidence: ColumnEvidence) -> bool:
+def _has_money(task: TaskState, source: GoalSource, evidence: ColumnEvidence) -> bool:
     """Return whether the goal has control totals of a list of this vendor.
 
     Only a list that some clue says adds up is held to one.
     """
-    vendors = {other.provider for other in case.sources if other.is_control}
+    vendors = {other.provider for other in task.sources if other.is_control}
     return source.provider in vendors and evidence.is_added_up(source.id)
 
 
 def _adds(found: ResourceTable, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
     for role in found.units:
-        shown = schema_matching.column(found.crop.rows, found.names.get(role, ""))
+        shown = schema_matching.column(found.fetched.rows, found.names.get(role, ""))
         amounts = [amount for v in shown if (amount := number(v)) is not None]
         if len(amounts) == len(shown):
             scale = CENTS_IN_DOLLAR if found.units.get(role) == DOLLARS else 1

@@ -1,9 +1,9 @@
-"""What nobody announced, told by the rows: renamed values, moved ends, other units.
+"""Silent drift inferred from rows: renamed values, shifted bounds, other units.
 
 The documents list the values of a field and the goal's rule names the one it is about:
 a value that nothing tells of, beside one that is missing, is that one under another
 name. Periods meet without a gap, so ends that are all as many days off have moved.
-What does not settle is a doubt, and the clerk says so in its odds.
+What stays open is a doubt, which lowers the stated odds.
 """
 
 import itertools
@@ -27,54 +27,64 @@ ENOUGH = 8  # amounts, none of which has decimals
 FIRST, LAST, INCLUDED = "first_day", "last_day", "last_day_included"
 
 
-def compare(sheet: ResourceTable, rule: Mapping[str, Any], clues: Clues) -> None:
-    """Read a sheet's values as they are meant, and note what cannot be told."""
-    own = clues.get(sheet.source.id, ())
+def compare(table: ResourceTable, rule: Mapping[str, Any], clues: Clues) -> None:
+    """Infer silent changes of a table, and note what stays open.
+
+    Args:
+        table: The table; its `values`, `shifts`, `units` and `doubts` are updated.
+        rule: The parameters that the goal names.
+        clues: Clues to the columns of every source.
+    """
+    own = clues.get(table.source.id, ())
     needed = {c.role: str(rule.get(c.what)) for c in own if c.kind == "holds"}
-    for role in dict.fromkeys((*sheet.choices, *needed)):
-        _values(sheet, role, needed.get(role, ""))
+    for role in dict.fromkeys((*table.choices, *needed)):
+        _values(table, role, needed.get(role, ""))
     for clue in own:
         if clue.kind == "meets":
-            _ends(sheet, clue.what)
-    _decimals(sheet)
+            _ends(table, clue.what)
+    _decimals(table)
 
 
-def _values(sheet: ResourceTable, role: str, needed: str) -> None:
+def _values(table: ResourceTable, role: str, needed: str) -> None:
     """Find which documented value each value that nothing tells of stands for."""
-    shown = schema_matching.column(sheet.crop.rows, sheet.names.get(role, ""))
+    shown = schema_matching.column(table.fetched.rows, table.names.get(role, ""))
     served = list(dict.fromkeys(map(str, shown)))
-    told = sheet.choices.get(role, ())
-    if not served or (not told and needed in served):
+    documented = table.choices.get(role, ())
+    if not served or (not documented and needed in served):
         return
-    words = matching.words(sheet.source.fields.get(role, ""))
-    strange = [v for v in served if not (v in told if told else _said(v, words))]
-    missing = [value for value in told or (needed,) if value not in served]
+    words = matching.words(table.source.fields.get(role, ""))
+    strange = [
+        v
+        for v in served
+        if not (v in documented if documented else _describes(v, words))
+    ]
+    missing = [value for value in documented or (needed,) if value not in served]
     if not strange or not missing:
         if strange or (needed and needed in missing):
-            sheet.doubts.add(VALUES)  # there may be none, or another word for it
+            table.doubts.add(VALUES)  # there may be none, or another word for it
         return
-    sheet.crop.lags.add(VALUES)
+    table.fetched.doc_errors.add(VALUES)
     if len(strange) > 1 or len(missing) > 1:
-        sheet.doubts.add(VALUES)
+        table.doubts.add(VALUES)
     meant = needed if needed in missing else missing[0]
-    sheet.values[role] = {strange[0]: meant}
+    table.values[role] = {strange[0]: meant}
 
 
-def _said(value: str, words: frozenset[str]) -> bool:
-    """Return whether a description names a value."""
+def _describes(value: str, words: frozenset[str]) -> bool:
+    """Return whether the words of a description name a value."""
     return matching.words(value) <= words
 
 
-def _ends(sheet: ResourceTable, group: str) -> None:
+def _ends(table: ResourceTable, group: str) -> None:
     """Find by how many days the ends of periods are off; `group` tells them apart."""
     try:
-        offsets = set(_offsets(sheet.table(), group))
+        offsets = set(_offsets(table.role_rows(), group))
     except (KeyError, TypeError, ValueError):  # a role without dates
         offsets = set()
     if len(offsets) == 1:
-        sheet.shifts[LAST] = -offsets.pop()
-    elif sheet.crop.rows:
-        sheet.doubts.add(ENDS)
+        table.shifts[LAST] = -offsets.pop()
+    elif table.fetched.rows:
+        table.doubts.add(ENDS)
 
 
 def _offsets(rows: Sequence[RoleRow], group: str) -> Iterable[int]:
@@ -93,48 +103,54 @@ def _day(row: RoleRow, role: str) -> int:
     return date.fromisoformat(row[role][:10]).toordinal()
 
 
-def _decimals(sheet: ResourceTable) -> None:
+def _decimals(table: ResourceTable) -> None:
     """Settle units that control totals leave open: what has decimals is dollars.
 
     Dollars without any are a doubt: they may be cents that nobody announced.
     """
-    if sheet.checked:
+    if table.checked:
         return
-    for role, unit in list(sheet.units.items()):
-        amounts = _amounts(sheet, role)
+    for role, unit in list(table.units.items()):
+        amounts = _amounts(table, role)
         if any(amount != int(amount) for amount in amounts):
-            sheet.units[role] = DOLLARS
-            sheet.checked = True
+            table.units[role] = DOLLARS
+            table.checked = True
         elif unit == DOLLARS and len(amounts) >= ENOUGH:
-            sheet.doubts.add(UNITS)
+            table.doubts.add(UNITS)
 
 
 def counterpart(
-    sheet: ResourceTable, sheets: Mapping[str, ResourceTable], clues: Clues
+    table: ResourceTable, tables: Mapping[str, ResourceTable], clues: Clues
 ) -> None:
-    """Settle an open unit by a list whose unit is known and that has like amounts."""
-    for clue in clues.get(sheet.source.id, ()):
+    """Settle an open unit by a list whose unit is known and that has like amounts.
+
+    Args:
+        table: The table; its `units` and `doubts` are updated.
+        tables: All tables by source.
+        clues: Clues to the columns of every source.
+    """
+    for clue in clues.get(table.source.id, ()):
         source, _, role = clue.what.partition(".")
-        other = sheets.get(source)
-        if clue.kind != "like" or sheet.checked or other is None or not other.checked:
+        other = tables.get(source)
+        if clue.kind != "like" or table.checked or other is None or not other.checked:
             continue
         known = _cents(other, role, other.units.get(role))
         shares = {
-            unit: len(_cents(sheet, clue.role, unit) & known)
+            unit: len(_cents(table, clue.role, unit) & known)
             for unit in (CENTS, DOLLARS)
         }
-        if 2 * max(shares.values()) >= min(len(known), len(sheet.crop.rows)):
-            sheet.units[clue.role] = max(shares, key=lambda unit: shares[unit])
-            sheet.checked = True
-            sheet.doubts.discard(UNITS)
+        if 2 * max(shares.values()) >= min(len(known), len(table.fetched.rows)):
+            table.units[clue.role] = max(shares, key=lambda unit: shares[unit])
+            table.checked = True
+            table.doubts.discard(UNITS)
 
 
-def _cents(sheet: ResourceTable, role: str, unit: str | None) -> set[int]:
+def _cents(table: ResourceTable, role: str, unit: str | None) -> set[int]:
     """Return the amounts of a role in cents, if they are served in a unit."""
     scale = CENTS_IN_DOLLAR if unit == DOLLARS else 1
-    return {round(amount * scale) for amount in _amounts(sheet, role)}
+    return {round(amount * scale) for amount in _amounts(table, role)}
 
 
-def _amounts(sheet: ResourceTable, role: str) -> list[float | int]:
-    shown = schema_matching.column(sheet.crop.rows, sheet.names.get(role, ""))
+def _amounts(table: ResourceTable, role: str) -> list[float | int]:
+    shown = schema_matching.column(table.fetched.rows, table.names.get(role, ""))
     return [amount for v in shown if (amount := number(v)) is not None]

@@ -1,11 +1,11 @@
-"""What a clerk does of its own accord: the switches that set one clerk off another."""
+"""Configuration of an API solver: the skills that are on."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillConfig:
-    """Which skills are on.
+    """Switches of the skills of one solver.
 
     waits      goes on after the wait that a server asks for
     pages      fetches every page of a list, not only the first

@@ -1,4 +1,4 @@
-"""One episode's work done by one clerk, source by source, then the answer."""
+"""The API solver: fetches the sources of a goal, then answers, writes or declares."""
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.http_session import HttpSession
@@ -16,14 +16,14 @@ class ApiSolver:
         self,
         brief: Brief,
         memory: FactMemory,
-        habits: SkillConfig = ALL_SKILLS,
-        desk: HttpSession | None = None,
+        config: SkillConfig = ALL_SKILLS,
+        session: HttpSession | None = None,
     ) -> None:
-        desk = desk or HttpSession(brief.interventions_left, waits=habits.waits)
-        heeded = memory if habits.remembers else WriteOnlyMemory(memory)
-        self.case = TaskState(brief, desk, habits)
+        session = session or HttpSession(brief.interventions_left, waits=config.waits)
+        heeded = memory if config.remembers else WriteOnlyMemory(memory)
+        self.task = TaskState(brief, session, config)
         self._vendors = ProviderClients(
-            desk, heeded, brief.goal.get("registry"), habits
+            session, heeded, brief.goal.get("registry"), config
         )
 
     def solve(self) -> ToolPlan[PlanCall]:
@@ -36,34 +36,34 @@ class ApiSolver:
 
         Nothing is written by it.
         """
-        for source in self.case.sources:
+        for source in self.task.sources:
             found = yield from self._vendors.fetch(source)
             if found is not None:
-                self.case.sheets[source.id] = found
+                self.task.tables[source.id] = found
             elif not source.optional:
                 return False
-        self.case.settle()
+        self.task.settle()
         return True
 
     def conclude(self, *, gathered: bool) -> ToolPlan[PlanCall]:
         """Ask when unsure; compute, write, and say how likely it is right."""
-        case = self.case
+        task = self.task
         if not gathered and self._vendors.infeasible:
-            return case.declare()
-        if not gathered or case.odds() < case.habits.asks_below:
-            done = yield from case.follow_hints()
+            return task.declare()
+        if not gathered or task.odds() < task.config.asks_below:
+            done = yield from task.follow_hints()
             if done is not None:
                 return done
-        rows = case.compute() if gathered else None
+        rows = task.compute() if gathered else None
         if rows is None:
-            return case.finish(LOST)
-        if case.goal.get("writes"):
+            return task.finish(LOST)
+        if task.goal.get("writes"):
             vendor = yield from self._vendors.open(
-                case.sheets[case.goal["writes"]["source"]].source
+                task.tables[task.goal["writes"]["source"]].source
             )
-            refused = yield from case.write(rows, vendor.access if vendor else None)
-            return case.finish(case.odds([REFUSED_WRITE] * refused))
-        taken = yield from case.hand_in(rows)
-        return case.finish(
-            case.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken))
+            refused = yield from task.write(rows, vendor.access if vendor else None)
+            return task.finish(task.odds([REFUSED_WRITE] * refused))
+        taken = yield from task.hand_in(rows)
+        return task.finish(
+            task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken))
         )

@@ -41,61 +41,61 @@ NOT_ADDED_UP = 0.75  # the same without control totals
 
 
 class TaskState:
-    """What is asked and what is known: sheets by source id.
+    """The goal and what is known of it: tables by source id.
 
-    `told` are the rows of the supervisor's own answer, once it has given one. `doubts`
-    is what else was noticed: how much of the odds each leaves.
+    `supervisor_rows` are the rows of the supervisor's own answer, once it has given
+    one. `doubts` is what else was noticed: how much of the odds each leaves.
     """
 
     def __init__(
-        self, brief: Brief, desk: HttpSession, habits: SkillConfig = ALL_SKILLS
+        self, brief: Brief, session: HttpSession, config: SkillConfig = ALL_SKILLS
     ) -> None:
         self.goal = brief.goal
-        self.desk = desk
-        self.habits = habits
-        self.sheets: dict[str, ResourceTable] = {}
+        self.session = session
+        self.config = config
+        self.tables: dict[str, ResourceTable] = {}
         self.sources = tuple(map(read_source, self.goal.get("sources", ())))
-        self.told: list[Any] | None = None
+        self.supervisor_rows: list[Any] | None = None
         self.doubts: list[float] = []
         self._listed = frozenset(brief.propositions)
         self._posted: set[str] = set()
 
     def settle(self) -> None:
         """Name what was renamed, add money up, and look for what nobody announced."""
-        if self.habits.weighs:
+        if self.config.weighs:
             self.evidence().settle()
         evidence = self.evidence()
-        for sheet in self.sheets.values():
-            for role in evidence.money(sheet.source.id):
-                sheet.units.setdefault(role, CENTS)
-        if self.habits.adds_up:
+        for table in self.tables.values():
+            for role in evidence.money(table.source.id):
+                table.units.setdefault(role, CENTS)
+        if self.config.adds_up:
             self._add_up()
         self._listen()
 
     def _listen(self) -> None:
-        """Look for what nobody announced, and note what cannot be told."""
+        """Look for silent drift, and note what stays open."""
         clues = family_clues(self.goal.get("family", ""))
         evidence = self.evidence()
-        for sheet in self.sheets.values():
-            silent_drift.compare(sheet, self.goal.get("rule", {}), clues)
-            if not evidence.meets(sheet):
-                sheet.doubts.add(silent_drift.KEYS)
-        for sheet in self.sheets.values():
-            silent_drift.counterpart(sheet, self.sheets, clues)
+        for table in self.tables.values():
+            silent_drift.compare(table, self.goal.get("rule", {}), clues)
+            if not evidence.meets(table):
+                table.doubts.add(silent_drift.KEYS)
+        for table in self.tables.values():
+            silent_drift.counterpart(table, self.tables, clues)
 
     def _add_up(self) -> None:
         """Hold money against control totals."""
-        for control in self.sheets.values():
+        for control in self.tables.values():
             if control.source.is_control:
-                totals = control.table()
-                for subject in self.sheets.values():
+                totals = control.role_rows()
+                for subject in self.tables.values():
                     if subject.source.provider == control.source.provider:
                         check_money(subject, totals)
 
     def evidence(self) -> ColumnEvidence:
-        """Return what the goal's rule says of the columns of the sheets."""
+        """Return what the goal's rule says of the columns of the tables."""
         clues = family_clues(self.goal.get("family", ""))
-        return ColumnEvidence(self.sheets, self.goal.get("rule", {}), clues)
+        return ColumnEvidence(self.tables, self.goal.get("rule", {}), clues)
 
     def follow_hints(self) -> ToolPlan[PlanCall | None]:
         """Do as the supervisor says; return the ending, None when the help stops.
@@ -103,7 +103,7 @@ class TaskState:
         A record that was posted at its word is not posted again.
         """
         for _ in range(MOST_HINTS):
-            hint = yield from self.desk.ask("What is the next right step?")
+            hint = yield from self.session.ask("What is the next right step?")
             if hint is None:
                 break
             if hint.tool == "finish":
@@ -112,7 +112,7 @@ class TaskState:
                 return self.declare()
             seen = yield hint
             if hint.tool == "write_artifact" and seen.error is None:
-                self.told = list(hint.arguments.get("rows", ()))
+                self.supervisor_rows = list(hint.arguments.get("rows", ()))
                 return self.finish(HELPED)
             if hint.arguments.get("method") == "POST":
                 self._posted.update(map(str, _values(hint.arguments.get("body"))))
@@ -121,11 +121,11 @@ class TaskState:
     def compute(self) -> list[list[Any]] | None:
         """Return the answer's rows, None when the tables do not hold them."""
         repeats: dict[Any, Any] = {}
-        for sheet in self.sheets.values():
-            repeats |= sheet.repeats()
+        for table in self.tables.values():
+            repeats |= table.repeats()
         tables = {
-            name: [_standing(row, repeats) for row in sheet.table()]
-            for name, sheet in self.sheets.items()
+            name: [_standing(row, repeats) for row in table.role_rows()]
+            for name, table in self.tables.items()
         }
         try:
             return family_rules.compute(self.goal["family"], tables, self.goal["rule"])
@@ -140,7 +140,7 @@ class TaskState:
                 "name": "answer",
                 "columns": list(self.goal["answer"]["columns"]),
                 "rows": rows,
-                "sources": self.desk.handles[:MOST_SOURCES],
+                "sources": self.session.handles[:MOST_SOURCES],
             },
         )
         return seen.error is None
@@ -148,21 +148,29 @@ class TaskState:
     def write(
         self, rows: list[list[Any]], access: AuthenticatedClient | None
     ) -> ToolPlan[int]:
-        """Post each record through `access`; return how many were refused."""
+        """Post each record through `access`; return how many were refused.
+
+        Args:
+            rows: Records in the order of the goal's columns.
+            access: Client of the vendor that takes them, None where there is none.
+
+        Returns:
+            The number of refused records.
+        """
         wanted = self.goal["writes"]
-        sheet = self.sheets[wanted["source"]]
-        if access is None or not set(wanted["columns"]) <= set(sheet.names):
+        table = self.tables[wanted["source"]]
+        if access is None or not set(wanted["columns"]) <= set(table.names):
             return len(rows)
         refused = 0
         for row in rows:
             if str(row[0]) in self._posted:
                 continue
             record = {
-                sheet.names[role]: sheet.wire_money(role, value)
+                table.names[role]: table.wire_money(role, value)
                 for role, value in zip(wanted["columns"], row, strict=True)
             }
             reply = yield from access.request(
-                wanted["method"], sheet.crop.address, body=record
+                wanted["method"], table.fetched.address, body=record
             )
             refused += not reply.ok
         return refused
@@ -170,15 +178,15 @@ class TaskState:
     def odds(self, more: Sequence[float] = ()) -> float:
         """Return the probability that the work is right, from what went wrong."""
         ratios = [*more, *self.doubts]
-        for sheet in self.sheets.values():
-            if sheet.source.is_control:
+        for table in self.tables.values():
+            if table.source.is_control:
                 continue
-            ratios += [LACKING] * sheet.lacks
-            ratios += [DOUBTFUL] * (sheet.lead < SURE)
-            ratios += [UNTOLD] * len(sheet.doubts)
-            ratios += [INCOMPLETE] * (not sheet.crop.complete)
-            ratios += [UNCHECKED] * (bool(sheet.units) and not sheet.checked)
-        return calibration.stated(PRIOR, ratios)
+            ratios += [LACKING] * table.lacks
+            ratios += [DOUBTFUL] * (table.lead < SURE)
+            ratios += [UNTOLD] * len(table.doubts)
+            ratios += [INCOMPLETE] * (not table.fetched.complete)
+            ratios += [UNCHECKED] * (bool(table.units) and not table.checked)
+        return calibration.posterior(PRIOR, ratios)
 
     def finish(self, p: float) -> PlanCall:
         """Return the ending of an answer that is right with probability `p`."""
@@ -190,7 +198,7 @@ class TaskState:
         return PlanCall(DECLARE, {"p": LOST, "beliefs": self._beliefs()})
 
     def _beliefs(self) -> dict[str, float]:
-        held = beliefs(self.goal.get("propositions", ()), self.sheets)
+        held = beliefs(self.goal.get("propositions", ()), self.tables)
         return {name: p for name, p in held.items() if name in self._listed}
 
 
@@ -220,55 +228,63 @@ def _values(body: Any) -> Sequence[Any]:
 
 
 def beliefs(
-    propositions: Sequence[Mapping[str, Any]], sheets: Mapping[str, ResourceTable]
+    propositions: Sequence[Mapping[str, Any]], tables: Mapping[str, ResourceTable]
 ) -> dict[str, float]:
-    """Return a probability for each proposition of the goal."""
+    """Return a probability for each proposition of the goal.
+
+    Args:
+        propositions: The propositions as the goal has them for machines.
+        tables: Tables by source.
+
+    Returns:
+        Probability by id.
+    """
     return {
-        str(claim["id"]): _belief(claim, sheets.get(str(claim.get("source"))))
+        str(claim["id"]): _belief(claim, tables.get(str(claim.get("source"))))
         for claim in propositions
     }
 
 
-def _belief(claim: Mapping[str, Any], sheet: ResourceTable | None) -> float:
-    if sheet is None or not sheet.crop.rows:
+def _belief(claim: Mapping[str, Any], table: ResourceTable | None) -> float:
+    if table is None or not table.fetched.rows:
         return UNKNOWN
     match claim["kind"]:
         case "unit":
-            return _unit(claim, sheet)
+            return _unit(claim, table)
         case "duplicate":
             one, other = claim["rows"]
-            same = sheet.same_posting(one, other, claim.get("fields", ()))
+            same = table.same_posting(one, other, claim.get("fields", ()))
             return _sided(same, SEEN)
         case "bound":
-            return _bound(claim, sheet)
+            return _bound(claim, table)
         case "docs":
-            return _docs(claim, sheet)
+            return _docs(claim, table)
         case _:
             return UNKNOWN
 
 
-def _unit(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
+def _unit(claim: Mapping[str, Any], table: ResourceTable) -> float:
     unit = (
-        None if silent_drift.UNITS in sheet.doubts else sheet.units.get(claim["field"])
+        None if silent_drift.UNITS in table.doubts else table.units.get(claim["field"])
     )
-    sure = ADDED_UP if sheet.checked else DOCUMENTED
+    sure = ADDED_UP if table.checked else DOCUMENTED
     return _sided(None if unit is None else unit == claim["claim"], sure)
 
 
-def _bound(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
+def _bound(claim: Mapping[str, Any], table: ResourceTable) -> float:
     where = claim["where"].items()
-    for row in sheet.table():
+    for row in table.role_rows():
         if all(row.get(role) == value for role, value in where):
             value = row.get(claim["field"])
             return _sided(value if isinstance(value, bool) else None, SEEN)
     return UNKNOWN
 
 
-def _docs(claim: Mapping[str, Any], sheet: ResourceTable) -> float:
-    differ = bool(sheet.crop.lags) or sheet.units != sheet.documented
-    added_up = sheet.checked or not sheet.documented
+def _docs(claim: Mapping[str, Any], table: ResourceTable) -> float:
+    differ = bool(table.fetched.doc_errors) or table.units != table.documented
+    added_up = table.checked or not table.documented
     sure = LOOKED_AT if differ or added_up else NOT_ADDED_UP
-    if sheet.doubts and not differ:
+    if table.doubts and not differ:
         sure = UNKNOWN
     return _sided(differ == (claim["claim"] == "differ"), sure)
 
@@ -277,4 +293,4 @@ def _sided(truth: bool | None, sure: float) -> float:
     """Return `sure` for what was seen true, its opposite for false, .5 if unseen."""
     if truth is None:
         return UNKNOWN
-    return calibration.stated(sure if truth else 1.0 - sure)
+    return calibration.posterior(sure if truth else 1.0 - sure)

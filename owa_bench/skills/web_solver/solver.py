@@ -89,7 +89,7 @@ class WebSolver:
     def conclude(self, ended: FormOutcome) -> ToolPlan[PlanCall]:
         """Ask when it did not work out; return the call that ends the episode."""
         if ended.accepted:
-            return self._finish(calibration.stated(PRIOR, self.doubts))
+            return self._finish(calibration.posterior(PRIOR, self.doubts))
         if ended.refusal:
             return self._declare(SURE_OF_REFUSAL)
         helped = yield from self._helped()

@@ -79,8 +79,8 @@ def lossy(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fetch(self: Crew) -> ToolPlan[None]:
         yield from whole(self)
-        sheet = self.case.sheets["entries"]
-        sheet.crop.rows, sheet.crop.complete = sheet.crop.rows[:1], False
+        sheet = self.case.tables["entries"]
+        sheet.fetched.rows, sheet.fetched.complete = sheet.fetched.rows[:1], False
 
     monkeypatch.setattr(Crew, "fetch", fetch)
 

@@ -54,11 +54,11 @@ def test_every_needed_row_can_be_fetched_without_help(family, tier, drift, tmp_p
     timeline = drawn(family, tier, seed=31, drift=drift)
     job, state = gathered(timeline, tmp_path)
     world = timeline.worlds[0]
-    sources = [s for s in job.case.sources if not s.optional]
+    sources = [s for s in job.task.sources if not s.optional]
     for source, place in zip(sources, world.needed, strict=True):
         rows = world.provider(place[0]).table(place[1]).rows
         assert state.fetched[place] == (1 << len(rows)) - 1, source.id
-        assert len(job.case.sheets[source.id].crop.rows) == len(rows)
+        assert len(job.task.tables[source.id].fetched.rows) == len(rows)
 
 
 @pytest.mark.parametrize(("family", "tier"), CELLS)

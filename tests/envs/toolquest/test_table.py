@@ -26,7 +26,7 @@ def test_join_group_and_sort():
         "aggregate": {"sales": "count", "most": "max:sum", "all": "sum:sum"},
         "sort": ["-all"],
     }
-    made = table.work(SHOPS, SALES, request)
+    made = table.transform(SHOPS, SALES, request)
     assert made.columns == ("town", "sales", "most", "all")
     assert made.rows == (("Ulm", 3, 7, 13),)
     assert made.steps == (4, 5, 6)
@@ -54,7 +54,7 @@ def test_stack_goes_by_name():
 )
 def test_nonsense_is_words(request_, words):
     with pytest.raises(TableError, match=words):
-        table.work(SHOPS, None, request_)
+        table.transform(SHOPS, None, request_)
 
 
 def test_sorting_mixed_values_is_total():

@@ -35,7 +35,7 @@ def made(rows: list[dict], name: str = "entries") -> ResourceTable:
 
 def test_a_repeat_stands_once_and_money_is_in_cents() -> None:
     entries = made(ROWS)
-    assert entries.table() == [
+    assert entries.role_rows() == [
         {"id": "e1", "account": "a1", "amount": 300},
         {"id": "e3", "account": "a2", "amount": 400},
     ]
@@ -64,7 +64,7 @@ def test_a_total_that_fits_neither_unit_settles_nothing() -> None:
 def test_a_count_that_is_off_means_rows_are_missing() -> None:
     entries = made(ROWS)
     check_money(entries, [{"list": "entries", "count": 4, "total": 10}])
-    assert not entries.crop.complete
+    assert not entries.fetched.complete
 
 
 def test_keys_that_meet_name_renamed_fields() -> None:
@@ -82,4 +82,4 @@ def test_keys_that_meet_name_renamed_fields() -> None:
     ColumnEvidence(sheets, {}, family_clues("reconcile")).settle()
     assert entries.names == {"account": "x", "id": "y", "amount": "sum"}
     assert entries.lead > 1.0
-    assert "fields" in entries.crop.lags
+    assert "fields" in entries.fetched.doc_errors

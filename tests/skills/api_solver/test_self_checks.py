@@ -44,7 +44,7 @@ def case(count: int = 2, total: int = 7, *, complete: bool = True) -> TaskState:
         )
         crop = FetchedRows("https://v", rows=list(rows), complete=complete)
         told = next(s for s in made.sources if s.id == name)
-        made.sheets[name] = resource_table(told, operation, crop)
+        made.tables[name] = resource_table(told, operation, crop)
     return made
 
 
@@ -72,26 +72,26 @@ def test_a_fault_fails_its_own_check_alone(kind: str, made: TaskState) -> None:
 
 def test_a_total_is_met_in_the_unit_that_is_held() -> None:
     made = case(total=700)
-    made.sheets["entries"].units["amount"] = "dollars"
+    made.tables["entries"].units["amount"] = "dollars"
     assert failed(audit(made), "adds up") == []
 
 
 def test_a_table_that_is_not_there_fails_all_its_checks() -> None:
     made = case()
-    del made.sheets["entries"]
+    del made.tables["entries"]
     assert share(audit(made)) == 0.0
 
 
 def test_a_control_that_is_not_there_fails_what_it_controls() -> None:
     made = case()
-    del made.sheets["control"]
+    del made.tables["control"]
     assert failed(audit(made), "adds up") == ["entries"]
     assert failed(audit(made), "whole") == []
 
 
 def test_a_role_without_a_column_counts_in_part() -> None:
     made = case()
-    made.sheets["entries"].names.pop("id")
+    made.tables["entries"].names.pop("id")
     assert audit(made)["entries named"] == 0.5
 
 

@@ -43,21 +43,21 @@ def stated(served: list[str], choices: tuple[str, ...] = STATES) -> ResourceTabl
 
 
 def states(found: ResourceTable) -> list[str]:
-    return [row["state"] for row in found.table()]
+    return [row["state"] for row in found.role_rows()]
 
 
 def test_values_that_are_documented_stay() -> None:
     found = stated(["open", "shut", "open"])
     assert states(found) == ["open", "shut", "open"]
     assert not found.doubts
-    assert not found.crop.lags
+    assert not found.fetched.doc_errors
 
 
 @pytest.mark.parametrize("choices", [STATES, ()])
 def test_a_strange_value_is_the_one_that_is_missing(choices: tuple[str, ...]) -> None:
     found = stated(["live", "shut", "frozen", "live"], choices)
     assert states(found) == ["open", "shut", "frozen", "open"]
-    assert "values" in found.crop.lags
+    assert "values" in found.fetched.doc_errors
     assert not found.doubts
 
 
@@ -96,7 +96,7 @@ def test_ends_that_meet_stay() -> None:
         ("a", "2031-04-01", "2031-12-31", True),
         ("b", "2031-02-01", "2031-12-31", True),
     )
-    assert found.table()[0]["last_day"] == "2031-03-31"
+    assert found.role_rows()[0]["last_day"] == "2031-03-31"
     assert not found.doubts
 
 
@@ -107,7 +107,7 @@ def test_ends_that_are_all_a_day_early_are_read_a_day_later() -> None:
         ("a", "2031-04-01", "2031-12-30", True),
         ("b", "2031-02-01", "2031-12-30", True),
     )
-    assert [row["last_day"] for row in found.table()] == [
+    assert [row["last_day"] for row in found.role_rows()] == [
         "2031-03-31",
         "2031-02-01",
         "2031-12-31",

@@ -54,7 +54,7 @@ def work(
         observation, _, ended, cut, _ = env.step(action)
         over = ended or cut
     env.close()
-    return job.case
+    return job.task
 
 
 @pytest.mark.parametrize("habit", DRIFT)
@@ -94,7 +94,7 @@ def test_one_way_of_naming_is_enough_and_none_leaves_roles_out(
         habits: sum(
             sheet.lacks
             for seed in SEEDS
-            for sheet in work(seed, habits, "nested:D1+D2", tmp_path).sheets.values()
+            for sheet in work(seed, habits, "nested:D1+D2", tmp_path).tables.values()
         )
         for habits in (none, one)
     }
@@ -132,7 +132,7 @@ def test_a_twin_desk_repeats_nothing_that_was_served() -> None:
     next(plan)
     with pytest.raises(StopIteration):
         plan.send(reply('{"status": 200, "headers": {}, "body": [1]}'))
-    twin = desk.twin(waits=False)
+    twin = desk.cached_copy(waits=False)
     assert twin.hints == 0
     again = twin.http("GET", "https://h.example/a", query={"page": 1})
     with pytest.raises(StopIteration) as end:

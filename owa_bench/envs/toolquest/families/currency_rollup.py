@@ -17,7 +17,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -25,6 +24,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
     within,
@@ -244,7 +244,9 @@ def converted(receipt: SourceRow, rates: SourceRows, base: Value) -> int:
 FAMILY = TaskFamily(
     name="currency_rollup",
     vendors=parse(_VENDORS),
-    link=Link("branches", "code", "entity", "Which legal entity runs which branch."),
+    link=VendorLink(
+        "branches", "code", "entity", "Which legal entity runs which branch."
+    ),
     sizes=(
         "branches 6 9 12; entities 4 6 8; currencies 2 3 4; rates 3 4 4;"
         "receipts 18 38 52; repeats 2 4 4"

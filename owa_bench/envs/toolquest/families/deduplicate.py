@@ -7,7 +7,6 @@ from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, by_id, random_cod
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -15,6 +14,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
 )
@@ -259,7 +259,7 @@ def _merges(policy: SourceRow, first: SourceRow, record: SourceRow) -> bool:
 FAMILY = TaskFamily(
     name="deduplicate",
     vendors=parse(_VENDORS),
-    link=Link(
+    link=VendorLink(
         "customers", "code", "account", "Which debtor account bills which record."
     ),
     sizes="customers 7 14 20; copies 3 5 7; strangers 2 4 5; repeats 2 2 4",

@@ -17,7 +17,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -25,6 +24,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
     within,
@@ -228,9 +228,12 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
 FAMILY = TaskFamily(
     name="entitlement_audit",
     vendors=parse(_VENDORS),
-    link=Link("people", "login", "seat", "Which licence seat belongs to which login."),
+    link=VendorLink(
+        "people", "login", "seat", "Which licence seat belongs to which login."
+    ),
     sizes=(
-        "people 8 15 20; entitlements 3 4 4; terms 2 2 3; grants 16 34 48;repeats 2 4 4"
+        "people 8 15 20; entitlements 3 4 4; terms 2 2 3; grants 16 34 48; "
+        "repeats 2 4 4"
     ),
     columns=("login", "entitlement", "grants", "price_cents"),
     sources=("rights", "people", "links", "grants", "terms"),

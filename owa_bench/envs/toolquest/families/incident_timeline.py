@@ -19,7 +19,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -27,6 +26,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
     within,
@@ -261,7 +261,7 @@ def _change_events(sources: Sources, rule: RuleParameters) -> Iterator[_Timeline
 FAMILY = TaskFamily(
     name="incident_timeline",
     vendors=parse(_VENDORS),
-    link=Link(
+    link=VendorLink(
         "services", "service", "component", "Which component runs which service."
     ),
     sizes="services 5 9 12; alerts 14 30 44; changes 8 20 30; repeats 2 2 4",

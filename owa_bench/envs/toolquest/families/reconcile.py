@@ -14,7 +14,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -22,6 +21,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
     within,
@@ -209,7 +209,7 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
 FAMILY = TaskFamily(
     name="reconcile",
     vendors=parse(_VENDORS),
-    link=Link(
+    link=VendorLink(
         "accounts",
         "code",
         "bank_account",

@@ -12,7 +12,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -20,6 +19,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     key_map,
 )
 from owa_bench.worlds.api import Value
@@ -223,7 +223,7 @@ def _cheapest(offers: Iterable[SourceRow], part: Value | None) -> SourceRow | No
 FAMILY = TaskFamily(
     name="restock",
     vendors=parse(_VENDORS),
-    link=Link("items", "sku", "part", "Which part number belongs to which item."),
+    link=VendorLink("items", "sku", "part", "Which part number belongs to which item."),
     sizes="items 9 18 26; classes 2 3 4; offers 2 2 2; repeats 2 2 4; orders 4 8 10",
     columns=("offer", "quantity", "total"),
     sources=("classes", "items", "links", "offers", "orders"),

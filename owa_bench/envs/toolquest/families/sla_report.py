@@ -13,13 +13,13 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     distinct,
     key_map,
 )
@@ -201,7 +201,9 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
 FAMILY = TaskFamily(
     name="sla_report",
     vendors=parse(_VENDORS),
-    link=Link("customers", "code", "contract", "Which contract covers which customer."),
+    link=VendorLink(
+        "customers", "code", "contract", "Which contract covers which customer."
+    ),
     sizes="customers 6 10 14; tickets 20 42 60; repeats 2 4 4",
     columns=("customer_code", "breaches", "minutes_over", "credit_cents"),
     sources=("customers", "tickets", "links", "agreements", "targets"),

@@ -13,7 +13,6 @@ from owa_bench.envs.toolquest.draws import (
 from owa_bench.envs.toolquest.provider_templates import parse
 from owa_bench.envs.toolquest.task_spec import (
     AnswerRow,
-    Link,
     RuleParameters,
     Sizes,
     SourceRow,
@@ -21,6 +20,7 @@ from owa_bench.envs.toolquest.task_spec import (
     Sources,
     TaskData,
     TaskFamily,
+    VendorLink,
     key_map,
 )
 from owa_bench.worlds.api import Value
@@ -291,9 +291,11 @@ def _last_failures(
 FAMILY = TaskFamily(
     name="webhook_replay",
     vendors=parse(_VENDORS),
-    link=Link("deliveries", "event", "message", "Which message an event stands for."),
+    link=VendorLink(
+        "deliveries", "event", "message", "Which message an event stands for."
+    ),
     sizes=(
-        "endpoints 4 5 6; events 8 14 20; pairs 12 24 36; repeats 2 2 4;replays 4 8 10"
+        "endpoints 4 5 6; events 8 14 20; pairs 12 24 36; repeats 2 2 4; replays 4 8 10"
     ),
     columns=("delivery", "attempt", "value"),
     sources=("endpoints", "deliveries", "replays", "links", "messages"),
