@@ -1,6 +1,5 @@
-"""Places to run a command with limits: one interface.
+"""Sandboxes: places to run a command with limits.
 
-A `Job` goes in, a `Result` comes out (`job.py`). Backends: `process.ProcessSandbox`
-bounds trusted code, `bubblewrap.BubblewrapSandbox` also isolates it; `backends.get`
-finds one by name. `binds.py` names the fewest files a program needs.
+A `SandboxJob` goes in, a `Result` comes out (`job.py`); `backends.get` gives a sandbox
+by name, `supervision.py` enforces the limits.
 """

@@ -1,11 +1,14 @@
-"""What a sandbox is asked to run and what it answers: one interface, plain records."""
+"""Jobs for a sandbox: command, limits, visible files, result; and binds of programs."""
 
+import shutil
+import sys
+import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from owa_bench.errors import FieldError
+from owa_bench.errors import FieldError, MissingPartError
 
 LimitHit = Literal["wall", "cpu", "memory", "processes", "output", "file"]
 Guarantee = Literal[
@@ -19,7 +22,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a job may use, over all of its processes together.
+    """Limits of a job over all of its processes together.
 
     Seconds of wall time, seconds of CPU time of any one process, bytes of resident
     memory, processes alive at once, bytes of output and bytes of any one file.
@@ -34,8 +37,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         """Refuse limits that nothing can run under."""
-        for name in ("wall_s", "cpu_s", "memory", "processes", "output", "file"):
-            value = getattr(self, name)
+        for name, value in asdict(self).items():
             if value <= 0:
                 raise FieldError(name, value, "must be above 0")
 
@@ -50,7 +52,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SandboxJob:
     """A command with its limits and everything it may see.
 
     `binds` are all the files it gets besides `work`, its writable directory; `hidden`
@@ -74,7 +76,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a job ended: exit code (128 + signal if killed), output, time, limit hit.
+    """The end of a job: exit code (128 + signal if killed), output, time, limit hit.
 
     `output` is standard output and error in the order they were written.
     """
@@ -87,10 +89,63 @@ class Result:
 
 
 class Sandbox(Protocol):
-    """A place to run a job; `guarantees` says what it truly keeps the job from."""
+    """A place to run a job; `guarantees` says what it really bounds or hides."""
 
     name: str
     guarantees: frozenset[Guarantee]
 
-    def run(self, job: Job) -> Result:
+    def run(self, job: SandboxJob) -> Result:
         """Run `job` to its end or its first limit and return how it ended."""
+
+
+# --- the fewest files a program needs -------------------------------------------------
+
+_LIBRARY_FOLDERS = ("/lib64", "/usr/lib64")
+
+
+def libraries() -> tuple[Bind, ...]:
+    """Return binds of the dynamic loader and the system's shared libraries."""
+    arch = sysconfig.get_config_var("MULTIARCH") or ""
+    folders = [f"{top}/{arch}" for top in ("/lib", "/usr/lib") if arch]
+    return tuple(
+        Bind(source=Path(folder).resolve(), target=folder)
+        for folder in (*folders, *_LIBRARY_FOLDERS)
+        if Path(folder).is_dir()
+    )
+
+
+def programs(*names: str) -> tuple[Bind, ...]:
+    """Return binds of `names` at their places in PATH, with the libraries."""
+    binds = []
+    for name in names:
+        place = shutil.which(name)
+        if place is None:
+            raise MissingPartError(f"the program `{name}`", f"apt-get install {name}")
+        binds.append(Bind(source=Path(place).resolve(), target=place))
+    return (*libraries(), *binds)
+
+
+def interpreter() -> Path:
+    """Return the Python program that `python()` binds, outside any environment."""
+    return Path(sys.executable).resolve()
+
+
+def python() -> tuple[Bind, ...]:
+    """Return binds of the interpreter and its standard library, no site-packages."""
+    program = interpreter()
+    standard = Path(sysconfig.get_path("stdlib")).resolve()
+    shared = sysconfig.get_config_var("INSTSONAME") or ""
+    folder = Path(sysconfig.get_config_var("LIBDIR") or "/nowhere")
+    binds = [Bind(source=program), Bind(source=standard)]
+    if ".so" in shared and (folder / shared).exists():
+        binds.append(
+            Bind(source=(folder / shared).resolve(), target=str(folder / shared))
+        )
+    return (*libraries(), *binds)
+
+
+def python_hidden() -> tuple[str, ...]:
+    """Return the directories inside `python()` that a job must see empty."""
+    standard = Path(sysconfig.get_path("stdlib")).resolve()
+    names = ("site-packages", "dist-packages")
+    return tuple(str(standard / name) for name in names if (standard / name).is_dir())

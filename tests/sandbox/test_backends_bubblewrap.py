@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from owa_bench.errors import InfrastructureFailure, MissingPartError
-from owa_bench.sandbox import binds
-from owa_bench.sandbox.bubblewrap import BubblewrapSandbox
-from owa_bench.sandbox.job import Bind, Job, Limits, Result
+from owa_bench.sandbox import job as binds
+from owa_bench.sandbox.backends import BubblewrapSandbox
+from owa_bench.sandbox.job import Bind, Limits, Result, SandboxJob
 
 
 def unusable() -> str:
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 
 def run_python(code: str, work: Path, limits: Limits | None = None) -> Result:
-    job = Job(
+    job = SandboxJob(
         argv=(str(binds.interpreter()), "-I", "-c", code),
         work=work,
         binds=binds.python(),
@@ -121,12 +121,12 @@ def test_writes_only_to_work(tmp_path: Path) -> None:
     target.mkdir()
     work = tmp_path / "work"
     work.mkdir()
-    job = Job(
+    job = SandboxJob(
         argv=("/bin/sh", "-c", "echo a > a; echo b > /bound/b; echo c > /c; exit 3"),
         work=work,
         binds=(*binds.programs("sh"), Bind(source=target, target="/bound")),
     )
-    job = Job(
+    job = SandboxJob(
         argv=(shutil.which("sh") or "", *job.argv[1:]), work=work, binds=job.binds
     )
     result = BubblewrapSandbox().run(job)
@@ -169,13 +169,13 @@ def test_stops_a_fork_bomb(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_bound_does_not_start(tmp_path: Path) -> None:
-    job = Job(argv=("/usr/bin/no-such",), work=tmp_path, binds=binds.libraries())
+    job = SandboxJob(argv=("/usr/bin/no-such",), work=tmp_path, binds=binds.libraries())
     assert BubblewrapSandbox().run(job).exit_code == 127
 
 
 def test_a_bind_that_is_missing_is_the_harness_fault(tmp_path: Path) -> None:
     gone = Bind(source=tmp_path / "gone")
-    job = Job(argv=("sh",), work=tmp_path, binds=(gone,))
+    job = SandboxJob(argv=("sh",), work=tmp_path, binds=(gone,))
     with pytest.raises(InfrastructureFailure, match="gone"):
         BubblewrapSandbox().run(job)
 

@@ -8,13 +8,13 @@ import pytest
 
 from owa_bench.errors import FieldError, UnknownNameError
 from owa_bench.sandbox import backends
-from owa_bench.sandbox.job import MEBIBYTE, Job, Limits, Result
+from owa_bench.sandbox.job import MEBIBYTE, Limits, Result, SandboxJob
 
 
 def run_python(
     code: str, work: Path, limits: Limits | None = None, stdin: bytes = b""
 ) -> Result:
-    job = Job(
+    job = SandboxJob(
         argv=(sys.executable, "-I", "-S", "-c", code),
         work=work,
         stdin=stdin,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from owa_bench.sandbox import ceiling as subject
+from owa_bench.sandbox import supervision as subject
 
 # Ends by itself after 400 processes, should the ceiling not hold.
 _CLIMB = """
@@ -29,7 +29,7 @@ for child in children:
 
 
 def test_the_kernel_refuses_a_process_above_the_ceiling() -> None:
-    with subject.ceiling(4) as prefix:
+    with subject.task_ceiling(4) as prefix:
         if not prefix:
             pytest.skip("no control group can be made here and root has no limit")
         shown = subprocess.run(
@@ -43,7 +43,7 @@ def test_the_kernel_refuses_a_process_above_the_ceiling() -> None:
 
 
 def test_the_control_group_is_removed() -> None:
-    with subject.ceiling(4) as prefix:
+    with subject.task_ceiling(4) as prefix:
         group = Path(prefix[-1]).parent if "sh" in prefix[:1] else None
         if group is None:
             pytest.skip("no control group is used here")
@@ -56,5 +56,5 @@ def test_without_a_controller_there_is_only_the_watcher(
 ) -> None:
     monkeypatch.setattr(subject.os, "geteuid", lambda: 0)
     monkeypatch.setattr(subject, "_HIERARCHIES", (tmp_path,))
-    with subject.ceiling(4) as prefix:
+    with subject.task_ceiling(4) as prefix:
         assert prefix == []
