@@ -1,9 +1,12 @@
 """Pictures of failures: which are named, and that the page shows what was signed."""
 
+import shutil
+
 import pytest
 
 from owa_bench.canonical import sha256
 from owa_bench.records.events import Evidence
+from owa_bench.records.layout import RunLayout
 from owa_bench.report import pictures, statement, verify
 from owa_bench.report.bundle import read
 from owa_bench.report.pictures import caption, select_pictures
@@ -59,10 +62,7 @@ def test_the_page_holds_them_and_is_made_again(run):
 
 
 def test_a_picture_that_is_not_its_digest_is_not_shown(run, tmp_path):
-    layout = make_run(tmp_path / "r", edit=pictured)
-    for data in (*PIXELS, b"earlier"):
-        (layout.blobs / sha256(data)).write_bytes(data)
-    statement.write(layout.root, KEY)
+    layout = RunLayout(shutil.copytree(run.root, tmp_path / "r"))
     victim = layout.blobs / shots(layout).pictures[0].blob
     victim.write_bytes(b"another picture")
     shown = pictures.page_images(layout, shots(layout))

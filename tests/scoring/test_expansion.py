@@ -174,7 +174,7 @@ def sustained(days: int, kept_until: int) -> ClosureResult:
         )
         for arm in ("agent", "agent (frozen)"):
             learnt = arm == "agent" and 2 <= day < kept_until
-            for k in range(4):
+            for k in range(2):
                 traces.append(
                     episode(
                         index=len(traces),

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
+from owa_bench.records.observables import Observables
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.bootstrap import Sampling
 from owa_bench.scoring.maintenance import (
@@ -40,12 +42,17 @@ def window(free: int = 7, moved: int = 7, *, patch: bool = False) -> list[Trace]
     ]
 
 
+@cache
+def window_table() -> Observables:
+    return observe(window(), PRICES)
+
+
 def simulated(kept: float, seed: int, tasks: int = 60) -> str:
     """Return the verdict on daily means over tasks that keep a share in drift."""
     rng = np.random.default_rng(seed)
     skill = rng.uniform(0.3, 0.9, tasks)
     weights = rng.multinomial(tasks, np.full(tasks, 1 / tasks), 400) / tasks
-    table = observe(window(), PRICES)
+    table = window_table()
 
     def day(number: int) -> Day:
         share = kept if number >= 7 else 1.0

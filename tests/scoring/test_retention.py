@@ -40,7 +40,7 @@ def test_it_is_the_maximum_of_the_likelihood() -> None:
 
 @pytest.mark.parametrize("days", [7.0, 30.0])
 def test_profile_intervals_cover_a_planted_half_life(days: float) -> None:
-    hits = [drawn(days, 0.85, 80, seed) for seed in range(120)]
+    hits = [drawn(days, 0.85, 80, seed) for seed in range(60)]
     spans = [half_life(h, np.full(5, 80.0), LAGS, 0.95) for h in hits]
     covered = np.mean([span.low <= days <= span.high for span in spans])
     assert 0.90 <= covered <= 0.99
@@ -49,7 +49,7 @@ def test_profile_intervals_cover_a_planted_half_life(days: float) -> None:
 
 def test_log_linear_fits_of_long_half_lives_are_biased_and_ours_is_not() -> None:
     ours, theirs = [], []
-    for seed in range(200):
+    for seed in range(100):
         hits = drawn(30, 0.6, 40, seed)
         ours.append(float(fit_retention(hits, np.full(5, 40.0), LAGS).forgetting))
         logs = np.log(np.maximum(hits, 0.5) / 40)

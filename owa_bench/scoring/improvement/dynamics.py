@@ -122,7 +122,7 @@ def _innovation(window: CampaignWindow) -> float | None:
     known = ~np.isnan(capability).any(axis=1)
     if not len(events.row) or not known.any():
         return None
-    before, after, control_before, control_after = capability.T
+    before, after, control_before, control_after = capability[:, :4].T
     useful = known & (events.decision == "adopted")
     useful &= (after - before) - (control_after - control_before) > 0
     tools = len({str(name) for name in events.family[useful] if name})

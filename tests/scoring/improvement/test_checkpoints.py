@@ -10,7 +10,7 @@ from owa_bench.records.trace import Trace
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
-FREE, DAYS, TASKS = 7, 14, 10
+FREE, DAYS, TASKS = 7, 14, 8
 FOUND = Probe(
     item="q", lag_days=0, correct=True, mode="retrieve", returned=(("d", True),)
 )

@@ -7,6 +7,7 @@ whole generation of cells at once.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -96,6 +97,7 @@ def _generations(
     return sizes
 
 
+@cache
 def _compiled() -> Relax | None:
     """Return the compiled loop, or None where numba is not installed."""
     try:
