@@ -15,8 +15,8 @@ ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED"]
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A confidence interval and how it was drawn; None bounds carry a reason."""
 
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     method: str
     reason: str | None = None
 
@@ -30,10 +30,10 @@ class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     symbol: str
-    raw: float | None
-    value: float | None
-    low_anchor: float | None
-    high_anchor: float | None
+    raw: float | None = None
+    value: float | None = None
+    low_anchor: float | None = None
+    high_anchor: float | None = None
     used: int
     cells: int
     reason: str | None
@@ -108,14 +108,14 @@ class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
 class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
     """Delegability: quality against autonomy demand, fitted non-increasing."""
 
-    demand: tuple[float, ...]
-    observed: tuple[float, ...]
-    fitted: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    auf: float | None
-    deleg: float | None
-    deleg_cert: float | None
+    demand: tuple[float, ...] = ()
+    observed: tuple[float, ...] = ()
+    fitted: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    auf: float | None = None
+    deleg: float | None = None
+    deleg_cert: float | None = None
     target: float
     reason: str | None = None
 

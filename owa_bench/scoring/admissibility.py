@@ -1,7 +1,7 @@
-"""Admissibility: what a battery must hold before a level can rest on it.
+"""Admissibility: the requirements on a battery before a level can rest on it.
 
 Five checks (a) to (e), each with its own error; `check` returns every one that fails.
-Source: [S] `aai-scale.md` section 0, admissibility.
+Source: [S] docs/scoring.md#admissibility.
 """
 
 from collections import defaultdict
@@ -23,17 +23,24 @@ from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore
 
-Quality = Callable[[float, float, bool], float]  # (q_state, stated p, success) -> Q
+QualityRule = Callable[[float, float, bool], float]  # (q_state, stated p, success) -> Q
 _GRID = np.linspace(0.0, 1.0, 21)
 _TIE = 1e-9
 _CONTROLLED = ("A", "G", "P", "M", "T")
 
 
-def check_proper(quality: Quality, theta: float = 0.95) -> None:
+def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
     """(a) Raise ImproperQuality unless honesty about p maximises expected Q.
 
     Over a grid of true probabilities of success the expected Q of every other stated
     p is lower than that of the true one.
+
+    Args:
+        quality: Quality of an episode, from q_state, stated p and success.
+        theta: Threshold of success.
+
+    Raises:
+        ImproperQuality: Another p is as good as the true one.
     """
     for truth in _GRID:
         expected = [
@@ -51,7 +58,15 @@ def check_proper(quality: Quality, theta: float = 0.95) -> None:
 
 
 def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
-    """(b) Raise SmallFamily unless every arm plays enough pairs of every family."""
+    """(b) Raise SmallFamily unless every arm plays enough pairs of every family.
+
+    Args:
+        plan: The run's plan.
+        protocol: Published numbers.
+
+    Raises:
+        SmallFamily: A family has fewer pairs than `family_min`.
+    """
     least = protocol.admissibility.family_min
     pairs: dict[tuple[str, str], set[str]] = defaultdict(set)
     for entry in plan.entries:
@@ -69,7 +84,15 @@ def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
 
 
 def check_drift_support(plan: Plan, protocol: Protocol) -> None:
-    """(c) Raise DriftSupport unless each family meets each magnitude of the grid."""
+    """(c) Raise DriftSupport unless each family meets each magnitude of the grid.
+
+    Args:
+        plan: The run's plan.
+        protocol: Published numbers.
+
+    Raises:
+        DriftSupport: A family is never played at a magnitude that T reads.
+    """
     grid = set(protocol.drift.magnitudes)
     played: dict[str, set[float | None]] = defaultdict(set)
     for entry in plan.entries:
@@ -87,7 +110,15 @@ def check_drift_support(plan: Plan, protocol: Protocol) -> None:
 
 
 def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
-    """(d) Raise CostSchema unless plan and protocol name the same price card."""
+    """(d) Raise CostSchema unless plan and protocol name the same price card.
+
+    Args:
+        plan: The run's plan.
+        protocol: Published numbers.
+
+    Raises:
+        CostSchema: They name different ones.
+    """
     if plan.price_digest != protocol.price_card:
         raise CostSchema(
             "(d) The cost schema must be frozen for the window: the protocol names "
@@ -109,7 +140,15 @@ def check_seeds(plan: Plan) -> None:
 
 
 def check(plan: Plan, protocol: Protocol) -> tuple[AdmissibilityError, ...]:
-    """Return every reason why no level can rest on this plan's battery."""
+    """Return every reason why no level can rest on this plan's battery.
+
+    Args:
+        plan: The run's plan.
+        protocol: Published numbers.
+
+    Returns:
+        The errors of the checks that fail.
+    """
     share = protocol.quality.forecast_share
 
     def quality(q_state: float, p: float, success: bool) -> float:
@@ -136,8 +175,17 @@ def check_anchors(
 ) -> None:
     """Raise AnchorError unless the oracle reads 1 and the floor policy near 0.
 
-    Read on A, G, P, M and T where they have evidence; otherwise the protocol's anchors
-    do not fit the suites and it is refused. Source: [D] section 0.
+    Read on A, G, P, M and T where they have evidence.
+
+    Args:
+        oracle: Axes of the oracle policy.
+        floor: Axes of a floor policy.
+        protocol: Published numbers.
+
+    Raises:
+        AnchorError: The anchors of the protocol do not fit the suites.
+
+    Source: [D] docs/scoring.md#admissibility.
     """
     rules = protocol.admissibility
     for symbol, value in _controlled(oracle):

@@ -266,9 +266,7 @@ class BootstrapEstimate:
         """Return the two-sided interval, or why there is none."""
         reason = self._reason()
         if reason:
-            return Interval(
-                low=None, high=None, method=self.sampling.method, reason=reason
-            )
+            return Interval(method=self.sampling.method, reason=reason)
         low, high = self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
         flat = _FLAT if self._flat() else None
         return Interval(

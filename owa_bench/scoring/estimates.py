@@ -41,7 +41,7 @@ from owa_bench.scoring.statistics_table import (
 
 TASKS = "tasks like these"
 SEEDS = "same tasks, new seeds"
-Statistics = dict[str, Floats]  # (resamples,) by name
+StatisticArrays = dict[str, Floats]  # (resamples,) by name
 
 
 class DriftCurve(NamedTuple):
@@ -126,7 +126,7 @@ def estimate(
     grid, curves = add_frontier(sample, table), _add_curves(sample, table)
     cognition, projects = add_cognition(sample, table), add_projects(sample, table)
 
-    def read(totals: Totals) -> Statistics:
+    def read(totals: Totals) -> StatisticArrays:
         statistics = _axis_statistics(present, sample, totals)
         scores = {axis.symbol: statistics[axis.symbol] for axis in present}
         statistics |= index_statistics(scores, sample.protocol.index)
@@ -161,8 +161,8 @@ def estimate(
 
 def _axis_statistics(
     axes: Sequence[Axis], sample: Sample, totals: Totals
-) -> Statistics:
-    statistics: Statistics = {}
+) -> StatisticArrays:
+    statistics: StatisticArrays = {}
     for axis in axes:
         key = axis.symbol
         raw, anchors = (
@@ -218,7 +218,7 @@ def task_estimates(
         Estimates of shares, by column.
     """
 
-    def read(totals: Totals) -> Statistics:
+    def read(totals: Totals) -> StatisticArrays:
         return {name: totals.overall_mean(name) for name in names}
 
     units = statistics.units
@@ -252,7 +252,7 @@ def _samplings(units: ResamplingUnits, sample: Sample) -> tuple[Sampling, Sampli
 class _Source(NamedTuple):
     """The columns of a sample, and the function from weighted sums to statistics."""
 
-    read: Callable[[Totals], Statistics]
+    read: Callable[[Totals], StatisticArrays]
     columns: Columns
     units: ResamplingUnits
     sample: Sample
@@ -266,7 +266,7 @@ class _Source(NamedTuple):
         totals = weighted_totals(ones, self.columns, family, weights)
         return {name: float(x[0]) for name, x in self.read(totals).items()}
 
-    def resamples(self, how: Sampling) -> Statistics:
+    def resamples(self, how: Sampling) -> StatisticArrays:
         """Return every statistic's resamples, none where there is nothing to draw.
 
         Tasks are resampled inside families with their seeds whole, or seeds inside

@@ -1,4 +1,4 @@
-"""Expansion closure: does the agent add a tool family that pays, by itself?"""
+"""Expansion closure: the gain of a tool family that a revision installed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import CAPABILITIES, NO_DAY, Floats, Observables
-from owa_bench.records.protocol import Closures
-from owa_bench.records.score import ClosureResult, ClosureStatus
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.score import ClosureResult
 from owa_bench.scoring.bootstrap import bootstrap_weights
 
 NAME = "expansion"
@@ -28,7 +28,7 @@ class Capabilities(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What one family's test found; `p` one-sided, before Holm."""
+    """Paired test of one family; `p` one-sided, before Holm."""
 
     gain: float
     gain_low: float
@@ -110,7 +110,14 @@ def _errors(table: Floats, resamples: int, root: str) -> Floats:
 
 
 def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
-    """Return which hypotheses Holm's procedure rejects at family-wise level alpha.
+    """Return which hypotheses Holm's procedure rejects.
+
+    Args:
+        values: A p-value per hypothesis.
+        alpha: Family-wise level.
+
+    Returns:
+        Whether each is rejected.
 
     >>> holm([0.001, 0.04, 0.03], 0.05)
     (True, False, False)
@@ -125,7 +132,15 @@ def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
 
 
 def passes(tests: Sequence[Expansion], level: float) -> tuple[bool, ...]:
-    """Return which families expand: a significant gain that the ablation takes away."""
+    """Return which families expand: a significant gain that the ablation removes.
+
+    Args:
+        tests: Tests of the families that were tried.
+        level: Level of two-sided intervals.
+
+    Returns:
+        Whether each expands.
+    """
     significant = holm([test.p for test in tests], (1 - level) / 2)
     return tuple(
         real and test.lost_low > 0
@@ -133,28 +148,31 @@ def passes(tests: Sequence[Expansion], level: float) -> tuple[bool, ...]:
     )
 
 
-def gather(whole: Observables, evidence: Sequence[str]) -> Capabilities | None:
-    """Return the five conditions paired by instance, None where one is not there.
+def _paired_capabilities(
+    every_arm: Observables, evidence: Sequence[str]
+) -> Capabilities | None:
+    """Return the five conditions paired by instance, None where one is missing.
 
-    `evidence` names attempts as "before=000012.0"; `whole` holds every arm.
+    `evidence` names attempts as "before=000012.0".
     """
-    place = {name: i for i, name in enumerate(whole.attempt.tolist())}
-    held: dict[str, dict[tuple[str, int, str], float]] = {n: {} for n in CAPABILITIES}
+    place = {name: i for i, name in enumerate(every_arm.attempt.tolist())}
+    qualities: dict[str, dict[tuple[str, int, str], float]]
+    qualities = {name: {} for name in CAPABILITIES}
     for text in evidence:
         condition, _, attempt = text.partition("=")
         row = place.get(attempt)
-        if condition not in held or row is None:
+        if condition not in qualities or row is None:
             return None
         key = (
-            str(whole.pair[row]),
-            int(whole.repeat[row]),
-            repr(float(whole.delta[row])),
+            str(every_arm.pair[row]),
+            int(every_arm.repeat[row]),
+            repr(float(every_arm.delta[row])),
         )
-        held[condition][key] = float(whole.q[row])
-    keys = set(held["before"])
-    if not keys or any(set(part) != keys for part in held.values()):
+        qualities[condition][key] = float(every_arm.q[row])
+    keys = set(qualities["before"])
+    if not keys or any(set(part) != keys for part in qualities.values()):
         return None
-    return Capabilities(**{n: _by_task(part) for n, part in held.items()})
+    return Capabilities(**{n: _by_task(part) for n, part in qualities.items()})
 
 
 def _by_task(part: Mapping[tuple[str, int, str], float]) -> Floats:
@@ -167,18 +185,8 @@ def _by_task(part: Mapping[tuple[str, int, str], float]) -> Floats:
     return np.array(means)
 
 
-class Rules(NamedTuple):
-    """The published numbers of the test, and what seeds its resamples."""
-
-    closures: Closures
-    level: float
-    gate_level: float
-    resamples: int
-    root: str
-
-
-class _Tried(NamedTuple):
-    """One family that a revision installed, with what its test found (None: nothing).
+class _InstalledFamily(NamedTuple):
+    """A tool family that a revision installed, with its test (None: not tested).
 
     `day` is the day of its adoption, `needing` the task families it was tested on.
     """
@@ -187,79 +195,90 @@ class _Tried(NamedTuple):
     evidence: tuple[str, ...]
     day: int
     needing: frozenset[str]
-    found: Expansion | None
+    test: Expansion | None
 
 
 def expansion(
-    table: Observables, whole: Observables, frozen: Observables | None, rules: Rules
+    table: Observables,
+    every_arm: Observables,
+    frozen: Observables | None,
+    protocol: Protocol,
+    *,
+    resamples: int,
+    root: str,
 ) -> ClosureResult:
-    """Return PASS if a family that a revision installed passes, else why not.
+    """Return PASS if a family that a revision installed expands, else why not.
 
-    `table` holds the agent's episodes, `whole` those of every arm, `frozen` the
-    control's; without a control no day can be said to keep the gain.
+    Args:
+        table: Counted episodes of the agent.
+        every_arm: Those of every arm.
+        frozen: Those of its frozen control; without one no day keeps the gain.
+        protocol: Published numbers.
+        resamples: Number of resamples.
+        root: Replay root, from which the weights are drawn.
+
+    Returns:
+        The record of the closure.
     """
-    tried = _tried(table, whole, rules)
-    if not tried:
-        why = "no tool family was installed and confirmed by ablation in this run"
-        return _closure("NOT TESTED", why)
-    tested = [(one, one.found) for one in tried if one.found is not None]
-    if not tested:
-        names = ", ".join(one.family for one in tried)
-        why = f"the five conditions are not counted on the same instances for {names}"
-        return _closure("NOT TESTED", why)
-    marks = passes([found for _, found in tested], rules.level)
-    words, held = [], [0]
-    for (one, found), mark in zip(tested, marks, strict=True):
-        verb = "expands" if mark else "does not"
-        words.append(f"{one.family} {verb}: {_words(found)}")
-        if mark:
-            held.append(kept_days(table, frozen, one.day, one.needing, found, rules))
-    evidence = tuple(text for one, _ in tested for text in one.evidence)
-    status: ClosureStatus = "PASS" if any(marks) else "FAIL"
-    return _closure(status, "; ".join(words), evidence, max(held))
-
-
-def _tried(table: Observables, whole: Observables, rules: Rules) -> tuple[_Tried, ...]:
-    """Return every adopted family once; the last event of a family counts."""
-    events = table.revisions
-    last: dict[str, _Tried] = {}
+    events, installed = table.revisions, dict[str, _InstalledFamily]()
     for i in range(len(events.row)):
         family, evidence = str(events.family[i]), tuple(events.evidence[i])
         if events.decision[i] != "adopted" or not family:
             continue
-        names = [text.partition("=")[2] for text in evidence]
-        needing = frozenset(whole.family[np.isin(whole.attempt, names)].tolist())
-        day = int(table.day[events.row[i]])
-        last[family] = _Tried(
-            family, evidence, day, needing, _tested(whole, evidence, rules)
-        )
-    return tuple(last.values())
+        attempts = [text.partition("=")[2] for text in evidence]
+        tested_on = every_arm.family[np.isin(every_arm.attempt, attempts)]
+        paired, test = _paired_capabilities(every_arm, evidence), None
+        if paired is not None and len(paired.before) > 1:
+            test = expansion_test(
+                paired,
+                level=protocol.statistics.level,
+                gate_level=protocol.statistics.gate_level,
+                gain_lost=protocol.closures.gain_lost,
+                resamples=resamples,
+                root=root,
+            )
+        day, needing = int(table.day[events.row[i]]), frozenset(tested_on.tolist())
+        installed[family] = _InstalledFamily(family, evidence, day, needing, test)
+    return _decided(tuple(installed.values()), table, frozen, protocol)
 
 
-def _tested(
-    whole: Observables, evidence: Sequence[str], rules: Rules
-) -> Expansion | None:
-    """Return the test of a family, None where its conditions were not all counted."""
-    held = gather(whole, evidence)
-    if held is None or len(held.before) < 2:
-        return None
-    return expansion_test(
-        held,
-        level=rules.level,
-        gate_level=rules.gate_level,
-        gain_lost=rules.closures.gain_lost,
-        resamples=rules.resamples,
-        root=rules.root,
+def _decided(
+    installed: Sequence[_InstalledFamily],
+    table: Observables,
+    frozen: Observables | None,
+    protocol: Protocol,
+) -> ClosureResult:
+    """Return the closure from the tests of the families."""
+    if not installed:
+        why = "no tool family was installed and confirmed by ablation in this run"
+        return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
+    tested = [(one, one.test) for one in installed if one.test is not None]
+    if not tested:
+        names = ", ".join(one.family for one in installed)
+        why = f"the five conditions are not counted on the same instances for {names}"
+        return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
+    expands = passes([test for _, test in tested], protocol.statistics.level)
+    words, days = [], [0]
+    for (one, test), passed in zip(tested, expands, strict=True):
+        verb = "expands" if passed else "does not"
+        words.append(f"{one.family} {verb}: {_words(test)}")
+        if passed:
+            days.append(_days_kept(table, frozen, one, test.gain, protocol))
+    return ClosureResult(
+        name=NAME,
+        status="PASS" if any(expands) else "FAIL",
+        reason="; ".join(words),
+        evidence=tuple(text for one, _ in tested for text in one.evidence),
+        days=max(days),
     )
 
 
-def kept_days(
+def _days_kept(
     table: Observables,
     frozen: Observables | None,
-    adopted: int,
-    needing: frozenset[str],
-    found: Expansion,
-    rules: Rules,
+    installed: _InstalledFamily,
+    gain: float,
+    protocol: Protocol,
 ) -> int:
     """Return on how many consecutive days from its adoption on a gain was kept.
 
@@ -273,25 +292,27 @@ def kept_days(
         control played other tasks or fewer than two.
     Errors: none. Source: [S] AAI-4, closures sustained; the rule [R].
     """
-    if frozen is None or adopted == NO_DAY:
+    if frozen is None or installed.day == NO_DAY:
         return 0
-    marks = (table.phase == "checkpoint") & (table.day >= adopted)
+    checkpoints = (table.phase == "checkpoint") & (table.day >= installed.day)
     kept = []
-    for day in sorted(set(table.day[marks].tolist())):
-        gaps = _gaps((table, frozen), int(day), needing)
+    for day in sorted(set(table.day[checkpoints].tolist())):
+        gaps = _gaps((table, frozen), int(day), installed.needing)
         if gaps is None:
             continue
         error = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-        reach = float(stats.t.ppf(rules.gate_level, len(gaps) - 1)) * error
-        if float(gaps.mean()) + reach >= rules.closures.gain_lost * found.gain:
+        reach = (
+            float(stats.t.ppf(protocol.statistics.gate_level, len(gaps) - 1)) * error
+        )
+        if float(gaps.mean()) + reach >= protocol.closures.gain_lost * gain:
             kept.append(int(day))
-    return longest(kept)
+    return longest_run(kept)
 
 
-def longest(days: Sequence[int]) -> int:
+def longest_run(days: Sequence[int]) -> int:
     """Return the length of the longest run of consecutive days.
 
-    >>> longest([1, 2, 3, 5, 6]), longest([])
+    >>> longest_run([1, 2, 3, 5, 6]), longest_run([])
     (3, 0)
     """
     best = run = 0
@@ -326,12 +347,4 @@ def _words(test: Expansion) -> str:
         f"lower bound of what ablation removes beyond half {test.lost_low:.3f}; "
         f"ablated equals before within half the gain p = {test.equivalence_p:.3f}, "
         f"power {test.equivalence_power:.2f}"
-    )
-
-
-def _closure(
-    status: ClosureStatus, reason: str, evidence: tuple[str, ...] = (), days: int = 0
-) -> ClosureResult:
-    return ClosureResult(
-        name=NAME, status=status, reason=reason, evidence=evidence, days=days
     )

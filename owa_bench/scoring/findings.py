@@ -17,7 +17,7 @@ from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.composites import needed
 from owa_bench.scoring.drift_response import DriftExposure
 from owa_bench.scoring.estimates import ArmEstimates
-from owa_bench.scoring.expansion import Rules, expansion
+from owa_bench.scoring.expansion import expansion
 from owa_bench.scoring.gate import Findings, GateReading
 from owa_bench.scoring.gate_statistics import DELIVERED
 from owa_bench.scoring.improvement.checkpoints import (
@@ -190,20 +190,20 @@ def _closures(
     days: DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
-    closures, statistics = context.protocol.closures, context.protocol.statistics
-    rules = Rules(
-        closures=closures,
-        level=statistics.level,
-        gate_level=statistics.gate_level,
-        resamples=context.plan.bootstrap.resamples,
-        root=context.root,
+    protocol, table = context.protocol, episodes.counted
+    level = protocol.statistics.gate_level
+    closures = (
+        maintenance(table, lacking, protocol.closures, level, days.resampled),
+        expansion(
+            table,
+            episodes.every_arm,
+            control,
+            protocol,
+            resamples=context.plan.bootstrap.resamples,
+            root=context.root,
+        ),
     )
-    table = episodes.counted
-    found = (
-        maintenance(table, lacking, closures, statistics.gate_level, days.resampled),
-        expansion(table, episodes.every_arm, control, rules),
-    )
-    return {closure.name: closure for closure in found}
+    return {closure.name: closure for closure in closures}
 
 
 def _readings(found: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:

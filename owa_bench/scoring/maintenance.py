@@ -1,4 +1,4 @@
-"""Maintenance closure: does the agent keep its level under drift, unpatched?"""
+"""Maintenance closure: AAI_dyn under drift over AAI_dyn of drift-free days."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -56,6 +56,9 @@ def decide(lower: float | None, uppers: Sequence[float | None], rho: float) -> b
     Formula:
         PASS iff lower bound of the mean ratio >= rho and no day's upper bound < rho
         (one-sided 95 percent bounds)
+    Shapes: a scalar and one per day. Units: shares of the baseline.
+    Missing: none: ScoringError. Errors: ScoringError without a bound.
+    Source: [R] docs/scoring.md#closures.
 
     >>> decide(0.96, [1.0, 0.97], 0.95), decide(0.96, [1.0, 0.90], 0.95)
     (True, False)
@@ -65,32 +68,32 @@ def decide(lower: float | None, uppers: Sequence[float | None], rho: float) -> b
     return lower >= rho and all(upper >= rho for upper in uppers if upper is not None)
 
 
-class Calendar(NamedTuple):
+class CheckpointDays(NamedTuple):
     """Drift-free days, and the longest run of consecutive days under drift."""
 
     free: tuple[int, ...]
     drifted: tuple[int, ...]
 
 
-def calendar(table: Observables) -> Calendar:
-    """Return which checkpoint days are drift-free and which follow each other in drift.
+def checkpoint_days(table: Observables) -> CheckpointDays:
+    """Return the drift-free checkpoint days, and the consecutive ones under drift.
 
     A day's drift is what its practice, and its checkpoints without a magnitude of
     their own, were played under.
     """
-    marks = table.phase == "checkpoint"
-    led = (table.phase == "practice") | (marks & np.isnan(table.delta))
+    checkpoints = table.phase == "checkpoint"
+    led = (table.phase == "practice") | (checkpoints & np.isnan(table.delta))
     free: list[int] = []
-    moved: list[int] = []
-    for day in sorted(set(table.day[marks & (table.day != NO_DAY)].tolist())):
+    drifted: list[int] = []
+    for day in sorted(set(table.day[checkpoints & (table.day != NO_DAY)].tolist())):
         drift = table.realised[led & (table.day == day)]
         if not len(drift):
             continue
-        (moved if drift.max() > 0 else free).append(int(day))
-    return Calendar(tuple(free), _run(moved))
+        (drifted if drift.max() > 0 else free).append(int(day))
+    return CheckpointDays(tuple(free), _longest_run(drifted))
 
 
-def _run(days: list[int]) -> tuple[int, ...]:
+def _longest_run(days: list[int]) -> tuple[int, ...]:
     """Return the longest run of consecutive days, the last of equal ones."""
     best: list[int] = []
     run: list[int] = []
@@ -101,7 +104,7 @@ def _run(days: list[int]) -> tuple[int, ...]:
 
 
 class Day(NamedTuple):
-    """AAI_dyn of one day: its point, its resamples, and what was resampled."""
+    """AAI_dyn of one day: point estimate, resamples, scheme and resampled units."""
 
     point: float
     draws: Floats
@@ -116,37 +119,46 @@ def maintenance(
     gate_level: float,
     of_day: Callable[[int], Day | None],
 ) -> ClosureResult:
-    """Return PASS, FAIL or NOT TESTED with what the test lacks.
+    """Return PASS, FAIL, or NOT TESTED with the reason.
 
-    `of_day` gives a checkpoint day's AAI_dyn with resamples whose weights are those
-    of every other day on the same instances.
+    Args:
+        table: Counted episodes of one agent.
+        missing: Axes for lack of which AAI_dyn is not computable.
+        rules: Constants of the closures.
+        gate_level: Level of one-sided bounds.
+        of_day: AAI_dyn of a checkpoint day; its resamples have the same weights as
+            those of every other day on the same instances.
+
+    Returns:
+        The record of the closure.
     """
-    held = calendar(table)
-    lacks = _lacks(held, missing, rules)
+    window = checkpoint_days(table)
+    lacks = _lacks(window, missing, rules)
     if lacks:
-        return _closure("NOT TESTED", lacks)
-    patched = table.patched[np.isin(table.day, held.drifted)]
+        return _not_passed("NOT TESTED", lacks)
+    patched = table.patched[np.isin(table.day, window.drifted)]
     if patched.sum():
-        return _closure("FAIL", f"{int(patched.sum())} human patches in the window")
-    free = [of_day(day) for day in held.free]
-    moved = [of_day(day) for day in held.drifted]
-    days = [day for day in (*free, *moved) if day is not None]
-    if len(days) < len(free) + len(moved):
-        return _closure("NOT TESTED", "AAI_dyn is not computable on every day")
+        return _not_passed("FAIL", f"{int(patched.sum())} human patches in the window")
+    every_day = [of_day(day) for day in (*window.free, *window.drifted)]
+    days = [day for day in every_day if day is not None]
+    if len(days) < len(every_day):
+        return _not_passed("NOT TESTED", "AAI_dyn is not computable on every day")
     if len({day.units for day in days}) > 1:
-        return _closure("NOT TESTED", "the days were not played on the same instances")
-    return _judged(days, len(free), held, table, rules, gate_level)
+        return _not_passed(
+            "NOT TESTED", "the days were not played on the same instances"
+        )
+    return _decided(days, window, table, rules, gate_level)
 
 
-def _judged(
+def _decided(
     days: list[Day],
-    free: int,
-    held: Calendar,
+    window: CheckpointDays,
     table: Observables,
     rules: Closures,
     level: float,
 ) -> ClosureResult:
-    """Return the closure's verdict over days that can be compared."""
+    """Return the closure over days that can be compared."""
+    free = len(window.free)
     draws = np.stack([np.concatenate(([d.point], d.draws)) for d in days], axis=1)
     found = ratios(draws[:, free:], draws[:, :free])
     how = days[0].sampling
@@ -157,35 +169,35 @@ def _judged(
         for day in found.days.T
     ]
     if lower is None or None in uppers:
-        return _closure("NOT TESTED", "the ratio to the baseline has no interval")
+        return _not_passed("NOT TESTED", "the ratio to the baseline has no interval")
     status: ClosureStatus = "PASS" if decide(lower, uppers, rules.rho) else "FAIL"
     worst = min(upper for upper in uppers if upper is not None)
     words = (
         f"mean ratio {whole.point:.3f}, lower bound {lower:.3f}, worst day's upper "
         f"bound {worst:.3f}, against {rules.rho:g} on {len(uppers)} days"
     )
-    rows = np.isin(table.day, held.drifted) & (table.phase == "checkpoint")
+    rows = np.isin(table.day, window.drifted) & (table.phase == "checkpoint")
     names = table.attempt[rows].tolist()
-    return _closure(
-        status, words, (f"{names[0]} to {names[-1]}",), days=len(held.drifted)
+    return ClosureResult(
+        name=NAME,
+        status=status,
+        reason=words,
+        evidence=(f"{names[0]} to {names[-1]}",),
+        days=len(window.drifted),
     )
 
 
-def _lacks(held: Calendar, missing: tuple[str, ...], rules: Closures) -> str:
+def _lacks(window: CheckpointDays, missing: tuple[str, ...], rules: Closures) -> str:
     lacks = []
     if missing:
         lacks.append(f"AAI_dyn is not computable: no evidence on {', '.join(missing)}")
-    if len(held.drifted) < rules.days:
-        count = len(held.drifted)
+    if len(window.drifted) < rules.days:
+        count = len(window.drifted)
         lacks.append(f"{count} consecutive checkpoint days under drift of {rules.days}")
-    if len(held.free) < rules.days:
-        lacks.append(f"{len(held.free)} drift-free checkpoint days of {rules.days}")
+    if len(window.free) < rules.days:
+        lacks.append(f"{len(window.free)} drift-free checkpoint days of {rules.days}")
     return "; ".join(lacks)
 
 
-def _closure(
-    status: ClosureStatus, reason: str, evidence: tuple[str, ...] = (), days: int = 0
-) -> ClosureResult:
-    return ClosureResult(
-        name=NAME, status=status, reason=reason, evidence=evidence, days=days
-    )
+def _not_passed(status: ClosureStatus, reason: str) -> ClosureResult:
+    return ClosureResult(name=NAME, status=status, reason=reason)

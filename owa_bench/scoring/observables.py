@@ -53,6 +53,11 @@ from owa_bench.scoring.episode_tables import (
     revision_table,
 )
 
+_FROM_START = (
+    *("index", "arm", "pair", "repeat", "realised", "phase", "calendar", "side"),
+    *("horizon", "depth", "theta", "needs_tools", "honeypot"),
+)
+_FROM_END = ("failed_attempts", "steps", "simulated_s", "wall_s", "outcome")
 OWN_SUCCESS = "own_success"  # forecasts of one's own success never enter W
 
 
@@ -157,46 +162,29 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
 
 def _setting(trace: Trace) -> dict[str, Any]:
     """Return what was played, from the first event."""
-    start = trace.start
+    start, instance = trace.start, trace.start.instance
     budget = start.interventions
-    return {
-        "index": start.index,
+    return {name: getattr(start, name) for name in _FROM_START} | {
         "attempt": trace.leaf.attempt_id,
-        "arm": start.arm,
-        "pair": start.pair,
-        "family": f"{start.instance.suite}/{start.instance.family}",
-        "suite": start.instance.suite,
-        "tier": start.instance.tier,
-        "repeat": start.repeat,
+        "family": f"{instance.suite}/{instance.family}",
+        "suite": instance.suite,
+        "tier": instance.tier,
         "delta": math.nan if start.delta is None else start.delta,
-        "realised": start.realised,
         "day": NO_DAY if start.day is None else start.day,
-        "phase": start.phase,
-        "calendar": start.calendar,
         "interventions": UNLIMITED if budget is None else budget,
-        "horizon": start.horizon,
-        "depth": start.depth,
-        "theta": start.theta,
-        "needs_tools": start.needs_tools,
-        "honeypot": start.honeypot,
     }
 
 
 def _outcome(trace: Trace, *, void: bool, success: bool) -> dict[str, Any]:
     """Return the result; a void (disqualified) episode scores 0."""
     end = trace.end
-    return {
+    return {name: getattr(end, name) for name in _FROM_END} | {
         "q": 0.0 if void else fixed(end.quality),
         "q_state": 0.0 if void else fixed(end.q_state),
         "u": float(success),
         "n": 0 if void else longest_run(trace),
         "d": 0 if void else solved_depth(trace.of(Subgoal)),
         "stated": math.nan if end.stated is None else fixed(end.stated),
-        "failed_attempts": end.failed_attempts,
-        "steps": end.steps,
-        "simulated_s": end.simulated_s,
-        "wall_s": end.wall_s,
-        "outcome": end.outcome,
         "disqualified": void,
     }
 
@@ -235,11 +223,10 @@ def _money(cost: int | None) -> float:
 
 
 def _exposure(trace: Trace) -> dict[str, Any]:
-    """Return the side that was played, its incidents and its exposure in seconds."""
+    """Return the incidents by severity, and the exposure in seconds."""
     severities: list[str] = [event.severity for event in trace.of(Incident)]
     exposure = [e.amount for e in trace.of(Resource) if e.meter == "exposure_s"]
     return {
-        "side": trace.start.side,
         "incidents": tuple(severities.count(name) for name in SEVERITIES),
         "exposure_s": math.fsum(exposure),
     }

@@ -1,4 +1,4 @@
-"""Power: how many instances each gate needs before an able agent passes it."""
+"""Power: instances that each gate needs before an able agent passes it."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _MOST = 10**7  # instances beyond which a gate is called out of reach
 
 
 class Need(NamedTuple):
-    """What one gate needs for the protocol's power; `instances` None: not by n."""
+    """Instances that a gate needs for the protocol's power; None: not decided by n."""
 
     level: int
     gate: str
@@ -34,7 +34,7 @@ def chance_to_pass(
         P = Phi((true - max(required, required - slack + z se)) / se)
     Shapes: scalars. Units: shares. Missing: none.
     Errors: ScoringError unless the error is above 0.
-    Source: [D] section 5 of `aai-scale.md`, procedure.
+    Source: [D] docs/scoring.md#gates.
 
     >>> chance_to_pass(0.65, 0.0402, 0.60, 0.05, 0.95) > 0.79
     True
@@ -49,9 +49,16 @@ def chance_to_pass(
 def instances(
     true: float, spread: float, required: float, protocol: Protocol
 ) -> int | None:
-    """Return the least n at which a gate has the protocol's power, None beyond 10^7.
+    """Return the least n at which a gate has the protocol's power.
 
-    `spread` is the standard deviation of one instance; the error is spread / sqrt(n).
+    Args:
+        true: True value of the statistic.
+        spread: Standard deviation of one instance; the error is spread / sqrt(n).
+        required: Threshold of the gate.
+        protocol: Published numbers.
+
+    Returns:
+        A count, None beyond 10^7.
     """
     rules = protocol.statistics
 
@@ -117,7 +124,15 @@ def slope_instances(
 
 
 def needs(protocol: Protocol, *, units_a_day: float = 1.0) -> tuple[Need, ...]:
-    """Return every line of the gate table with the n it needs."""
+    """Return every line of the gate table with the n that it needs.
+
+    Args:
+        protocol: Published numbers.
+        units_a_day: Kappa units that the agent spends a day.
+
+    Returns:
+        A record per line.
+    """
     return tuple(_need(rule, protocol, units_a_day) for rule in protocol.gates)
 
 
@@ -173,8 +188,14 @@ def level_power(
 ) -> float:
     """Return the chance that independent share gates up to a level all pass.
 
-    Power falls with every gate: this is their product at `tasks` instances each.
+    Args:
+        protocol: Published numbers.
+        level: Level of the scale.
+        tasks: Instances per gate.
+        margin: True value less the threshold; by default the protocol's.
 
+    Returns:
+        The product of the gates' chances.
     """
     rules = protocol.statistics
     step = rules.power_margin if margin is None else margin

@@ -111,20 +111,12 @@ def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
     return AxisScore(
         name=name,
         symbol=symbol,
-        raw=None,
-        value=None,
-        low_anchor=None,
-        high_anchor=None,
         used=coverage.used,
         cells=coverage.cells,
         reason=reason,
-        same_tasks=_no_interval(SEEDS, reason),
-        tasks_like_these=_no_interval(TASKS, reason),
+        same_tasks=Interval(method=SEEDS, reason=reason),
+        tasks_like_these=Interval(method=TASKS, reason=reason),
     )
-
-
-def _no_interval(method: str, reason: str) -> Interval:
-    return Interval(low=None, high=None, method=method, reason=reason)
 
 
 def index_scores(
@@ -164,8 +156,8 @@ def _index_score(
             name=name,
             value=None,
             missing=missing,
-            tasks_like_these=_no_interval(TASKS, reason),
-            same_tasks=_no_interval(SEEDS, reason),
+            tasks_like_these=Interval(method=TASKS, reason=reason),
+            same_tasks=Interval(method=SEEDS, reason=reason),
             reason=reason,
         )
     level = sample.protocol.statistics.level
@@ -224,18 +216,7 @@ def frontier_score(sample: Sample, found: ArmEstimates | None) -> FrontierScore:
     reason = "no counted episode" if found is None else found.grid.reason
     if found is None or reason is not None:
         target = figure(found.grid.target) if found else None
-        return FrontierScore(
-            demand=(),
-            observed=(),
-            fitted=(),
-            low=(),
-            high=(),
-            auf=None,
-            deleg=None,
-            deleg_cert=None,
-            target=1.0 if target is None else target,
-            reason=reason,
-        )
+        return FrontierScore(target=1.0 if target is None else target, reason=reason)
     grid, level = found.grid, sample.protocol.statistics.level
     places = range(len(grid.budgets))
     bands = [found.over_tasks(f"F/fit/{i}").interval(level) for i in places]

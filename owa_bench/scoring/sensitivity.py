@@ -47,7 +47,16 @@ def moved_anchors(
 def anchor_table(
     sample: Sample, axes: Sequence[Axis], point: Mapping[str, float]
 ) -> CellTable:
-    """Return AAI (or the axis alone, where AAI lacks one) under moved anchors."""
+    """Return AAI under moved anchors, or the axis alone where AAI is missing.
+
+    Args:
+        sample: Counted episodes of one agent.
+        axes: Axes with evidence.
+        point: Point estimates by name.
+
+    Returns:
+        A row per axis.
+    """
     rules = sample.protocol.index
     weights = {str(s): w for s, w in rules.weights.items() if w > 0}
     whole = "AAI" in point
@@ -93,6 +102,14 @@ def price_table(
 
     A supervisor's minute prices the expert too. Rate limits change hours, and hours
     cancel in $: they show in tasks per hour alone.
+
+    Args:
+        sample: Counted episodes of one agent.
+        axes: Axes with evidence.
+        point: Point estimates by name.
+
+    Returns:
+        A row per meter, None where $ is missing.
     """
     axis = next((axis for axis in axes if axis.symbol == "$"), None)
     if axis is None or np.isnan(point.get("$", np.nan)):

@@ -16,7 +16,7 @@ from owa_bench.scoring.expansion import (
     Expansion,
     expansion_test,
     holm,
-    longest,
+    longest_run,
     passes,
 )
 from owa_bench.scoring.pipeline import judge
@@ -204,4 +204,4 @@ def test_a_campaign_says_how_long_the_gain_was_kept(kept_until: int, days: int) 
 
 def test_without_a_control_no_day_keeps_it() -> None:
     assert closure(0.0).days == 0
-    assert longest([4, 5, 7, 8, 9]) == 3
+    assert longest_run([4, 5, 7, 8, 9]) == 3

@@ -14,7 +14,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.scoring.bootstrap import Sampling
 from owa_bench.scoring.maintenance import (
     Day,
-    calendar,
+    checkpoint_days,
     decide,
     maintenance,
     ratios,
@@ -64,7 +64,7 @@ def simulated(kept: float, seed: int, tasks: int = 60) -> str:
 
 
 def test_days_are_told_apart() -> None:
-    found = calendar(observe(window(3, 2), PRICES))
+    found = checkpoint_days(observe(window(3, 2), PRICES))
     assert found == ((0, 1, 2), (3, 4))
 
 
