@@ -16,7 +16,7 @@ from owa_bench.run.assembly import script, source
 from owa_bench.shells.calls import CallParser, ParsedCall
 from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import ListSink
-from owa_bench.shells.tool_env import Client
+from owa_bench.shells.tool_env import ToolClient
 
 TIERS = (1, 2, 3)
 
@@ -237,7 +237,7 @@ def test_the_vector_view_is_equal_in_sync_and_async(env_id):
 
 
 def test_the_client_drives_the_registered_env(env_id):
-    client = Client(make(env_id, view="python"))
+    client = ToolClient(make(env_id, view="python"))
     assert client.reset(seed=1)
     assert client.note("x").text == "noted (1)"
     assert client.finish(p=0.0).done

@@ -52,12 +52,12 @@ class EpisodeFacts(NamedTuple):
     instance: Instance
     world: str
     realised: float
-    horizon: int
-    depth: int
     theta: float
-    categories: tuple[str, ...]
-    needs_tools: bool
-    honeypot: bool
+    horizon: int = 0
+    depth: int = 0
+    categories: tuple[str, ...] = ()
+    needs_tools: bool = False
+    honeypot: bool = False
 
 
 StartFactory = Callable[[EpisodeFacts], EpisodeStart]

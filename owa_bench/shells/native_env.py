@@ -168,12 +168,7 @@ class NativeEnv:
             instance=timeline.instance,
             world=timeline.worlds[0].digest(),
             realised=timeline.realised,
-            horizon=0,
-            depth=0,
             theta=self._suite.card.theta,
-            categories=(),
-            needs_tools=False,
-            honeypot=False,
         )
 
     def _keep(self, observation: Any) -> npt.NDArray[np.float32]:

@@ -38,6 +38,7 @@ from owa_bench.shells.views import VectorView, make_view
 Instances = Callable[[int], Instance]
 _HORIZON_CACHE = 4096  # instances whose H_t an env remembers
 _OPTIONS = ("instance", "start", "interventions")
+_ENDING_INFO = ("outcome", "q_state", "quality", "success")
 
 
 def plain_instances(
@@ -278,19 +279,15 @@ class ToolEnv(gym.Env[Any, Any]):
 
     def _info(self) -> dict[str, Any]:
         episode = self._playing
-        info: dict[str, Any] = {
-            "step": episode.steps,
-            "simulated_ms": episode.simulated_ms,
-        }
+        info: dict[str, Any] = {}
+        info["step"], info["simulated_ms"] = episode.steps, episode.simulated_ms
         if episode.interventions_left is not None:
             info["interventions_left"] = episode.interventions_left
         if isinstance(self._view, VectorView) and episode.ending is None:
             info["action_mask"] = self._view.masks(episode)
         if episode.ending is not None:
-            info["outcome"] = episode.ending.outcome
-            info["q_state"] = episode.ending.q_state
-            info["quality"] = episode.ending.quality
-            info["success"] = episode.ending.success
+            ending = episode.ending._asdict()
+            info |= {name: ending[name] for name in _ENDING_INFO}
         return info
 
     def _release(self) -> None:
@@ -309,7 +306,7 @@ class CallResult(NamedTuple):
     info: Mapping[str, Any]
 
 
-class Client:
+class ToolClient:
     """Plays an env in the python view; each call is one step and recorded as such.
 
     A suite's own tools are methods too: `client.http(method="GET", url=...)`.

@@ -3,14 +3,14 @@ import pytest
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.sink import ListSink
-from owa_bench.shells.tool_env import Client
+from owa_bench.shells.tool_env import ToolClient
 from tests.builders.toy_suite import corridor
 
 
 @pytest.mark.parametrize("view", ["python", "language"])
 def test_methods_are_steps_and_recorded_the_same(view):
     sink = ListSink()
-    client = Client(corridor(view, sink=sink))
+    client = ToolClient(corridor(view, sink=sink))
     assert client.reset(seed=1).startswith("Open the door")
     assert client.walk(to="right").text == "cell 1"
     assert client.note("red fox").text == "noted (1)"
@@ -26,14 +26,14 @@ def test_methods_are_steps_and_recorded_the_same(view):
 
 
 def test_a_refused_call_says_why():
-    client = Client(corridor("python"))
+    client = ToolClient(corridor("python"))
     client.reset(seed=1)
     assert "must be one of" in client.walk(to="up").error
     assert client.declare_infeasible().done
 
 
 def test_an_unknown_tool_names_the_nearest():
-    client = Client(corridor("python"))
+    client = ToolClient(corridor("python"))
     with pytest.raises(AttributeError, match="Did you mean `walk`"):
         client.wolk(to="left")
 
@@ -42,4 +42,4 @@ def test_only_tool_envs_have_clients():
     import gymnasium
 
     with pytest.raises(TypeError, match="CartPole"):
-        Client(gymnasium.make("CartPole-v1"))
+        ToolClient(gymnasium.make("CartPole-v1"))

@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES, HONEYPOT_FAMIL
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.records.events import Artifact, Call, Evidence
-from owa_bench.shells.tool_env import Client
+from owa_bench.shells.tool_env import ToolClient
 from tests.envs.changesurf.playing import instance_of, make, play
 
 pytestmark = pytest.mark.browser
@@ -109,7 +109,7 @@ def test_the_python_view_is_a_client_and_renders(browser):
     env = gymnasium.make(
         "owa_bench/ChangeSurf-v1", view="python", render_mode="rgb_array"
     )
-    client = Client(env)
+    client = ToolClient(env)
     assert "The browser shows:" in client.reset(seed=2)
     assert "# " in client.click(ref=1).text
     assert client.click(ref=999).text.startswith("error: [999] is not on the page")
