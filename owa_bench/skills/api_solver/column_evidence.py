@@ -162,13 +162,8 @@ class ColumnEvidence:
         Returns:
             A share in [0, 1]; 1 where no clue is about the table.
         """
-        columns = {
-            role: schema_matching.column(table.fetched.rows, name)
-            for role, name in table.names.items()
-        }
-        clues = self._clues.get(table.source.id, ())
-        held = [self._holds(c, table, columns) for c in clues if c.kind != "adds"]
-        shares = [share for share in held if share is not None]
+        kinds = ("unique", "holds", "below", "kin")
+        shares = self._shares(table, table.names, kinds)
         return sum(shares) / len(shares) if shares else 1.0
 
     def meets(self, table: ResourceTable) -> bool:
@@ -180,22 +175,13 @@ class ColumnEvidence:
         Returns:
             True if at least half of the values of every key are.
         """
-        columns = {
-            role: schema_matching.column(table.fetched.rows, name)
-            for role, name in table.names.items()
-        }
-        clues = self._clues.get(table.source.id, ())
-        held = [self._holds(c, table, columns) for c in clues if c.kind == "kin"]
-        return all(share is None or share >= LEAST_MET for share in held)
+        shares = self._shares(table, table.names, ("kin",))
+        return all(share >= LEAST_MET for share in shares)
 
     def money(self, source: str) -> list[str]:
         """Return the roles of a list whose amounts a control total would cover."""
         clues = self._clues.get(source, ())
         return [clue.role for clue in clues if clue.kind == "adds"]
-
-    def is_added_up(self, source: str) -> bool:
-        """Return whether a list of this id has an amount that control totals cover."""
-        return bool(self.money(source))
 
     def _name(self, table: ResourceTable) -> None:
         """Choose the best naming; its lead is over the best that reads otherwise."""
@@ -217,15 +203,25 @@ class ColumnEvidence:
 
     def _support(self, table: ResourceTable, names: Mapping[str, str]) -> float:
         """Return how many more clues hold than fail when the roles have these names."""
-        rows = table.fetched.rows
-        columns = {
-            role: schema_matching.column(rows, name) for role, name in names.items()
-        }
-        clues = self._clues.get(table.source.id, ())
         if table.source.is_control:
-            return self._control(columns)
-        held = (self._holds(clue, table, columns) for clue in clues)
-        return sum(2.0 * share - 1.0 for share in held if share is not None)
+            return self._control(_columns(table, names))
+        return sum(2.0 * share - 1.0 for share in self._shares(table, names))
+
+    def _shares(
+        self, table: ResourceTable, names: Mapping[str, str], kinds: Sequence[str] = ()
+    ) -> list[float]:
+        """Return how far each clue holds of which something can be said.
+
+        `kinds` are the clues that are asked about, all of them by default.
+        """
+        columns = _columns(table, names)
+        clues = self._clues.get(table.source.id, ())
+        shares = [
+            self._holds(clue, table, columns)
+            for clue in clues
+            if not kinds or clue.kind in kinds
+        ]
+        return [share for share in shares if share is not None]
 
     def _holds(
         self, clue: Clue, table: ResourceTable, columns: Mapping[str, Sequence[Any]]
@@ -269,6 +265,12 @@ class ColumnEvidence:
         if table is None or role not in table.names:
             return []
         return schema_matching.column(table.fetched.rows, table.names[role])
+
+
+def _columns(table: ResourceTable, names: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Return the values of each role when the roles have these names."""
+    rows = table.fetched.rows
+    return {role: schema_matching.column(rows, name) for role, name in names.items()}
 
 
 def _totals(tables: Any) -> Iterator[tuple[str, Any]]:

@@ -39,6 +39,19 @@ def _key_map(tables: Tables, source: str, key: str, value: str) -> dict[Any, Any
     return {row[key]: row[value] for row in tables.get("links") or tables[source]}
 
 
+def _grouped(rows: Sequence[RoleRow], *roles: str) -> dict[Any, list[RoleRow]]:
+    """Return rows by the values of some roles, in order of first row."""
+    groups: dict[Any, list[RoleRow]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[role] for role in roles), []).append(row)
+    return groups
+
+
+def _below(value: int, row: RoleRow, limit: str, flag: str) -> bool:
+    """Return whether a value is below a row's limit, or at it where a flag says so."""
+    return bool(value < row[limit] or (value == row[limit] and row[flag]))
+
+
 def _within(day: str, period: RoleRow) -> bool:
     """Return whether an ISO day lies in a period, bound as the period says."""
     last = period["last_day"]
@@ -96,7 +109,7 @@ def _deduplicate(tables: Tables, rule: RuleValues) -> AnswerRows:
         rows += [
             [first["code"], row["code"], owed.get(account_of.get(row["code"]), 0)]
             for row in later
-            if _is_merged(_day(row) - _day(first), policy)
+            if _below(_day(row) - _day(first), policy, "days", "limit_included")
         ]
     return sorted(rows)
 
@@ -116,12 +129,6 @@ def _customers(records: Any, status: str) -> list[list[RoleRow]]:
 
 def _day(row: RoleRow) -> int:
     return date.fromisoformat(row["created"][:10]).toordinal()
-
-
-def _is_merged(gap: int, policy: RoleRow) -> bool:
-    """Return whether a record made `gap` days later is of the same making."""
-    limit = policy["days"]
-    return bool(gap < limit or (gap == limit and policy["limit_included"]))
 
 
 def _entitlement_audit(tables: Tables, rule: RuleValues) -> AnswerRows:
@@ -226,9 +233,7 @@ def _restock(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return offer, quantity and total in cents of each order that is due."""
     classes = {row["class"]: row for row in tables["classes"]}
     part_of = _key_map(tables, "items", "sku", "part")
-    offers: dict[Any, list[RoleRow]] = {}
-    for offer in tables["offers"]:
-        offers.setdefault(offer["part"], []).append(offer)
+    offers = _grouped(tables["offers"], "part")
     ordered = {
         row["offer"] for row in tables["orders"] if row["status"] == rule["open_status"]
     }
@@ -236,24 +241,18 @@ def _restock(tables: Tables, rule: RuleValues) -> AnswerRows:
     for item in tables["items"]:
         level = classes.get(item["class"])
         part = part_of.get(item["sku"])
-        choices = [offer for offer in offers.get(part, []) if offer["available"]]
+        choices = [offer for offer in offers.get((part,), []) if offer["available"]]
         if item["status"] != rule["item_status"] or level is None or not choices:
             continue
-        if any(offer["id"] in ordered for offer in offers[part]):
+        if any(offer["id"] in ordered for offer in offers[part,]):
             continue
-        if not _is_due(item["on_hand"], level):
+        if not _below(item["on_hand"], level, "reorder_level", "at_level"):
             continue
         offer = min(choices, key=lambda choice: (choice["price"], str(choice["id"])))
         packs = -(-(level["target_level"] - item["on_hand"]) // offer["pack_size"])
         quantity = packs * offer["pack_size"]
         due.append([offer["id"], quantity, quantity * offer["price"]])
     return sorted(due)
-
-
-def _is_due(on_hand: int, level: RoleRow) -> bool:
-    """Return whether a stock of `on_hand` is to be filled up in its class."""
-    reorder = level["reorder_level"]
-    return bool(on_hand < reorder or (on_hand == reorder and level["at_level"]))
 
 
 def _sla_report(tables: Tables, rule: RuleValues) -> AnswerRows:
@@ -281,6 +280,7 @@ def _sla_report(tables: Tables, rule: RuleValues) -> AnswerRows:
 
 def _webhook_replay(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return delivery, number of the attempt and value in cents of each replay due."""
+    deliveries = tables["deliveries"]
     message_of = _key_map(tables, "deliveries", "event", "message")
     messages = {row["message"]: row for row in tables["messages"]}
     endpoints = {row["endpoint"]: row for row in tables["endpoints"]}
@@ -290,45 +290,23 @@ def _webhook_replay(tables: Tables, rule: RuleValues) -> AnswerRows:
         if row["status"] == rule["open_status"]
     }
     due = []
-    for (event, name), group in _grouped(tables["deliveries"]).items():
+    for (event, name), group in _grouped(deliveries, "event", "endpoint").items():
         failed = [row for row in group if row["outcome"] == rule["outcome"]]
         endpoint, message = endpoints.get(name), messages.get(message_of.get(event))
         if not failed or endpoint is None or message is None:
             continue
-        if _is_settled(group, queued, rule) or not _is_open(endpoint, rule):
+        if any(
+            row["outcome"] == rule["done_outcome"] or row["id"] in queued
+            for row in group
+        ):
+            continue
+        if endpoint["status"] != rule["endpoint_status"]:
             continue
         last = min(failed, key=lambda row: (-row["attempts"], str(row["id"])))
         kept = message["kept_until"][:10] >= rule["today"]
-        if kept and _may_be_tried(last["attempts"], endpoint):
+        if kept and _below(last["attempts"], endpoint, "most_attempts", "at_limit"):
             due.append([last["id"], last["attempts"] + 1, message["value"]])
     return sorted(due)
-
-
-def _grouped(deliveries: Sequence[RoleRow]) -> dict[tuple[Any, Any], list[RoleRow]]:
-    """Return the deliveries by event and endpoint."""
-    groups: dict[tuple[Any, Any], list[RoleRow]] = {}
-    for row in deliveries:
-        groups.setdefault((row["event"], row["endpoint"]), []).append(row)
-    return groups
-
-
-def _is_settled(
-    group: Sequence[RoleRow], queued: set[Any], rule: Mapping[str, Any]
-) -> bool:
-    """Return whether one of the deliveries arrived or waits to be replayed."""
-    return any(
-        row["outcome"] == rule["done_outcome"] or row["id"] in queued for row in group
-    )
-
-
-def _is_open(endpoint: RoleRow, rule: Mapping[str, Any]) -> bool:
-    return bool(endpoint["status"] == rule["endpoint_status"])
-
-
-def _may_be_tried(attempts: int, endpoint: RoleRow) -> bool:
-    """Return whether an endpoint takes one more attempt."""
-    most = endpoint["most_attempts"]
-    return bool(attempts < most or (attempts == most and endpoint["at_limit"]))
 
 
 _RULES: Mapping[str, Callable[[Tables, RuleValues], AnswerRows]] = {

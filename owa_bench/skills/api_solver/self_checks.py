@@ -98,7 +98,7 @@ def _has_money(task: TaskState, source: GoalSource, evidence: ColumnEvidence) ->
     Only a list that some clue says adds up is held to one.
     """
     vendors = {other.provider for other in task.sources if other.is_control}
-    return source.provider in vendors and evidence.is_added_up(source.id)
+    return source.provider in vendors and bool(evidence.money(source.id))
 
 
 def _adds(found: ResourceTable, control: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.api import ApiWorld
-from tests.envs.toolquest.small_worlds import Caller, small_world, still
+from tests.builders.api_worlds import Caller, small_world, still
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 
 from owa_bench.envs.toolquest import answer_scoring
 from owa_bench.envs.toolquest.state import Artefact
-from tests.envs.toolquest.small_worlds import small_world
+from tests.builders.api_worlds import small_world
 
 WORLD = small_world()
 RIGHT = WORLD.expected_rows

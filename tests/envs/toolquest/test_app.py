@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from owa_bench.worlds.api import Auth, Pager
-from tests.envs.toolquest.small_worlds import CLIENT, HOST, KEY, ROWS, small_world
+from tests.builders.api_worlds import CLIENT, HOST, KEY, ROWS, small_world
 
 OAUTH = Auth(
     kind="oauth2", token_path="/token", scope="retail.read", lifetime_ms=60_000

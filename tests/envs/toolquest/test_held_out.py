@@ -8,7 +8,7 @@ from owa_bench.discovery import find
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.seeding import PRACTICE_BIT, derive, is_practice
 from owa_bench.shells.episode import solve
-from tests.envs.toolquest.small_worlds import drawn
+from tests.builders.api_worlds import drawn
 
 TIERS = SUITE.card.tiers
 SEEDS = [derive(0, "held-out", i) % PRACTICE_BIT for i in range(20)]

@@ -18,7 +18,7 @@ from owa_bench.skills.api_solver.skill_config import SkillConfig
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import Runner, reply
-from tests.envs.toolquest.small_worlds import Caller, drawn
+from tests.builders.api_worlds import Caller, drawn
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 

@@ -17,7 +17,7 @@ from owa_bench.records.events import Action, Subgoal
 from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import NullSink
 from owa_bench.worlds.api import Auth, Pager
-from tests.envs.toolquest.small_worlds import Caller, drawn, play, small_world, still
+from tests.builders.api_worlds import Caller, drawn, play, small_world, still
 
 ORACLE = SUITE.oracle
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]

@@ -6,7 +6,7 @@ import pytest
 
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.records.events import Belief, Resolution
-from tests.envs.toolquest.small_worlds import drawn, play
+from tests.builders.api_worlds import drawn, play
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 

@@ -20,7 +20,7 @@ from owa_bench.run.play import batch
 from owa_bench.run.store.files import read_leaves, read_trace
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.pipeline import judge
-from tests.envs.toolquest.small_worlds import drawn
+from tests.builders.api_worlds import drawn
 
 ORACLE = SUITE.oracle
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]

@@ -1,4 +1,4 @@
-"""Refresh tokens work once: by hand, through the hints and by the clerk."""
+"""Refresh tokens work once: by hand, through the hints and by the API solver."""
 
 import base64
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.worlds.api import Auth, Pager, Secret
-from tests.envs.toolquest.small_worlds import small_world
+from tests.builders.api_worlds import small_world
 
 AUTH = Auth(kind="refresh", token_path="/token", scope="retail.read", lifetime_ms=1_000)
 PAIR, FIRST = "client-7:s3cret", "rt-first"

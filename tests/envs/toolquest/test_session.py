@@ -13,7 +13,7 @@ from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.shells.sink import NullSink
 from owa_bench.worlds.api import Auth, Pager
-from tests.envs.toolquest.small_worlds import (
+from tests.builders.api_worlds import (
     CLIENT,
     HOST,
     KEY,

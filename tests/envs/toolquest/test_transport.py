@@ -11,7 +11,7 @@ from owa_bench.envs.toolquest.transport import (
 )
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.shells.episode import solve
-from tests.envs.toolquest.small_worlds import drawn, play
+from tests.builders.api_worlds import drawn, play
 
 
 @pytest.mark.parametrize("tier", [1, 3])

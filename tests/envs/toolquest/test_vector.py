@@ -4,7 +4,7 @@ import pytest
 from owa_bench.envs.toolquest import vector
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.suite import SUITE
-from tests.envs.toolquest.small_worlds import drawn
+from tests.builders.api_worlds import drawn
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 

@@ -210,10 +210,7 @@ FAMILY = TaskFamily(
     name="reconcile",
     vendors=parse(_VENDORS),
     link=VendorLink(
-        "accounts",
-        "code",
-        "bank_account",
-        "Which bank account settles which account.",
+        "accounts", "code", "bank_account", "Which bank account settles which account."
     ),
     sizes="accounts 5 9 12; entries 18 40 60; repeats 2 3 4",
     columns=("account_code", "reference", "difference_cents"),
