@@ -1,6 +1,6 @@
 """A language model behind an OpenAI-compatible chat endpoint, over plain httpx.
 
-Source: `suites.md` section 9, "language model".
+Source: docs/language-model-agents.md#play-a-language-model.
 """
 
 from owa_bench.agents.language_model.agent import AGENT

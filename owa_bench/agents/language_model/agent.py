@@ -1,4 +1,4 @@
-"""The agent: one conversation with the model per episode, one tool call per act."""
+"""Language-model agent: one conversation per episode, one tool call per act."""
 
 import json
 from collections import deque
@@ -6,12 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from owa_bench.agents.language_model import options, prompt, replies
-from owa_bench.agents.language_model.chat import Chat, ContextOverflow
-from owa_bench.agents.language_model.conversation import Conversation, size
-from owa_bench.agents.language_model.options import Options
-from owa_bench.agents.language_model.replies import Reply
-from owa_bench.agents.language_model.watch import Watch
+from owa_bench.agents.language_model.conversation import (
+    SYSTEM,
+    Conversation,
+    ModelReply,
+    actions,
+    correction,
+    function_schemas,
+    malformed_action,
+    size,
+    task_prompt,
+)
+from owa_bench.agents.language_model.endpoint import (
+    KNOWN,
+    REQUIRED,
+    ChatEndpoint,
+    ContextOverflow,
+    ModelOptions,
+    api_key,
+    parse_options,
+)
 from owa_bench.canonical import document_digest
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
@@ -25,64 +39,90 @@ _REPLY_ROOM = 2048  # tokens kept free for a reply where max_tokens says nothing
 _DEADLINE_SHARE = 0.9  # of the harness' deadline, so that the failure is ours to name
 _SQUEEZES = 4  # times a request that the server finds too long is shortened
 _SQUEEZE = 0.7
+LONGEST_CYCLE = 4  # actions of a circle that is noticed
+ROUNDS = 8  # times a circle is gone round before it ends the episode
+MOST_MALFORMED = 6  # malformed actions in a row
 
 
-class Waiting(NamedTuple):
-    """An action of the model that has not been played; words have no call id."""
+class _PendingAction(NamedTuple):
+    """An action that has not been played; one made of plain text has no call id."""
 
     action: str
     call_id: str | None
     malformed: bool = False
 
 
-class LanguageModel:
-    """Asks a chat model for tool calls; states what it used and what was said."""
+class LanguageModelAgent:
+    """Asks a chat model for tool calls; declares each request and its tokens."""
 
     def __init__(
-        self, config: AgentConfig, connect: Callable[[Options, str], Chat] = Chat
+        self,
+        config: AgentConfig,
+        connect: Callable[[ModelOptions, str], ChatEndpoint] = ChatEndpoint,
     ) -> None:
         self._config = config
         self._connect = connect
-        self._talk: Talk | None = None
+        self._episode: _Episode | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode with an empty conversation."""
-        given = options.read(self._config.options)
-        chat = self._connect(given, options.key_of(given))
-        self._talk = Talk(given, chat, brief, tools)
+        """Begin an episode with an empty conversation.
+
+        Args:
+            brief: the task.
+            tools: of the episode.
+            memory_dir: plays no part.
+        """
+        given = parse_options(self._config.options)
+        chat = self._connect(given, api_key(given))
+        self._episode = _Episode(given, chat, brief, tools)
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the model's next tool call with the tokens it took."""
-        if self._talk is None:
+        """Return the model's next tool call with the tokens it took.
+
+        Args:
+            observation: its "text" is shown to the model.
+            info: its "picture" too, where there is one.
+
+        Returns:
+            The move.
+
+        Raises:
+            AgentRaised: it names what went wrong and the way out.
+        """
+        if self._episode is None:
             raise AgentRaised("act before reset")
-        return self._talk.next(str(observation["text"]), info.get("picture", ""))
+        return self._episode.next(str(observation["text"]), info.get("picture", ""))
 
     def close(self) -> None:
         """Close the connection; nothing is remembered."""
-        if self._talk is not None:
-            self._talk.close()
+        if self._episode is not None:
+            self._episode.close()
 
 
-class Talk:
-    """One episode's conversation."""
+class _Episode:
+    """One episode of the agent."""
 
     def __init__(
-        self, given: Options, chat: Chat, brief: Brief, tools: Sequence[ToolSpec]
+        self,
+        given: ModelOptions,
+        chat: ChatEndpoint,
+        brief: Brief,
+        tools: Sequence[ToolSpec],
     ) -> None:
         self._options = given
         self._chat = chat
         self._names = [tool.name for tool in tools]
-        self._tools = prompt.functions(tools)
-        self._conversation = Conversation(prompt.SYSTEM, prompt.brief(brief))
+        self._tools = function_schemas(tools)
+        self._conversation = Conversation(SYSTEM, task_prompt(brief))
         self._parameters = _parameters(given, brief)
         self._deadline_s = min(
             given.timeout, _DEADLINE_SHARE * brief.budgets.get("act_s", given.timeout)
         )
-        self._waiting: deque[Waiting] = deque()
-        self._played: Waiting | None = None
-        self._watch = Watch()
+        self._pending: deque[_PendingAction] = deque()
+        self._played: _PendingAction | None = None
+        self._guard = _LoopGuard()
         self._room = float(given.context - (given.max_tokens or _REPLY_ROOM))
         self._density = _CHARACTERS_PER_TOKEN
         self._calls: list[ModelCall] = []
@@ -93,14 +133,14 @@ class Talk:
         `picture` is the window as a data address, "" where there is none.
         """
         self._calls = []
-        if self._played is not None:  # else it is the brief, which has been told
-            self._conversation.heard(text, self._played.call_id)
-        if not self._waiting:
+        if self._played is not None:  # else it is the brief, which the model has
+            self._conversation.add_result(text, self._played.call_id)
+        if not self._pending:
             if picture and self._options.screenshots:
-                self._conversation.saw(picture)
-            self._waiting.extend(self._turn())
-        self._played = self._waiting.popleft()
-        self._watch.see(self._played.action, malformed=self._played.malformed)
+                self._conversation.add_picture(picture)
+            self._pending.extend(self._turn())
+        self._played = self._pending.popleft()
+        self._guard.add(self._played.action, malformed=self._played.malformed)
         return Move(
             action=self._played.action,
             usage=_usage(self._calls),
@@ -111,38 +151,38 @@ class Talk:
         """Close the connection."""
         self._chat.close()
 
-    def _turn(self) -> list[Waiting]:
-        """Return what the model wants done; a malformed reply is answered once."""
+    def _turn(self) -> list[_PendingAction]:
+        """Return the model's next actions; a malformed reply is answered once."""
         reply = self._ask()
         try:
             return self._accepted(reply)
         except ValueError as fault:
-            self._conversation.said_wrongly(reply)
-            self._conversation.heard(prompt.correction(str(fault), reply), None)
+            self._conversation.add_malformed(reply)
+            self._conversation.add_result(correction(str(fault), reply), None)
         try:
             second = self._ask()
         except AgentFailure:  # the next act meets it again, with this one paid for
-            return [Waiting(replies.surfaced(reply), None, malformed=True)]
+            return [_PendingAction(malformed_action(reply), None, malformed=True)]
         try:
             return self._accepted(second)
         except ValueError:
-            self._conversation.said_wrongly(second)
-            return [Waiting(replies.surfaced(second), None, malformed=True)]
+            self._conversation.add_malformed(second)
+            return [_PendingAction(malformed_action(second), None, malformed=True)]
 
-    def _accepted(self, reply: Reply) -> list[Waiting]:
-        """Return the actions of a well-formed reply, and remember it as said."""
-        found = replies.actions(reply, self._names)
-        self._conversation.said(reply)
-        pairs = zip(found, reply.calls, strict=True)
-        return [Waiting(action, call.id) for action, call in pairs]
+    def _accepted(self, reply: ModelReply) -> list[_PendingAction]:
+        """Return the actions of a well-formed reply, and add it to the conversation."""
+        texts = actions(reply, self._names)
+        self._conversation.add_reply(reply)
+        pairs = zip(texts, reply.calls, strict=True)
+        return [_PendingAction(action, call.id) for action, call in pairs]
 
-    def _ask(self) -> Reply:
+    def _ask(self) -> ModelReply:
         """Return the model's reply to the conversation, shortened until it fits."""
         cause = ""
         for _ in range(_SQUEEZES):
             self._trim()
             try:
-                return self._answered()
+                return self._request()
             except ContextOverflow as refusal:
                 sent = size(self._conversation.messages) + size(self._tools)
                 self._room = min(self._room, sent / self._density) * _SQUEEZE
@@ -160,7 +200,7 @@ class Talk:
                 f" so with context= (now {self._options.context})"
             )
 
-    def _answered(self) -> Reply:
+    def _request(self) -> ModelReply:
         messages = self._conversation.messages
         body = {
             "model": self._options.model,
@@ -170,20 +210,20 @@ class Talk:
         }
         reply = self._chat.ask(body, self._deadline_s)
         sent = size(messages) + size(self._tools)
-        reply = self._weighed(reply, sent)
+        reply = self._with_tokens(reply, sent)
         self._calls.append(
             ModelCall(
                 step=0,
                 model=self._options.model,
                 parameters=json.dumps(
-                    {**self._parameters, "tokens_counted": reply.counted},
+                    {**self._parameters, "tokens_counted": reply.metered},
                     sort_keys=True,
                 ),
                 prompt=json.dumps(
                     {
                         "request": document_digest(body),
                         "of": len(messages),
-                        "messages": self._conversation.news(),
+                        "messages": self._conversation.take_new(),
                     }
                 ),
                 reply=reply.text,
@@ -194,9 +234,9 @@ class Talk:
         )
         return reply
 
-    def _weighed(self, reply: Reply, sent: int) -> Reply:
+    def _with_tokens(self, reply: ModelReply, sent: int) -> ModelReply:
         """Return a reply with its tokens, estimated where the server counts none."""
-        if not reply.counted:
+        if not reply.metered:
             return reply._replace(
                 tokens_in=round(sent / _CHARACTERS_PER_TOKEN),
                 tokens_out=round(len(reply.text) / _CHARACTERS_PER_TOKEN),
@@ -207,8 +247,37 @@ class Talk:
         return reply
 
 
-def _parameters(given: Options, brief: Brief) -> dict[str, Any]:
-    """Return what a request says beside model, messages and tools."""
+class _LoopGuard:
+    """Detects a model that repeats itself, from every action of an episode."""
+
+    def __init__(self) -> None:
+        self._actions: list[str] = []
+        self._malformed = 0
+
+    def add(self, action: str, *, malformed: bool) -> None:
+        """Add the next action; AgentRaised if it closes the last round of a loop."""
+        self._actions.append(action)
+        self._malformed = self._malformed + 1 if malformed else 0
+        if self._malformed >= MOST_MALFORMED:
+            raise AgentRaised(
+                f"an endless loop: {MOST_MALFORMED} replies in a row held no tool call "
+                "that can be run; does the model (and its server) support tool calls?"
+            )
+        for length in range(1, LONGEST_CYCLE + 1):
+            if self._repeats(length):
+                raise AgentRaised(
+                    f"an endless loop: the same {length} call(s) {ROUNDS} times over, "
+                    f"last {action[:120]}; a higher temperature or another model may "
+                    "not get stuck"
+                )
+
+    def _repeats(self, length: int) -> bool:
+        last = self._actions[-length * ROUNDS :]
+        return last == self._actions[-length:] * ROUNDS
+
+
+def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
+    """Return the parameters of a request beside model, messages and tools."""
     seed = given.seed
     if seed == -1:
         rng = stream(brief.seed, "language_model")
@@ -233,7 +302,7 @@ def _usage(calls: Sequence[ModelCall]) -> tuple[tuple[Any, float], ...]:
 AGENT = AgentCard(
     name="language-model",
     about="Asks an OpenAI-compatible chat model for tool calls.",
-    make=LanguageModel,
-    options=options.KNOWN,
-    required=options.REQUIRED,
+    make=LanguageModelAgent,
+    options=KNOWN,
+    required=REQUIRED,
 )

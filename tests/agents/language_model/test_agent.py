@@ -5,12 +5,15 @@ import json
 import httpx
 import pytest
 
-from owa_bench.agents.language_model.agent import LanguageModel
-from owa_bench.agents.language_model.chat import Chat
-from owa_bench.agents.language_model.watch import MOST_MALFORMED, ROUNDS
+from owa_bench.agents.language_model.agent import (
+    MOST_MALFORMED,
+    ROUNDS,
+    LanguageModelAgent,
+)
+from owa_bench.agents.language_model.endpoint import ChatEndpoint
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
-from tests.agents.language_model.stub_server import completion
+from tests.builders.stub_server import completion
 
 TOOLS = tuple(
     ToolSpec(name=name, about="A tool.", parameters={"type": "object"})
@@ -39,9 +42,9 @@ class Model:
         given = {"model": "m", "base_url": "http://x/v1", "retries": "0", **changes}
 
         def connect(options, key):
-            return Chat(options, key, transport=httpx.MockTransport(self))
+            return ChatEndpoint(options, key, transport=httpx.MockTransport(self))
 
-        agent = LanguageModel(AgentConfig(options=given), connect)
+        agent = LanguageModelAgent(AgentConfig(options=given), connect)
         agent.reset(brief, TOOLS, tmp_path)
         return agent
 

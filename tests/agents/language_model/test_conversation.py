@@ -2,9 +2,14 @@
 
 import json
 
-from owa_bench.agents.language_model import replies
-from owa_bench.agents.language_model.conversation import Conversation, size
-from owa_bench.agents.language_model.replies import Reply, ToolCall
+from owa_bench.agents.language_model.conversation import (
+    Conversation,
+    ModelReply,
+    ModelToolCall,
+    actions,
+    parse_reply,
+    size,
+)
 
 BRIEF = "the brief " * 30
 
@@ -12,9 +17,9 @@ BRIEF = "the brief " * 30
 def talked(turns, characters=2000):
     talk = Conversation("rules", BRIEF)
     for place in range(turns):
-        call = ToolCall(f"c{place}", "http", "{}")
-        talk.said(Reply("", (call,), 1, 1, counted=True, cut=False, text=""))
-        talk.heard(f"result {place} " + "x" * characters, f"c{place}")
+        call = ModelToolCall(f"c{place}", "http", "{}")
+        talk.add_reply(ModelReply("", (call,), 1, 1, metered=True, cut=False, text=""))
+        talk.add_result(f"result {place} " + "x" * characters, f"c{place}")
     return talk
 
 
@@ -53,31 +58,31 @@ def test_one_turn_too_long_is_said():
 
 def test_news_are_what_was_not_told_and_all_after_a_trimming():
     talk = talked(3)
-    assert len(talk.news()) == 8
-    talk.said_wrongly(Reply("hm", (), 1, 1, counted=True, cut=False, text=""))
-    talk.heard("again", None)
-    assert [m["content"] for m in talk.news()] == ["hm", "again"]
+    assert len(talk.take_new()) == 8
+    talk.add_malformed(ModelReply("hm", (), 1, 1, metered=True, cut=False, text=""))
+    talk.add_result("again", None)
+    assert [m["content"] for m in talk.take_new()] == ["hm", "again"]
     assert talk.trim(5_000)
-    assert talk.news() == talk.messages
+    assert talk.take_new() == talk.messages
 
 
 def test_servers_that_give_no_id_or_an_object_are_read():
     call = '{"function": {"name": "wait", "arguments": {"seconds": 1}}}'
     body = '{"choices": [{"message": {"tool_calls": [' + call + "]}}]}"
-    reply = replies.read(body)
-    assert reply.calls == (ToolCall("call_0", "wait", '{"seconds": 1}'),)
-    assert not reply.counted
+    reply = parse_reply(body)
+    assert reply.calls == (ModelToolCall("call_0", "wait", '{"seconds": 1}'),)
+    assert not reply.metered
     wanted = '{"tool": "wait", "arguments": {"seconds": 1}}'
-    assert replies.actions(reply, ["wait"]) == (wanted,)
+    assert actions(reply, ["wait"]) == (wanted,)
 
 
 def test_only_the_newest_picture_is_sent():
     talk = talked(1)
-    talk.saw("data:image/jpeg;base64,AAAA")
-    call = ToolCall("c9", "click", "{}")
-    talk.said(Reply("", (call,), 1, 1, counted=True, cut=False, text=""))
-    talk.heard("a page", "c9")
-    talk.saw("data:image/jpeg;base64,BBBB")
+    talk.add_picture("data:image/jpeg;base64,AAAA")
+    call = ModelToolCall("c9", "click", "{}")
+    talk.add_reply(ModelReply("", (call,), 1, 1, metered=True, cut=False, text=""))
+    talk.add_result("a page", "c9")
+    talk.add_picture("data:image/jpeg;base64,BBBB")
     sent = json.dumps(talk.messages)
     assert "AAAA" not in sent
     assert sent.count("BBBB") == 1
@@ -86,20 +91,20 @@ def test_only_the_newest_picture_is_sent():
 
 def test_a_picture_before_the_first_turn_stands_after_the_brief():
     talk = Conversation("rules", BRIEF)
-    talk.saw("data:image/jpeg;base64,AAAA")
+    talk.add_picture("data:image/jpeg;base64,AAAA")
     assert [m["role"] for m in talk.messages] == ["system", "user", "user"]
-    assert "AAAA" not in json.dumps(talk.news())
+    assert "AAAA" not in json.dumps(talk.take_new())
 
 
 def test_a_picture_counts_for_the_same_however_large_it_is():
     small, large = talked(1), talked(1)
-    small.saw("data:image/jpeg;base64,A")
-    large.saw("data:image/jpeg;base64," + "A" * 100_000)
+    small.add_picture("data:image/jpeg;base64,A")
+    large.add_picture("data:image/jpeg;base64," + "A" * 100_000)
     assert size(small.messages) == size(large.messages) < 100_000
 
 
 def test_a_picture_in_an_old_turn_goes_when_room_is_short():
     talk = talked(2)
-    talk.saw("data:image/jpeg;base64,AAAA")
+    talk.add_picture("data:image/jpeg;base64,AAAA")
     assert talk.trim(size(talk.messages) - 100)
     assert talk.messages[1]["content"] == BRIEF

@@ -16,7 +16,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
 from owa_bench.run.play.loop import drift_free_script
 from owa_bench.run.store import files, keys
-from tests.agents.language_model.stub_server import (
+from tests.builders.stub_server import (
     TOKENS_IN,
     TOKENS_OUT,
     completion,

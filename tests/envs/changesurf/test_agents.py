@@ -6,15 +6,15 @@ import httpx
 import pytest
 
 from owa_bench import discovery
-from owa_bench.agents.language_model.agent import LanguageModel
-from owa_bench.agents.language_model.chat import Chat
+from owa_bench.agents.language_model.agent import LanguageModelAgent
+from owa_bench.agents.language_model.endpoint import ChatEndpoint
 from owa_bench.agents.self_improving import notebook
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
 from owa_bench.run import assembly
 from owa_bench.run.play import episode_setup
 from owa_bench.shells.episode import solve
-from tests.agents.language_model.stub_server import completion
+from tests.builders.stub_server import completion
 from tests.envs.changesurf.playing import instance_of, make, play
 
 pytestmark = pytest.mark.browser
@@ -120,11 +120,11 @@ def test_a_language_model_surfs_with_the_same_tools(env, screenshots):
         return httpx.Response(200, json=completion((call["tool"], call["arguments"])))
 
     def connect(options, key):
-        return Chat(options, key, transport=httpx.MockTransport(reply))
+        return ChatEndpoint(options, key, transport=httpx.MockTransport(reply))
 
     options = {"model": "m", "base_url": "http://x/v1", "retries": "0"}
     given = AgentConfig(options={**options, "screenshots": screenshots})
-    run = play(env, Shown(LanguageModel(given, connect), env), instance)
+    run = play(env, Shown(LanguageModelAgent(given, connect), env), instance)
     assert run.q_state == 1.0
     names = {tool["function"]["name"] for tool in asked[0]["tools"]}
     assert {"click", "type", "select", "goto", "finish"} <= names

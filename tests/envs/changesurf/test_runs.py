@@ -9,7 +9,7 @@ from owa_bench.cli.app import app
 from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.store import files
-from tests.agents.language_model.stub_server import completion, serving
+from tests.builders.stub_server import completion, serving
 
 pytestmark = pytest.mark.browser
 PAGES = ("--suite", "changesurf", "--family", "depot/buy", "--tier", "1")

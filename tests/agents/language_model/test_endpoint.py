@@ -1,14 +1,20 @@
-"""One request and what may become of it, over a mock transport."""
+"""Options, the key beside them, and one request over a mock transport."""
 
 import json
 
 import httpx
 import pytest
 
-from owa_bench.agents.language_model import options
-from owa_bench.agents.language_model.chat import Chat, ContextOverflow
+from owa_bench.agents.language_model.endpoint import (
+    KNOWN,
+    ChatEndpoint,
+    ContextOverflow,
+    ModelOptions,
+    api_key,
+    parse_options,
+)
 from owa_bench.errors import AgentRaised
-from tests.agents.language_model.stub_server import completion
+from tests.builders.stub_server import completion
 
 KEY = "sk-canary-5f1e9c77"
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
@@ -32,8 +38,8 @@ class Wire:
 
     def chat(self, key=KEY, **changes):
         given = {"model": "m", "base_url": "http://x/v1", "key_env": "K", **changes}
-        return Chat(
-            options.read(given),
+        return ChatEndpoint(
+            parse_options(given),
             key,
             transport=httpx.MockTransport(self),
             sleep=self.pauses.append,
@@ -53,7 +59,7 @@ def bad(status, message="no", **headers):
 def test_one_request():
     wire = Wire(good())
     reply = wire.chat().ask(BODY, 10)
-    assert (reply.tokens_in, reply.tokens_out, reply.counted) == (700, 30, True)
+    assert (reply.tokens_in, reply.tokens_out, reply.metered) == (700, 30, True)
     assert reply.calls[0].name == "finish"
     request = wire.requests[0]
     assert str(request.url) == "http://x/v1/chat/completions"
@@ -156,3 +162,38 @@ def test_the_cache_answers_offline_and_says_so(tmp_path):
 def test_offline_without_a_cache():
     with pytest.raises(AgentRaised, match="cache=FOLDER"):
         Wire().chat(offline="true").ask(BODY, 10)
+
+
+# --- options
+
+PLAIN = {"model": "m", "base_url": "http://x/v1"}
+
+
+def test_defaults_and_none():
+    given = parse_options(PLAIN)
+    assert (given.temperature, given.seed, given.context) == (0.0, -1, 32_768)
+    bare = parse_options({**PLAIN, "temperature": "none", "seed": "none"})
+    assert (bare.temperature, bare.seed) == (None, None)
+    assert parse_options({**PLAIN, "seed": "7", "offline": "true"}).seed == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("temperature", "hot"), ("context", "12"), ("retries", "-1")]
+)
+def test_a_bad_value_names_its_option(name, value):
+    with pytest.raises(AgentRaised, match=rf"\$\.{name}"):
+        parse_options({**PLAIN, name: value})
+
+
+def test_every_option_is_listed():
+    assert set(KNOWN) == set(ModelOptions.__struct_fields__)
+
+
+def test_the_key_comes_from_the_named_variable(monkeypatch):
+    given = parse_options({**PLAIN, "key_env": "OWA_TEST_KEY"})
+    monkeypatch.setenv("OWA_TEST_KEY", "abc")
+    assert api_key(given) == "abc"
+    monkeypatch.delenv("OWA_TEST_KEY")
+    with pytest.raises(AgentRaised, match=r"OWA_TEST_KEY.*is not set; export it"):
+        api_key(given)
+    assert api_key(parse_options(PLAIN)) == ""
