@@ -1,6 +1,6 @@
 """The orchestrator archetype: a planner, a scout, fetchers, a reconciler, a verifier.
 
-Source: `suites.md` section 9, archetype "orchestrator".
+Source: docs/archetypes.md#orchestrator.
 """
 
 from owa_bench.agents.orchestrator.agent import AGENT

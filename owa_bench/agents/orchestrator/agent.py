@@ -1,36 +1,39 @@
-"""The planner: hands out the work, has it checked, asks when unsure, answers."""
+"""Planner of the orchestrator: assigns work, has it checked, asks when unsure, answers.
+
+On web pages there is one window: one role works in it and another checks the outcome.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.agents.orchestrator.board import Board
-from owa_bench.agents.orchestrator.crew import (
+from owa_bench.agents.orchestrator.team import (
     PLANNER,
     RECONCILER,
     SCOUT,
     VERIFIER,
-    Crew,
+    MessageBoard,
+    Team,
 )
-from owa_bench.agents.orchestrator.errand import Surfers
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
-from owa_bench.skills.web_solver.solver import PAGES
+from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
-APIS = "http"  # the tool of the trade that the whole crew knows
+APIS = "http"  # the tool of API tasks
+SURFER = "surfer"  # role that works in the window
 ROUNDS = 2  # how often the verifier may send work back
-FAULTY = 0.1  # odds left by each kind of check that fails
-CHANGED = 0.3  # odds left by a table that reads otherwise the second time
+FAILED = 0.1  # odds left by each kind of check that fails
+CHANGED = 0.3  # odds left by a table that changed while it was read
 
 
-class Orchestrator:
-    """One program whose roles work over a message board on one seat."""
+class _Orchestrator:
+    """One program whose roles work over a message board."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._memory: FactMemory | None = None
-        self._board: Board | None = None
+        self._board: MessageBoard | None = None
         self._runner: Runner | None = None
 
     def reset(
@@ -40,19 +43,20 @@ class Orchestrator:
         self._memory = FactMemory(memory_dir)
         names = {tool.name for tool in tools}
         if PAGES in names and APIS not in names:
-            surfers = Surfers(brief)
-            self._board, self._runner = surfers.board, Runner(surfers.plan())
+            roles = (PLANNER, SURFER, VERIFIER)
+            board = MessageBoard(roles, brief.role_cap, muted=brief.muted)
+            self._board, self._runner = board, Runner(_web_plan(brief, board))
             return
-        crew = Crew(brief, self._memory)
-        self._board = crew.board
-        self._runner = Runner(_plan(crew, brief.interventions_left))
+        team = Team(brief, self._memory)
+        self._board = team.board
+        self._runner = Runner(_api_plan(team, brief.interventions_left))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the next call of whoever's turn it is, and what was said meanwhile."""
+        """Return the next call, and the messages sent since the last one."""
         if self._runner is None or self._board is None:
             return Move(PlanCall(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))
-        return Move(call.text(), messages=self._board.sent())
+        return Move(call.text(), messages=self._board.take_sent())
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
@@ -60,81 +64,103 @@ class Orchestrator:
             self._memory.save()
 
 
-def _plan(crew: Crew, hints: int | None) -> ToolPlan[PlanCall]:
-    """Walk the whole goal; return the call that ends the episode."""
-    case = crew.case
-    for fetcher in crew.fetchers.values():
-        source = next(s for s in case.sources if s.provider == fetcher.title)
-        words = f"find {fetcher.title} for {fetcher.name}"
-        crew.board.post(PLANNER, SCOUT, words, source)
-    yield from crew.scout()
-    yield from crew.fetch()
-    yield from _check(crew)
-    needed = {source.id for source in case.sources if not source.optional}
-    lacking = not needed <= set(case.tables)
-    if lacking and crew.infeasible:
-        return case.declare()
-    crew.desk.hints = hints
-    if lacking or case.odds() < case.config.asks_below:
-        done = yield from case.follow_hints()
-        if done is not None:
-            return done
-    return (yield from _answer(crew, lacking=lacking))
+def _api_plan(team: Team, hints: int | None) -> ToolPlan[PlanCall]:
+    """Work on a goal over HTTP; return the call that ends the episode."""
+    task = team.task
+    for fetcher in team.fetchers.values():
+        source = next(s for s in task.sources if s.provider == fetcher.title)
+        text = f"find {fetcher.title} for {fetcher.name}"
+        team.board.post(PLANNER, SCOUT, text, source)
+    yield from team.scout()
+    yield from team.fetch()
+    yield from _check(team)
+    needed = {source.id for source in task.sources if not source.optional}
+    lacking = not needed <= set(task.tables)
+    if lacking and team.infeasible:
+        return task.declare()
+    team.session.hints = hints
+    if lacking or task.odds() < task.config.asks_below:
+        closing = yield from task.follow_hints()
+        if closing is not None:
+            return closing
+    return (yield from _answer(team, lacking=lacking))
 
 
-def _check(crew: Crew) -> ToolPlan[None]:
-    """Let reconciler and verifier work by turns until nothing more can be mended."""
-    crew.reconcile()
-    faults = crew.verify()
+def _check(team: Team) -> ToolPlan[None]:
+    """Let reconciler and verifier work in turns until nothing more can be repaired."""
+    team.reconcile()
+    failed = team.verify()
     for _ in range(ROUNDS):
-        if not faults or not (yield from crew.mend()):
+        if not failed or not (yield from team.refetch()):
             break
-        crew.reconcile()
-        faults = crew.verify()
-    kinds = {fault.kind for fault in faults}
-    crew.case.doubts += [FAULTY] * len(kinds)
+        team.reconcile()
+        failed = team.verify()
+    kinds = {check.kind for check in failed}
+    team.task.doubts += [FAILED] * len(kinds)
 
 
-def _answer(crew: Crew, *, lacking: bool) -> ToolPlan[PlanCall]:
+def _answer(team: Team, *, lacking: bool) -> ToolPlan[PlanCall]:
     """Compute and give the answer; what was written is checked before the end."""
-    case = crew.case
-    rows = None if lacking else case.compute()
+    task = team.task
+    rows = None if lacking else task.compute()
     if rows is None:
-        return case.finish(LOST)
-    if case.goal.get("writes"):
-        case.doubts += [CHANGED] * len((yield from crew.reread()))
-        source = case.tables[case.goal["writes"]["source"]].source
-        vendor = yield from crew.vendor(source)
-        refused = yield from case.write(rows, vendor.access if vendor else None)
-        return case.finish(case.odds([REFUSED_WRITE] * refused))
-    crew.board.post(RECONCILER, VERIFIER, f"an answer of {len(rows)} rows is written")
-    taken = yield from case.hand_in(rows)
-    changed = yield from crew.reread()
+        return task.finish(LOST)
+    if task.goal.get("writes"):
+        task.doubts += [CHANGED] * len((yield from team.find_changed()))
+        source = task.tables[task.goal["writes"]["source"]].source
+        client = yield from team.client(source)
+        refused = yield from task.write(rows, client.access if client else None)
+        return task.finish(task.odds([REFUSED_WRITE] * refused))
+    team.board.post(RECONCILER, VERIFIER, f"an answer of {len(rows)} rows is written")
+    accepted = yield from task.hand_in(rows)
+    changed = yield from team.find_changed()
     if changed:
-        rows = yield from _redo(crew, changed, rows)
-        case.doubts += [CHANGED] * len(changed)
-    return case.finish(case.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not taken)))
+        rows = yield from _redo(team, changed, rows)
+        task.doubts += [CHANGED] * len(changed)
+    return task.finish(
+        task.odds([EMPTY] * (not rows) + [REFUSED_WRITE] * (not accepted))
+    )
 
 
-def _redo(crew: Crew, changed: list[str], rows: list[list[Any]]) -> ToolPlan[list[Any]]:
-    """Send changed tables back; return the rows of the answer that stands then."""
-    case = crew.case
-    for source in case.sources:
+def _redo(team: Team, changed: list[str], rows: list[list[Any]]) -> ToolPlan[list[Any]]:
+    """Send changed tables back; return the rows of the final answer."""
+    task = team.task
+    for source in task.sources:
         if source.id in changed:
-            words = f"{source.id} reads otherwise now"
-            owner = crew.fetchers[source.provider].name
-            crew.board.post(VERIFIER, owner, words, source)
-    yield from crew.mend()
-    crew.reconcile()
-    again = case.compute()
+            text = f"{source.id} reads otherwise now"
+            fetcher = team.fetchers[source.provider].name
+            team.board.post(VERIFIER, fetcher, text, source)
+    yield from team.refetch()
+    team.reconcile()
+    again = task.compute()
     if again is None or again == rows:
         return rows
-    yield from case.hand_in(again)
+    yield from task.hand_in(again)
     return again
+
+
+def _web_plan(brief: Brief, board: MessageBoard) -> ToolPlan[PlanCall]:
+    """Work on a goal on web pages; return the call that ends the episode.
+
+    A site that did not accept the work and named no rule is tried once more from its
+    first page, unless the verifier receives no message.
+    """
+    board.post(PLANNER, SURFER, "reach the goal on the site")
+    solver = WebSolver(brief)
+    outcome = yield from solver.attempt()
+    for _ in range(ROUNDS - 1):
+        board.post(SURFER, VERIFIER, outcome.refusal or "it is done")
+        received = bool(board.receive(VERIFIER))
+        if outcome.accepted or outcome.refusal or not received:
+            break
+        board.post(VERIFIER, SURFER, "nothing was taken: once more")
+        outcome = yield from solver.attempt(again=True)
+    board.post(VERIFIER, PLANNER, "taken" if outcome.accepted else "not taken")
+    return (yield from solver.conclude(outcome))
 
 
 AGENT = AgentCard(
     name="orchestrator",
     about="Scout, fetchers, reconciler and verifier over a board, led by a planner.",
-    make=Orchestrator,
+    make=_Orchestrator,
 )

@@ -1,6 +1,6 @@
 """The self-improving archetype: begins with few skills, turns more on by trial.
 
-Source: `suites.md` section 9, archetype "self-improving".
+Source: docs/archetypes.md#self_improving.
 """
 
 from owa_bench.agents.self_improving.agent import AGENT

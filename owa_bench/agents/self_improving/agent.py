@@ -1,4 +1,11 @@
-"""The agent itself: does the work as it is used to, and tries one change beside it."""
+"""Self-improving agent: works with its adopted skills and tests one change beside them.
+
+A goal over HTTP is worked on twice while a trial is open. A goal on web pages cannot
+be reached twice: either the adopted configuration or the one under trial goes first, by
+the episode's seed, and the other one only where the site did not accept the work. All
+that the agent can see of its work there is whether the site accepted it: it does not
+learn from work that is wrong and accepted.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from owa_bench.agents.self_improving import notebook, revising
-from owa_bench.agents.self_improving.notebook import Notebook
-from owa_bench.agents.self_improving.surfing import surf
+from owa_bench.agents.self_improving import revisions
+from owa_bench.agents.self_improving.revisions import Notebook
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Revision
 from owa_bench.skills.api_solver.http_session import HttpSession
@@ -17,9 +23,9 @@ from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
-from owa_bench.skills.web_solver.solver import PAGES
+from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
-APIS = "http"  # the tool of the clerk's trade
+APIS = "http"  # the tool of API tasks
 STATUS_SIGNS: Mapping[int, str] = {
     400: "bad request",
     401: "refused",
@@ -28,16 +34,16 @@ STATUS_SIGNS: Mapping[int, str] = {
     429: "limited",
 }
 STEPS = 200.0  # assumed where the brief names no limit
-TRIAL_SHARE = 0.5  # of the steps, after which a second look is broken off
+TRIAL_SHARE = 0.5  # of the steps, after which a second run is stopped
 UNSOUND_SIGNS = frozenset({"short", "off total", "renamed"})
 UNSOUND = 0.02  # odds left by each of them
 WEIGHT = 8.0  # pairs that the agent's own odds count for in the calibration table
 
 
-class SelfImproving:
-    """Works with the habits it has adopted; tests a proposed one on the same goal.
+class _SelfImproving:
+    """Works with the skills it has adopted; tests a proposed one on the same goal.
 
-    The answer is always that of the adopted habits: a trial changes nothing but the
+    The answer is always that of the adopted skills: a trial changes nothing but the
     number of requests.
     """
 
@@ -52,15 +58,15 @@ class SelfImproving:
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode with the habits and facts that were kept."""
+        """Begin an episode with the remembered skills and facts."""
         self._folder = memory_dir
         self._memory = FactMemory(memory_dir)
-        self._notebook = notebook.read(memory_dir)
+        self._notebook = revisions.load_notebook(memory_dir)
         self._steps = 0
         names = {tool.name for tool in tools}
         on_pages = PAGES in names and APIS not in names
         self._runner = Runner(
-            self._surf(brief) if on_pages else self._episode(brief, self._memory)
+            self._web_plan(brief) if on_pages else self._api_plan(brief, self._memory)
         )
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
@@ -76,60 +82,88 @@ class SelfImproving:
         """End the episode; keep what was learned."""
         if self._memory is not None and self._folder is not None:
             self._memory.save()
-            notebook.write(self._folder, self._notebook)
+            revisions.save_notebook(self._folder, self._notebook)
 
-    def _episode(self, brief: Brief, memory: FactMemory) -> ToolPlan[PlanCall]:
+    def _api_plan(self, brief: Brief, memory: FactMemory) -> ToolPlan[PlanCall]:
         """Fetch, fetch again with the change under trial, decide, then answer."""
-        habits, trial = self._notebook.habits, revising.candidate(self._notebook)
+        adopted, trial = self._notebook.habits, revisions.trial_config(self._notebook)
         facts = memory.apart()
-        desk = HttpSession(
-            0, waits=habits.waits
-        )  # nobody is asked before both have fetched
-        job = ApiSolver(brief, memory, habits, desk)
-        gathered = yield from job.gather()
-        shown = signs(job.task, facts)
+        # the supervisor is not asked before both runs have fetched
+        session = HttpSession(0, waits=adopted.waits)
+        first = ApiSolver(brief, memory, adopted, session)
+        gathered = yield from first.gather()
+        shown = _signs(first.task, facts)
         if trial is not None:
-            second = ApiSolver(brief, facts, trial, desk.cached_copy(waits=trial.waits))
+            second = ApiSolver(
+                brief, facts, trial, session.cached_copy(waits=trial.waits)
+            )
             left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
             if (yield from limited(second.gather(), max(0, left))) is None:
-                self._notebook, self._revision = revising.pass_over(self._notebook)
+                self._notebook, self._revision = revisions.record_uninformative(
+                    self._notebook
+                )
             else:
-                self._compare(job.task, second.task, shown)
-        desk.hints = brief.interventions_left
-        job.task.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
-        closing = yield from job.conclude(gathered=gathered)
-        self._notebook = revising.note_signs(self._notebook, shown)
+                self._compare(first.task, second.task, shown)
+        session.hints = brief.interventions_left
+        first.task.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
+        closing = yield from first.conclude(gathered=gathered)
+        self._notebook = revisions.count_signs(self._notebook, shown)
         if self._revision is None:
-            self._notebook, self._revision = revising.propose(self._notebook)
-        return self._calibrated(closing, job.task)
+            self._notebook, self._revision = revisions.propose(self._notebook)
+        return self._calibrated(closing, first.task)
 
-    def _surf(self, brief: Brief) -> ToolPlan[PlanCall]:
-        """Reach a goal on pages; keep what was learned of the agent's own habits."""
-        done = yield from surf(brief, self._notebook)
-        self._notebook, self._revision = done.notebook, done.revision
-        return done.closing
+    def _web_plan(self, brief: Brief) -> ToolPlan[PlanCall]:
+        """Reach a goal on a site, testing a change where one is proposed."""
+        notebook = self._notebook
+        revision: Revision | None = None
+        trial = revisions.trial_config(notebook)
+        order = [notebook.habits]
+        if trial is not None:
+            order = [trial, *order] if brief.seed % 2 else [*order, trial]
+        solver = WebSolver(brief, order[0])
+        outcome = yield from solver.attempt(again=False)
+        shown = solver.signs
+        if trial is not None:
+            if outcome.accepted or outcome.refusal:
+                notebook, revision = revisions.record_uninformative(notebook)
+            else:
+                solver = WebSolver(brief, order[1])
+                outcome = yield from solver.attempt(again=True)
+                won = float(outcome.accepted)
+                old, new = (0.0, won) if order[1] is trial else (won, 0.0)
+                skill = notebook.trial.habit if notebook.trial else ""
+                relevant = revisions.may_remove(skill, shown)
+                notebook, revision = revisions.record_pair(
+                    notebook, old, new, relevant=relevant
+                )
+        closing = yield from solver.conclude(outcome)
+        notebook = revisions.count_signs(notebook, shown)
+        if revision is None:
+            notebook, revision = revisions.propose(notebook)
+        self._notebook, self._revision = notebook, revision
+        return closing
 
     def _compare(self, old: TaskState, new: TaskState, shown: frozenset[str]) -> None:
-        """Take one more pair into the open trial."""
-        habit = self._notebook.trial.habit if self._notebook.trial else ""
-        self._notebook, self._revision = revising.learn(
+        """Record one more pair of the open trial."""
+        skill = self._notebook.trial.habit if self._notebook.trial else ""
+        self._notebook, self._revision = revisions.record_pair(
             self._notebook,
             share(audit(old)),
             share(audit(new)),
-            looked=revising.is_cured_by(habit, shown),
+            relevant=revisions.may_remove(skill, shown),
         )
 
-    def _calibrated(self, closing: PlanCall, case: TaskState) -> PlanCall:
-        """Return the ending with a probability that past answers bear out.
+    def _calibrated(self, closing: PlanCall, task: TaskState) -> PlanCall:
+        """Return the closing call with a calibrated probability.
 
         An answer that the supervisor gave in the end tells whether the agent's own
-        would have been right: that is what the table is made of.
+        would have been right: the calibration table counts these.
         """
-        own = case.odds()
+        own = task.odds()
         row = f"{int(own * 10)}"
         right, asked = self._notebook.table.get(row, (0, 0))
-        if case.supervisor_rows is not None:
-            agrees = (case.compute() if case.tables else None) == case.supervisor_rows
+        if task.supervisor_rows is not None:
+            agrees = (task.compute() if task.tables else None) == task.supervisor_rows
             table = {**self._notebook.table, row: (right + agrees, asked + 1)}
             self._notebook = msgspec.structs.replace(self._notebook, table=table)
             return closing
@@ -138,25 +172,25 @@ class SelfImproving:
         return PlanCall(closing.tool, {**closing.arguments, "p": round(p, 2)})
 
 
-def signs(case: TaskState, facts: FactMemory) -> frozenset[str]:
-    """Return the signs of trouble that an episode showed."""
-    needed = {source.id for source in case.sources if not source.optional}
-    there = set(case.tables)
-    statuses = case.session.statuses
+def _signs(task: TaskState, facts: FactMemory) -> frozenset[str]:
+    """Return the signs of missing skills that an episode showed."""
+    needed = {source.id for source in task.sources if not source.optional}
+    there = set(task.tables)
+    statuses = task.session.statuses
     shown = {sign for status, sign in STATUS_SIGNS.items() if statuses[status]}
     if needed <= there:
         shown.discard("gone")  # it was found in the end
-    checks = audit(case)
+    checks = audit(task)
     short = set(failed(checks, "whole"))
     if there & short:
         shown.add("short")
     if (there - short) & set(failed(checks, "adds up")):
         shown.add("off total")
     if there & set(failed(checks, "named")) or any(
-        sheet.lead < float("inf") for sheet in case.tables.values()
+        table.lead < float("inf") for table in task.tables.values()
     ):
         shown.add("renamed")
-    met = any(facts.knows(source.provider) for source in case.sources)
+    met = any(facts.knows(source.provider) for source in task.sources)
     if met and shown & {"refused", "gone"}:
         shown.add("met before")
     return frozenset(shown)
@@ -165,5 +199,5 @@ def signs(case: TaskState, facts: FactMemory) -> frozenset[str]:
 AGENT = AgentCard(
     name="self_improving",
     about="Begins with few skills, tests one change of habit at a time.",
-    make=SelfImproving,
+    make=_SelfImproving,
 )

@@ -6,8 +6,8 @@ from statistics import fmean
 
 from playing import Played, instance, play
 
-from owa_bench.agents.self_improving import notebook
-from owa_bench.agents.self_improving.notebook import BEGINNER, Notebook
+from owa_bench.agents.self_improving import revisions
+from owa_bench.agents.self_improving.revisions import BEGINNER, Notebook
 
 EPISODES = 6
 
@@ -31,7 +31,7 @@ def decisions(played: list[Played]) -> list[str]:
 def test_practice_turns_a_habit_on_and_the_quality_rises(tmp_path: Path) -> None:
     played = practise(tmp_path)
     assert decisions(played) == ["proposed", "adopted"]
-    assert notebook.read(tmp_path).habits.pages
+    assert revisions.load_notebook(tmp_path).habits.pages
     seeds = range(40, 44)
     before = [
         play("self_improving", instance(seed=s), tmp_path / f"new {s}") for s in seeds
@@ -47,12 +47,12 @@ def test_an_agent_without_its_memory_stays_a_beginner(tmp_path: Path) -> None:
     for number in range(3):
         played = play("self_improving", instance(seed=number), tmp_path / str(number))
         assert decisions([played]) == []
-        assert notebook.read(tmp_path / str(number)).habits == BEGINNER
+        assert revisions.load_notebook(tmp_path / str(number)).habits == BEGINNER
 
 
 def test_a_trial_leaves_the_answer_to_the_adopted_habits(tmp_path: Path) -> None:
     practise(tmp_path, 2)
-    assert notebook.read(tmp_path).trial is not None
+    assert revisions.load_notebook(tmp_path).trial is not None
     given = instance("reconcile", seed=7)
     tried = play("self_improving", given, tmp_path)
     plain = play("self_improving", given, tmp_path / "fresh")
@@ -63,15 +63,15 @@ def test_a_trial_leaves_the_answer_to_the_adopted_habits(tmp_path: Path) -> None
 def test_equal_lives_leave_equal_notebooks(tmp_path: Path) -> None:
     for name in "ab":
         practise(tmp_path / name, 4)
-    one, other = ((tmp_path / name / notebook.FILE).read_bytes() for name in "ab")
+    one, other = ((tmp_path / name / revisions.FILE).read_bytes() for name in "ab")
     assert one == other
 
 
 def test_a_spoilt_notebook_is_begun_anew(tmp_path: Path) -> None:
-    (tmp_path / notebook.FILE).write_text('{"habits": 3}')
-    assert notebook.read(tmp_path) == Notebook()
+    (tmp_path / revisions.FILE).write_text('{"habits": 3}')
+    assert revisions.load_notebook(tmp_path) == Notebook()
     assert play("self_improving", instance(), tmp_path).ending is not None
-    assert json.loads((tmp_path / notebook.FILE).read_text())["signs"]
+    assert json.loads((tmp_path / revisions.FILE).read_text())["signs"]
 
 
 def test_the_supervisors_answers_set_the_odds_straight(tmp_path: Path) -> None:
@@ -80,6 +80,6 @@ def test_the_supervisors_answers_set_the_odds_straight(tmp_path: Path) -> None:
         given = instance("reconcile", seed=100 + seed)
         played = play("self_improving", given, tmp_path, hints=None)
         assert played.ending.q_state == 1.0
-    table = notebook.read(tmp_path).table
+    table = revisions.load_notebook(tmp_path).table
     assert sum(asked for _, asked in table.values()) == 4
     assert sum(right for right, _ in table.values()) == 0

@@ -8,7 +8,7 @@ import pytest
 from owa_bench import discovery
 from owa_bench.agents.language_model.agent import LanguageModelAgent
 from owa_bench.agents.language_model.endpoint import ChatEndpoint
-from owa_bench.agents.self_improving import notebook
+from owa_bench.agents.self_improving import revisions
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.interfaces import AgentConfig
 from owa_bench.run import assembly
@@ -97,7 +97,7 @@ def test_a_beginner_on_pages_knows_less_than_the_reader(env, tmp_path):
     instance = instance_of("depot/buy", 1, tier=2)
     learner = agent("self_improving", instance)
     run = play(env, learner, instance, memory=tmp_path)
-    assert notebook.read(tmp_path).signs
+    assert revisions.load_notebook(tmp_path).signs
     assert run.outcome == "finished"
     assert run.q_state < 1.0
 

@@ -6,8 +6,8 @@ from itertools import product
 import msgspec
 import pytest
 
-from owa_bench.agents.self_improving import revising
-from owa_bench.agents.self_improving.notebook import BEGINNER, Notebook, Trial
+from owa_bench.agents.self_improving import revisions
+from owa_bench.agents.self_improving.revisions import BEGINNER, Notebook, RevisionTrial
 from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 
 SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.name != "asks_below"}
@@ -15,9 +15,9 @@ SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.name != "asks_b
 
 def proposed(sign: str = "short") -> Notebook:
     notebook = Notebook()
-    for _ in range(revising.LEAST_SIGNS):
-        notebook = revising.note_signs(notebook, [sign])
-    notebook, event = revising.propose(notebook)
+    for _ in range(revisions.LEAST_SIGNS):
+        notebook = revisions.count_signs(notebook, [sign])
+    notebook, event = revisions.propose(notebook)
     assert event is not None
     return notebook
 
@@ -27,7 +27,7 @@ def after(notebook: Notebook, pairs: str) -> tuple[Notebook, str | None]:
     decision = None
     for pair in pairs:
         new = {"+": 1.0, "-": 0.0, "=": 0.5}[pair]
-        notebook, event = revising.learn(notebook, 0.5, new, looked=True)
+        notebook, event = revisions.record_pair(notebook, 0.5, new, relevant=True)
         decision = event.decision if event else None
     return notebook, decision
 
@@ -35,17 +35,17 @@ def after(notebook: Notebook, pairs: str) -> tuple[Notebook, str | None]:
 def test_every_skill_is_off_at_first_and_may_be_learned() -> None:
     assert not any(getattr(BEGINNER, name) for name in SWITCHES)
     assert all(getattr(ALL_SKILLS, name) for name in SWITCHES)
-    assert {h for cures in revising.CURES.values() for h in cures} == SWITCHES
+    assert {h for cures in revisions.REMEDIES.values() for h in cures} == SWITCHES
 
 
 def test_one_sign_is_not_enough_for_a_proposal() -> None:
-    notebook = revising.note_signs(Notebook(), ["short"])
-    assert revising.propose(notebook) == (notebook, None)
+    notebook = revisions.count_signs(Notebook(), ["short"])
+    assert revisions.propose(notebook) == (notebook, None)
 
 
 def test_the_commonest_sign_is_answered() -> None:
     notebook = Notebook(signs={"short": 2, "gone": 3})
-    opened, event = revising.propose(notebook)
+    opened, event = revisions.propose(notebook)
     assert opened.trial.habit == "searches"
     assert event.decision == "proposed"
     assert len(event.plan) == len(event.diff) == 64
@@ -54,7 +54,7 @@ def test_the_commonest_sign_is_answered() -> None:
 def test_only_one_change_is_tried_at_a_time() -> None:
     notebook = proposed()
     busy = msgspec.structs.replace(notebook, signs={"gone": 9})
-    assert revising.propose(busy) == (busy, None)
+    assert revisions.propose(busy) == (busy, None)
 
 
 def test_a_change_that_wins_is_adopted_and_nothing_else_changes() -> None:
@@ -76,29 +76,29 @@ def test_a_change_without_a_clear_gain_is_rejected(pairs: str) -> None:
 def test_a_rejected_change_rests_until_another_is_adopted() -> None:
     notebook, _ = after(proposed(), "--")
     again = msgspec.structs.replace(notebook, signs={"short": 5})
-    assert revising.propose(again)[0].trial.habit == "repages"
-    adopted, _ = after(revising.propose(again)[0], "+++")
+    assert revisions.propose(again)[0].trial.habit == "repages"
+    adopted, _ = after(revisions.propose(again)[0], "+++")
     later = msgspec.structs.replace(adopted, signs={"short": 5})
-    trial = revising.propose(later)[0].trial
+    trial = revisions.propose(later)[0].trial
     assert trial.habit == "pages"
-    assert trial.needed == 2 / revising.ALPHA
+    assert trial.needed == 2 / revisions.ALPHA
 
 
 def test_a_goal_without_the_sign_says_nothing_when_both_ways_are_equal() -> None:
     notebook = proposed()
-    after, event = revising.learn(notebook, 0.5, 0.5, looked=False)
+    after, event = revisions.record_pair(notebook, 0.5, 0.5, relevant=False)
     assert event is None
     assert (after.trial.ties, after.trial.wealth) == (0, 1.0)
 
 
 def test_a_trial_that_goals_tell_nothing_makes_room():
     notebook = proposed()
-    for _ in range(revising.MOST_IDLE - 1):
-        notebook, event = revising.pass_over(notebook)
+    for _ in range(revisions.MOST_IDLE - 1):
+        notebook, event = revisions.record_uninformative(notebook)
         assert event is None
-    told, _ = revising.learn(notebook, 0.5, 0.5, looked=True)
+    told, _ = revisions.record_pair(notebook, 0.5, 0.5, relevant=True)
     assert told.trial.idle == 0
-    notebook, event = revising.pass_over(notebook)
+    notebook, event = revisions.record_uninformative(notebook)
     assert event.decision == "rejected"
     assert notebook.trial is None
     assert notebook.resting == ("pages",)
@@ -106,7 +106,7 @@ def test_a_trial_that_goals_tell_nothing_makes_room():
 
 def test_a_change_of_no_effect_is_adopted_no_more_often_than_declared() -> None:
     """Every order of eight fair pairs, counted out."""
-    orders = list(product("+-", repeat=revising.MOST_LOOKS))
+    orders = list(product("+-", repeat=revisions.MOST_LOOKS))
     adopted = 0
     for order in orders:
         notebook, decision = proposed(), None
@@ -115,11 +115,11 @@ def test_a_change_of_no_effect_is_adopted_no_more_often_than_declared() -> None:
             if notebook.trial is None:
                 break
         adopted += decision == "adopted"
-    assert 0 < adopted / len(orders) <= revising.ALPHA
+    assert 0 < adopted / len(orders) <= revisions.ALPHA
 
 
 def test_a_trial_names_the_plan_it_was_opened_with() -> None:
     first, second = proposed("short").trial, proposed("gone").trial
-    assert isinstance(first, Trial)
+    assert isinstance(first, RevisionTrial)
     assert first.plan != second.plan
     assert first.diff != second.diff

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from playing import FAMILIES, Played, instance, play
 
-from owa_bench.agents.orchestrator.connectors import Connectors
-from owa_bench.agents.orchestrator.crew import Crew
+from owa_bench.agents.orchestrator.team import DocumentFinder, Team
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import PlanCall, ToolPlan, reply
@@ -75,14 +74,14 @@ def test_the_planner_asks_when_the_verifier_finds_faults(tmp_path: Path) -> None
 @pytest.fixture
 def lossy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make fetchers lose all but one row of the entries the first time."""
-    whole = Crew.fetch
+    whole = Team.fetch
 
-    def fetch(self: Crew) -> ToolPlan[None]:
+    def fetch(self: Team) -> ToolPlan[None]:
         yield from whole(self)
-        sheet = self.case.tables["entries"]
+        sheet = self.task.tables["entries"]
         sheet.fetched.rows, sheet.fetched.complete = sheet.fetched.rows[:1], False
 
-    monkeypatch.setattr(Crew, "fetch", fetch)
+    monkeypatch.setattr(Team, "fetch", fetch)
 
 
 @pytest.mark.usefixtures("lossy")
@@ -105,14 +104,14 @@ def test_what_muted_roles_cannot_send_back_lowers_the_odds(tmp_path: Path) -> No
 def test_a_table_that_changed_after_the_answer_is_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    still = Crew.reread
+    still = Team.find_changed
 
-    def reread(self: Crew) -> ToolPlan[list[str]]:
+    def reread(self: Team) -> ToolPlan[list[str]]:
         changed = yield from still(self)
         assert changed == []
         return ["entries"]
 
-    monkeypatch.setattr(Crew, "reread", reread)
+    monkeypatch.setattr(Team, "find_changed", reread)
     played = play("orchestrator", instance(), tmp_path)
     assert played.ending.q_state == 1.0
     assert "entries reads otherwise now" in words(played)
@@ -131,7 +130,7 @@ def test_a_vendor_met_before_is_found_in_fewer_steps(tmp_path: Path) -> None:
     assert len(second.actions) < len(first.actions)
 
 
-def walk(finder: Connectors, pages: dict[str, str]) -> tuple[str | None, list[str]]:
+def walk(finder: DocumentFinder, pages: dict[str, str]) -> tuple[str | None, list[str]]:
     """Return the title found from https://h.example/start and the places looked at."""
     plan = finder.find("Halden", "https://h.example/start")
     looked: list[str] = []
@@ -151,7 +150,7 @@ def walk(finder: Connectors, pages: dict[str, str]) -> tuple[str | None, list[st
 def test_an_entry_that_leads_nowhere_is_made_up_for_by_custom(tmp_path: Path) -> None:
     place = "https://h.example/openapi.json"
     memory = FactMemory(tmp_path)
-    title, looked = walk(Connectors(HttpSession(0), memory), {place: DOCUMENT})
+    title, looked = walk(DocumentFinder(HttpSession(0), memory), {place: DOCUMENT})
     assert title == "Halden"
     assert looked == ["https://h.example/start", place]
     assert memory.recall("Halden", "documents") == place
@@ -166,13 +165,13 @@ def test_a_remembered_connector_of_another_vendor_is_not_trusted(
         "https://old.example/openapi.json": DOCUMENT.replace("Halden", "Other"),
         "https://h.example/start": DOCUMENT,
     }
-    title, looked = walk(Connectors(HttpSession(0), memory), pages)
+    title, looked = walk(DocumentFinder(HttpSession(0), memory), pages)
     assert title == "Halden"
     assert looked == ["https://old.example/openapi.json", "https://h.example/start"]
 
 
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
-    title, looked = walk(Connectors(HttpSession(0), FactMemory(tmp_path)), {})
+    title, looked = walk(DocumentFinder(HttpSession(0), FactMemory(tmp_path)), {})
     assert title is None
     assert len(looked) == len(set(looked)) == 5
 
@@ -183,7 +182,7 @@ def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
     memory = FactMemory(tmp_path)
     page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
     title, looked = walk(
-        Connectors(HttpSession(0), memory), {"https://h.example/start": page}
+        DocumentFinder(HttpSession(0), memory), {"https://h.example/start": page}
     )
     assert title == "Halden"
     assert len(looked) == 5

@@ -2,52 +2,52 @@
 
 import pytest
 
-from owa_bench.agents.orchestrator.board import Board
+from owa_bench.agents.orchestrator.team import MessageBoard
 
 ROLES = ("planner", "scout", "fetcher 1", "verifier")
 
 
 def test_a_note_between_two_holders_is_a_message() -> None:
-    board = Board(ROLES, None, muted=False)
+    board = MessageBoard(ROLES, None, muted=False)
     board.post("planner", "scout", "find it", "thing")
-    assert [note.thing for note in board.take("scout")] == ["thing"]
-    (message,) = board.sent()
+    assert [message.subject for message in board.receive("scout")] == ["thing"]
+    (message,) = board.take_sent()
     assert (message.sender, message.receivers) == ("planner", ("scout",))
     assert (message.digest, message.tokens) == ("find it", 2)
-    assert board.sent() == ()
+    assert board.take_sent() == ()
 
 
 def test_notes_are_taken_once() -> None:
-    board = Board(ROLES, None, muted=False)
+    board = MessageBoard(ROLES, None, muted=False)
     board.post("planner", "scout", "find it")
-    assert len(board.take("scout")) == 1
-    assert board.take("scout") == []
+    assert len(board.receive("scout")) == 1
+    assert board.receive("scout") == []
 
 
 def test_muted_holders_hear_nothing() -> None:
-    board = Board(ROLES, None, muted=True)
+    board = MessageBoard(ROLES, None, muted=True)
     board.post("planner", "scout", "find it")
-    assert board.take("scout") == []
-    assert board.sent() == ()
+    assert board.receive("scout") == []
+    assert board.take_sent() == ()
 
 
 @pytest.mark.parametrize("muted", [True, False])
 def test_one_holder_of_all_roles_talks_to_nobody_and_knows_all(muted: bool) -> None:
-    board = Board(ROLES, 1, muted=muted)
+    board = MessageBoard(ROLES, 1, muted=muted)
     board.post("planner", "verifier", "look")
     assert board.holders == 1
-    assert len(board.take("verifier")) == 1
-    assert board.sent() == ()
+    assert len(board.receive("verifier")) == 1
+    assert board.take_sent() == ()
 
 
 @pytest.mark.parametrize(("cap", "holders"), [(None, 4), (2, 2), (9, 4), (0, 1)])
 def test_the_cap_limits_the_holders(cap: int | None, holders: int) -> None:
-    assert Board(ROLES, cap, muted=False).holders == holders
+    assert MessageBoard(ROLES, cap, muted=False).holders == holders
 
 
 def test_under_a_cap_the_last_holder_has_the_remaining_roles() -> None:
-    board = Board(ROLES, 2, muted=False)
+    board = MessageBoard(ROLES, 2, muted=False)
     board.post("scout", "verifier", "look")
-    assert board.sent() == ()
+    assert board.take_sent() == ()
     board.post("planner", "verifier", "look")
-    assert len(board.sent()) == 1
+    assert len(board.take_sent()) == 1
