@@ -164,7 +164,7 @@ class EnumerableSchedule(Protocol):
         Args:
             instance: Its drift step plays no part.
             world: The instance's base world.
-        Returns: What the realised magnitude is a share of.
+        Returns: The whole, of which the realised magnitude is a share.
         """
 
     def steps_for(self, instance: Instance, world: World, delta: float) -> int:

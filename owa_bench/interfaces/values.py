@@ -32,7 +32,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
-    """The task as told to an agent at reset; `interventions_left` None: no limit.
+    """The task that an agent gets at reset; `interventions_left` None: no limit.
 
     `role_cap` limits how many roles an agent may keep apart (None: any number); roles
     of a `muted` agent may not pass messages to each other.
@@ -188,7 +188,8 @@ class OracleAccess(NamedTuple):
 # --- suites ---------------------------------------------------------------------------
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
     """A disallowed behaviour of a suite."""
 
     name: str

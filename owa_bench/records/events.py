@@ -52,7 +52,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
 
 
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
-    """First event of an attempt: what is played, by whom, under which terms."""
+    """First event of an attempt: its instance, its agent and its terms."""
 
     schema: str = "owa-trace-1"
     index: int
@@ -85,7 +85,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
 
 
 class Action(Event, frozen=True, kw_only=True, tag="action"):
-    """One step: the action as the agent gave it and what came of it."""
+    """One step: the action as the agent gave it, and its result."""
 
     step: int
     role: str = "agent"
@@ -116,7 +116,7 @@ class Call(Event, frozen=True, kw_only=True, tag="call"):
 
 
 class Observation(Event, frozen=True, kw_only=True, tag="observation"):
-    """What the agent saw; `blob` holds the text when transcripts are kept."""
+    """The agent's observation; `blob` holds its text when transcripts are kept."""
 
     step: int
     blob: str
@@ -236,7 +236,7 @@ class Drift(Event, frozen=True, kw_only=True, tag="drift"):
 
 
 class RealisedDrift(Event, frozen=True, kw_only=True, tag="realised"):
-    """What the episode's drift came to in what an agent sees, as the suite measures it.
+    """The size of the episode's drift as an agent sees it, measured by the suite.
 
     `measures` are (name, amount) pairs; the env that emits them says what they are.
     """
@@ -276,7 +276,7 @@ class Probe(Event, frozen=True, kw_only=True, tag="probe"):
 
     `mode` is "recall" (no tools), "assisted", "retrieve" (`returned` in order, each
     with whether it is a verified answer) or "span". `contrary` counts the returned
-    entries whose source does not exist or says the contrary, None if nobody checked.
+    entries whose source does not exist or says the contrary, None if unchecked.
     """
 
     item: str
@@ -325,7 +325,7 @@ class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
 
 
 class Evidence(Event, frozen=True, kw_only=True, tag="evidence"):
-    """What no replay makes again byte for byte: a picture, a list of versions."""
+    """A file that no replay makes byte for byte: a picture, a list of versions."""
 
     step: int
     name: str

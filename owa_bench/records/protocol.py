@@ -43,7 +43,7 @@ class DriftLaw(_Section, frozen=True, kw_only=True):
 
 
 class Admissibility(_Section, frozen=True, kw_only=True):
-    """What a battery needs to give a level."""
+    """Requirements on a battery that may give a level."""
 
     family_min: Count
     depth_share: Share

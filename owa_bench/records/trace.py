@@ -102,7 +102,7 @@ class Trace:
 
     @property
     def end(self) -> EpisodeEnd:
-        """What came of the episode; TraceError if that is not said."""
+        """The result of the episode; TraceError without any."""
         last = self.events[-1] if self.events else None
         if not isinstance(last, EpisodeEnd):
             raise TraceError(
