@@ -35,16 +35,16 @@ def use_installed_browser() -> None:
         )
 
 
-def action(page: Any, next_step: OracleStep) -> str:
-    """Return a deed in BrowserGym's words: its elements go by their `bid`."""
-    if next_step.op == "wait":
-        return f"noop({int(next_step.value)})"
-    found = [frame.locator(f"[id='{next_step.ident}']") for frame in page.frames]
+def action(page: Any, step: OracleStep) -> str:
+    """Return a step in BrowserGym's words: its elements go by their `bid`."""
+    if step.op == "wait":
+        return f"noop({int(step.value)})"
+    found = [frame.locator(f"[id='{step.ident}']") for frame in page.frames]
     bid = next(f for f in found if f.count()).get_attribute("bid")
-    if next_step.op == "fill":
-        return f"fill({bid!r}, {next_step.value!r})"
-    if next_step.op == "select":
-        return f"select_option({bid!r}, {next_step.value!r})"
+    if step.op == "fill":
+        return f"fill({bid!r}, {step.value!r})"
+    if step.op == "select":
+        return f"select_option({bid!r}, {step.value!r})"
     return f"click({bid!r})"
 
 
@@ -63,16 +63,14 @@ def play(family: str, *, seed: int = 1, **task: Any) -> float:
     over, reward, steps = False, 0.0, 0
     while not over and steps < STEPS:
         steps += 1
-        next_step = playing.task.visit.next_step(control_values(playing.page))
-        if next_step.op in browsergym.ENDS:
+        step = playing.task.visit.next_step(control_values(playing.page))
+        if step.op in browsergym.ENDS:
             said = (
-                "report_infeasible"
-                if next_step.op == "infeasible"
-                else "send_msg_to_user"
+                "report_infeasible" if step.op == "infeasible" else "send_msg_to_user"
             )
-            words = f'{said}("{next_step.op}")'
+            words = f'{said}("{step.op}")'
         else:
-            words = action(playing.page, next_step)
+            words = action(playing.page, step)
         print(f"  {words}")
         observation, reward, over, _, info = env.step(words)
         if observation["last_action_error"]:  # its actions have half a second each

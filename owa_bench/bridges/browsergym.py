@@ -16,7 +16,7 @@ import msgspec
 from owa_bench.envs.changesurf.browser.loopback import HostedSite, host_site
 from owa_bench.envs.changesurf.browser.observation import SurfState
 from owa_bench.envs.changesurf.generate import FAMILIES, HONEYPOT_FAMILIES
-from owa_bench.envs.changesurf.oracle.hints import OracleStep, next_step
+from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import MissingPartError
 from owa_bench.records.events import Outcome, Violation
@@ -34,15 +34,6 @@ _CONTROLS = """els => els.map(e => [
 _IDLE = """document.readyState !== "loading"
   && document.documentElement.getAttribute("aria-busy") !== 'true'"""
 ENDS = ("done", "infeasible")
-Message = Mapping[str, Any]
-
-
-class ControlValue(NamedTuple):
-    """What a control of the open page holds."""
-
-    ident: str
-    value: str
-    checked: bool
 
 
 class Verdict(NamedTuple):
@@ -80,7 +71,7 @@ class Visit:
         """Return the next right act, by what the open page's controls hold."""
         return next_step(self.timeline, self.state.site, control_values)
 
-    def outcome(self, messages: Sequence[Message]) -> Outcome | None:
+    def outcome(self, messages: Sequence[Mapping[str, Any]]) -> Outcome | None:
         """Return how the agent ended it, None while it goes on.
 
         A message to the user ends it, and so does the report that it cannot be done;
@@ -130,7 +121,19 @@ def timeline_of(
     drift_step: int = 0,
     repeat: int = 0,
 ) -> Timeline:
-    """Return the timeline of a task; `delta` gives the drift as a magnitude."""
+    """Return the timeline of a task.
+
+    Args:
+        family: SITE/GOAL.
+        seed: the instance's seed.
+        tier: its tier.
+        delta: the drift as a magnitude; overrules `drift_step`.
+        drift_step: the drift as a number of steps.
+        repeat: the number of the attempt.
+
+    Returns:
+        The timeline.
+    """
     card = SUITE.card
     instance = Instance(
         suite=card.name,
@@ -152,7 +155,8 @@ def register() -> tuple[str, ...]:
 
     Each takes `task_kwargs` with the arguments of `timeline_of` but family and seed.
 
-    Errors: MissingPartError without BrowserGym.
+    Raises:
+        MissingPartError: BrowserGym is not installed.
     """
     task = task_class()
     from browsergym.core.registration import register_task
@@ -170,7 +174,8 @@ def register() -> tuple[str, ...]:
 def task_class() -> type:
     """Return ChangeSurf's subclass of BrowserGym's `AbstractBrowserTask`.
 
-    Errors: MissingPartError without BrowserGym.
+    Raises:
+        MissingPartError: BrowserGym is not installed.
     """
     try:
         from browsergym.core.task import AbstractBrowserTask
@@ -217,7 +222,7 @@ class _Task:
         return self.visit.served.instructions, {"instance": instance}
 
     def validate(
-        self, page: Any, chat_messages: Sequence[Message]
+        self, page: Any, chat_messages: Sequence[Mapping[str, Any]]
     ) -> tuple[float, bool, str, dict[str, Any]]:
         """Return the reward once the agent has said that it is done, by the database.
 
@@ -230,7 +235,7 @@ class _Task:
         told = {"outcome": outcome, "success": verdict.reward >= SUITE.card.theta}
         return verdict.reward, True, "", {**told, "violations": list(verdict.rules)}
 
-    def cheat(self, page: Any, chat_messages: Sequence[Message]) -> None:
+    def cheat(self, page: Any, chat_messages: Sequence[Mapping[str, Any]]) -> None:
         """Do the task by the oracle's hints; what is left to say is said by the caller.
 
         A task that cannot be done is left as it is.
@@ -253,7 +258,7 @@ def control_values(page: Any) -> list[ControlValue]:
 
 
 def _do(page: Any, step: OracleStep) -> None:
-    """Do one deed with Playwright's own actions, and wait for what it loads."""
+    """Perform one step with Playwright's own actions, and wait for what it loads."""
     if step.op == "wait":
         page.wait_for_timeout(int(step.value))
         return

@@ -1,4 +1,10 @@
-"""The Gymnasium env of ChangeSurf: the tool shell, holding the process' browser."""
+"""Gymnasium env of ChangeSurf: the tool shell with the process' browser.
+
+Beside the page's text the language view can show the accessibility tree and a picture.
+Both are off by default: a tree costs a few milliseconds a step, a picture waits for two
+frames. The tree is the browser's own, one line a node, so that agents made for it can
+be compared; pictures differ between machines and enter no digest.
+"""
 
 import io
 import json
@@ -23,7 +29,7 @@ Pixels = npt.NDArray[np.uint8]
 
 
 class ExtraObservations(NamedTuple):
-    """Which of them an env shows."""
+    """The additional observations that an env shows."""
 
     axtree: bool = False
     screenshot: bool = False
@@ -38,7 +44,15 @@ class ExtraObservations(NamedTuple):
         return spaces.Dict({**plain.spaces, **more})
 
     def add(self, observation: Any, session: ChangeSurfSession) -> Any:
-        """Return an observation with what is shown of the page as it stands."""
+        """Add what is shown of the open page.
+
+        Args:
+            observation: the language view's observation.
+            session: the session with the page.
+
+        Returns:
+            The observation with the additional keys.
+        """
         more: dict[str, Any] = {}
         if self.axtree:
             more["axtree"] = tree_text(session.tree())
@@ -103,14 +117,14 @@ class SurfEnv(ToolEnv):
         **options: Any,
     ) -> None:
         super().__init__(suite, source, view, **options)
-        self._sights = ExtraObservations(axtree=axtree, screenshot=screenshot)
-        if any(self._sights):
+        self._extra = ExtraObservations(axtree=axtree, screenshot=screenshot)
+        if any(self._extra):
             plain = self.observation_space
             if not isinstance(plain, gymnasium.spaces.Dict):
                 raise UsageError(
                     f"The language view alone shows a tree or a picture, got {view!r}."
                 )
-            self.observation_space = self._sights.space(plain)
+            self.observation_space = self._extra.space(plain)
         self.render_mode = render_mode
         self._executable = executable
         self._lease: Lease | None = None
@@ -118,21 +132,29 @@ class SurfEnv(ToolEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in a fresh context of the browser."""
+        """Begin an episode in a fresh context of the browser.
+
+        Args:
+            seed: the seed of a drawn instance.
+            options: `instance` names one.
+
+        Returns:
+            The first observation, and info.
+        """
         if self._lease is None or self._lease.host.dead:
             self._let_go()
             self._lease = Lease(self._executable)
         observation, info = super().reset(seed=seed, options=options)
-        return self._sights.add(observation, self.session), info
+        return self._extra.add(observation, self.session), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action."""
         observation, *rest = super().step(action)
-        return (self._sights.add(observation, self.session), *rest)
+        return (self._extra.add(observation, self.session), *rest)
 
     @property
     def session(self) -> ChangeSurfSession:
-        """The visit that is going on, for tools that look at it from outside."""
+        """The present session, for tools that look at it from outside."""
         session = self._playing.session
         if not isinstance(session, ChangeSurfSession):
             raise TypeError(f"This env plays a visit, got {type(session).__name__}.")

@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from owa_bench.canonical import canonical_json, sha256
-from owa_bench.envs.changesurf.browser.driver import ActionResult, Driver, HttpExchange
+from owa_bench.envs.changesurf.browser.driver import (
+    ActionResult,
+    BrowserExchange,
+    Driver,
+)
 from owa_bench.interfaces import Sink
 from owa_bench.records.events import Artifact, Call, Event, Evidence, Resource
 
@@ -19,7 +23,7 @@ _JSON, _JPEG = "application/json", "image/jpeg"
 
 
 class ArtifactRecorder:
-    """Turns what a driver saw into events, and keeps what the manifest lists."""
+    """Turns the driver's log into events, and stores what the manifest lists."""
 
     def __init__(self, driver: Driver, sink: Sink, *, site: str) -> None:
         self._driver = driver
@@ -34,16 +38,25 @@ class ArtifactRecorder:
         if self._sink.active:
             self._first_dom = self._driver.snapshot()
 
-    def fresh(self, now_ms: int) -> Sequence[HttpExchange]:
+    def fresh(self, now_ms: int) -> Sequence[BrowserExchange]:
         """Return the requests made since last asked."""
         fresh = self._driver.exchanges()[len(self._times) :]
         self._times += [now_ms] * len(fresh)
         return fresh
 
     def of_step(
-        self, seen: ActionResult, fresh: Sequence[HttpExchange], step: int
+        self, seen: ActionResult, fresh: Sequence[BrowserExchange], step: int
     ) -> tuple[Event, ...]:
-        """Return requests and costs and, at key steps, what the page looked like."""
+        """Return the events of a step: requests, costs and, at key steps, the page.
+
+        Args:
+            seen: the page after the step.
+            fresh: the requests made since the step before.
+            step: its number.
+
+        Returns:
+            The events in order.
+        """
         events = [*self._first(step), *self._requests(fresh, step)]
         if not self._sink.active:
             return tuple(events)
@@ -57,14 +70,23 @@ class ArtifactRecorder:
         return tuple(events)
 
     def at_end(
-        self, late: Sequence[HttpExchange], came_to: Sequence[Event], step: int
+        self, late: Sequence[BrowserExchange], effect: Sequence[Event], step: int
     ) -> tuple[Event, ...]:
-        """Return what came late, what it came to, HAR, last picture and manifest."""
+        """Return the last events: late requests, HAR, last picture and manifest.
+
+        Args:
+            late: the requests made after the last look.
+            effect: the events of the drift's effect.
+            step: the number of the last step.
+
+        Returns:
+            The events in order.
+        """
         left = [*self._first(step), *self._requests(late, step)]
         if not self._sink.active:
             return tuple(left)
         entries = map(TimedExchange, self._times, self._driver.exchanges())
-        left += [*came_to, self._artifact(step, "har", har(entries))]
+        left += [*effect, self._artifact(step, "har", har(entries))]
         left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
         whole = manifest(self._driver.facts(), self._kept)
         left.append(self._evidence(step, "manifest", _JSON, whole))
@@ -77,12 +99,14 @@ class ArtifactRecorder:
         data, self._first_dom = self._first_dom, b""
         return (self._artifact(step, "dom", data),) if data else ()
 
-    def _requests(self, fresh: Sequence[HttpExchange], step: int) -> tuple[Event, ...]:
+    def _requests(
+        self, fresh: Sequence[BrowserExchange], step: int
+    ) -> tuple[Event, ...]:
         """Return what the requests for pages, and those refused, came to and cost."""
         told = (e for e in fresh if e.kind in SHOWN or e.denied)
         return tuple(event for e in told for event in self._call_events(e, step))
 
-    def _call_events(self, exchange: HttpExchange, step: int) -> tuple[Event, ...]:
+    def _call_events(self, exchange: BrowserExchange, step: int) -> tuple[Event, ...]:
         request, response = request_bytes(exchange), exchange.response_body
         size = len(exchange.request_body) + len(response)
         return (
@@ -130,7 +154,7 @@ class TimedExchange(NamedTuple):
     """An exchange and the simulated time at which it was made."""
 
     at_ms: int
-    exchange: HttpExchange
+    exchange: BrowserExchange
 
 
 def har(entries: Iterable[TimedExchange]) -> bytes:
@@ -145,11 +169,19 @@ def har(entries: Iterable[TimedExchange]) -> bytes:
 
 
 def manifest(facts: Mapping[str, Any], blobs: Mapping[str, str]) -> bytes:
-    """Return which browser drove and the SHA-256 of everything it left."""
+    """Return the manifest as canonical JSON.
+
+    Args:
+        facts: binary, version and flags of the browser.
+        blobs: the SHA-256 of every artifact, by name.
+
+    Returns:
+        The bytes.
+    """
     return canonical_json({"driver": dict(facts), "blobs": dict(blobs)})
 
 
-def request_bytes(exchange: HttpExchange) -> bytes:
+def request_bytes(exchange: BrowserExchange) -> bytes:
     """Return a request as text, the form in which it is evidence."""
     lines = [f"{exchange.method} {exchange.url}"]
     lines += [f"{name}: {value}" for name, value in exchange.request_headers]
@@ -170,7 +202,7 @@ def _entry(timed: TimedExchange) -> dict[str, Any]:
     }
 
 
-def _request(exchange: HttpExchange) -> dict[str, Any]:
+def _request(exchange: BrowserExchange) -> dict[str, Any]:
     query = parse_qsl(urlsplit(exchange.url).query, keep_blank_values=True)
     request: dict[str, Any] = {
         "method": exchange.method,
@@ -191,7 +223,7 @@ def _request(exchange: HttpExchange) -> dict[str, Any]:
     return request
 
 
-def _response(exchange: HttpExchange) -> dict[str, Any]:
+def _response(exchange: BrowserExchange) -> dict[str, Any]:
     kinds = dict(exchange.response_headers)
     return {
         "status": exchange.status,

@@ -8,20 +8,23 @@ no list of their own and practice worlds never hold what is held out.
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal
 
 from msgspec.structs import replace
 
 from owa_bench.envs.changesurf import sites as folder
-from owa_bench.envs.changesurf.server.forms import show_fully
+from owa_bench.envs.changesurf.server.forms import show_fully, show_money
+from owa_bench.envs.changesurf.server.state import RowValues, effect_value
 from owa_bench.envs.changesurf.site_schema import (
+    INFEASIBLE,
+    SHARED_WORDS,
     CellFact,
     Site,
     SiteDraw,
-    draw_spec,
-    label_words,
+    SiteTask,
+    effect,
 )
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
@@ -39,6 +42,11 @@ VERSION = 1
 TIERS = (1, 2, 3)
 PropositionKind = Literal["unit", "default", "fact"]
 _HONEYPOT = "-honeypot"
+_MOST_CENTS = 10_000_000
+_SYSTEM_TABLES = (
+    worlds.SiteTable(key="answers", columns=("id", "value")),
+    worlds.SiteTable(key="extras", columns=("id", "workflow")),
+)
 _TEMPLATES, _HELD_OUT_TEMPLATES = (0, 1, 2), (3, 4)
 _THEMES = 4
 _PAGE_SIZE = {1: 12, 2: 8, 3: 8}
@@ -49,37 +57,6 @@ _AUTH_KINDS: tuple[worlds.SignInKind, ...] = (
 _HELD_OUT_AUTH_KINDS: tuple[worlds.SignInKind, ...] = ("redirect",)
 _FEW = 12  # numbers of at most so many values may be picked from a list
 _SECRETS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
-# Labels that every site has; the form is that of `Site.labels`.
-SHARED_WORDS = label_words("""
-menu:home       Home|Start|Welcome || Front page|Overview
-menu:mail       Mailbox|Messages|Inbox || Post box|Letters
-go:next         Continue|Next|Go on || Proceed|Onwards
-go:confirm      Confirm|Yes, submit|Looks right || All correct|Approve
-go:search       Search|Find|Look up || Seek|Show matches
-field:q         Search words|Search for|Keywords || Containing|Filter text
-go:more         Load more|Show more|More rows || Extend the list|Reveal more
-go:later        Next page|Following page|Page forward || Later rows|Turn the page
-go:earlier      Previous page|Preceding page|Page back || Earlier rows|Turn back
-go:signin       Sign in|Log in|Log on || Enter|Identify me
-go:partner      Sign in with Passkeeper|Use Passkeeper|Passkeeper sign-in \
-                || Via Passkeeper|Passkeeper account
-field:user      User name|Account name|Login || Member name|Sign-in name
-field:password  Password|Pass phrase|Secret word || Access phrase|Key phrase
-field:code      Code|Verification code|One-time code || Check digits|Access digits
-offer:no        No thanks|Skip this|Not now || Decline|Leave it
-offer:yes       Yes, add it|Add to mine|I want it || Include it|Take the offer
-all             All|Everything|Any || No limit|Unfiltered
-drawer          Details|More about this|Additional data \
-                || Fold out|Further particulars
-part:day        Day|Date of month|DD || Day number|Which day
-part:month      Month|MM|Calendar month || Month name|Which month
-part:year       Year|YYYY|Calendar year || Year number|Which year
-menu:answer     Answer desk|Report a finding|Submit an answer \
-                || Reply form|Findings form
-flow:answer     Your answer|Your finding|Your reply || What you found|The result
-commit:answer   Send answer|Submit finding|Hand in || File the answer|Deliver
-slot:answer     Answer|Finding|Result || Your figure|What it comes to
-""")
 
 
 @cache
@@ -116,8 +93,8 @@ def generate(instance: Instance) -> SiteWorld:
     site = sites()[family.partition("/")[0]]
     rng = stream(instance.seed, "base", VERSION, family, tier)
     draw = SiteDraw(rng, tier=tier, practice=practice)
-    honeypot = family != instance.family
-    spec, fact = draw_spec(site, family, draw, honeypot=honeypot)
+    spec = _spec(draw, site, family, honeypot=family != instance.family)
+    fact = site.fact(draw)
     world = SiteWorld(spec=spec, plan=_plan(draw, site, spec))
     propositions = tuple(_propositions(draw, world, fact))
     return replace(world, spec=replace(spec, propositions=propositions))
@@ -135,6 +112,105 @@ def _check(instance: Instance, *, practice: bool) -> None:
         raise InstanceError("tier", instance.tier, "must be one of 1, 2, 3")
     if instance.version != VERSION:
         raise InstanceError("version", instance.version, f"must be {VERSION}")
+
+
+# --- meaning --------------------------------------------------------------------------
+
+
+def _spec(draw: SiteDraw, site: Site, family: str, *, honeypot: bool) -> SiteSpec:
+    """Draw the meaning of a world, without propositions."""
+    tables = site.tables(draw)
+    draw.rows = {table.key: table.rows for table in tables}
+    slot = worlds.Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
+    answer = effect("insert", "answers", (), value="slot:answer")
+    workflows = (
+        *site.workflows(draw),
+        Workflow(key="answer", slots=(slot,), effects=(answer,)),
+    )
+    draw.workflows = {workflow.key: workflow for workflow in workflows}
+    task = site.tasks[INFEASIBLE if honeypot else family.partition("/")[2]](draw)
+    goal = _goal(site, family, task, draw.workflows[task.workflow], tables)
+    if honeypot:
+        goal = replace(goal, wanted=())
+    return SiteSpec(
+        site=site.key,
+        tier=draw.tier,
+        today=draw.today,
+        user=site.user,
+        tables=(*tables, *_SYSTEM_TABLES),
+        collections=site.collections,
+        workflows=workflows,
+        goal=goal,
+        honeypot=honeypot,
+    )
+
+
+def _goal(
+    site: Site,
+    family: str,
+    task: SiteTask,
+    workflow: Workflow,
+    tables: Sequence[worlds.SiteTable],
+) -> worlds.SiteGoal:
+    """Return the goal of a task: words, values, and the rows that it wants."""
+    text, names = task.text, site.names
+    record: dict[str, worlds.SiteValue] = {}
+    for table in tables:
+        for row in table.rows if table.key == workflow.record else ():
+            if row[0] == task.record:
+                record = dict(zip(table.columns, row, strict=True))
+    arguments = tuple(
+        (names.get(slot.key, slot.key), _in_words(slot, task.values[slot.key]))
+        for slot in workflow.slots
+        if slot.key in task.values and workflow.key != "answer"
+    )
+    if arguments:
+        text += " " + "; ".join(f"{name}: {value}" for name, value in arguments) + "."
+    return worlds.SiteGoal(
+        family=family,
+        text=text,
+        workflow=workflow.key,
+        record=task.record,
+        values=tuple(task.values.items()),
+        wanted=wanted_rows(workflow, task.values, record, task.record),
+        arguments=arguments,
+        evidence=tuple(task.evidence),
+    )
+
+
+def _in_words(slot: worlds.Slot, value: worlds.SiteValue) -> str:
+    """Return a slot's value in the words of a goal."""
+    if slot.kind == "money":
+        return f"EUR {show_money(int(value))}"
+    texts = {option.value: option.text for option in slot.options}
+    return texts.get(str(value), str(value))
+
+
+def wanted_rows(
+    workflow: Workflow, values: RowValues, record: RowValues, key: worlds.SiteValue
+) -> tuple[worlds.RequiredRow, ...]:
+    """Return the rows that a workflow's effects would leave.
+
+    Args:
+        workflow: the workflow.
+        values: the values of its slots.
+        record: the row at which it begins, empty for none.
+        key: the key of that row.
+
+    Returns:
+        The rows, new ones without a key.
+    """
+    rows = []
+    for each in workflow.effects:
+        cells = []
+        for column, source in each.values:
+            value = effect_value(source, values, record)
+            if each.kind == "take":
+                value = int(record[column]) - int(value)
+            cells.append((column, value))
+        row = None if each.kind == "insert" else key
+        rows.append(worlds.RequiredRow(table=each.table, key=row, values=tuple(cells)))
+    return tuple(rows)
 
 
 # --- propositions ---------------------------------------------------------------------

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from owa_bench.envs.changesurf.browser.observation import (
     CHECKED,
     DISABLED,
-    PageControl,
+    ObservedControl,
     PageObservation,
     SurfState,
 )
+from owa_bench.envs.changesurf.generate import wanted_rows
 from owa_bench.envs.changesurf.server.state import Database, SiteState, commits
-from owa_bench.envs.changesurf.site_schema import wanted_rows
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, listed_controls, tool_call
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
@@ -376,7 +376,7 @@ class IdReplay(_Control):
         return step
 
 
-def _used(control: PageControl) -> BrowserToolCall:
+def _used(control: ObservedControl) -> BrowserToolCall:
     """Return the use of a control that nobody looked at: it says not what it is."""
     if control.role in ("textbox", "searchbox"):
         return tool_call("type", ref=control.ref, text="1")

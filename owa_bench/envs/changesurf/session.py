@@ -1,11 +1,11 @@
-"""One episode's live browser on one live site: the suite's side of the env shell.
+"""Session of ChangeSurf: one episode's browser on one served site.
 
 The browser starts when the task is first asked for, so that listing tools costs
 nothing. Every answer holds the page's text; a refused input says why and comes first.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,9 +18,9 @@ from owa_bench.envs.changesurf import spaces
 from owa_bench.envs.changesurf.browser.driver import (
     ActionResult,
     BrowserAction,
+    BrowserExchange,
     BrowserTarget,
     Driver,
-    HttpExchange,
 )
 from owa_bench.envs.changesurf.browser.loopback import ForwardingApp, Loopback
 from owa_bench.envs.changesurf.browser.observation import (
@@ -43,6 +43,17 @@ from owa_bench.records.events import Event, RealisedDrift
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.site import SiteWorld
 
+# The argument that each tool of the browser hands to its action, "" for none.
+_ARGUMENTS = {
+    "click": "",
+    "type": "text",
+    "select": "option",
+    "press": "key",
+    "scroll": "direction",
+    "back": "",
+    "goto": "address",
+    "wait": "",
+}
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
@@ -64,20 +75,8 @@ class ChangeSurfSession:
         self._page = BLANK_PAGE
         self._outside: tuple[str, ...] = ()
         self._untrusted = 0
-        self._leavings = ArtifactRecorder(driver, sink, site=self._world.spec.site)
+        self._artifacts = ArtifactRecorder(driver, sink, site=self._world.spec.site)
         self._state: SurfState | None = None
-        self._tools: dict[str, Callable[[Mapping[str, Any]], BrowserAction]] = {
-            "click": lambda given: BrowserAction("click", given["ref"]),
-            "type": lambda given: BrowserAction("type", given["ref"], given["text"]),
-            "select": lambda given: BrowserAction(
-                "select", given["ref"], given["option"]
-            ),
-            "press": lambda given: BrowserAction("press", text=given["key"]),
-            "scroll": lambda given: BrowserAction("scroll", text=given["direction"]),
-            "back": lambda _: BrowserAction("back"),
-            "goto": lambda given: BrowserAction("goto", text=given["address"]),
-            "wait": lambda _: BrowserAction("look"),
-        }
 
     # --- what the shell asks ----------------------------------------------------------
 
@@ -89,7 +88,7 @@ class ChangeSurfSession:
     @property
     def task(self) -> Task:
         """What the agent is told, with the first page."""
-        self._begun()
+        self._start()
         spec = self._world.spec
         questions = {p.name: p.text for p in spec.propositions}
         lines = [spec.goal.text, f"Today is {spec.today}.", ""]
@@ -109,7 +108,7 @@ class ChangeSurfSession:
     @property
     def state(self) -> SurfState:
         """Everything that has happened, frozen."""
-        site = self._begun().state
+        site = self._start().state
         known = self._state
         if known is None or known.site is not site or known.page is not self._page:
             self._state = known = SurfState(
@@ -123,34 +122,50 @@ class ChangeSurfSession:
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
     ) -> ToolResult:
-        """Run a tool; what is wrong with its arguments is its answer."""
+        """Run a tool; what is wrong with its arguments is its answer.
+
+        Args:
+            tool: one of `tools`.
+            arguments: its arguments, already checked against its schema.
+            now_ms: the simulated time.
+            step: the number of the action.
+
+        Returns:
+            The page's text, with the events of the call.
+        """
         if tool == "read":
             return self._read(arguments["line"])
-        if tool not in self._tools:
+        if tool not in _ARGUMENTS:
             raise UsageError(
-                f"`tool` must be one of {', '.join(self._tools)}, got {tool!r}."
+                f"`tool` must be one of {', '.join(_ARGUMENTS)}, got {tool!r}."
             )
-        server = self._begun()
+        server = self._start()
         waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
         server.at(now_ms + waited)
-        next_step = self._deed(arguments)
-        seen = self._driver.act(self._tools[tool](arguments))
+        action_key = self._action_key(arguments)
+        text = str(arguments.get(_ARGUMENTS[tool], ""))
+        op: Any = "look" if tool == "wait" else tool
+        seen = self._driver.act(BrowserAction(op, arguments.get("ref", 0), text))
         self._take(seen)
         fresh = self._fresh_requests(now_ms)
         refused = any(e.kind in SHOWN and e.status >= REFUSED for e in fresh)
-        text = self._answer(seen)
         return ToolResult(
-            text=text,
+            text=self._answer(seen),
             ok=not seen.refusal and not refused,
             elapsed_ms=waited + server.elapsed_ms,
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
-            events=self._leavings.of_step(seen, fresh, step),
-            action_key=next_step,
+            events=self._artifacts.of_step(seen, fresh, step),
+            action_key=action_key,
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:
-        """Go on in another world; the page that is open stays until it is left."""
-        server = self._begun()
+        """Apply a drift event; the open page stays until it is left.
+
+        Args:
+            world: the world from now on.
+            now_ms: the simulated time.
+        """
+        server = self._start()
         self._world = world
         server.enter(world)
         server.at(now_ms)
@@ -158,12 +173,12 @@ class ChangeSurfSession:
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return the features of the vector view."""
-        self._begun()
+        self._start()
         return spaces.features(self._page, self._arguments())
 
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return the tool call each macro stands for now."""
-        self._begun()
+        self._start()
         return spaces.macros(self._page, self._arguments())
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:
@@ -174,11 +189,11 @@ class ChangeSurfSession:
         if self._server is None:
             return ()
         late = self._fresh_requests(self._server.state.now_ms)
-        came_to = self._came_to(step) if self._sink.active else ()
-        return self._leavings.at_end(late, came_to, step)
+        effect = self._drift_effect(step) if self._sink.active else ()
+        return self._artifacts.at_end(late, effect, step)
 
-    def _came_to(self, step: int) -> tuple[Event, ...]:
-        """Return how far the drifted site is from the one before, as it renders."""
+    def _drift_effect(self, step: int) -> tuple[Event, ...]:
+        """Return the effect of the drift on the rendered site."""
         drifted = self._timeline.instance.drift_step > 0
         found = timeline_change(self._timeline) if drifted else None
         if found is None:
@@ -188,12 +203,12 @@ class ChangeSurfSession:
 
     def picture(self) -> bytes:
         """Return a JPEG of the window."""
-        self._begun()
+        self._start()
         return self._driver.picture()
 
     def tree(self) -> bytes:
         """Return the accessibility tree of the page."""
-        self._begun()
+        self._start()
         return self._driver.tree()
 
     def close(self) -> None:
@@ -208,11 +223,11 @@ class ChangeSurfSession:
 
     # --- inside -----------------------------------------------------------------------
 
-    def _begun(self) -> SiteServer:
+    def _start(self) -> SiteServer:
         """Return the site's server, with the browser on its first page."""
         if self._server is None:
             server = SiteServer(self._world, instance=self._timeline.instance)
-            self._learn()
+            self._register_secrets()
             server.at(0)
             width, height = self._world.plan.viewport
             hosts = frozenset(server.hosts)
@@ -222,7 +237,7 @@ class ChangeSurfSession:
             self._server = server
             self._take(self._driver.open(place))
             self._fresh_requests(0)
-            self._leavings.begin()
+            self._artifacts.begin()
         return self._server
 
     def _transport(self, app: ASGIApp) -> ASGIApp:
@@ -234,8 +249,8 @@ class ChangeSurfSession:
         self._socket.app = app
         return ForwardingApp(self._socket)
 
-    def _learn(self) -> None:
-        """Teach the sink what must not be read anywhere."""
+    def _register_secrets(self) -> None:
+        """Tell the sink what no record may hold."""
         auths = [world.plan.auth for world in self._timeline.worlds]
         for name, value in secrets(auths):
             self._sink.secret(f"site:{name}", value)
@@ -269,9 +284,9 @@ class ChangeSurfSession:
             self._state = None
         self._page = seen.page
 
-    def _fresh_requests(self, now_ms: int) -> Sequence[HttpExchange]:
+    def _fresh_requests(self, now_ms: int) -> Sequence[BrowserExchange]:
         """Return the requests made since last asked; foreign ones are noted."""
-        fresh = self._leavings.fresh(now_ms)
+        fresh = self._artifacts.fresh(now_ms)
         denied = tuple(e.url for e in fresh if e.denied)
         if denied:
             self._outside = (*self._outside, *denied)
@@ -285,14 +300,14 @@ class ChangeSurfSession:
         return head + page_text(seen.page, room=TEXT_ROOM - len(head))
 
     def _read(self, line: int) -> ToolResult:
-        self._begun()
+        self._start()
         text = page_text(self._page, room=TEXT_ROOM, first=line)
         return ToolResult(text, ok=True, elapsed_ms=_LOOK_MS)
 
-    def _deed(self, arguments: Mapping[str, Any]) -> str:
-        """Return a call in words that last: its page, and the control itself.
+    def _action_key(self, arguments: Mapping[str, Any]) -> str:
+        """Return a call by its page and the control itself, for the count of repeats.
 
-        A control's number may become another one's; what is said of it is no deed.
+        A control's number may become another one's; `element` only describes it.
         """
         control = self._page.control(arguments.get("ref", 0))
         named = () if control is None else (control.ident, control.role, control.name)

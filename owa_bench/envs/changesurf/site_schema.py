@@ -10,10 +10,8 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 
-from owa_bench.envs.changesurf.server.forms import is_asked, join_date, show_money
-from owa_bench.envs.changesurf.server.state import RowValues, effect_value
+from owa_bench.envs.changesurf.server.forms import is_asked, join_date
 from owa_bench.worlds import site as worlds
 from owa_bench.worlds.site import (
     Check,
@@ -26,7 +24,7 @@ from owa_bench.worlds.site import (
 )
 
 T = TypeVar("T")
-TableRows = list[tuple[SiteValue, ...]]
+SiteRows = list[tuple[SiteValue, ...]]
 CellFact = tuple[
     str, SiteValue, str, SiteValue
 ]  # (collection, row key, column, other value)
@@ -34,15 +32,10 @@ CellRefs = Sequence[tuple[str, SiteValue, str]]
 INFEASIBLE = "infeasible"
 # Days after the 12th: day and month of a goal's dates are never mistaken unnoticed.
 _FIRST_DAY, _LAST_DAY = 13, 24
-_MOST_CENTS = 10_000_000
 _HAND_IN = "Hand the amount in through the answer desk."
 _LABEL = re.compile(r"(\S+)\s+(?:\((.*?)\) )?(.*)")
 _SLOT = re.compile(r"(\w+)(?::(\w+))?(?:<(\d+))?(?:@(\w+)=(\w+))?(\?)?")
 _YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
-_SYSTEM_TABLES = (
-    SiteTable(key="answers", columns=("id", "value")),
-    SiteTable(key="extras", columns=("id", "workflow")),
-)
 
 
 # --- drawing --------------------------------------------------------------------------
@@ -228,7 +221,7 @@ def collection(
     )
 
 
-def table(key: str, columns: str, rows: TableRows) -> SiteTable:
+def table(key: str, columns: str, rows: SiteRows) -> SiteTable:
     """Return a table.
 
     Args:
@@ -324,115 +317,34 @@ def question(text: str, value: SiteValue, evidence: CellRefs) -> SiteTask:
     return SiteTask(f"{text} {_HAND_IN}", "answer", {"answer": value}, "", evidence)
 
 
-# --- from declaration to meaning ------------------------------------------------------
-
-
-def draw_spec(
-    site: Site, family: str, draw: SiteDraw, *, honeypot: bool
-) -> tuple[worlds.SiteSpec, CellFact]:
-    """Draw the meaning of a world.
-
-    Args:
-        site: the site.
-        family: SITE/GOAL.
-        draw: the site's draws.
-        honeypot: whether the goal cannot be reached.
-
-    Returns:
-        The spec without propositions, and the cell of its fact.
-    """
-    tables = site.tables(draw)
-    draw.rows = {table.key: table.rows for table in tables}
-    slot = Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
-    answer = effect("insert", "answers", (), value="slot:answer")
-    workflows = (
-        *site.workflows(draw),
-        Workflow(key="answer", slots=(slot,), effects=(answer,)),
-    )
-    draw.workflows = {workflow.key: workflow for workflow in workflows}
-    task = site.tasks[INFEASIBLE if honeypot else family.partition("/")[2]](draw)
-    goal = _goal(site, family, task, draw.workflows[task.workflow], tables)
-    if honeypot:
-        goal = replace(goal, wanted=())
-    spec = worlds.SiteSpec(
-        site=site.key,
-        tier=draw.tier,
-        today=draw.today,
-        user=site.user,
-        tables=(*tables, *_SYSTEM_TABLES),
-        collections=site.collections,
-        workflows=workflows,
-        goal=goal,
-        honeypot=honeypot,
-    )
-    return spec, site.fact(draw)
-
-
-def _goal(
-    site: Site,
-    family: str,
-    task: SiteTask,
-    workflow: Workflow,
-    tables: Sequence[SiteTable],
-) -> worlds.SiteGoal:
-    """Return the goal of a task: words, values, and the rows that it wants."""
-    text, names = task.text, site.names
-    record: dict[str, SiteValue] = {}
-    for table in tables:
-        for row in table.rows if table.key == workflow.record else ():
-            if row[0] == task.record:
-                record = dict(zip(table.columns, row, strict=True))
-    arguments = tuple(
-        (names.get(slot.key, slot.key), _in_words(slot, task.values[slot.key]))
-        for slot in workflow.slots
-        if slot.key in task.values and workflow.key != "answer"
-    )
-    if arguments:
-        text += " " + "; ".join(f"{name}: {value}" for name, value in arguments) + "."
-    return worlds.SiteGoal(
-        family=family,
-        text=text,
-        workflow=workflow.key,
-        record=task.record,
-        values=tuple(task.values.items()),
-        wanted=wanted_rows(workflow, task.values, record, task.record),
-        arguments=arguments,
-        evidence=tuple(task.evidence),
-    )
-
-
-def _in_words(slot: Slot, value: SiteValue) -> str:
-    """Return a slot's value in the words of a goal."""
-    if slot.kind == "money":
-        return f"EUR {show_money(int(value))}"
-    texts = {option.value: option.text for option in slot.options}
-    return texts.get(str(value), str(value))
-
-
-def wanted_rows(
-    workflow: Workflow, values: RowValues, record: RowValues, key: SiteValue
-) -> tuple[worlds.RequiredRow, ...]:
-    """Return the rows that a workflow's effects would leave.
-
-    Args:
-        workflow: the workflow.
-        values: the values of its slots.
-        record: the row at which it begins, empty for none.
-        key: the key of that row.
-
-    Returns:
-        The rows, new ones without a key.
-    """
-    rows = []
-    for effect in workflow.effects:
-        cells = []
-        for column, source in effect.values:
-            value = effect_value(source, values, record)
-            if effect.kind == "take":
-                value = int(record[column]) - int(value)
-            cells.append((column, value))
-        row = None if effect.kind == "insert" else key
-        rows.append(
-            worlds.RequiredRow(table=effect.table, key=row, values=tuple(cells))
-        )
-    return tuple(rows)
+# Labels that every site has; the form is that of `Site.labels`.
+SHARED_WORDS = label_words("""
+menu:home       Home|Start|Welcome || Front page|Overview
+menu:mail       Mailbox|Messages|Inbox || Post box|Letters
+go:next         Continue|Next|Go on || Proceed|Onwards
+go:confirm      Confirm|Yes, submit|Looks right || All correct|Approve
+go:search       Search|Find|Look up || Seek|Show matches
+field:q         Search words|Search for|Keywords || Containing|Filter text
+go:more         Load more|Show more|More rows || Extend the list|Reveal more
+go:later        Next page|Following page|Page forward || Later rows|Turn the page
+go:earlier      Previous page|Preceding page|Page back || Earlier rows|Turn back
+go:signin       Sign in|Log in|Log on || Enter|Identify me
+go:partner      Sign in with Passkeeper|Use Passkeeper|Passkeeper sign-in \
+                || Via Passkeeper|Passkeeper account
+field:user      User name|Account name|Login || Member name|Sign-in name
+field:password  Password|Pass phrase|Secret word || Access phrase|Key phrase
+field:code      Code|Verification code|One-time code || Check digits|Access digits
+offer:no        No thanks|Skip this|Not now || Decline|Leave it
+offer:yes       Yes, add it|Add to mine|I want it || Include it|Take the offer
+all             All|Everything|Any || No limit|Unfiltered
+drawer          Details|More about this|Additional data \
+                || Fold out|Further particulars
+part:day        Day|Date of month|DD || Day number|Which day
+part:month      Month|MM|Calendar month || Month name|Which month
+part:year       Year|YYYY|Calendar year || Year number|Which year
+menu:answer     Answer desk|Report a finding|Submit an answer \
+                || Reply form|Findings form
+flow:answer     Your answer|Your finding|Your reply || What you found|The result
+commit:answer   Send answer|Submit finding|Hand in || File the answer|Deliver
+slot:answer     Answer|Finding|Result || Your figure|What it comes to
+""")

@@ -22,24 +22,11 @@ from owa_bench.envs.changesurf.browser.observation import (
     IN_VIEW,
     INVALID,
     REQUIRED,
-    PageControl,
+    ObservedControl,
     PageObservation,
 )
 from owa_bench.envs.changesurf.browser.tab import KEYS
 from owa_bench.interfaces import ToolSpec
-
-_REF = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": 9999,
-    "description": "The number of a control in the last page text, as in [12].",
-}
-_ELEMENT = {
-    "type": "string",
-    "maxLength": 400,
-    "description": "What the control is, in words; for the record, never looked up.",
-}
-
 
 BrowserToolCall = Mapping[str, Any]
 
@@ -60,70 +47,55 @@ def tool_call(tool: str, **arguments: Any) -> BrowserToolCall:
 # --- tools ----------------------------------------------------------------------------
 
 
-def _tool(name: str, about: str, required: tuple[str, ...], **fields: Any) -> ToolSpec:
+def _tool(name: str, about: str, **fields: Any) -> ToolSpec:
+    """Return a tool; all its fields but `element` are required."""
     return ToolSpec(
         name=name,
         about=about,
         parameters={
             "type": "object",
             "properties": fields,
-            "required": list(required),
+            "required": [field for field in fields if field != "element"],
             "additionalProperties": False,
         },
     )
 
 
+def _text(most: int, **more: Any) -> Mapping[str, Any]:
+    return {"type": "string", "maxLength": most, **more}
+
+
+def _number(kind: str, least: int, most: int, **more: Any) -> Mapping[str, Any]:
+    return {"type": kind, "minimum": least, "maximum": most, **more}
+
+
+def _one_of(*values: str) -> Mapping[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+_REF = _number(
+    *("integer", 1, 9999),
+    description="The number of a control in the last page text, as in [12].",
+)
+_ELEMENT = _text(
+    400, description="What the control is, in words; for the record, never looked up."
+)
+_WHOLE = "Scroll the window; the page text is whole wherever it stands."
+_GOTO = "Go to an address of the sandbox: a path of this site, or a whole address."
+_READ = "Read the page text on from a line, where it was cut."
+_TYPE = "Replace what a text field holds."
+_SELECT = "Choose an option of a list by its label."
+_KEY = "Press a key in the focused control."
 TOOLS: tuple[ToolSpec, ...] = (
-    _tool(
-        "click", "Click a control; boxes toggle.", ("ref",), ref=_REF, element=_ELEMENT
-    ),
-    _tool(
-        "type",
-        "Replace what a text field holds.",
-        ("ref", "text"),
-        ref=_REF,
-        text={"type": "string", "maxLength": 2000},
-        element=_ELEMENT,
-    ),
-    _tool(
-        "select",
-        "Choose an option of a list by its label.",
-        ("ref", "option"),
-        ref=_REF,
-        option={"type": "string", "maxLength": 400},
-        element=_ELEMENT,
-    ),
-    _tool(
-        "press",
-        "Press a key in the focused control.",
-        ("key",),
-        key={"type": "string", "enum": list(KEYS)},
-    ),
-    _tool(
-        "scroll",
-        "Scroll the window; the page text is whole wherever it stands.",
-        ("direction",),
-        direction={"type": "string", "enum": ["down", "up"]},
-    ),
-    _tool("back", "Go back one page.", ()),
-    _tool(
-        "goto",
-        "Go to an address of the sandbox: a path of this site, or a whole address.",
-        ("address",),
-        address={"type": "string", "maxLength": 400, "examples": ["/"]},
-    ),
-    _tool(
-        "wait",
-        "Let simulated time pass.",
-        ("seconds",),
-        seconds={"type": "number", "minimum": 0, "maximum": 3600},
-    ),
-    _tool(
-        "read",
-        "Read the page text on from a line, where it was cut.",
-        ("line",),
-        line={"type": "integer", "minimum": 1, "maximum": 100_000},
-    ),
+    _tool("click", "Click a control; boxes toggle.", ref=_REF, element=_ELEMENT),
+    _tool("type", _TYPE, ref=_REF, text=_text(2000), element=_ELEMENT),
+    _tool("select", _SELECT, ref=_REF, option=_text(400), element=_ELEMENT),
+    _tool("press", _KEY, key=_one_of(*KEYS)),
+    _tool("scroll", _WHOLE, direction=_one_of("down", "up")),
+    _tool("back", "Go back one page."),
+    _tool("goto", _GOTO, address=_text(400, examples=["/"])),
+    _tool("wait", "Let simulated time pass.", seconds=_number("number", 0, 3600)),
+    _tool("read", _READ, line=_number("integer", 1, 100_000)),
 )
 
 
@@ -157,7 +129,7 @@ MACROS = (
 _TEXTUAL = frozenset({"textbox", "searchbox", "spinbutton"})
 
 
-def listed_controls(page: PageObservation) -> tuple[PageControl, ...]:
+def listed_controls(page: PageObservation) -> tuple[ObservedControl, ...]:
     """Return the controls that have a row: those in view first."""
     seen = [c for c in page.controls if c.has(IN_VIEW)]
     rest = [c for c in page.controls if not c.has(IN_VIEW)]
@@ -190,7 +162,7 @@ def features(
 
 
 def _row(
-    control: PageControl, page: PageObservation, arguments: tuple[str, ...]
+    control: ObservedControl, page: PageObservation, arguments: tuple[str, ...]
 ) -> list[float]:
     window = page.window
     wide, high = max(window.width, 1), max(window.height, 1)
@@ -211,7 +183,7 @@ def _row(
     return [*values, *_hashed(control.name)]
 
 
-def _is_named(control: PageControl, arguments: tuple[str, ...]) -> bool:
+def _is_named(control: ObservedControl, arguments: tuple[str, ...]) -> bool:
     """Return whether a control goes by a text of the goal: a row's link, its action."""
     named = [text for text in arguments[:GOALS] if text]
     return any(text in control.name or text == control.group for text in named)
@@ -273,13 +245,13 @@ def macros(
     return (*clicks, *fills, *_others(page))
 
 
-def _click(control: PageControl) -> BrowserToolCall | None:
+def _click(control: ObservedControl) -> BrowserToolCall | None:
     if control.has(DISABLED) or control.tag == "select":
         return None
     return tool_call("click", ref=control.ref)
 
 
-def _fill(control: PageControl, text: str) -> BrowserToolCall | None:
+def _fill(control: ObservedControl, text: str) -> BrowserToolCall | None:
     """Return typing or choosing a goal argument; None if it is there already."""
     if control.has(DISABLED) or not text or control.value == text:
         return None

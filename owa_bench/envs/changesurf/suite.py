@@ -1,4 +1,4 @@
-"""ChangeSurf, the suite: reach a goal on a web site that changes, in a real browser."""
+"""Suite ChangeSurf: reach a goal on a web site that changes, in a real browser."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ DRIVERS = ("playwright",)
 
 
 class ChangeSurf:
-    """The suite; everything it is stands in `card` and in README.md.
+    """The suite; see `card` and README.md.
 
     `executable` names the browser's binary; None finds an installed one.
     """
@@ -72,7 +72,8 @@ class ChangeSurf:
     def ready(self) -> None:
         """Refuse a machine without a browser, before anything is played.
 
-        Errors: MissingPartError with the line that installs what is lacking.
+        Raises:
+            MissingPartError: something is missing; with the line that installs it.
         """
         require(self._executable)
 
@@ -85,7 +86,16 @@ class ChangeSurf:
         return horizon(timeline, self.oracle, limit=self.card.step_limit)
 
     def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
-        """Bring a timeline's first world to life."""
+        """Return the session of an episode.
+
+        Args:
+            timeline: its worlds.
+            sink: takes its events.
+            wire: whether the site is served over a socket.
+
+        Returns:
+            The session, on the first world.
+        """
         driver = PlaywrightDriver(self._executable)
         return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=wire)
 
@@ -98,7 +108,21 @@ class ChangeSurf:
         executable: str | None = None,
         **options: Any,
     ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`."""
+        """Return the Gymnasium env over a source of timelines.
+
+        Args:
+            source: the timelines.
+            view: the agent's view.
+            driver: the browser driver.
+            executable: the browser's binary, None for the suite's own.
+            options: other options of `SurfEnv`.
+
+        Returns:
+            The env.
+
+        Raises:
+            UsageError: there is no such driver.
+        """
         if driver not in DRIVERS:
             raise UsageError(
                 f"`driver` must be one of {', '.join(DRIVERS)}, got {driver!r}."

@@ -6,7 +6,7 @@ import pytest
 
 from owa_bench import calendars
 from owa_bench.canonical import sha256
-from owa_bench.envs.changesurf.browser.driver import ActionResult, HttpExchange
+from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserExchange
 from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Artifact, Call, Evidence
@@ -24,7 +24,7 @@ class Late:
     def ask(self, url, *, denied=False):
         status = 0 if denied else 404
         self.asked.append(
-            HttpExchange("GET", url, "Fetch", (), b"", status, (), b"no", denied)
+            BrowserExchange("GET", url, "Fetch", (), b"", status, (), b"no", denied)
         )
 
     def open(self, place):

@@ -6,7 +6,7 @@ import numpy as np
 from owa_bench.envs.changesurf import spaces
 from owa_bench.envs.changesurf.browser.observation import (
     IN_VIEW,
-    PageControl,
+    ObservedControl,
     PageObservation,
     Viewport,
 )
@@ -15,7 +15,7 @@ from owa_bench.envs.changesurf.browser.observation import (
 def control(ref, name, *, role="link", group="", value="", options=()):
     row = [ref, role, name, value, IN_VIEW, 10, 20, 100, 20, ""]
     row += ["a", "", f"id{ref}", "", "/", group, options, ""]
-    return msgspec.convert(row, PageControl)
+    return msgspec.convert(row, ObservedControl)
 
 
 def page(*controls):

@@ -49,7 +49,7 @@ class ActionResult(NamedTuple):
     untrusted: int = 0
 
 
-class HttpExchange(NamedTuple):
+class BrowserExchange(NamedTuple):
     """One request of the browser and its answer, as the interceptor saw them."""
 
     method: str
@@ -85,7 +85,7 @@ class Driver(Protocol):
     def act(self, action: BrowserAction) -> ActionResult:
         """Send one input and return the page once it has settled."""
 
-    def exchanges(self) -> Sequence[HttpExchange]:
+    def exchanges(self) -> Sequence[BrowserExchange]:
         """Return every request since `open`, in order."""
 
     def picture(self) -> bytes:
@@ -143,7 +143,7 @@ class Interceptor:
         self._channel = channel
         self._hosts = target.hosts
         self.app = target.app
-        self.exchanges: list[HttpExchange] = []
+        self.exchanges: list[BrowserExchange] = []
         self.fault: Exception | None = None
         self.stayed = 0  # documents asked for whose answer replaces no page
         self.note = ""
@@ -216,7 +216,7 @@ class Interceptor:
     ) -> None:
         request = event["request"]
         self.exchanges.append(
-            HttpExchange(
+            BrowserExchange(
                 method=request["method"],
                 url=request["url"],
                 kind=event.get("resourceType", ""),

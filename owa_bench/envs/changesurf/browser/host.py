@@ -34,40 +34,23 @@ INSTALL = (
 SETTING = "OWA_CHROMIUM"  # names the browser's binary, before any on the PATH
 # The shell first: half the memory and up to 2.8 times the rate of the whole browser.
 NAMES = (
-    "chromium-headless-shell",
-    "chrome-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
+    *("chromium-headless-shell", "chrome-headless-shell", "chromium"),
+    *("chromium-browser", "google-chrome-stable", "google-chrome"),
 )
 # A later --disable-features replaces Playwright's own list, so this is the union of
 # Playwright 1.65's and the seven that cost steps per second here (measured).
 _DISABLED = (
-    "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DestroyProfileOnBrowserClose",
-    "HttpsUpgrades",
-    "HttpsFirstBalancedModeAutoEnable",
-    "LensOverlay",
-    "MediaRouter",
-    "PaintHolding",
-    "ThirdPartyStoragePartitioning",
-    "AvoidCorsURLLoaderRestartOnRedirect",
-    "OptimizationHints",
-    "NetworkTimeServiceQuerying",
-    "AimEnabled",
-    "PreconnectToSearch",
-    "SpareRendererForSitePerProcess",
-    "RenderDocument",
-    "BackForwardCache",
-    "Translate",
-    "DeferRendererTasksAfterInput",
-    "PrioritizeCompositingAfterInput",
+    "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,"
+    "HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,PaintHolding,"
+    "ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,"
+    "OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
+    "SpareRendererForSitePerProcess,RenderDocument,BackForwardCache,Translate,"
+    "DeferRendererTasksAfterInput,PrioritizeCompositingAfterInput"
 )
 FLAGS = (
     "--disable-back-forward-cache",
     "--disable-ipc-flooding-protection",
-    f"--disable-features={','.join(_DISABLED)}",
+    f"--disable-features={_DISABLED}",
     # Nothing but the interceptor answers: no name and no address resolves.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--hide-scrollbars",
@@ -82,7 +65,8 @@ _REAP_S = 5.0
 def find_browser() -> str | None:
     """Return the path of an installed browser, None if Playwright must have its own.
 
-    Errors: FieldError if the setting names nothing that runs.
+    Raises:
+        FieldError: the setting names nothing that runs.
     """
     named = os.environ.get(SETTING)
     if named:
@@ -96,7 +80,8 @@ def find_browser() -> str | None:
 def require(executable: str | None = None) -> None:
     """Refuse a machine that lacks Playwright, a browser or what Playwright runs on.
 
-    Errors: MissingPartError with the line that installs it.
+    Raises:
+        MissingPartError: a part is missing; with the line that installs it.
     """
     if importlib.util.find_spec("playwright") is None:
         raise MissingPartError("Playwright", "pip install 'owa_bench[browser]'")
@@ -168,12 +153,20 @@ class BrowserHost:
             raise
 
     def run(self, work: Coroutine[Any, Any, T], patience_s: float = 0.0) -> T:
-        """Return what `work` comes to.
+        """Run a coroutine on the browser's loop.
 
-        A browser that does not answer in time is given up: the next lease starts a
-        new one, and closing this one ends its process.
+        A browser that does not answer in time is given up: the next lease starts a new
+        one, and closing this one ends its process.
 
-        Errors: InfrastructureFailure if the browser died or did not answer in time.
+        Args:
+            work: the coroutine.
+            patience_s: how long to wait, in seconds; 0 for the default.
+
+        Returns:
+            Its result.
+
+        Raises:
+            InfrastructureFailure: the browser died or did not answer in time.
         """
         patience_s = patience_s or _PATIENCE_S
         from playwright.async_api import Error

@@ -1,4 +1,4 @@
-"""A site over loopback: for the `wire` transport, and for a person's own browser.
+"""Site over loopback: for the `wire` transport, and for a person's own browser.
 
 A person's browser resolves every name under `localhost` to this machine, so each host
 of the sandbox (`harbour.test`) is served as `harbour.localhost`, with the addresses in
@@ -241,7 +241,15 @@ class _RealTimeClock:
 
 
 def host_site(timeline: Timeline, port: int = 0) -> HostedSite:
-    """Serve a site on loopback; its clock is the real one, from now on."""
+    """Serve a site on loopback; its clock is the real one, from now on.
+
+    Args:
+        timeline: the worlds.
+        port: the port on 127.0.0.1, 0 for a free one.
+
+    Returns:
+        The served site.
+    """
     world: SiteWorld = timeline.worlds[0]
     site = SiteServer(world, instance=timeline.instance)
     server = Loopback(site.app, port)

@@ -1,10 +1,8 @@
 """Page observations: the in-page observer's records, and HTML read as roles and names.
 
-The observer returns one JSON string, which becomes a `PageObservation`. Coordinates
-serve the driver's next input and stay out of text and digest: they depend on fonts.
-For visitors without a browser HTML is read by a small part of the accessible-name
-rules: label, wrapping label, legend, caption, aria-label, placeholder, contents.
-Shadow roots are read through; the contents of a frame are read separately.
+Coordinates serve the driver's next input and stay out of text and digest: they depend
+on fonts. For visitors without a browser HTML is read by a small part of the
+accessible-name rules (labels, legend, caption, aria-label, placeholder, contents).
 """
 
 from collections.abc import Iterator
@@ -20,15 +18,15 @@ from owa_bench.errors import InfrastructureFailure
 DISABLED, CHECKED, REQUIRED, INVALID = 1, 2, 4, 8
 FOCUSED, IN_VIEW, READ_ONLY, EXPANDED = 16, 32, 64, 128
 SELECTED, IN_DIALOG = 256, 512
-_STATES = (
-    (CHECKED, "checked"),
-    (SELECTED, "selected"),
-    (EXPANDED, "expanded"),
-    (REQUIRED, "required"),
-    (INVALID, "invalid"),
-    (READ_ONLY, "read only"),
-    (DISABLED, "disabled"),
-)
+_STATES = {
+    CHECKED: "checked",
+    SELECTED: "selected",
+    EXPANDED: "expanded",
+    REQUIRED: "required",
+    INVALID: "invalid",
+    READ_ONLY: "read only",
+    DISABLED: "disabled",
+}
 _TOGGLES = frozenset({"checkbox", "radio", "switch"})
 _OPTIONS_SHOWN = 24
 _VIEW_DEPENDENT = IN_VIEW | FOCUSED
@@ -42,7 +40,7 @@ class ControlOption(msgspec.Struct, frozen=True, array_like=True):
     enabled: int
 
 
-class PageControl(msgspec.Struct, frozen=True, array_like=True):
+class ObservedControl(msgspec.Struct, frozen=True, array_like=True):
     """A control of the page.
 
     `ref` is its number in this document. `ident`, `field` and `href` are the page's own
@@ -97,11 +95,11 @@ class PageObservation(msgspec.Struct, frozen=True, array_like=True):
     url: str
     title: str
     lines: tuple[str | int, ...]
-    controls: tuple[PageControl, ...]
+    controls: tuple[ObservedControl, ...]
     window: Viewport
     reached: bool
 
-    def control(self, ref: int) -> PageControl | None:
+    def control(self, ref: int) -> ObservedControl | None:
         """Return the control of this number, None if the page shows none."""
         return next((c for c in self.controls if c.ref == ref), None)
 
@@ -149,12 +147,12 @@ class SurfState(msgspec.Struct, frozen=True, kw_only=True):
     untrusted: int = 0
 
     @property
-    def controls(self) -> tuple[PageControl, ...]:
+    def controls(self) -> tuple[ObservedControl, ...]:
         """The controls of the open page."""
         return self.page.controls
 
 
-def control_line(control: PageControl) -> str:
+def control_line(control: ObservedControl) -> str:
     """Return a control as one line: number, role, name, value, state.
 
     >>> line = [3, "textbox", "Guests", "2", 4, 0, 0, 9, 9, "", "input", "text", "a",
@@ -166,7 +164,7 @@ def control_line(control: PageControl) -> str:
     if control.value or control.role in ("textbox", "searchbox", "combobox"):
         hidden = control.type == "password"
         text += f' = "{"*" * len(control.value) if hidden else control.value}"'
-    states = [word for flag, word in _STATES if control.has(flag)]
+    states = [word for flag, word in _STATES.items() if control.has(flag)]
     if control.role in _TOGGLES and not control.has(CHECKED):
         states.insert(0, "not checked")
     if control.fault:
@@ -218,7 +216,6 @@ def page_text(observed: PageObservation, *, room: int, first: int = 1) -> str:
 
 # --- HTML -----------------------------------------------------------------------------
 
-
 _VOID = frozenset(("input", "meta", "link", "br", "hr", "img", "base"))
 _ROLES = {
     "a": "link",
@@ -247,17 +244,13 @@ _ROLES = {
     **{f"h{level}": "heading" for level in range(1, 7)},
 }
 _INPUTS = {"checkbox": "checkbox", "radio": "radio", "hidden": "", "submit": "button"}
-_CONTROLS = frozenset(
-    (
-        *("link", "button", "textbox", "combobox", "listbox", "checkbox", "switch"),
-        *("radio", "disclosure"),
-    )
+_CONTROLS = (
+    *("link", "button", "textbox", "combobox", "listbox", "checkbox", "switch"),
+    *("radio", "disclosure"),
 )
-_NAMED_BY_CONTENTS = frozenset(
-    (
-        *("link", "button", "option", "heading", "cell", "columnheader"),
-        *("disclosure", "paragraph", "term", "definition"),
-    )
+_NAMED_BY_CONTENTS = (
+    *("link", "button", "option", "heading", "cell", "columnheader"),
+    *("disclosure", "paragraph", "term", "definition"),
 )
 
 
@@ -291,6 +284,13 @@ class HtmlNode:
                 yield from child._words()  # noqa: SLF001 - the same class
             else:
                 yield from child.split()
+
+    def around(self, tag: str) -> "HtmlNode | None":
+        """Return the nearest element around it that has this tag."""
+        node = self.parent
+        while node is not None and node.tag != tag:
+            node = node.parent
+        return node
 
     def within(self, role: str) -> "HtmlNode | None":
         """Return the nearest element around it that has this role."""
@@ -359,11 +359,8 @@ class _Reader(HTMLParser):
 def _is_hidden(node: HtmlNode) -> bool:
     walk: HtmlNode | None = node
     while walk is not None:
-        if walk.attributes.get("aria-hidden") == "true" or walk.tag in (
-            "head",
-            "style",
-            "script",
-        ):
+        hidden = walk.attributes.get("aria-hidden") == "true"
+        if hidden or walk.tag in ("head", "style", "script"):
             return True
         walk = walk.parent
     return False
@@ -397,16 +394,7 @@ def _name(node: HtmlNode, labels: dict[str, str]) -> str:
         for child in node.children:
             if isinstance(child, HtmlNode) and child.tag == tag:
                 return child.text()
-    around = _label_around(node)
-    if around is not None:
-        return around.text()
+    label = node.around("label") if node.role in _CONTROLS else None
+    if label is not None:
+        return label.text()
     return node.attributes.get("placeholder", node.attributes.get("title", ""))
-
-
-def _label_around(node: HtmlNode) -> HtmlNode | None:
-    if node.role not in _CONTROLS:
-        return None
-    walk = node.parent
-    while walk is not None and walk.tag != "label":
-        walk = walk.parent
-    return walk

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 from owa_bench.envs.changesurf.browser.driver import (
     ActionResult,
     BrowserAction,
+    BrowserExchange,
     BrowserTarget,
-    HttpExchange,
     Refusal,
 )
 from owa_bench.envs.changesurf.browser.host import Lease
@@ -23,7 +23,7 @@ from owa_bench.envs.changesurf.browser.observation import (
     DISABLED,
     IN_VIEW,
     READ_ONLY,
-    PageControl,
+    ObservedControl,
     PageObservation,
 )
 from owa_bench.envs.changesurf.browser.tab import KEYS, Tab
@@ -76,7 +76,7 @@ class PlaywrightDriver:
             raise InfrastructureFailure("the browser was killed")
         return self._lease.host.run(self._perform(tab, action))
 
-    def exchanges(self) -> Sequence[HttpExchange]:
+    def exchanges(self) -> Sequence[BrowserExchange]:
         """Return every request since `open`, in order."""
         return self._open_tab.interceptor.exchanges
 
@@ -188,7 +188,7 @@ class PlaywrightDriver:
         return None
 
     async def _point(
-        self, tab: Tab, control: PageControl
+        self, tab: Tab, control: ObservedControl
     ) -> tuple[float, float] | Halt:
         """Return where to click: seen by the last look, or after scrolling there."""
         if control.has(IN_VIEW) and not control.cover:
@@ -203,7 +203,9 @@ class PlaywrightDriver:
             return Halt("covered", f"[{control.ref}] is covered by {cover}.")
         return x + width / 2, y + height / 2
 
-    async def _select(self, tab: Tab, control: PageControl, label: str) -> Halt | None:
+    async def _select(
+        self, tab: Tab, control: ObservedControl, label: str
+    ) -> Halt | None:
         """Choose the option of this label or value."""
         for place, option in enumerate(control.options):
             if label in (option.label, option.value):
@@ -234,7 +236,7 @@ def _within(base: str, address: str, hosts: frozenset[str]) -> str | None:
 
 
 def _unfit(
-    page: PageObservation, control: PageControl | None, action: BrowserAction
+    page: PageObservation, control: ObservedControl | None, action: BrowserAction
 ) -> Halt | None:
     """Return why a control cannot take an act, as the last look saw it."""
     if control is None:

@@ -159,7 +159,8 @@ class Tab:
     async def observe(self, intended: int = 0) -> PageObservation:
         """Return the page once it has settled.
 
-        Errors: InfrastructureFailure if it does not settle, or the app failed.
+        Raises:
+            InfrastructureFailure: it does not settle, or the app failed.
         """
         try:
             text = await asyncio.wait_for(self._settled(intended), _SETTLE_S)

@@ -8,7 +8,7 @@ it, and nothing of it can be reached over HTTP.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from owa_bench.envs.changesurf.browser.observation import PageControl, SurfState
+from owa_bench.envs.changesurf.browser.observation import ObservedControl, SurfState
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence, q_state
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, VisitState, next_step
 from owa_bench.envs.changesurf.server.forms import is_asked, steps
@@ -131,7 +131,9 @@ class ChangeSurfOracle:
 # --- tool calls -----------------------------------------------------------------------
 
 
-def _step_call(step: OracleStep, controls: Sequence[PageControl]) -> BrowserToolCall:
+def _step_call(
+    step: OracleStep, controls: Sequence[ObservedControl]
+) -> BrowserToolCall:
     """Return the tool call of a step on the open page.
 
     A control that is not there is looked for again on the whole page: reading costs a

@@ -302,12 +302,10 @@ class HttpWalker:
 
 def form_of(node: HtmlNode) -> HtmlNode:
     """Return the form around a control; KeyError without one."""
-    around: HtmlNode | None = node
-    while around is not None and around.tag != "form":
-        around = around.parent
-    if around is None:
+    form = node.around("form")
+    if form is None:
         raise KeyError(node.name)
-    return around
+    return form
 
 
 def initial_value(node: HtmlNode) -> str | bool:

@@ -5,8 +5,8 @@ from owa_bench.envs.changesurf.site_schema import (
     CellFact,
     Site,
     SiteDraw,
+    SiteRows,
     SiteTask,
-    TableRows,
 )
 from owa_bench.worlds.site import Effect, SiteTable, SiteValue, Workflow
 
@@ -72,21 +72,21 @@ def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     kinds = [
         (good, colour, x) for good in _GOODS for colour in _COLOURS for x in _SIZES
     ]
-    products: TableRows = [
+    products: SiteRows = [
         (
             *(f"P{i}", f"{good}, {colour}, {size}", _GOODS[good], colour, size),
             *(draw.cents(15, 180), draw.between(3, 7), draw.between(20, 180) * 10),
         )
         for i, (good, colour, size) in enumerate(draw.sample(kinds, count), 101)
     ]
-    orders: TableRows = []
+    orders: SiteRows = []
     for i in range(past):
         product, pieces = draw.pick(products), draw.between(1, 4)
         day, total = draw.day(-draw.between(1, 9)), pieces * int(product[5])
         order = (f"A-{2040 + i}", product[1], pieces, day, total, "delivered")
         rest = ("standard-post", draw.pick(_STREETS), "no", "", "", "", "", 0)
         orders.append((*order, *rest))
-    vouchers: TableRows = [("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")]
+    vouchers: SiteRows = [("V1", "SPRING10", "open"), ("V2", "AUTUMN15", "expired")]
     return (
         schema.table(
             "products", "id name group colour size price stock weight", products

@@ -1,7 +1,7 @@
 """Desk, a help desk, held out: look tickets up, file one, route one to a queue."""
 
 from owa_bench.envs.changesurf import site_schema as schema
-from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteTask, TableRows
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
 from owa_bench.worlds.site import Option, SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -51,14 +51,14 @@ _IS_OPEN = schema.check("known queue queues id open", "This team takes no ticket
 
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     count, teams = _COUNTS[draw.tier]
-    queues: TableRows = [
+    queues: SiteRows = [
         (
             *(f"Q{i}", name, f"{draw.between(6, 9)} to 17"),
             *("closed" if i == teams else "open", draw.cents(500, 5000)),
         )
         for i, name in enumerate(draw.sample(_TEAMS, teams), 1)
     ]
-    tickets: TableRows = [
+    tickets: SiteRows = [
         (
             *(f"H-{510 + i}", draw.pick(_PROBLEMS), draw.pick(queues)[0], "normal"),
             *(draw.day(-draw.between(1, 4)), "open", draw.cents(5, 400)),

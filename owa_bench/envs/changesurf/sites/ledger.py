@@ -2,7 +2,7 @@
 
 from owa_bench.envs.changesurf import site_schema as schema
 from owa_bench.envs.changesurf.server.forms import MONTHS
-from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteTask, TableRows
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
 from owa_bench.worlds.site import Option, SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -59,13 +59,13 @@ _CLOSED = "One of these accounts is closed."
 
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     count, past = _COUNTS[draw.tier]
-    accounts: TableRows = []
+    accounts: SiteRows = []
     for i, name in enumerate(draw.sample(_NAMES, count)):
         opened, limit = draw.day(-draw.between(13, 40)), draw.cents(500, 9000)
         status = "closed" if i == count - 1 else "open"
         account = (f"{4100 + 10 * i}", name, draw.pick(_KINDS), opened, status, limit)
         accounts.append(account)
-    entries: TableRows = [
+    entries: SiteRows = [
         (
             *(f"T-{301 + i}", draw.pick(accounts)[0]),
             *(draw.day(-draw.between(1, 3)), draw.pick(_PAYEES)),

@@ -1,7 +1,7 @@
 """Permit, a town office: look a fee up, apply with branches and papers, withdraw."""
 
 from owa_bench.envs.changesurf import site_schema as schema
-from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteTask, TableRows
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
 from owa_bench.worlds.site import SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -74,14 +74,14 @@ _COUNTS = {1: (6, 4), 2: (12, 10), 3: (20, 22)}
 
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     count, past = _COUNTS[draw.tier]
-    permits: TableRows = []
+    permits: SiteRows = []
     for i, name in enumerate(draw.sample(_PERMITS, count)):
         fee, days = draw.cents(10, 300), draw.between(3, 40)
         penalty, status = draw.cents(5, 60), "issued" if i else "ended"
         area = draw.pick(_AREAS)
         permits.append((f"K{11 + i}", name, area, fee, days, status, penalty))
     permits = draw.sample(permits, count)
-    cases: TableRows = [
+    cases: SiteRows = [
         (
             *(f"F-{720 + i}", draw.pick(permits)[1], draw.pick(_PEOPLE)),
             *(draw.day(-draw.between(1, 8)), draw.cents(0, 200), "pending"),

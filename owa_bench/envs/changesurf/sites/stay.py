@@ -2,7 +2,7 @@
 
 from owa_bench.envs.changesurf import site_schema as schema
 from owa_bench.envs.changesurf.server.forms import shift
-from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteTask, TableRows
+from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
 from owa_bench.worlds.site import SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -62,14 +62,14 @@ _EARLY_LEAVE = "You must leave after you arrive."
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
     count, past = _COUNTS[draw.tier]
     names = [f"{a} {n}" for a in _ADJECTIVES for n in _NOUNS]
-    rooms: TableRows = [
+    rooms: SiteRows = [
         (
             *(f"R{i:02d}", name, draw.pick(_KINDS), draw.between(2, 4)),
             *(draw.pick(_VIEWS), draw.cents(60, 240), draw.cents(20, 90)),
         )
         for i, name in enumerate(draw.sample(names, count), 1)
     ]
-    bookings: TableRows = []
+    bookings: SiteRows = []
     for i in range(past):
         room, first = draw.pick(rooms), draw.day(draw.between(1, 6))
         last = shift(first, draw.between(1, 3))
