@@ -37,3 +37,13 @@ def test_headings(measure):
 
 def test_there_are_measures():
     assert len(list(measures())) >= 25
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [x for x in pkgutil.iter_modules(companions.__path__) if x.ispkg],
+    ids=lambda found: found.name,
+)
+def test_every_companion_offers_measure(folder):
+    module = importlib.import_module(f"{companions.__name__}.{folder.name}.measure")
+    assert inspect.isfunction(module.measure)
