@@ -47,7 +47,7 @@ class ShardIndex(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RecordedAttempt:
     """One attempt as its lines show it.
 
     `head`, `count` and `replay` are computed from the lines, `closing` is what the
@@ -183,7 +183,7 @@ def replay_digest(events: Iterable[AnyEvent]) -> str:
 
 def read_attempt(
     folder: Path, frames: Sequence[TraceFrame], plan_digest: str
-) -> Attempt:
+) -> RecordedAttempt:
     """Return the attempt that its frames hold.
 
     Args:
@@ -201,7 +201,7 @@ def read_attempt(
     for row in rows:
         head = chain_step(head, row)
     events, wrong = _decode(rows)
-    return Attempt(
+    return RecordedAttempt(
         attempt_id=name,
         frames=tuple(frames),
         count=len(rows),

@@ -30,7 +30,7 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.report.attempts import (
-    Attempt,
+    RecordedAttempt,
     TraceFrame,
     index_shard,
     is_attempt_id,
@@ -96,12 +96,12 @@ class Bundle:
         tried = {leaf.index for leaf in self.leaves}
         return tuple(e.index for e in self.plan.entries if e.index not in tried)
 
-    def attempts(self) -> Iterator[Attempt]:
+    def attempts(self) -> Iterator[RecordedAttempt]:
         """Yield every attempt, read afresh, in plan order."""
         for name in sorted(self.index, key=_plan_order):
             yield self._read(name)
 
-    def _read(self, name: str) -> Attempt:
+    def _read(self, name: str) -> RecordedAttempt:
         return read_attempt(self.layout.shards, self.index[name], self.plan_digest)
 
     def traces(self) -> Iterator[Trace]:

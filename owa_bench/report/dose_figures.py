@@ -8,20 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from owa_bench.records.score import Curve
-from owa_bench.report.figures import (
-    INK,
-    MUTED,
-    ArmSeries,
-    add_legend,
-    arm_colour,
-    draw_curve,
-    label_rows,
-    legend_handles,
-    new_figure,
-    row_offset,
-    style,
-    to_svg,
-)
+from owa_bench.report import figures
+from owa_bench.report.figures import INK, MUTED, ArmSeries, arm_colour
 
 _WIDE, _HEAD = 9.0, 0.3  # inches: of a figure of panels, of the legend above them
 _DOTTED: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": ":"}
@@ -42,7 +30,7 @@ def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
     """
     columns = min(_COLUMNS, len(rows))
     lines = -(-len(rows) // columns)
-    with style(f"panels/{label}"):
+    with figures.style(f"panels/{label}"):
         height = 0.75 + 1.75 * lines
         figure = Figure(figsize=(_WIDE, height))
         figure.set_layout_engine("tight", rect=(0, 0, 1, 1 - _HEAD / height))
@@ -53,7 +41,7 @@ def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
                 plot.set_xlabel("nominal magnitude")
         shown = {one.place: one for series in rows for one in series}
         _legend_above(figure, [shown[place] for place in sorted(shown)])
-        return to_svg(figure, label)
+        return figures.to_svg(figure, label)
 
 
 def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
@@ -68,8 +56,10 @@ def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
         The figure as an SVG element.
     """
     names = list(dict.fromkeys(curve.name for one in series for curve in one.data))
-    with style(f"gaps/{label}"):
-        figure, plot = new_figure(0.9 + len(names) * (0.18 + 0.14 * len(series)))
+    with figures.style(f"gaps/{label}"):
+        figure, plot = figures.new_figure(
+            0.9 + len(names) * (0.18 + 0.14 * len(series))
+        )
         plot.axvline(0.0, color=MUTED, linewidth=1)
         for one in series:
             for curve in one.data:
@@ -79,16 +69,16 @@ def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
             for one in series
             for curve in one.data
         }
-        label_rows(plot, [largest[name] for name in names])
+        figures.label_rows(plot, [largest[name] for name in names])
         plot.set(xlim=(-1.04, 1.04), xlabel="Q drifted minus Q clean")
-        add_legend(plot, series)
-        return to_svg(figure, label)
+        figures.add_legend(plot, series)
+        return figures.to_svg(figure, label)
 
 
 def _panel(plot: Axes, series: Sequence[ArmSeries], *, first: bool) -> None:
     """Draw one kind of drift: every agent's curve, and what was realised."""
     for one in series:
-        draw_curve(plot, one)
+        figures.draw_curve(plot, one)
     data: Curve = series[0].data
     realised = [
         (x, y) for x, y in zip(data.x, data.beside, strict=False) if y is not None
@@ -109,7 +99,7 @@ def _draw_difference(
     value, low, high = curve.y[-1], curve.low[-1], curve.high[-1]
     if value is None:
         return
-    y, colour = row + row_offset(one.place, count), arm_colour(one.place)
+    y, colour = row + figures.row_offset(one.place, count), arm_colour(one.place)
     if low is not None and high is not None:
         plot.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.55)
     plot.plot([value], [y], "o", color=colour, markersize=5, zorder=3)
@@ -118,7 +108,7 @@ def _draw_difference(
 def _legend_above(figure: Figure, series: Sequence[ArmSeries]) -> None:
     """Name the agents and the dotted line above all panels."""
     plot = figure.axes[0]
-    handles = legend_handles(plot, series)
+    handles = figures.legend_handles(plot, series)
     beside = series[0].data.beside_label or "realised"
     handles += plot.plot([], [], **_DOTTED, label=beside)
     figure.legend(

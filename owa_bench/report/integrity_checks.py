@@ -23,7 +23,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import PlanEntry
 from owa_bench.records.trace import Leaf
-from owa_bench.report.attempts import Attempt
+from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.bundle import Bundle
 from owa_bench.seeding import commitment, instance_seed, mixed_master
 
@@ -138,7 +138,7 @@ def _seed_root(bundle: Bundle, faults: list[str]) -> bytes | None:
     return mixed_master(master, bundle.plan.verifier_nonce)
 
 
-def _chain_faults(attempt: Attempt, recorded: Leaf | None) -> Iterator[str]:
+def _chain_faults(attempt: RecordedAttempt, recorded: Leaf | None) -> Iterator[str]:
     """Yield where the head computed from the lines is not the head on record."""
     name = attempt.attempt_id
     if attempt.closing is not None and attempt.closing.head != attempt.head:
@@ -147,7 +147,7 @@ def _chain_faults(attempt: Attempt, recorded: Leaf | None) -> Iterator[str]:
         yield f"{name}: its lines do not hash to the head in leaves.jsonl"
 
 
-def _count_faults(attempt: Attempt, recorded: Leaf | None) -> Iterator[str]:
+def _count_faults(attempt: RecordedAttempt, recorded: Leaf | None) -> Iterator[str]:
     """Yield where the number of events is not the number on record."""
     name, count = attempt.attempt_id, attempt.count
     if attempt.closing is not None and attempt.closing.count != count:
@@ -192,7 +192,9 @@ def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
 
 
 def _identity_faults(
-    attempt: Attempt, entries: Mapping[int, PlanEntry], agents: Mapping[str, str]
+    attempt: RecordedAttempt,
+    entries: Mapping[int, PlanEntry],
+    agents: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield where an attempt is not the episode its name says."""
     name, leaf = attempt.attempt_id, attempt.leaf
@@ -211,7 +213,7 @@ def _identity_faults(
         yield from (f"{name}: {fault}" for fault in faults)
 
 
-def _boundary_faults(attempt: Attempt) -> Iterator[str]:
+def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where an attempt lacks its one start or its one end."""
     name, events = attempt.attempt_id, attempt.events
     starts = [i for i, e in enumerate(events) if isinstance(e, EpisodeStart)]
@@ -241,7 +243,7 @@ def _term_faults(
 
 
 def _seed_faults(
-    attempt: Attempt, seeds: dict[str, int], root: bytes | None
+    attempt: RecordedAttempt, seeds: dict[str, int], root: bytes | None
 ) -> Iterator[str]:
     """Yield where a pair's seed is not its own: among arms, or by the reveal."""
     start = attempt.events[0] if attempt.events else None
@@ -254,7 +256,7 @@ def _seed_faults(
         yield f"{attempt.attempt_id}: not the seed that the master gives {start.pair}"
 
 
-def _usage_faults(attempt: Attempt) -> Iterator[str]:
+def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
     Calls and supervisor minutes are in the trace twice, as events of their own and as

@@ -31,6 +31,17 @@ from owa_bench.scoring.drift_response import GAPS
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
 _DER_HEAD = bytes.fromhex("302a300506032b6570032100")
 _MISSING = "–"
+_OPENSSL_LINES = """\
+T=$(mktemp -d)
+sed -n 's/^ "payload": "\\(.*\\)",$/\\1/p' report.dsse.json | base64 -d > "$T/payload"
+sed -n 's/^ *"sig": "\\(.*\\)"$/\\1/p' report.dsse.json | base64 -d > "$T/sig"
+{ printf 'DSSE-HEAD %d ' $(wc -c < "$T/payload"); cat "$T/payload"; } > "$T/signed"
+printf '%s\\n' '-----BEGIN PUBLIC KEY-----' 'PUBLIC-KEY' '-----END PUBLIC KEY-----' \
+> "$T/key.pem"
+openssl pkeyutl -verify -pubin -inkey "$T/key.pem" -rawin \
+-in "$T/signed" -sigfile "$T/sig"
+for f in report.html trace/*.zst; do grep -q "$(sha256sum < "$f" | cut -c1-64)" \
+"$T/payload" && echo "$f: as signed" || echo "$f: NOT AS SIGNED"; done"""
 _DOSE_CAPTION = (
     "Band: tasks like these, 95 percent. Alone: nothing else drifted. Among others: the"
     " episodes of the run's own calendar in which it struck, so the rest drifted too."
@@ -115,24 +126,8 @@ def openssl_lines(public_key: str) -> str:
     if not public_key:
         return "# This is an unsigned draft: there is no signature to check."
     der = base64.b64encode(_DER_HEAD + bytes.fromhex(public_key)).decode()
-    return "\n".join(
-        (
-            "T=$(mktemp -d)",
-            """sed -n 's/^ "payload": "\\(.*\\)",$/\\1/p' report.dsse.json"""
-            """ | base64 -d > "$T/payload\"""",
-            """sed -n 's/^ *"sig": "\\(.*\\)"$/\\1/p' report.dsse.json"""
-            """ | base64 -d > "$T/sig\"""",
-            f"""{{ printf 'DSSEv1 {len(STATEMENT_TYPE)} {STATEMENT_TYPE} %d ' """
-            """$(wc -c < "$T/payload"); cat "$T/payload"; } > "$T/signed\"""",
-            "printf '%s\\n' '-----BEGIN PUBLIC KEY-----' "
-            f"""'{der}' '-----END PUBLIC KEY-----' > "$T/key.pem\"""",
-            """openssl pkeyutl -verify -pubin -inkey "$T/key.pem" -rawin """
-            """-in "$T/signed" -sigfile "$T/sig\"""",
-            """for f in report.html trace/*.zst; do grep -q """
-            """"$(sha256sum < "$f" | cut -c1-64)" "$T/payload" """
-            """&& echo "$f: as signed" || echo "$f: NOT AS SIGNED"; done""",
-        )
-    )
+    head = f"DSSEv1 {len(STATEMENT_TYPE)} {STATEMENT_TYPE}"
+    return _OPENSSL_LINES.replace("DSSE-HEAD", head).replace("PUBLIC-KEY", der)
 
 
 @cache

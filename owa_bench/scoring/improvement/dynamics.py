@@ -12,38 +12,15 @@ from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.improvement import tables
+from owa_bench.scoring.improvement import continuous_score, curvature, tables, theorem
 from owa_bench.scoring.improvement.checkpoints import (
     CampaignWindow,
     Dynamics,
     closures_hold,
     yes_or_no,
 )
-from owa_bench.scoring.improvement.continuous_score import (
-    innovation,
-    marginal_returns,
-    milestones,
-    score_parts,
-    telemetry_table,
-)
-from owa_bench.scoring.improvement.curvature import (
-    LINKS,
-    Curvature,
-    local_quadratic,
-    meta_elasticity,
-    on_link,
-    steps_made,
-    window_tests,
-)
+from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.kappa import per_resource
-from owa_bench.scoring.improvement.theorem import (
-    Estimate,
-    Theorem,
-    normalised_rate,
-    rate_constant,
-    theorem,
-    weakest,
-)
 
 _MONTH = 30.0  # days
 _WEEK = 7  # days of the windows of meta-elasticity and of the rate
@@ -55,13 +32,13 @@ def dynamics(window: CampaignWindow) -> Dynamics:
         return Dynamics()
     rules, values = window.protocol.improvement, window.daily.dynamic
     quality = window.points.quality.items()
-    bends = {link: window.curvature_of(values, link) for link in LINKS}
+    bends = {link: window.curvature_of(values, link) for link in curvature.LINKS}
     families = {name: window.curvature_of(v, rules.link) for name, v in quality}
     index, steps = _innovation(window), _link_steps(values, window.protocol)
-    parts = score_parts(window, bends[rules.link])
+    parts = continuous_score.score_parts(window, bends[rules.link])
     axes, leads = tables.axis_responses(window), tables.margin_responses(window)
     closures = closures_hold(window.closures)
-    reached = milestones(
+    reached = continuous_score.milestones(
         list(families.values()),
         closures=closures,
         most=rules.curvature_max,
@@ -71,17 +48,17 @@ def dynamics(window: CampaignWindow) -> Dynamics:
         families, window.kappas, window.closures, steps, rules
     )
     persists = {
-        True: Estimate(1.0, 1.0, 1.0),
-        False: Estimate(0.0),
-        None: Estimate(),
+        True: theorem.Estimate(1.0, 1.0, 1.0),
+        False: theorem.Estimate(0.0),
+        None: theorem.Estimate(),
     }
     constants = (
         _escape_constant(window),
         _spend_rate(window),
-        weakest(axes),
+        theorem.weakest(axes),
         persists[closures],
-        Estimate(index, index, None),
-        weakest(leads),
+        theorem.Estimate(index, index, None),
+        theorem.weakest(leads),
     )
     power = window.protocol.telemetry.escape_power
     lead = "in standard errors of the lead"
@@ -89,12 +66,12 @@ def dynamics(window: CampaignWindow) -> Dynamics:
         tables.checkpoint_table(window),
         _curvature_table(bends, families, window),
         tables.counterfactual_table(window),
-        telemetry_table(parts, index, reached, window.points.unit),
+        continuous_score.telemetry_table(parts, index, reached, window.points.unit),
         tables.response_table("Axis responses", axes, "target: what AAI-4 asks for"),
         tables.response_table("Superhuman margins", leads, lead) if leads else None,
         tables.delegation_table(window),
         tables.optional_table(optional),
-        theorem_table(theorem(constants, k=parts.k, power=power)),
+        theorem_table(theorem.theorem(constants, k=parts.k, power=power)),
     )
     return Dynamics(
         bends=bends,
@@ -112,7 +89,9 @@ def _link_steps(values: Floats, protocol: Protocol) -> int | None:
     rules = protocol.improvement
     if len(values) < 2 or not ((values > 0) & (values < 1)).all():
         return None
-    return steps_made(float(values[0]), float(values[-1]), rules.step, rules.link)
+    return curvature.steps_made(
+        float(values[0]), float(values[-1]), rules.step, rules.link
+    )
 
 
 def _innovation(window: CampaignWindow) -> float | None:
@@ -127,7 +106,7 @@ def _innovation(window: CampaignWindow) -> float | None:
     useful &= (after - before) - (control_after - control_before) > 0
     tools = len({str(name) for name in events.family[useful] if name})
     months = (days[-1] - days[0] + 1) / _MONTH
-    return innovation(
+    return continuous_score.innovation(
         tools / months,
         float(useful.sum()) / months,
         rules.tools_a_month,
@@ -141,7 +120,7 @@ def _elasticity(window: CampaignWindow) -> float | None:
     found = _link_rates(window, [slice(end - _WEEK, end) for end in ends])
     if found is None or len(ends) < 2:
         return None
-    result = meta_elasticity(*found)
+    result = curvature.meta_elasticity(*found)
     return None if math.isnan(result) else result
 
 
@@ -150,38 +129,42 @@ def _link_rates(
 ) -> tuple[Floats, Floats] | None:
     """Return mean spending and link slope of each week, None where unknown."""
     spent, rules = window.points.spent, window.protocol.improvement
-    g = on_link(window.daily.dynamic, rules.link, rules.link_clip)
+    g = curvature.on_link(window.daily.dynamic, rules.link, rules.link_clip)
     if np.isnan(spent).any() or np.isnan(g).any():
         return None
-    slopes = [local_quadratic(spent[week], g[week]).slope for week in weeks]
+    slopes = [curvature.local_quadratic(spent[week], g[week]).slope for week in weeks]
     return np.array([spent[week].mean() for week in weeks]), np.array(slopes)
 
 
-def _escape_constant(window: CampaignWindow) -> Estimate:
+def _escape_constant(window: CampaignWindow) -> theorem.Estimate:
     """Return c of rate escape over disjoint weeks."""
     rules, count = window.protocol.telemetry, len(window.points.days)
     starts = range(count % _WEEK, count, _WEEK)
     found = _link_rates(window, [slice(start, start + _WEEK) for start in starts])
     if found is None:
-        return Estimate()
+        return theorem.Estimate()
     spent, slopes = found
     rates = [
-        math.nan if math.isnan(slope) else normalised_rate(slope, rules.rate_normaliser)
+        math.nan
+        if math.isnan(slope)
+        else theorem.normalised_rate(slope, rules.rate_normaliser)
         for slope in slopes
     ]
-    return rate_constant(spent, np.array(rates), rules.escape_power, window.level)
+    return theorem.rate_constant(
+        spent, np.array(rates), rules.escape_power, window.level
+    )
 
 
-def _spend_rate(window: CampaignWindow) -> Estimate:
+def _spend_rate(window: CampaignWindow) -> theorem.Estimate:
     """Return the least kappa units a day between neighbouring checkpoints."""
     days = np.array(window.points.days, dtype=float)
     rates = np.diff(window.points.spent) / np.diff(days)
     if not len(rates) or np.isnan(rates).any():
-        return Estimate()
-    return Estimate(float(rates.min()), float(rates.min()), None)
+        return theorem.Estimate()
+    return theorem.Estimate(float(rates.min()), float(rates.min()), None)
 
 
-def theorem_table(found: Theorem) -> CellTable:
+def theorem_table(found: theorem.Theorem) -> CellTable:
     """Return the assumptions, and the bounds where every one of them holds."""
     bounds = "no bound: an assumption fails or has no evidence"
     if found.resource is not None and found.time is not None:
@@ -210,7 +193,7 @@ def _curvature_table(
     rows: list[tuple[str | float | None, ...]] = []
     for name, bend in (*named.items(), *families.items()):
         ends = bend.interval.low, bend.interval.high
-        marks = map(yes_or_no, window_tests(bend, most))
+        marks = map(yes_or_no, curvature.window_tests(bend, most))
         rows.append((name, bend.slope, bend.curvature, *ends, *marks, bend.reason))
     by_time = time_based_curvature(window)
     rows.append(("AAI_dyn by time: A'/r, A''/r^2", *by_time, None, None, "", "", None))
@@ -235,7 +218,7 @@ def time_based_curvature(window: CampaignWindow) -> tuple[float | None, float | 
     rate = (spent[-1] - spent[0]) / (days[-1] - days[0])
     if not rate > 0:
         return None, None
-    bend = local_quadratic(days, values)
+    bend = curvature.local_quadratic(days, values)
     slope, curve = per_resource(bend.slope, bend.curvature, float(rate))
     return figure(slope), figure(curve)
 
@@ -261,7 +244,7 @@ def marginal_return_table(
     known = {s: a for s, a in axes.items() if s in weights and a}
     if not index or set(known) != set(weights):
         return None
-    found = marginal_returns(index, known, weights, responses)
+    found = continuous_score.marginal_returns(index, known, weights, responses)
     rows = ((x.symbol, x.marginal, responses.get(x.symbol), x.growth) for x in found)
     return CellTable(
         title="Marginal returns",

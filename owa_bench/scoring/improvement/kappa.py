@@ -188,7 +188,14 @@ _LOST = 0.05  # share of resamples that may be undefined
 
 
 def after_spending(spent: Floats) -> Flags:
-    """Return which checkpoints (checkpoints,) follow new spending; the first does."""
+    """Return which checkpoints follow new spending; the first does.
+
+    Args:
+        spent: (checkpoints,) cumulative kappa units.
+
+    Returns:
+        (checkpoints,) flags.
+    """
     return np.concatenate((spent[:1] >= 0, np.diff(spent) > 0))
 
 

@@ -14,7 +14,7 @@ from owa_bench.records.observables import Floats
 from owa_bench.scoring.gate_statistics import FamilyQuality, margin
 from owa_bench.scoring.improvement.kappa import after_spending, theil_sen
 
-Status = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
+AssumptionStatus = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 
 
 class EscapeBound(NamedTuple):
@@ -101,7 +101,7 @@ class Assumption(NamedTuple):
     measured: float | None
     low: float | None
     high: float | None
-    status: Status
+    status: AssumptionStatus
 
 
 _STATEMENTS = (
@@ -193,7 +193,7 @@ def theorem(
     return Theorem(rows, holds, resource, time)
 
 
-def _status(found: Estimate) -> Status:
+def _status(found: Estimate) -> AssumptionStatus:
     if found.value is None or math.isnan(found.value):
         return "NO EVIDENCE"
     if found.value <= 0 or (found.high is not None and found.high <= 0):

@@ -14,16 +14,11 @@ from scipy import stats
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions import arrays
+from owa_bench.scoring.companions.intelligence_test import power_law
 from owa_bench.scoring.companions.intelligence_test.failures import (
     Failures,
     TailCounts,
     tail,
-)
-from owa_bench.scoring.companions.intelligence_test.power_law import (
-    Comparison,
-    FittedExponent,
-    compare,
-    fit_exponent,
 )
 
 LEAST_DISTINCT = 5  # distinct counts at or above the start [R]
@@ -161,16 +156,16 @@ def maximum_likelihood(
 
 def _best_start(
     failures: Failures, start: float | None
-) -> tuple[TailCounts, FittedExponent | None]:
+) -> tuple[TailCounts, power_law.FittedExponent | None]:
     """Return the tail whose fit lies closest to the data, or no fit at all."""
     whole = tail(failures, 1.0 if start is None else start)
     starts = _starts(whole) if start is None else np.array([start])
-    best: tuple[TailCounts, FittedExponent | None] = (whole, None)
+    best: tuple[TailCounts, power_law.FittedExponent | None] = (whole, None)
     for low in starts:
         part = whole.above(float(low))
         if _too_little(part.values.size, float(part.weights.sum()), ""):
             continue
-        found = fit_exponent(part)
+        found = power_law.fit_exponent(part)
         if best[1] is None or found.distance < best[1].distance:
             best = part, found
     return best
@@ -211,7 +206,7 @@ class IntelligenceTestResult(NamedTuple):
     level: Level
     likelihood: LikelihoodFit
     least_squares: LeastSquaresFit
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[power_law.Comparison, ...]
 
 
 def measure(
@@ -220,7 +215,7 @@ def measure(
     """Return the level of a subject by the tail of its failure counts.
 
     Formula: `level` of the interval of `maximum_likelihood`; `least_squares` and
-        `compare` beside it
+        `power_law.compare` beside it
     Shapes: counts (items,); scalars.
     Units: none.
     Missing: as the parts say.
@@ -237,7 +232,7 @@ def measure(
         level(found.alpha, found.span),
         found,
         least_squares(failures),
-        compare(failures, alpha=found.alpha, start=found.start),
+        power_law.compare(failures, alpha=found.alpha, start=found.start),
     )
 
 
