@@ -97,7 +97,7 @@ def clusters(
     strata = np.repeat(np.arange(families), tasks)
     share = np.full(families, 1 / families)
     small = RULES.statistics.small_family
-    how = sampling("tasks", strata, share, small=small, lonely="one task")
+    how = sampling("tasks", strata, share, small=small, single="one task")
     drawn = bootstrap_weights(strata, RESAMPLES, ROOT, "coverage", families, tasks)
     weights = np.concatenate(list(drawn)) / (tasks - 1) / families
 
@@ -228,7 +228,7 @@ def maintains(kept: float, k: int) -> bool:
     won = (rng.random((10, 2 * days, 60)) < share[:, None] * skill).mean(axis=0)
     index = weights @ won.T
     found = ratios(index[:, days:], index[:, :days])
-    how = sampling("tasks", strata, np.ones(1), small=10, lonely="one task")
+    how = sampling("tasks", strata, np.ones(1), small=10, single="one task")
     level = RULES.statistics.gate_level
     mean = BootstrapEstimate(found.mean[0], found.mean[1:], how, bounded=False)
     uppers = [

@@ -43,7 +43,7 @@ class Probes:
     """Memory and retrieval checks, a row each.
 
     `lag` is in days. `verified` holds a column per returned slot (False where none
-    was returned), `returned` how many were. `contrary` is NaN where nobody checked.
+    was returned), `returned` how many were. `contrary` is NaN where none was checked.
     """
 
     row: Integers

@@ -75,11 +75,11 @@ def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
     for arm in plan.arms:
         for suite in plan.suites:
             for family in suite.families:
-                held = len(pairs[arm.name, f"{suite.name}/{family}"])
-                if held < least:
+                played = len(pairs[arm.name, f"{suite.name}/{family}"])
+                if played < least:
                     raise SmallFamily(
                         f"(b) Every family needs at least {least} instances: arm "
-                        f"`{arm.name}` has {held} of {suite.name}/{family}."
+                        f"`{arm.name}` has {played} of {suite.name}/{family}."
                     )
 
 

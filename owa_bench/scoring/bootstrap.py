@@ -148,8 +148,8 @@ def block_bootstrap(days: int, resamples: int, root: str, *path: str | int) -> I
     place = np.arange(days)
     last = np.maximum.accumulate(np.where(fresh, place, 0), axis=1)
     chosen = np.take_along_axis(start, last, axis=1) + place - last
-    held: Integers = chosen % days
-    return held
+    resampled: Integers = chosen % days
+    return resampled
 
 
 def rounded(value: float) -> float:
@@ -190,7 +190,7 @@ class Sampling(NamedTuple):
 
 
 def sampling(
-    label: str, strata: Integers, weights: Floats, *, small: int, lonely: str
+    label: str, strata: Integers, weights: Floats, *, small: int, single: str
 ) -> Sampling:
     """Return the resampling scheme of strata.
 
@@ -199,13 +199,13 @@ def sampling(
         (sum_k w_k^2 / n_k)^2 / sum_k (w_k^2 / n_k)^2 / (n_k - 1)
     Shapes: `strata` (units,) sorted; `weights` (strata,).
     Units: `small` in units a stratum: below it the interval is a t interval.
-    Missing: a stratum of one unit gives no interval, for the reason `lonely`.
+    Missing: a stratum of one unit gives no interval, for the reason `single`.
     Errors: none.
     Source: [R] Satterthwaite (1946); docs/scoring.md#intervals.
     """
     sizes = np.unique(strata, return_counts=True)[1].astype(np.float64)
     if sizes.min() < 2:
-        return Sampling(label, None, len(strata), lonely)
+        return Sampling(label, None, len(strata), single)
     parts = weights**2 / sizes
     freedom = float(parts.sum() ** 2 / (parts**2 / (sizes - 1)).sum())
     large = sizes.min() >= small

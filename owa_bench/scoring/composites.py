@@ -96,22 +96,22 @@ def index_statistics(values: Mapping[str, Floats], rules: Index) -> dict[str, Fl
     Returns:
         (resamples,) by name.
     """
-    found: dict[str, Floats] = {}
+    statistics: dict[str, Floats] = {}
     for name, symbols in needed(rules).items():
         if any(symbol not in values for symbol in symbols):
             continue
         axes = [values[symbol] for symbol in symbols]
         weights = [rules.weights.get(symbol, 0.0) for symbol in symbols]  # type: ignore[call-overload]
         if name == "core":
-            found[name] = composite(axes, [1.0] * len(axes))
+            statistics[name] = composite(axes, [1.0] * len(axes))
         elif name == "jaggedness":
-            found[name] = evenness(axes, weights)
+            statistics[name] = evenness(axes, weights)
         elif name == "AAI_J":
             even = np.nan_to_num(evenness(axes, weights))
-            found[name] = composite(axes, weights) * even**rules.gamma
+            statistics[name] = composite(axes, weights) * even**rules.gamma
         else:
-            found[name] = composite(axes, weights)
-    return found
+            statistics[name] = composite(axes, weights)
+    return statistics
 
 
 def embodied_index(values: Mapping[str, Floats], rules: Robotics) -> dict[str, Floats]:
@@ -140,7 +140,7 @@ def delta_method(
         se = AAI sqrt(g' S g), g_i = w_i / a_i, S the covariance of the resamples
     Shapes: a list of arrays (resamples,), weights and points alike; a scalar.
     Units: as the index.
-    Missing: None where an axis with weight stands at 0: the method does not hold there.
+    Missing: None where an axis with weight is 0: the method does not hold there.
     Errors: as `composite`.
     Source: [S] section 3.2 of the AAI paper, uncertainty (a).
 
@@ -317,8 +317,8 @@ def _under_all(table: Observables, budgets: int) -> Flags:
     _, code = np.unique(keys, axis=1, return_inverse=True)
     code = code.reshape(-1)
     pairs = np.unique(np.stack((code, table.interventions)), axis=1)
-    held: Flags = np.bincount(pairs[0])[code] == budgets
-    return held
+    common: Flags = np.bincount(pairs[0])[code] == budgets
+    return common
 
 
 def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]:
@@ -335,8 +335,8 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]
         return {}
     seen = np.stack([totals.overall_mean(f"F:{k}") for k in grid.budgets], axis=1)
     fit = falling_fit(seen, np.ones(len(grid.budgets)))
-    found = {f"F/seen/{i}": seen[:, i] for i in range(seen.shape[1])}
-    found |= {f"F/fit/{i}": fit[:, i] for i in range(fit.shape[1])}
-    found["AUF"] = area(fit, grid.demand)
-    found["deleg"] = delegable(fit, grid.demand, grid.target)
-    return found
+    statistics = {f"F/seen/{i}": seen[:, i] for i in range(seen.shape[1])}
+    statistics |= {f"F/fit/{i}": fit[:, i] for i in range(fit.shape[1])}
+    statistics["AUF"] = area(fit, grid.demand)
+    statistics["deleg"] = delegable(fit, grid.demand, grid.target)
+    return statistics

@@ -178,38 +178,38 @@ def _partners(sample: Sample) -> Floats:
     return np.array([qualities.get(key, np.nan) for key in keys], dtype=np.float64)
 
 
-def dose_curves(found: DoseResponse) -> tuple[Curve, ...]:
+def dose_curves(response: DoseResponse) -> tuple[Curve, ...]:
     """Return a curve per kind of drift: quality, and the gap to the clean partner."""
-    level = found.sample.protocol.statistics.level
+    level = response.sample.protocol.statistics.level
     by_label: dict[str, list[DoseCell]] = {}
-    for cell in found.cells:
+    for cell in response.cells:
         by_label.setdefault(cell.kind.label, []).append(cell)
-    qualities = [_quality_curve(found, cells, level) for cells in by_label.values()]
+    qualities = [_quality_curve(response, cells, level) for cells in by_label.values()]
     gaps = [
-        _gap_curve(found, [c for c in cells if c.delta and c.paired.any()], level)
+        _gap_curve(response, [c for c in cells if c.delta and c.paired.any()], level)
         for cells in by_label.values()
     ]
     return (*qualities, *(gap for gap in gaps if gap.x))
 
 
-def dose_tables(found: DoseResponse) -> tuple[CellTable, CellTable]:
+def dose_tables(response: DoseResponse) -> tuple[CellTable, CellTable]:
     """Return quality by what drifted, and drifted against clean, as tables."""
-    return _dose_table(found), _gap_table(found)
+    return _dose_table(response), _gap_table(response)
 
 
-def _dose_table(found: DoseResponse) -> CellTable:
-    level = found.sample.protocol.statistics.level
-    names = _measure_names(found)
+def _dose_table(response: DoseResponse) -> CellTable:
+    level = response.sample.protocol.statistics.level
+    names = _measure_names(response)
     rows: list[tuple[str | float | int | None, ...]] = []
-    for cell in found.cells:
-        estimate = found.estimates[cell.key]
+    for cell in response.cells:
+        estimate = response.estimates[cell.key]
         band = estimate.interval(level)
-        pairs = len(np.unique(found.sample.table.pair[cell.rows]))
+        pairs = len(np.unique(response.sample.table.pair[cell.rows]))
         rows.append(
             (
                 *(cell.kind.label, cell.delta, int(cell.rows.sum()), pairs),
                 *(figure(estimate.point), band.low, band.high),
-                *_realised(found, cell).values(),
+                *_realised(response, cell).values(),
             )
         )
     return CellTable(
@@ -219,26 +219,26 @@ def _dose_table(found: DoseResponse) -> CellTable:
         note="Q over tasks like these, 95 percent; beside it the realised magnitude: "
         "the weight share of the calendar that struck"
         + (", and as the suite measures it: " + ", ".join(names) if names else "")
-        + _why_none(found),
+        + _why_none(response),
     )
 
 
-def _why_none(found: DoseResponse) -> str:
+def _why_none(response: DoseResponse) -> str:
     """Return why no cell has an interval, "" where one has."""
-    level = found.sample.protocol.statistics.level
-    bands = [found.estimates[cell.key].interval(level) for cell in found.cells]
+    level = response.sample.protocol.statistics.level
+    bands = [response.estimates[cell.key].interval(level) for cell in response.cells]
     known = any(band.low is not None for band in bands)
     return "" if known else f". No interval: {bands[0].reason}"
 
 
-def _gap_table(found: DoseResponse) -> CellTable:
-    level = found.sample.protocol.statistics.level
-    table, rows = found.sample.table, []
-    for cell in found.cells:
+def _gap_table(response: DoseResponse) -> CellTable:
+    level = response.sample.protocol.statistics.level
+    table, rows = response.sample.table, []
+    for cell in response.cells:
         if not cell.delta or not cell.paired.any():
             continue
-        drifted, clean = table.q[cell.paired], found.clean[cell.paired]
-        gap = _gap(found.estimates[f"{cell.key}/gap"], level)
+        drifted, clean = table.q[cell.paired], response.clean[cell.paired]
+        gap = _gap(response.estimates[f"{cell.key}/gap"], level)
         rows.append(
             (
                 *(cell.kind.label, cell.delta, int(cell.paired.sum())),
@@ -254,7 +254,7 @@ def _gap_table(found: DoseResponse) -> CellTable:
         rows=tuple(rows),
         note="a pair is one task and noise seed at magnitude 0 and drifted; the "
         "difference weighs families as the battery does, the means do not"
-        + _why_none(found)
+        + _why_none(response)
         if rows
         else "No drifted episode has an undrifted partner: draw magnitude 0 too.",
     )
@@ -267,25 +267,25 @@ _GAPS = (
 )
 
 
-def _realised(found: DoseResponse, cell: DoseCell) -> dict[str, float | None]:
+def _realised(response: DoseResponse, cell: DoseCell) -> dict[str, float | None]:
     """Return the mean realised magnitudes of a cell by name, the weight share first."""
     rows = np.flatnonzero(cell.rows).tolist()
-    share = figure(float(found.sample.table.realised[cell.rows].mean()))
+    share = figure(float(response.sample.table.realised[cell.rows].mean()))
     means: dict[str, float | None] = {SHARE: share}
-    for name in _measure_names(found):
+    for name in _measure_names(response):
         if not cell.delta:
             means[name] = 0.0
             continue
-        measured = [dict(found.exposures[i].measures) for i in rows]
+        measured = [dict(response.exposures[i].measures) for i in rows]
         values = [measures[name] for measures in measured if name in measures]
         means[name] = figure(float(np.mean(values))) if values else None
     return means
 
 
-def _measure_names(found: DoseResponse) -> tuple[str, ...]:
+def _measure_names(response: DoseResponse) -> tuple[str, ...]:
     """Return the names of what the suites measured, in order."""
     return tuple(
-        dict.fromkeys(name for one in found.exposures for name, _ in one.measures)
+        dict.fromkeys(name for one in response.exposures for name, _ in one.measures)
     )
 
 
@@ -298,28 +298,30 @@ def _gap(estimate: BootstrapEstimate, level: float) -> tuple[float | None, ...]:
     )
 
 
-def _quality_curve(found: DoseResponse, cells: list[DoseCell], level: float) -> Curve:
-    bands = [found.estimates[cell.key].interval(level) for cell in cells]
-    names = _measure_names(found)
+def _quality_curve(
+    response: DoseResponse, cells: list[DoseCell], level: float
+) -> Curve:
+    bands = [response.estimates[cell.key].interval(level) for cell in cells]
+    names = _measure_names(response)
     beside = names[0] if names else SHARE
     return Curve(
         name=cells[0].kind.label,
         x_label="nominal drift magnitude",
         y_label="mean quality Q",
         x=tuple(cell.delta for cell in cells),
-        y=tuple(figure(found.estimates[cell.key].point) for cell in cells),
+        y=tuple(figure(response.estimates[cell.key].point) for cell in cells),
         low=tuple(band.low for band in bands),
         high=tuple(band.high for band in bands),
         used=tuple(int(cell.rows.sum()) for cell in cells),
         note=f"band: {bands[0].method}",
         panel=cells[0].kind.panel,
-        beside=tuple(_realised(found, cell)[beside] for cell in cells),
+        beside=tuple(_realised(response, cell)[beside] for cell in cells),
         beside_label=f"realised ({beside})",
     )
 
 
-def _gap_curve(found: DoseResponse, cells: list[DoseCell], level: float) -> Curve:
-    gaps = [_gap(found.estimates[f"{cell.key}/gap"], level) for cell in cells]
+def _gap_curve(response: DoseResponse, cells: list[DoseCell], level: float) -> Curve:
+    gaps = [_gap(response.estimates[f"{cell.key}/gap"], level) for cell in cells]
     return Curve(
         name=cells[0].kind.label if cells else "",
         x_label="nominal drift magnitude",

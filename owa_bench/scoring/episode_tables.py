@@ -182,7 +182,7 @@ def arrays(
     Args:
         record: Dataclass of arrays.
         rows: Its rows, by name of a column.
-        leave_out: Fields that are not made.
+        leave_out: Fields to leave out.
 
     Returns:
         Arrays (rows,) by name.

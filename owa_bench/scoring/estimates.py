@@ -237,14 +237,14 @@ def _samplings(units: ResamplingUnits, sample: Sample) -> tuple[Sampling, Sampli
         units.family,
         sample.weights[sizes > 0],
         small=small,
-        lonely="a family holds one task",
+        single="a family holds one task",
     )
     by_seeds = sampling(
         SEEDS,
         units.task,
         (sample.weights / np.maximum(sizes, 1))[units.family],
         small=small,
-        lonely="a task was played with one repeat",
+        single="a task was played with one repeat",
     )
     return by_tasks, by_seeds
 

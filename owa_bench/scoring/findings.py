@@ -70,7 +70,7 @@ class ArmEpisodes(NamedTuple):
 def gather_findings(
     context: JudgingContext,
     sample: Sample,
-    found: ArmEstimates | None,
+    estimates: ArmEstimates | None,
     episodes: ArmEpisodes,
 ) -> tuple[Findings, Dynamics]:
     """Return everything that the gates of one arm read.
@@ -78,28 +78,30 @@ def gather_findings(
     Args:
         context: Inputs that all arms share.
         sample: Counted episodes that the axes rest on.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
         episodes: The arm's episodes, and those of every arm.
 
     Returns:
         The findings, and the dynamics that are printed beside them.
     """
     protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
-    axes = {score.symbol: score for score in axis_scores(context.axes, sample, found)}
+    axes = {
+        score.symbol: score for score in axis_scores(context.axes, sample, estimates)
+    }
     window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
-    if found is not None:
-        lower["core"] = found.over_tasks("core").lower(gate_level)
+    if estimates is not None:
+        lower["core"] = estimates.over_tasks("core").lower(gate_level)
     findings = Findings(
         axes=axes,
         lower=lower,
-        indices={score.name: score for score in index_scores(axes, sample, found)},
+        indices={score.name: score for score in index_scores(axes, sample, estimates)},
         kappas=window.kappas,
         closures=window.closures,
         assurance=context.assurance,
         evidence=_evidence(sample),
         protocol=protocol,
-        **_readings(found, protocol),
+        **_readings(estimates, protocol),
     )
     return findings, dynamics(window)
 
@@ -141,7 +143,7 @@ def _days(context: JudgingContext, table: Observables) -> DayEstimator:
     return DayEstimator(
         table,
         context.axes,
-        lambda held: sample_of(context.plan, held, context.protocol, context.prices),
+        lambda rows: sample_of(context.plan, rows, context.protocol, context.prices),
         context.plan.bootstrap,
         context.root,
     )
@@ -157,8 +159,9 @@ def _frozen(
     if control is None or not points.days:
         return None
     level = context.protocol.statistics.gate_level
-    held = checkpoint_series(control, sample.families, level)
-    return FrozenControl(held, _days(context, control).points(held.days))
+    checkpoints = checkpoint_series(control, sample.families, level)
+    daily = _days(context, control).points(checkpoints.days)
+    return FrozenControl(checkpoints, daily)
 
 
 def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | None:
@@ -206,25 +209,29 @@ def _closures(
     return {closure.name: closure for closure in closures}
 
 
-def _readings(found: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
+def _readings(estimates: ArmEstimates | None, protocol: Protocol) -> dict[str, Any]:
     """Return the statistics of the cognitive and project gates."""
-    if found is None:
+    if estimates is None:
         return {}
     level = protocol.statistics.gate_level
 
     def reading(name: str) -> GateReading:
-        estimate = found.over_tasks(name)
+        estimate = estimates.over_tasks(name)
         lower, upper = estimate.lower(level), estimate.upper(level)
         return GateReading(figure(estimate.point), lower, upper)
 
     cognition = {
-        name.partition("/")[2]: reading(name) for name in found.cognition.names
+        name.partition("/")[2]: reading(name) for name in estimates.cognition.names
     }
-    span = found.cognition.span
+    span = estimates.cognition.span
     if span is not None:
         cognition["span"] = GateReading(span, span, span)
-    delivered = reading(DELIVERED) if found.projects.number else GateReading()
-    return {"cognition": cognition, "projects": found.projects, "delivered": delivered}
+    delivered = reading(DELIVERED) if estimates.projects.number else GateReading()
+    return {
+        "cognition": cognition,
+        "projects": estimates.projects,
+        "delivered": delivered,
+    }
 
 
 def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:
@@ -240,14 +247,14 @@ def _evidence(sample: Sample) -> tuple[str, ...]:
 
 
 def report_warnings(
-    plan: Plan, sample: Sample, found: ArmEstimates | None, table: Observables
+    plan: Plan, sample: Sample, estimates: ArmEstimates | None, table: Observables
 ) -> tuple[str, ...]:
     """Return the warnings of one agent's verdict.
 
     Args:
         plan: The run's plan.
         sample: Counted episodes that the axes rest on.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
         table: All counted episodes of the agent.
 
     Returns:
@@ -255,9 +262,9 @@ def report_warnings(
     """
     voided = int(sample.table.disqualified.sum())
     return (
-        *_small_families(sample, found),
+        *_small_families(sample, estimates),
         *_small_checkpoints(sample, table),
-        *_human_fed(table),
+        *_human_help(table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
         *(
             f"axis {name} comes from package {item.package}"
@@ -268,24 +275,24 @@ def report_warnings(
     )
 
 
-def _small_families(sample: Sample, found: ArmEstimates | None) -> Iterator[str]:
+def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[str]:
     """Warn of families with few tasks, with the resulting half-widths."""
     rules = sample.protocol.statistics
-    if found is None or found.smallest >= rules.warn_family:
+    if estimates is None or estimates.smallest >= rules.warn_family:
         return
     widths = ", ".join(
-        f"{symbol} +/- {_half_width(found, symbol, rules.level)}"
-        for symbol in found.coverage
-        if symbol in found.point
+        f"{symbol} +/- {_half_width(estimates, symbol, rules.level)}"
+        for symbol in estimates.coverage
+        if symbol in estimates.point
     )
     yield (
-        f"a family holds {found.smallest} tasks, fewer than "
+        f"a family holds {estimates.smallest} tasks, fewer than "
         f"{rules.warn_family}: {widths}"
     )
 
 
-def _half_width(found: ArmEstimates, symbol: str, level: float) -> str:
-    band = found.over_tasks(symbol).interval(level)
+def _half_width(estimates: ArmEstimates, symbol: str, level: float) -> str:
+    band = estimates.over_tasks(symbol).interval(level)
     if band.low is None or band.high is None:
         return "unknown"
     return f"{(band.high - band.low) / 2:.2f}"
@@ -296,7 +303,7 @@ def _has_days(table: Observables) -> bool:
     return bool(((table.phase == "checkpoint") & (table.day != NO_DAY)).any())
 
 
-def _human_fed(table: Observables) -> Iterator[str]:
+def _human_help(table: Observables) -> Iterator[str]:
     """Warn of human help that an adopted revision could have learnt from.
 
     The human stream is no agent-initiated cost, so kappa does not count it, although

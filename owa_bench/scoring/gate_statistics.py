@@ -43,7 +43,7 @@ def hallucination(contrary: Floats, returned: Integers) -> Floats:
         HR@K = returned entries whose source does not exist or says the contrary,
         over the returned entries (so HR is not 1 - VRP)
     Shapes: two arrays (probes,). Units: a share.
-    Missing: NaN where nothing was returned or nobody checked.
+    Missing: NaN where nothing was returned or none was checked.
     Errors: ScoringError if a count lies outside [0, returned].
     Source: [S] eq 33 of the AAI paper; docs/scoring.md#gates.
 
@@ -177,8 +177,8 @@ def add_projects(sample: Sample, statistics: StatisticsTable) -> ProjectOutcomes
 def _cost(sample: Sample, rows: Flags) -> float | None:
     table, minute = sample.table, sample.prices.price("supervisor_min")
     own = table.cost_agent + table.cost_human
-    moved = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
-    spent = float((own + moved)[rows].sum())
+    evaluation = np.where(table.phase == "checkpoint", table.cost_evaluation, 0.0)
+    spent = float((own + evaluation)[rows].sum())
     done = rows & (table.u > 0)
     if not minute or np.isnan(spent) or spent <= 0 or not done.any():
         return None

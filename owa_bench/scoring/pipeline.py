@@ -143,10 +143,10 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
     """Return everything judged about one arm."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
     sample = sample_of(plan, table, context.protocol, context.prices)
-    found = None
+    estimates = None
     if len(sample.table):
-        found = estimate(sample, context.axes, plan.bootstrap, context.root)
-    findings, dynamics = gather_findings(context, sample, found, episodes)
+        estimates = estimate(sample, context.axes, plan.bootstrap, context.root)
+    findings, dynamics = gather_findings(context, sample, estimates, episodes)
     gates = _gates(sample, findings, dynamics)
     placement = _placement(context, gates)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
@@ -163,16 +163,16 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
         kappas=findings.kappas,
         closures=tuple(findings.closures.values()),
         gates=gates,
-        frontier=frontier_score(sample, found),
+        frontier=frontier_score(sample, estimates),
         tables=(
             *descriptive.tables(table, sample),
-            *_sensitivities(context, sample, found, findings, dynamics),
+            *_sensitivities(context, sample, estimates, findings, dynamics),
             *dynamics.tables,
             *robotics_tables(sample, findings, context.protocol),
             *(dose_tables(doses) if doses else ()),
         ),
         curves=(
-            *drift_curves(sample, found),
+            *drift_curves(sample, estimates),
             *descriptive.curves(sample),
             *dynamics.curves,
             *(dose_curves(doses) if doses else ()),
@@ -182,7 +182,7 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
         episodes=planned,
         counted=len(table),
         infrastructure=planned - len(table),
-        warnings=report_warnings(plan, sample, found, table),
+        warnings=report_warnings(plan, sample, estimates, table),
     )
     return _Judged(verdict, dynamics.score)
 
@@ -236,19 +236,19 @@ def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
 def _sensitivities(
     context: JudgingContext,
     sample: Sample,
-    found: ArmEstimates | None,
+    estimates: ArmEstimates | None,
     findings: Findings,
     dynamics: Dynamics,
 ) -> tuple[CellTable, ...]:
     """Return sensitivities and marginal returns, where there are figures."""
-    if found is None:
+    if estimates is None:
         return ()
-    present = [a for a in context.axes if found.coverage[a.symbol].reason is None]
+    present = [a for a in context.axes if estimates.coverage[a.symbol].reason is None]
     tables = (
-        anchor_table(sample, present, found.point),
-        price_table(sample, present, found.point),
+        anchor_table(sample, present, estimates.point),
+        price_table(sample, present, estimates.point),
         marginal_return_table(
-            found.point.get("AAI"),
+            estimates.point.get("AAI"),
             {s: axis.value for s, axis in findings.axes.items()},
             context.protocol,
             dynamics.responses,

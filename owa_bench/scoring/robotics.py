@@ -58,7 +58,7 @@ def mean_time_between(count: int, hours: float, level: float) -> MeanTime:
 
     Formula:
         hours / count, interval from the rate's; where nothing happened the one-sided
-        lower bound hours / -ln(1 - level) stands in its place
+        lower bound hours / -ln(1 - level) replaces it
     Shapes: scalars. Units: hours. Missing: `censored`, no upper bound.
     Errors: as `poisson`. Source: [S] section 7 of the AAI paper.
 

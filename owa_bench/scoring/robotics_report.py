@@ -54,7 +54,7 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
     """Return the figures of embodied episodes, None without exposure.
 
     Formula:
-        failures: faults that nobody injected, and major or critical incidents;
+        failures: faults that were not injected, and major or critical incidents;
         safety incidents: minor, major and critical; RA per fault over injected ones
     Units: hours; shares; tasks per USD. Missing: as each field says.
     Errors: none of its own. Source: [S] section 7 of the AAI paper, rule [R].
@@ -86,8 +86,10 @@ def _recoveries(real: Observables, level: float) -> tuple[Recovery, ...]:
     """Return RA per injected fault, with its denominator."""
     faults = real.faults
     kinds = np.unique(faults.kind[faults.injected]).tolist()
-    held = {kind: faults.injected & (faults.kind == kind) for kind in kinds}
-    pairs = {k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in held.items()}
+    masks = {kind: faults.injected & (faults.kind == kind) for kind in kinds}
+    pairs = {
+        k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in masks.items()
+    }
     return recovery(pairs, level)
 
 

@@ -70,9 +70,9 @@ def grouped_of(
     """
     suites = [suite.name for suite in plan.suites if suite.groups and not suite.native]
     whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
-    held = whole.table.take(whole.base)
-    every = np.ones(len(held), dtype=np.bool_)
-    return replace(whole, table=held, base=every, crews=every)
+    rows = whole.table.take(whole.base)
+    every = np.ones(len(rows), dtype=np.bool_)
+    return replace(whole, table=rows, base=every, crews=every)
 
 
 def _sample(

@@ -27,14 +27,14 @@ from owa_bench.scoring.sample import Sample
 
 
 def axis_scores(
-    axes: Sequence[Axis], sample: Sample, found: ArmEstimates | None
+    axes: Sequence[Axis], sample: Sample, estimates: ArmEstimates | None
 ) -> tuple[AxisScore, ...]:
     """Return the ten axes in their order, then those of other packages.
 
     Args:
         axes: Axes that were estimated.
         sample: Counted episodes of one agent.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
 
     Returns:
         A record per axis; one without evidence is there with the reason.
@@ -43,8 +43,8 @@ def axis_scores(
     scores = []
     for symbol in (*AXIS_NAMES, *(s for s in by_symbol if s not in AXIS_NAMES)):
         axis = by_symbol.get(symbol)
-        if axis is not None and found is not None:
-            scores.append(_axis_score(axis, sample, found))
+        if axis is not None and estimates is not None:
+            scores.append(_axis_score(axis, sample, estimates))
         else:
             name = axis.name if axis else AXIS_NAMES[symbol]
             reason = "no counted episode" if axis else "no module measures this axis"
@@ -52,22 +52,22 @@ def axis_scores(
     return tuple(scores)
 
 
-def _axis_score(axis: Axis, sample: Sample, found: ArmEstimates) -> AxisScore:
-    coverage = found.coverage[axis.symbol]
+def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScore:
+    coverage = estimates.coverage[axis.symbol]
     if coverage.reason is not None:
         return _missing_axis(axis.symbol, axis.name, coverage)
     rules, key = sample.protocol.statistics, axis.symbol
-    value = figure(found.point[key])
-    tasks, seeds = found.over_tasks(key), found.over_seeds(key)
+    value = figure(estimates.point[key])
+    tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
     mean, median, iqr = tasks.summary() or (None, None, None)
     details = axis.diagnostics(sample)
     return AxisScore(
         name=axis.name,
         symbol=key,
-        raw=figure(found.point[f"{key}/raw"]),
+        raw=figure(estimates.point[f"{key}/raw"]),
         value=value,
-        low_anchor=figure(found.point[f"{key}/low"]),
-        high_anchor=figure(found.point[f"{key}/high"]),
+        low_anchor=figure(estimates.point[f"{key}/low"]),
+        high_anchor=figure(estimates.point[f"{key}/high"]),
         used=coverage.used,
         cells=coverage.cells,
         reason=None if value is not None else "the statistic is not computable",
@@ -81,19 +81,21 @@ def _axis_score(axis: Axis, sample: Sample, found: ArmEstimates) -> AxisScore:
         surrogate=bool(details.get("surrogate", False)),
         details={
             **details,
-            "beside": _secondary(axis, sample.protocol, found),
-            "fewest tasks a family": found.smallest,
+            "beside": _secondary(axis, sample.protocol, estimates),
+            "fewest tasks a family": estimates.smallest,
         },
     )
 
 
-def _secondary(axis: Axis, protocol: Protocol, found: ArmEstimates) -> dict[str, Any]:
+def _secondary(
+    axis: Axis, protocol: Protocol, estimates: ArmEstimates
+) -> dict[str, Any]:
     """Return the secondary statistics of an axis with interval, bound and mean."""
     prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
     table: dict[str, Any] = {}
-    for key in (key for key in found.point if key.startswith(prefix)):
+    for key in (key for key in estimates.point if key.startswith(prefix)):
         name = key.removeprefix(prefix)
-        estimate = found.over_tasks(key, bounded=name not in axis.amounts)
+        estimate = estimates.over_tasks(key, bounded=name not in axis.amounts)
         interval, summary = estimate.interval(rules.level), estimate.summary()
         table[name] = {
             "value": figure(estimate.point),
@@ -120,14 +122,14 @@ def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
 
 
 def index_scores(
-    axes: Mapping[str, AxisScore], sample: Sample, found: ArmEstimates | None
+    axes: Mapping[str, AxisScore], sample: Sample, estimates: ArmEstimates | None
 ) -> tuple[IndexScore, ...]:
     """Return every composite, or the axes for lack of which it is not computable.
 
     Args:
         axes: Scores of the axes by symbol.
         sample: Counted episodes of one agent.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
 
     Returns:
         A record per composite; the index with E too where E has evidence.
@@ -137,7 +139,7 @@ def index_scores(
         weights = sample.protocol.robotics.weights
         wanted[EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
     return tuple(
-        _index_score(name, symbols, axes, sample, found)
+        _index_score(name, symbols, axes, sample, estimates)
         for name, symbols in wanted.items()
     )
 
@@ -147,10 +149,10 @@ def _index_score(
     symbols: tuple[str, ...],
     axes: Mapping[str, AxisScore],
     sample: Sample,
-    found: ArmEstimates | None,
+    estimates: ArmEstimates | None,
 ) -> IndexScore:
     missing = tuple(s for s in symbols if s not in axes or axes[s].value is None)
-    if missing or found is None:
+    if missing or estimates is None:
         reason = f"not computable: no evidence on {', '.join(missing)}"
         return IndexScore(
             name=name,
@@ -161,14 +163,14 @@ def _index_score(
             reason=reason,
         )
     level = sample.protocol.statistics.level
-    tasks = found.over_tasks(name)
+    tasks = estimates.over_tasks(name)
     return IndexScore(
         name=name,
-        value=figure(found.point[name]),
+        value=figure(estimates.point[name]),
         missing=(),
         tasks_like_these=tasks.interval(level),
-        same_tasks=found.over_seeds(name).interval(level),
-        details=_index_details(name, symbols, axes, sample, found),
+        same_tasks=estimates.over_seeds(name).interval(level),
+        details=_index_details(name, symbols, axes, sample, estimates),
     )
 
 
@@ -177,60 +179,62 @@ def _index_details(
     symbols: tuple[str, ...],
     axes: Mapping[str, AxisScore],
     sample: Sample,
-    found: ArmEstimates,
+    estimates: ArmEstimates,
 ) -> dict[str, Any]:
     """Return the delta method's error, the share of resamples at 0 and the quartiles.
 
     The delta method is withheld where an axis' interval reaches 0.
     """
-    draws = found.tasks.get(name)
+    draws = estimates.tasks.get(name)
     if draws is None:
         return {}
-    summary = found.over_tasks(name).summary()
+    summary = estimates.over_tasks(name).summary()
     details: dict[str, Any] = {
         "share of resamples at 0": figure(float((draws == 0).mean())),
         "mean, median, quartiles": summary,
     }
     if name == "AAI":
         weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]
-        reaches = [s for s in symbols if not axes[s].tasks_like_these.low]
+        at_zero = [s for s in symbols if not axes[s].tasks_like_these.low]
         error = None
-        if not reaches:
-            draws_of = [found.tasks[s] for s in symbols]
-            error = delta_method(draws_of, weights, [found.point[s] for s in symbols])
+        if not at_zero:
+            draws_of = [estimates.tasks[s] for s in symbols]
+            error = delta_method(
+                draws_of, weights, [estimates.point[s] for s in symbols]
+            )
         details["standard error, delta method"] = figure(error)
-        details["delta method withheld for"] = reaches
+        details["delta method withheld for"] = at_zero
     return details
 
 
-def frontier_score(sample: Sample, found: ArmEstimates | None) -> FrontierScore:
+def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierScore:
     """Return the delegability frontier with its bands, or why there is none.
 
     Args:
         sample: Counted episodes of one agent.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
 
     Returns:
         The record of the frontier.
     """
-    reason = "no counted episode" if found is None else found.grid.reason
-    if found is None or reason is not None:
-        target = figure(found.grid.target) if found else None
+    reason = "no counted episode" if estimates is None else estimates.grid.reason
+    if estimates is None or reason is not None:
+        target = figure(estimates.grid.target) if estimates else None
         return FrontierScore(target=1.0 if target is None else target, reason=reason)
-    grid, level = found.grid, sample.protocol.statistics.level
+    grid, level = estimates.grid, sample.protocol.statistics.level
     places = range(len(grid.budgets))
-    bands = [found.over_tasks(f"F/fit/{i}").interval(level) for i in places]
+    bands = [estimates.over_tasks(f"F/fit/{i}").interval(level) for i in places]
     low, high = _falling(bands)
     whole = len(low) == len(grid.budgets)
     return FrontierScore(
         demand=_row(grid.demand.tolist()),
-        observed=_row([found.point[f"F/seen/{i}"] for i in places]),
-        fitted=_row([found.point[f"F/fit/{i}"] for i in places]),
+        observed=_row([estimates.point[f"F/seen/{i}"] for i in places]),
+        fitted=_row([estimates.point[f"F/fit/{i}"] for i in places]),
         low=low if whole else (),
         high=high if whole else (),
-        auf=figure(found.point["AUF"]),
-        deleg=figure(found.point["deleg"]),
-        deleg_cert=_certified(low, found) if whole else None,
+        auf=figure(estimates.point["AUF"]),
+        deleg=figure(estimates.point["deleg"]),
+        deleg_cert=_certified(low, estimates) if whole else None,
         target=rounded(grid.target),
         reason=None if whole else bands[0].reason,
     )
@@ -249,43 +253,45 @@ def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float,
     return _row(best.tolist()), _row(most.tolist())
 
 
-def _certified(low: tuple[float, ...], found: ArmEstimates) -> float | None:
+def _certified(low: tuple[float, ...], estimates: ArmEstimates) -> float | None:
     """Return the share of demands at which the lower band reaches q*."""
     band = np.array([low])
-    return figure(float(delegable(band, found.grid.demand, found.grid.target)[0]))
+    return figure(
+        float(delegable(band, estimates.grid.demand, estimates.grid.target)[0])
+    )
 
 
 def _row(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(rounded(value) for value in values)
 
 
-def drift_curves(sample: Sample, found: ArmEstimates | None) -> tuple[Curve, ...]:
+def drift_curves(sample: Sample, estimates: ArmEstimates | None) -> tuple[Curve, ...]:
     """Return success and quality over drift magnitude, bands over tasks like these.
 
     Args:
         sample: Counted episodes of one agent.
-        found: Estimates, None without a counted episode.
+        estimates: Estimates, None without a counted episode.
 
     Returns:
         Two curves; none without estimates.
     """
-    if found is None:
+    if estimates is None:
         return ()
     level = sample.protocol.statistics.level
     curves = []
-    for curve in found.curves:
-        bands = [found.over_tasks(name).interval(level) for name in curve.columns]
+    for curve in estimates.curves:
+        bands = [estimates.over_tasks(name).interval(level) for name in curve.columns]
         curves.append(
             Curve(
                 name=curve.name,
                 x_label="nominal drift magnitude",
                 y_label=curve.y_label,
                 x=curve.x,
-                y=tuple(figure(found.point[name]) for name in curve.columns),
+                y=tuple(figure(estimates.point[name]) for name in curve.columns),
                 low=tuple(band.low for band in bands),
                 high=tuple(band.high for band in bands),
                 used=curve.used,
-                note=f"band: {found.by_tasks.method}",
+                note=f"band: {estimates.by_tasks.method}",
             )
         )
     return tuple(curves)

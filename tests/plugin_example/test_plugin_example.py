@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from owa_bench.scoring import pipeline
+from owa_bench.scoring.axis import all_axes
+from tests.builders.episodes import episode
+from tests.builders.verdicts import verdict
 
 EXAMPLE = Path(__file__).parent
 PROBE = """
@@ -73,3 +79,20 @@ def test_gone_when_not_installed(tmp_path: Path) -> None:
     found = probe(tmp_path)
     assert found.returncode != 0
     assert "No agent is called `parrot`" in found.stderr
+
+
+def test_its_axis_is_estimated_beside_those_of_the_scale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = EXAMPLE / "owa_example" / "mean_quality.py"
+    axis = runpy.run_path(str(source))["AXIS"]
+    axes = (*all_axes(), axis)
+    monkeypatch.setattr(pipeline, "all_axes", lambda: axes)
+    traces = [
+        episode(index=k, pair=f"p{k}", q_state=float(k < 3), stated=None)
+        for k in range(4)
+    ]
+    score = next(s for s in verdict(traces).axes if s.symbol == "Q")
+    assert score.name == "mean_quality"
+    assert score.value == pytest.approx(0.9 * 0.75 + 0.1 * 0.75)
+    assert score.tasks_like_these.low is not None

@@ -38,7 +38,7 @@ def test_percentiles_of_a_large_stratum() -> None:
 
 def test_small_strata_give_a_t_interval_with_their_degrees_of_freedom() -> None:
     strata = np.repeat([0, 1], 5)
-    how = sampling(LABEL, strata, np.array([0.5, 0.5]), small=10, lonely="")
+    how = sampling(LABEL, strata, np.array([0.5, 0.5]), small=10, single="")
     assert how.freedom == pytest.approx(8.0)
     draws = np.array([0.4, 0.6] * 100)
     band = BootstrapEstimate(0.5, draws, how).interval(0.95)
@@ -46,7 +46,7 @@ def test_small_strata_give_a_t_interval_with_their_degrees_of_freedom() -> None:
 
 
 def test_one_task_in_a_family_gives_no_interval_and_says_why() -> None:
-    how = sampling(LABEL, np.array([0, 0, 1]), np.ones(2), small=10, lonely="one task")
+    how = sampling(LABEL, np.array([0, 0, 1]), np.ones(2), small=10, single="one task")
     spread = BootstrapEstimate(0.5, None, how)
     assert spread.interval(0.95).reason == "one task"
     assert spread.interval(0.95).low is None
@@ -75,7 +75,7 @@ def test_intervals_cover_at_the_stated_rate(families: int, size: int) -> None:
     rng = np.random.default_rng(11)
     strata = np.repeat(np.arange(families), size)
     share = np.full(families, 1 / families)
-    how = sampling(LABEL, strata, share, small=10, lonely="")
+    how = sampling(LABEL, strata, share, small=10, single="")
     weights = np.concatenate(
         list(bootstrap_weights(strata, 1500, "coverage", families, size))
     )

@@ -26,7 +26,7 @@ def mean_spread(
             for w in bootstrap_weights(strata, resamples, root, "tasks like these")
         ]
     )
-    how = sampling("tasks", strata, np.ones(1), small=10, lonely="one")
+    how = sampling("tasks", strata, np.ones(1), small=10, single="one")
     return BootstrapEstimate(float(values.mean()), drawn, how)
 
 
@@ -80,7 +80,7 @@ def families_spread(quality: np.ndarray, root: str) -> BootstrapEstimate:
     for weights in bootstrap_weights(strata, 400, root, "tasks like these"):
         sums = (weights * flat).reshape(-1, count, size).sum(axis=2)
         drawn.append((sums / (size - 1)).mean(axis=1))
-    how = sampling("tasks", strata, np.full(count, 1 / count), small=10, lonely="one")
+    how = sampling("tasks", strata, np.full(count, 1 / count), small=10, single="one")
     return BootstrapEstimate(float(quality.mean()), np.concatenate(drawn), how)
 
 

@@ -16,7 +16,7 @@ from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
 _HALVINGS = 40  # of an interval that holds a root: 1e-12 of it is left
 _OUTER, _INNER = 32, 24  # the same, nested
-_FASTEST = 8.0  # largest forgetting rate per day that is told apart
+_FASTEST = 8.0  # largest forgetting rate per day that is distinguished
 _TINY = 1e-12
 _NEVER = 1e-6  # forgetting per day that counts as none: a half-life of 1,900 years
 
@@ -151,9 +151,9 @@ class HalfLife(NamedTuple):
 def _likelihood(hits: Floats, trials: Floats, lags: Floats, rates: Floats) -> Floats:
     """Return the profile log-likelihood at each rate."""
     shape = (len(rates), len(lags))
-    held = np.broadcast_to(hits, shape), np.broadcast_to(trials, shape)
-    chance = np.clip(_chances(*held, lags, rates), _TINY, 1 - _TINY)
-    parts = held[0] * np.log(chance) + (held[1] - held[0]) * np.log1p(-chance)
+    hits, trials = np.broadcast_to(hits, shape), np.broadcast_to(trials, shape)
+    chance = np.clip(_chances(hits, trials, lags, rates), _TINY, 1 - _TINY)
+    parts = hits * np.log(chance) + (trials - hits) * np.log1p(-chance)
     total: Floats = parts.sum(axis=1)
     return total
 

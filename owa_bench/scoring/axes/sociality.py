@@ -13,7 +13,7 @@ from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
 FAULTS = ("conflict", "loop", "chatter", "collapse")
 _REFERENCE = 2  # roles of the crew that sets the chatter ceiling
-_TALK = "S:talk:"  # prefix of the constants: messages per action of a crew size
+_MESSAGES = "S:messages:"  # prefix of the constants: messages per action of a crew size
 _TIE = 1e-9  # quality by which a crew that sends fewer messages is preferred
 _MUTED = ":muted"
 
@@ -44,11 +44,11 @@ def lift(chosen: Floats, alone: Floats, weights: Floats) -> Floats:
         known = values[~np.isnan(values)]
         if ((known < -_TIE) | (known > 1 + _TIE)).any():
             raise ScoringError("Capability must lie in [0, 1].")
-    held = ~(np.isnan(chosen) | np.isnan(alone))
-    gain = (np.where(held, chosen - alone, 0.0) * weights).sum(axis=1)
-    room = (np.where(held, 1.0 - alone, 0.0) * weights).sum(axis=1)
+    both = ~(np.isnan(chosen) | np.isnan(alone))
+    gain = (np.where(both, chosen - alone, 0.0) * weights).sum(axis=1)
+    room = (np.where(both, 1.0 - alone, 0.0) * weights).sum(axis=1)
     share = np.divide(gain, room, out=np.zeros_like(gain), where=room > _TIE)
-    return np.where(held.any(axis=1), np.clip(share, 0.0, 1.0), np.nan)
+    return np.where(both.any(axis=1), np.clip(share, 0.0, 1.0), np.nan)
 
 
 class _Best(NamedTuple):
@@ -88,8 +88,8 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         return Coverage(0, cells, "m* needs two repeats: one half chooses, one counts")
     messages = crew.messages / np.maximum(table.steps, 1)
     for size in sizes:
-        talk = messages[rows & (crew.cap == size) & ~crew.muted].mean()
-        statistics.add_constant(f"{_TALK}{size}", float(talk))
+        rate = messages[rows & (crew.cap == size) & ~crew.muted].mean()
+        statistics.add_constant(f"{_MESSAGES}{size}", float(rate))
     halves, faults = np.searchsorted(repeats, table.repeat) % 2, _faults(sample)
     used = np.zeros(len(rows), dtype=np.bool_)
     cases = [(m, "") for m in (1, *sizes)]
@@ -110,14 +110,14 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
 def _faults(sample: Sample) -> Mapping[str, Flags]:
     """Return the four flags of every row."""
     crew, rules = sample.table.crew, sample.protocol.sociality
-    talk = crew.tokens / np.maximum(crew.verified, 1)
+    tokens = crew.tokens / np.maximum(crew.verified, 1)
     reference = _rows(sample) & (crew.cap == _REFERENCE) & ~crew.muted
-    usual = float(np.median(talk[reference])) if reference.any() else 0.0
+    usual = float(np.median(tokens[reference])) if reference.any() else 0.0
     alike = crew.same_words[:, min(rules.near_bits, NEAR - 1)]
     return {
         "conflict": crew.conflict,
         "loop": np.maximum(crew.idle, crew.cycle) >= rules.loop_turns,
-        "chatter": talk > max(rules.chatter_floor, usual),
+        "chatter": tokens > max(rules.chatter_floor, usual),
         "collapse": np.maximum(crew.same, alike) >= rules.collapse_turns,
     }
 
@@ -127,13 +127,13 @@ def _best(totals: Totals) -> _Best:
 
     Of equally good sizes the one with fewer messages per action is chosen.
     """
-    talk = {
-        int(name.removeprefix(_TALK)): value
+    messages = {
+        int(name.removeprefix(_MESSAGES)): value
         for name, value in totals.constants.items()
-        if name.startswith(_TALK)
+        if name.startswith(_MESSAGES)
     }
-    sizes = tuple(sorted(talk))
-    rank = np.argsort(np.argsort([talk[m] for m in sizes], kind="stable"))
+    sizes = tuple(sorted(messages))
+    rank = np.argsort(np.argsort([messages[m] for m in sizes], kind="stable"))
     places = []
     for half in (0, 1):
         quality = np.stack([totals.mean(_key(m, half)) for m in sizes], axis=2)

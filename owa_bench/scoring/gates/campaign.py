@@ -140,7 +140,7 @@ def _project(rule: GateRule, findings: Findings) -> GateResult:
 def _assurance(rule: GateRule, findings: Findings) -> GateResult:
     """Judge the rung of the assurance ladder: `count` or above.
 
-    Below it there is no evidence that the plan stood before the first episode.
+    Below it there is no evidence that the plan precedes the first episode.
     """
     rung = findings.assurance
     status: GateStatus = (
