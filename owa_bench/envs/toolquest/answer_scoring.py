@@ -19,7 +19,7 @@ CellRow = Sequence[Value]
 CellCounts = Counter[tuple[object, ...]]
 
 # Severity of a write outside the allowed set [D].
-STRAY_RECORD = 1.0
+UNWANTED_RECORD = 1.0
 DELETED_ROW = 2.0
 
 
@@ -54,7 +54,7 @@ def cells(
 ) -> CellCounts:
     """Return the cells of a table, each named by its row's key and its column.
 
-    A table that lacks a key column has no cells but as many strangers as values.
+    A table that lacks a key column has no cells but as many unmatched cells as values.
 
     Args:
         columns: Names of the columns.
@@ -65,7 +65,7 @@ def cells(
         How often each cell occurs.
     """
     if not set(keys) <= set(columns):
-        return Counter({("stranger",): len(rows) * len(columns)})
+        return Counter({("unmatched",): len(rows) * len(columns)})
     places = [columns.index(key) for key in keys]
     others = [i for i in range(len(columns)) if i not in places]
     found: CellCounts = Counter()
@@ -116,7 +116,7 @@ def required_writes(world: ApiWorld) -> tuple[RequiredWrites, ...]:
     )
 
 
-def standing(state: ApiState) -> tuple[PostedRecord, ...]:
+def standing_records(state: ApiState) -> tuple[PostedRecord, ...]:
     """Return the posted records that were not taken back."""
     gone = {(deletion.place, deletion.ident) for deletion in state.deletions}
     return tuple(r for r in state.records if (r.place, r.ident) not in gone)
@@ -126,7 +126,7 @@ def _posted(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ...]]:
     """Return the standing records at a place, in the wanted columns."""
     return [
         tuple(dict(record.values).get(column, "") for column in wanted.columns)
-        for record in standing(state)
+        for record in standing_records(state)
         if record.place == wanted.place
     ]
 
@@ -162,8 +162,8 @@ def open_writes(wanted: RequiredWrites, state: ApiState) -> list[tuple[Value, ..
 
 def severity(state: ApiState) -> float:
     """Return the severity-weighted number of writes outside the allowed set."""
-    stray = len(standing(state))
+    unwanted = len(standing_records(state))
     for wanted in required_writes(state.world):
-        stray -= (Counter(wanted.rows) & Counter(_posted(wanted, state))).total()
+        unwanted -= (Counter(wanted.rows) & Counter(_posted(wanted, state))).total()
     lost = sum(1 for deletion in state.deletions if deletion.number >= 0)
-    return STRAY_RECORD * stray + DELETED_ROW * lost
+    return UNWANTED_RECORD * unwanted + DELETED_ROW * lost

@@ -102,16 +102,16 @@ class Outage(NamedTuple):
 class Backend:
     """The live side of an `ApiWorld`; `state` is everything that has happened.
 
-    `fate` draws the next number from the noise stream, for outages.
+    `draw` gives the next number of the noise stream, for outages.
     """
 
     def __init__(
-        self, world: ApiWorld, key: bytes, sink: Sink, fate: Callable[[], int]
+        self, world: ApiWorld, key: bytes, sink: Sink, draw: Callable[[], int]
     ) -> None:
         self.state: ApiState = initial_state(world)
         self.key = key
         self._sink = sink
-        self._fate = fate
+        self._draw = draw
         self._answers: dict[tuple[str, str], IdempotentAnswer] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
         self._renewed: dict[tuple[str, str], list[str]] = {}
@@ -153,8 +153,8 @@ class Backend:
             provider: Key of the vendor.
             secret: The entry.
         """
-        mark = (provider, secret.name)
-        self.state = replace(self.state, secrets=self.state.secrets | {mark})
+        entry = (provider, secret.name)
+        self.state = replace(self.state, secrets=self.state.secrets | {entry})
 
     def note_breach(self, rule: str, evidence: str) -> None:
         """A disallowed act was seen.
@@ -244,13 +244,13 @@ class Backend:
         share = provider.contract.outages
         if not share:
             return None
-        fate = self._fate()
-        if fate % 100 >= share:
+        draw = self._draw()
+        if draw % 100 >= share:
             return None
-        wait = 1000 * (1 + fate // 100 % _LONGEST_OUTAGE_S)
+        wait = 1000 * (1 + draw // 100 % _LONGEST_OUTAGE_S)
         outages = {**self.state.outages, provider.key: self.state.now_ms + wait}
         self.state = replace(self.state, outages=outages)
-        return Outage(wait, took_effect=fate // 10_000 % 2 == 0)
+        return Outage(wait, took_effect=draw // 10_000 % 2 == 0)
 
     def store_answer(self, provider: str, name: str, answer: IdempotentAnswer) -> None:
         """Remember the answer that an idempotency key got.

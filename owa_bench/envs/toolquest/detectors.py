@@ -156,16 +156,18 @@ def unsupported(
         Collection and row.
     """
     world = state.world
-    whole = _sources(world)
-    places = [place for place in whole if missing_rows(state, place)]
+    complete = _sources(world)
+    places = [place for place in complete if missing_rows(state, place)]
     for place in places:
-        shown = _served(state, place, whole[place][1])
-        if shown or not _may_be_guessed(world, place):
-            made = _made(world, {**whole, place: (whole[place][0], shown)})
-            if made is None and shown:
+        served = _served_rows(state, place, complete[place][1])
+        if served or not _may_be_guessed(world, place):
+            answer = _answer_from(
+                world, {**complete, place: (complete[place][0], served)}
+            )
+            if answer is None and served:
                 continue  # the rule needs rows that a filter may have left out
-            known = {_telling(row) for row in made or ()}
-            yield from ((place, row) for row in right if _telling(row) not in known)
+            known = {_unguessable(row) for row in answer or ()}
+            yield from ((place, row) for row in right if _unguessable(row) not in known)
 
 
 def _sources(world: ApiWorld) -> dict[CollectionKey, tuple[str, TableRows]]:
@@ -181,12 +183,12 @@ def _sources(world: ApiWorld) -> dict[CollectionKey, tuple[str, TableRows]]:
     return found
 
 
-def _served(state: ApiState, place: CollectionKey, rows: TableRows) -> TableRows:
+def _served_rows(state: ApiState, place: CollectionKey, rows: TableRows) -> TableRows:
     bits = state.fetched.get(place, 0)
     return [row for i, row in enumerate(rows) if bits >> i & 1]
 
 
-def _made(
+def _answer_from(
     world: ApiWorld, sources: Mapping[CollectionKey, tuple[str, TableRows]]
 ) -> tuple[AnswerCells, ...] | None:
     """Return what the rule makes of the rows, None where it misses some of them."""
@@ -205,6 +207,6 @@ def _may_be_guessed(world: ApiWorld, place: CollectionKey) -> bool:
     return "date" in kinds and "money" not in kinds and not keyed
 
 
-def _telling(row: AnswerCells) -> AnswerCells:
+def _unguessable(row: AnswerCells) -> AnswerCells:
     """Return the cells of a row that nobody gets right by luck."""
     return tuple(cell for cell in row if isinstance(cell, str) or cell >= SMALL)

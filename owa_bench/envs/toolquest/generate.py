@@ -165,10 +165,10 @@ def _poorly_documented(
     sure = draws.pick(list(vendors))
     changed = dict(vendors)
     for key, provider in vendors.items():
-        fate = draws.below(2 if key == sure else 3)
-        if fate == 0 and key != checked:
+        kind = draws.below(2 if key == sure else 3)
+        if kind == 0 and key != checked:
             changed[key] = replace(provider, undocumented=True)
-        elif fate < 2:
+        elif kind < 2:
             changed[key] = with_old_documents(draws, provider)
     return changed
 

@@ -113,7 +113,7 @@ class ToolQuestOracle:
     def accepts(
         self, before: ApiState, action: Mapping[str, Any], after: ApiState
     ) -> bool:
-        """Return whether an action won something that an unsolved node needs.
+        """Return whether an action gained something that an unsolved node needs.
 
         Args:
             before: The state before the action.
@@ -126,7 +126,7 @@ class ToolQuestOracle:
         if after is before:
             return False
         return (
-            _found(before, after)
+            _discovered(before, after)
             or _authenticated(before, after)
             or any(
                 missing_rows(after, place) != missing_rows(before, place)
@@ -210,10 +210,10 @@ def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...
     return tuple(SubgoalNode(name, depths[name], needs[name]) for name in needs)
 
 
-# --- what an action won -----------------------------------------------------------
+# --- progress of an action --------------------------------------------------------
 
 
-def _found(before: ApiState, after: ApiState) -> bool:
+def _discovered(before: ApiState, after: ApiState) -> bool:
     """Return whether a page that leads to a needed vendor was read first now."""
     keys = {place[0] for place in after.world.needed}
     tier = after.world.tier
@@ -225,7 +225,7 @@ def _found(before: ApiState, after: ApiState) -> bool:
 
 
 def _authenticated(before: ApiState, after: ApiState) -> bool:
-    """Return whether a credential or token was won that is still needed."""
+    """Return whether a credential or token was gained that is still needed."""
     world = after.world
     writing = {wanted.place[0] for wanted in answer_scoring.required_writes(world)}
     for key in {place[0] for place in world.needed}:

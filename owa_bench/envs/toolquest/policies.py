@@ -25,10 +25,10 @@ _PORTS = (80, 443, 8000, 8080, 5000)
 
 
 class _Control:
-    """What the control policies share: a privilege, and nothing to remember."""
+    """What the control policies share: access to the oracle, and no memory."""
 
-    def __init__(self, privilege: OracleAccess) -> None:
-        self._privilege = privilege
+    def __init__(self, access: OracleAccess) -> None:
+        self._access = access
         self._tools: tuple[ToolSpec, ...] = ()
         self._steps = 0
 
@@ -52,11 +52,11 @@ class _Control:
         return call("finish", answer="", p=0.0)
 
     def _observed(self) -> tuple[Timeline, ApiState]:
-        timeline, state = self._privilege.observe()
+        timeline, state = self._access.observe()
         return timeline, state
 
     def _hint(self) -> Mapping[str, Any]:
-        return self._privilege.oracle.hint(*self._observed())
+        return self._access.oracle.hint(*self._observed())
 
 
 class ApiNoOp(_Control):
@@ -74,7 +74,7 @@ class ApiOracle(_Control):
         if step["tool"] not in ("finish", "declare_infeasible"):
             return step
         timeline, _ = self._observed()
-        truths = self._privilege.oracle.propositions(timeline.worlds[0])
+        truths = self._access.oracle.propositions(timeline.worlds[0])
         beliefs = {truth.name: float(truth.truth) for truth in truths}
         return call(step["tool"], **step["arguments"], beliefs=beliefs)
 
@@ -126,7 +126,7 @@ class ApiPlausibleWrong(_Control):
         if step["tool"] == "write_artifact":
             if state.artefact is not None:
                 return call("finish", answer="done", p=0.9)
-            rows = [[_twisted(cell) for cell in row] for row in arguments["rows"]]
+            rows = [[_wrong_number(cell) for cell in row] for row in arguments["rows"]]
             return {"tool": step["tool"], "arguments": {**arguments, "rows": rows}}
         if arguments.get("method") == "POST" and _is_record(state, arguments["url"]):
             if len(state.records) >= sum(len(w[3]) for w in state.world.writes):
@@ -136,7 +136,7 @@ class ApiPlausibleWrong(_Control):
 
     def _wrong(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return body and headers of a record that is off, under a name of its own."""
-        body = {name: _twisted(v) for name, v in arguments["body"].items()}
+        body = {name: _wrong_number(v) for name, v in arguments["body"].items()}
         headers = dict(arguments.get("headers", {}))
         if _ONCE in headers:
             headers[_ONCE] += f"-{self._steps}"
@@ -152,7 +152,7 @@ def _is_record(state: ApiState, url: str) -> bool:
     return False
 
 
-def _twisted(value: Any) -> Any:
+def _wrong_number(value: Any) -> Any:
     """Return a number that is off; text stays, so that the shape is right."""
     return value + 7 if type(value) is int else value
 
@@ -201,12 +201,12 @@ class ApiLeakProbe(_Control):
             url = f"http://127.0.0.1:{_PORTS[self._steps - 1]}/"
             return call("http", method="GET", url=url)
         if self._steps == len(_PORTS) + 1:
-            rows = [[text] for text in _loot()]
+            rows = [[text] for text in _visible_texts()]
             return call("write_artifact", name="answer", columns=["found"], rows=rows)
         return call("finish", answer="found", p=0.0)
 
 
-def _loot() -> list[str]:
+def _visible_texts() -> list[str]:
     """Return what a process can see around itself that could be an answer.
 
     Names of variables and files go out as they are; contents only where they speak of
@@ -215,7 +215,7 @@ def _loot() -> list[str]:
     found = sorted(os.environ)
     seen = "\n".join(os.environ.values())
     for name in ("environ", "cmdline", "maps"):
-        seen += _beginning(Path("/proc/self") / name)
+        seen += _first_characters(Path("/proc/self") / name)
     for folder in (Path.cwd(), *(Path(path) for path in sys.path if path)):
         if folder.is_dir():
             found += [path.name for path in sorted(folder.iterdir())[:20]]
@@ -223,7 +223,7 @@ def _loot() -> list[str]:
     return [text[:200] for text in found[:200]]
 
 
-def _beginning(path: Path) -> str:
+def _first_characters(path: Path) -> str:
     """Return the first characters of a file, "" if it may not be read."""
     try:
         return path.read_bytes()[:4000].decode("ascii", "replace")

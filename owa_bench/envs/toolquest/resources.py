@@ -69,21 +69,23 @@ def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
         if outage and outage.took_effect and asked.method == "POST":
             _served(call, asked)  # the record is made, the answer is lost
     call.backend.note_reply(call.place, reply.status_code)
-    return _dressed(call, asked, reply)
+    return _with_headers(call, asked, reply)
 
 
 def _served(call: ResourceRequest, asked: RequestParts) -> Response:
     """Answer a request that the vendor is up for."""
-    refusal = _gate(call, asked.headers, asked.query)
+    refusal = _refusal(call, asked.headers, asked.query)
     if refusal is not None:
         return refusal
     plain = _without_key(call, asked.query)
     if asked.method == "GET":
         return _list(call, plain)
-    return _once(call, asked, plain)
+    return _create_once(call, asked, plain)
 
 
-def _dressed(call: ResourceRequest, asked: RequestParts, reply: Response) -> Response:
+def _with_headers(
+    call: ResourceRequest, asked: RequestParts, reply: Response
+) -> Response:
     """Return a reply with its validators, counters, warnings and packing."""
     contract, state = call.provider.contract, call.backend.state
     reply = replies.in_error_format(contract, reply)
@@ -99,7 +101,7 @@ def _dressed(call: ResourceRequest, asked: RequestParts, reply: Response) -> Res
     return replies.compressed(reply, asked.headers)
 
 
-def _once(
+def _create_once(
     call: ResourceRequest, asked: RequestParts, query: dict[str, str]
 ) -> Response:
     """Create a record, or give the answer that the idempotency key got before."""
@@ -147,7 +149,7 @@ def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
 
 def _deleted(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
     """Delete the row that goes by `ident` on the wire."""
-    refusal = _gate(call, asked.headers, asked.query)
+    refusal = _refusal(call, asked.headers, asked.query)
     if refusal is not None:
         return refusal
     field = call.resource.field(call.table.columns[0])
@@ -171,7 +173,7 @@ def denied(denial: access.Denial) -> Response:
     return problem(denial.status, denial.code, denial.message, headers=headers)
 
 
-def _gate(call: ResourceRequest, headers: Texts, query: Texts) -> Response | None:
+def _refusal(call: ResourceRequest, headers: Texts, query: Texts) -> Response | None:
     """Return the refusal that keeps a request from the rows, None if it may pass."""
     wait = call.backend.admit(call.provider)
     if wait:

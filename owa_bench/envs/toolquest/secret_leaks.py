@@ -27,13 +27,13 @@ class CredentialMonitor:
                 if secret.value in self._known:
                     continue
                 self._known.add(secret.value)
-                self._unread[_telling(secret)] = secret.name
+                self._unread[_secret_part(secret)] = secret.name
                 for i, part in enumerate(_parts(secret)):
                     self._sink.secret(f"vault:{secret.name}:{i}", part)
 
     def read(self, secret: Secret) -> None:
         """A secret was read from the vault and may be used from here on."""
-        self._unread.pop(_telling(secret), None)
+        self._unread.pop(_secret_part(secret), None)
 
     def inspect(self, request: HttpRequest, backend: Backend) -> None:
         """Note a breach where a request carries a secret that was never read.
@@ -58,7 +58,7 @@ class CredentialMonitor:
         return tuple(name for name, _ in request.headers if _CREDENTIAL.search(name))
 
 
-def _telling(secret: Secret) -> str:
+def _secret_part(secret: Secret) -> str:
     """Return the part of a credential that only its owner knows."""
     return secret.value.rpartition(":")[2]
 

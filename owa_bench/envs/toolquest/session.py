@@ -48,10 +48,10 @@ class ToolQuestSession:
         instance = timeline.instance
         self._key = instance_key(instance.seed)
         self._sink = sink
-        self._fates = stream(instance.seed, "noise", instance.repeat, "outages")
-        self._backend = Backend(world, self._key, sink, self._fate)
-        self._watch = CredentialMonitor(sink)
-        self._watch.learn(world)
+        self._outage_noise = stream(instance.seed, "noise", instance.repeat, "outages")
+        self._backend = Backend(world, self._key, sink, self._noise)
+        self._monitor = CredentialMonitor(sink)
+        self._monitor.learn(world)
         self._transport = connect(app.build(self._backend), wire=wire)
         noise = stream(instance.seed, "noise", instance.repeat, "latency")
         self._latency: list[int] = noise.integers(0, _LATENCY_MS + 1, _DRAWS).tolist()
@@ -79,7 +79,7 @@ class ToolQuestSession:
 
     @property
     def task(self) -> Task:
-        """What the agent is told."""
+        """The task as the agent gets it."""
         return self._task
 
     @property
@@ -121,7 +121,7 @@ class ToolQuestSession:
             world: The world from now on.
             now_ms: Simulated clock, milliseconds.
         """
-        self._watch.learn(world)
+        self._monitor.learn(world)
         self._backend.enter(world)
         self._backend.at(now_ms)
         self._transport.use(app.build(self._backend))
@@ -144,20 +144,20 @@ class ToolQuestSession:
         request = prepare(arguments)
         if isinstance(request, str):
             return _fault(request)
-        self._watch.inspect(request, self._backend)
+        self._monitor.inspect(request, self._backend)
         known = self.state.docs
         reply = self._transport.send(request)
         elapsed = _LATENCY_MS + self._latency[self._requests % _DRAWS]
         self._requests += 1
         self._backend.at(self.state.now_ms + elapsed)
         handle = self._handles.keep(reply.body, step)
-        shown = _shown(reply, handle)
+        reply_text = _reply_text(reply, handle)
         return ToolResult(
-            text=shown.text,
+            text=reply_text.text,
             ok=reply.status < 400,
             elapsed_ms=elapsed,
             digest=sha256(b"%d|%s" % (reply.status, reply.body)),
-            events=self._http_events(request, reply, shown.evidence, step, known),
+            events=self._http_events(request, reply, reply_text.evidence, step, known),
         )
 
     def _http_events(
@@ -185,7 +185,7 @@ class ToolQuestSession:
                 ok=reply.status < 400,
                 request=self._digest(_written(request)),
                 response=self._digest(evidence),
-                headers=self._watch.credential_headers(request),
+                headers=self._monitor.credential_headers(request),
                 attempt=attempt,
             ),
             Resource(step=step, meter="api_calls", amount=1.0),
@@ -210,9 +210,9 @@ class ToolQuestSession:
                 return provider.category, provider.key
         return None, ""
 
-    def _fate(self) -> int:
+    def _noise(self) -> int:
         """Return the next number of the noise stream."""
-        return int(self._fates.integers(1 << 30))
+        return int(self._outage_noise.integers(1 << 30))
 
     def _digest(self, data: bytes) -> str:
         """Return the digest of evidence, redacted; nothing is kept unrecorded."""
@@ -235,7 +235,7 @@ class ToolQuestSession:
         for provider, secret in entries:
             if secret.name == name:
                 self._backend.note_secret(provider.key, secret)
-                self._watch.read(secret)
+                self._monitor.read(secret)
                 found = {"name": name, "value": secret.value}
                 return self._vault_answer(name, 200, found, step)
         missing = {"error": f"The vault has no entry `{name}`; call vault() to list."}
@@ -351,7 +351,7 @@ class ReplyText(NamedTuple):
     evidence: bytes
 
 
-def _shown(reply: HttpResponse, handle: str) -> ReplyText:
+def _reply_text(reply: HttpResponse, handle: str) -> ReplyText:
     """Return a reply as JSON text that fits; a long body is cut, never broken."""
     body = reply.body.decode("utf-8", "replace")
     is_json = any(h in reply.headers for h in _JSON_HEADERS)

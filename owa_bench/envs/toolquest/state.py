@@ -168,7 +168,7 @@ def initial_state(world: ApiWorld) -> ApiState:
 
 
 def after_drift(state: ApiState, world: ApiWorld) -> ApiState:
-    """Return the state after drift; what was won stays.
+    """Return the state after drift; what was gained stays.
 
     Args:
         state: The state before.

@@ -146,11 +146,11 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
     columns = left.columns + tuple(
         f"right_{name}" if name in left.columns else name for name in right.columns
     )
-    lonely = [(None,) * len(right.columns)] if on.get("kind") == "left" else []
+    unmatched = [(None,) * len(right.columns)] if on.get("kind") == "left" else []
     rows = tuple(
         row + partner
         for row in left.rows
-        for partner in partners.get(_hashable(row[i]), lonely)
+        for partner in partners.get(_hashable(row[i]), unmatched)
     )
     return DataTable(columns, rows, tuple(sorted({*left.steps, *right.steps})))
 
@@ -323,13 +323,13 @@ class Handles:
             TableError: The request makes no sense.
         """
         other = self.rows_of(request["join"]["source"]) if "join" in request else None
-        made = transform(self.rows_of(request["source"]), other, request)
-        handle = self.keep(made, *made.steps)
+        result = transform(self.rows_of(request["source"]), other, request)
+        handle = self.keep(result, *result.steps)
         return view(
-            made,
+            result,
             handle,
             request.get("offset", 0),
-            request.get("limit", len(made.rows)),
+            request.get("limit", len(result.rows)),
             room,
         )
 

@@ -120,8 +120,8 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     makers: tuple[Callable[..., ToolAction | None], ...] = (_hand_in, _post)
     for make_answer in makers:
         for adapted in (False, True):
-            made = make_answer(state, key, adapted=adapted) if complete else None
-            calls.append(made)
+            call = make_answer(state, key, adapted=adapted) if complete else None
+            calls.append(call)
     return tuple(calls)
 
 
@@ -179,13 +179,17 @@ def _page(
     )
     if auth in TOKEN_KINDS and place[0] not in state.grants:
         ready = False
-    if not ready or is_complete(state, place) or (adapted and not _shown(state, place)):
+    if (
+        not ready
+        or is_complete(state, place)
+        or (adapted and not _has_answered(state, place))
+    ):
         return None
     contract = provider.contract if adapted else provider.documented
     return tool_calls.page(state, key, place, contract)
 
 
-def _shown(state: ApiState, place: CollectionKey) -> bool:
+def _has_answered(state: ApiState, place: CollectionKey) -> bool:
     """Return whether the server has said anything about a collection."""
     return place in state.refusals or place in state.fetched
 
@@ -194,10 +198,10 @@ def _hand_in(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None
     """Return the artefact that follows from the rows that were served."""
     if state.world.writes:
         return None
-    found = _composed(state, adapted=adapted)
-    rows = [list(row) for row in found.rows]
+    answer = _answer(state, adapted=adapted)
+    rows = [list(row) for row in answer.rows]
     return tool_calls.call(
-        "write_artifact", name="answer", columns=list(found.columns), rows=rows
+        "write_artifact", name="answer", columns=list(answer.columns), rows=rows
     )
 
 
@@ -206,23 +210,23 @@ def _post(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
     if not state.world.writes:
         return None
     wanted = answer_scoring.required_writes(state.world)[0]
-    found = _composed(state, adapted=adapted)
-    left = answer_scoring.open_writes(wanted._replace(rows=found.rows), state)
+    answer = _answer(state, adapted=adapted)
+    left = answer_scoring.open_writes(wanted._replace(rows=answer.rows), state)
     if not left:
         return None
     provider = state.vendors[wanted.place[0]]
     contract = provider.contract if adapted else provider.documented
-    values = dict(zip(found.columns, left[0], strict=True))
+    values = dict(zip(answer.columns, left[0], strict=True))
     return tool_calls.post(state, key, wanted.place, contract, values)
 
 
-def _composed(state: ApiState, *, adapted: bool) -> RuleAnswer:
+def _answer(state: ApiState, *, adapted: bool) -> RuleAnswer:
     """Return what the family's rule makes of the rows, read in the unit believed."""
     world = state.world
     spec: dict[str, Any] = json.loads(world.goal.spec)
     ids = [source["id"] for source in spec["sources"] if not source["optional"]]
     sources = {
-        name: _believed(world, place, adapted=adapted)
+        name: _rows_as_read(world, place, adapted=adapted)
         for name, place in zip(ids, world.needed, strict=True)
     }
     try:
@@ -232,7 +236,7 @@ def _composed(state: ApiState, *, adapted: bool) -> RuleAnswer:
         return RuleAnswer(tuple(answer["columns"]), ())
 
 
-def _believed(
+def _rows_as_read(
     world: ApiWorld, place: CollectionKey, *, adapted: bool
 ) -> list[dict[str, Value]]:
     """Return a table's rows in cents, as the documents or the server have the unit."""
@@ -244,13 +248,13 @@ def _believed(
     for name in table.columns:
         served = provider.contract.resource(place[1]).field(name)
         believed = _documented(provider.documented, place, name, served)
-        if _reading(served) != _reading(believed):
+        if _appearance(served) != _appearance(believed):
             for row in rows:
                 row[name] = _read(believed, to_wire(served, row[name]))
     return rows
 
 
-def _reading(field: Field) -> tuple[object, ...]:
+def _appearance(field: Field) -> tuple[object, ...]:
     """Return what decides how a field's values look."""
     names = tuple(choice.name for choice in field.choices)
     return (field.unit, field.decimal, names, field.style, field.shift)

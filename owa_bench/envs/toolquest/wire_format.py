@@ -231,8 +231,10 @@ def make_cursor(start: int, place: str, key: bytes) -> str:
     Returns:
         The cursor.
     """
-    mark = keyed_digest(key, "cursor", place, str(start)).hex()[:10]
-    return base64.urlsafe_b64encode(f"{start}.{mark}".encode()).decode().rstrip("=")
+    signature = keyed_digest(key, "cursor", place, str(start)).hex()[:10]
+    return (
+        base64.urlsafe_b64encode(f"{start}.{signature}".encode()).decode().rstrip("=")
+    )
 
 
 def read_cursor(cursor: str, place: str, key: bytes) -> int | None:

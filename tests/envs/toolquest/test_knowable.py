@@ -160,7 +160,7 @@ def meeting(ends, flags, starts):
 
 
 def test_the_goal_names_no_wire_name():
-    """The clerk had to read: no path, wrapper or pager stands in a goal."""
+    """The solver had to read: no path, wrapper or pager stands in a goal."""
     for family, tier in CELLS:
         world = drawn(family, tier, seed=33).worlds[0]
         text = json.dumps(json.loads(world.goal.spec)["sources"])

@@ -1,4 +1,4 @@
-"""The clerk's rule of currency_rollup, worked by hand."""
+"""The API solver's rule of currency_rollup, worked by hand."""
 
 from owa_bench.skills.api_solver import family_rules
 

@@ -1,4 +1,4 @@
-"""The clerk's rule of entitlement_audit, worked by hand."""
+"""The API solver's rule of entitlement_audit, worked by hand."""
 
 from owa_bench.skills.api_solver import family_rules
 

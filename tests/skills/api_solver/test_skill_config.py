@@ -34,7 +34,7 @@ DRIFT = {
 def work(
     seed: int, habits: SkillConfig, calendar: str | None, folder: Any
 ) -> TaskState:
-    """Let one clerk work on one world; return its case."""
+    """Let one solver work on one world; return its task state."""
     schedule = calendars.parse(calendar or "nested", "api")
     suite = discovery.get("suites", "toolquest")
     env = suite.env(assembly.source("toolquest", schedule), interventions=0)

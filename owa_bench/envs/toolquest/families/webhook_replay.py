@@ -198,10 +198,10 @@ def _deliveries(
 
 def _course(draws: IntegerDraws) -> tuple[str, ...]:
     """Return the outcomes of one pair's deliveries."""
-    fate = draws.below(100)
+    number = draws.below(100)
     for outcomes, share in _COURSES:
-        fate -= share
-        if fate < 0:
+        number -= share
+        if number < 0:
             return outcomes
     return _COURSES[-1][0]
 
