@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from owa_bench.bridges.desk import Desk
+from owa_bench.bridges.client_calls import ClientCalls
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.request import Request, RunOptions
@@ -58,26 +58,38 @@ def serve(
 ) -> RunSummary:
     """Serve the episodes of a run until they are played or the client leaves.
 
-    Without `request` the run in `out` goes on. Without `address` the client is at
-    standard input and output. A client that leaves in mid-episode has failed it; what
-    was not begun can be played later.
-    Errors: MissingPartError without the package `mcp`; those of `batch.play`.
+    A client that leaves within an episode has failed it; episodes that were not begun
+    can be played later.
+
+    Args:
+        request: the run; None continues the one in `out`.
+        out: the run directory.
+        options: of the run.
+        address: of the HTTP server; None serves standard input and output.
+        announce: takes the URL once the HTTP server listens.
+
+    Returns:
+        What the run directory holds.
+
+    Raises:
+        MissingPartError: the package `mcp` is not installed.
+        UsageError: nothing can listen at the address; also those of `batch.play`.
     """
     _require()
     listener = address and _listener(address)
-    desk = Desk()
-    player = _Player(desk, request, out, options)
+    calls = ClientCalls()
+    player = _Player(calls, request, out, options)
     player.start()
     try:
         if player.opened():
             if address is None or listener is None:
-                anyio.run(_stdio, desk)
+                anyio.run(_stdio, calls)
             else:
-                anyio.run(_http, desk, address, listener, player, announce)
+                anyio.run(_http, calls, address, listener, player, announce)
     finally:
         if listener is not None:
             listener.close()
-        desk.leave()
+        calls.disconnect()
         player.join()
     return player.summary()
 
@@ -86,35 +98,39 @@ class _Player(threading.Thread):
     """The thread in which the loop plays."""
 
     def __init__(
-        self, desk: Desk, request: Request | None, out: Path, options: RunOptions
+        self,
+        calls: ClientCalls,
+        request: Request | None,
+        out: Path,
+        options: RunOptions,
     ) -> None:
         super().__init__(name="owa-bench-play", daemon=True)
-        self._desk = desk
+        self._calls = calls
         self._request = request
         self._out = out
-        self._means = replace(options, client=desk.seat)
+        self._options = replace(options, client=calls.transport)
         self._error: BaseException | None = None
 
     def run(self) -> None:
         """Play to the end of the run, or until the client has left."""
         try:
             if self._request is None:
-                batch.resume(self._out, self._means)
+                batch.resume(self._out, self._options)
             else:
-                batch.play(self._request, self._out, self._means)
+                batch.play(self._request, self._out, self._options)
         except RunStopped:
             return
         except BaseException as error:  # noqa: BLE001  raised again where it is seen
             self._error = error
         finally:
-            self._desk.close()
+            self._calls.close()
 
     def opened(self) -> bool:
         """Return whether there is an episode to serve; waits until that is known."""
-        while not self._desk.wait_open(_POLL_S):
+        while not self._calls.wait_open(_POLL_S):
             if not self.is_alive():
                 return False
-        return bool(self._desk.tools)
+        return bool(self._calls.tools)
 
     def summary(self) -> RunSummary:
         """Return what the run directory holds; raises what playing raised."""
@@ -126,13 +142,13 @@ class _Player(threading.Thread):
 # --- the protocol ---------------------------------------------------------------------
 
 
-def server_of(desk: Desk) -> Any:
-    """Return the MCP server of a desk at which an episode is open."""
+def server_of(calls: ClientCalls) -> Any:
+    """Return the MCP server over calls of a client; an episode must be open."""
     from mcp import types
     from mcp.server.lowlevel.server import Server
 
     async def list_tools(context: Any, given: Any) -> Any:
-        desk.meet()
+        calls.connect()
         return types.ListToolsResult(
             tools=[
                 types.Tool(
@@ -140,13 +156,13 @@ def server_of(desk: Desk) -> Any:
                     description=tool.about,
                     input_schema=dict(tool.parameters),
                 )
-                for tool in desk.tools
+                for tool in calls.tools
             ]
         )
 
     async def call_tool(context: Any, given: Any) -> Any:
         answer = await anyio.to_thread.run_sync(
-            desk.call, given.name, given.arguments, abandon_on_cancel=True
+            calls.call, given.name, given.arguments, abandon_on_cancel=True
         )
         text = types.TextContent(type="text", text=answer.text)
         return types.CallToolResult(content=[text], is_error=answer.error)
@@ -161,14 +177,14 @@ def server_of(desk: Desk) -> Any:
         )
 
     async def read_resource(context: Any, given: Any) -> Any:
-        desk.meet()
-        goal = msgspec.json.encode(desk.brief.goal).decode()
-        texts = {BRIEF: desk.brief.text, GOAL: goal}
+        calls.connect()
+        goal = msgspec.json.encode(calls.brief.goal).decode()
+        texts = {BRIEF: calls.brief.text, GOAL: goal}
         text = texts.get(str(given.uri), f"There are {', '.join(texts)}.")
-        held = types.TextResourceContents(
+        content = types.TextResourceContents(
             uri=given.uri, mime_type="text/plain", text=text
         )
-        return types.ReadResourceResult(contents=[held])
+        return types.ReadResourceResult(contents=[content])
 
     async def list_prompts(context: Any, given: Any) -> Any:
         about = "The present episode's task."
@@ -177,14 +193,14 @@ def server_of(desk: Desk) -> Any:
         )
 
     async def get_prompt(context: Any, given: Any) -> Any:
-        desk.meet()
-        text = types.TextContent(type="text", text=_ABOUT + desk.brief.text)
+        calls.connect()
+        text = types.TextContent(type="text", text=_ABOUT + calls.brief.text)
         message = types.PromptMessage(role="user", content=text)
         return types.GetPromptResult(messages=[message])
 
     return Server(
         NAME,
-        instructions=_ABOUT + desk.brief.text,
+        instructions=_ABOUT + calls.brief.text,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -194,11 +210,11 @@ def server_of(desk: Desk) -> Any:
     )
 
 
-async def _stdio(desk: Desk) -> None:
+async def _stdio(calls: ClientCalls) -> None:
     """Serve the client at standard input and output until it closes them."""
     from mcp.server.stdio import stdio_server
 
-    server = server_of(desk)
+    server = server_of(calls)
     async with stdio_server() as (reader, writer):
         await server.run(reader, writer, server.create_initialization_options())
 
@@ -217,7 +233,7 @@ def _listener(address: Address) -> socket.socket:
 
 
 async def _http(
-    desk: Desk,
+    calls: ClientCalls,
     address: Address,
     listener: socket.socket,
     player: _Player,
@@ -227,7 +243,7 @@ async def _http(
     import uvicorn
 
     address = address._replace(port=listener.getsockname()[1])
-    app = server_of(desk).streamable_http_app(host=address.host)
+    app = server_of(calls).streamable_http_app(host=address.host)
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
     )

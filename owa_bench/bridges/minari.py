@@ -42,7 +42,7 @@ class Steps(NamedTuple):
     truncations: npt.NDArray[np.bool_]
 
 
-class Exported(NamedTuple):
+class ExportedDataset(NamedTuple):
     """A dataset: its id, the folder to load it from, and how much it holds."""
 
     dataset: str
@@ -51,13 +51,22 @@ class Exported(NamedTuple):
     steps: int
 
 
-def export(run_dir: Path, folder: Path) -> tuple[Exported, ...]:
+def export(run_dir: Path, folder: Path) -> tuple[ExportedDataset, ...]:
     """Write a dataset per arm of a run into `folder`, and return what was written.
 
     Load one with `MINARI_DATASETS_PATH=folder` and `minari.load_dataset(dataset)`.
 
-    Errors: MissingPartError without the extra; UsageError for a run with nothing that
-    can be exported, or a folder that has the dataset; TraceError for a broken trace.
+    Args:
+        run_dir: the run directory.
+        folder: of the datasets.
+
+    Returns:
+        The datasets, one an arm.
+
+    Raises:
+        MissingPartError: the extra is not installed.
+        UsageError: the run has nothing to export, or the folder has the dataset.
+        TraceError: a trace is broken.
     """
     layout = RunLayout(run_dir)
     plan = read_plan(layout)
@@ -72,19 +81,30 @@ def export(run_dir: Path, folder: Path) -> tuple[Exported, ...]:
             f"{run_dir} was played with --no-transcripts: observations are not kept."
         )
     _require()
-    made = [
+    datasets = [
         _dataset(layout, plan, suite, arm.name, folder)
         for suite in suites
         for arm in plan.arms
     ]
-    found = tuple(one for one in made if one is not None)
-    if not found:
+    written = tuple(one for one in datasets if one is not None)
+    if not written:
         raise UsageError(f"{run_dir} holds no complete episode yet: nothing to export.")
-    return found
+    return written
 
 
 def steps_of(layout: RunLayout, trace: Trace) -> Steps:
-    """Return an episode's arrays; TraceError where they contradict the trace."""
+    """Return an episode's arrays.
+
+    Args:
+        layout: of the run directory.
+        trace: of the episode.
+
+    Returns:
+        The arrays.
+
+    Raises:
+        TraceError: the arrays contradict the trace.
+    """
     blobs = [e.blob for e in trace.of(Artifact) if e.name == OBSERVATIONS]
     actions = list(trace.of(Action))
     name = trace.leaf.attempt_id
@@ -92,23 +112,23 @@ def steps_of(layout: RunLayout, trace: Trace) -> Steps:
         raise TraceError(
             f"Attempt {name} must hold one array of observations, got {len(blobs)}."
         )
-    seen = np.load(io.BytesIO(files.read_blob(layout, blobs[0])), allow_pickle=False)
-    digests = [sha256(row.tobytes()) for row in seen[1:]]
+    table = np.load(io.BytesIO(files.read_blob(layout, blobs[0])), allow_pickle=False)
+    digests = [sha256(row.tobytes()) for row in table[1:]]
     if digests != [action.observation for action in actions]:
         raise TraceError(
             f"Attempt {name}: its observations are not those of its steps."
         )
     return Steps(
-        seen,
-        np.array([_played(action) for action in actions], dtype=np.int64),
+        table,
+        np.array([_action_number(action) for action in actions], dtype=np.int64),
         np.array([action.reward for action in actions]),
         np.array([action.terminated for action in actions]),
         np.array([action.truncated for action in actions]),
     )
 
 
-def _played(action: Action) -> int:
-    """Return the number that was played; what was no action played 0."""
+def _action_number(action: Action) -> int:
+    """Return the number that was played; 0 where the action was refused."""
     return 0 if action.error is not None else int(action.action)
 
 
@@ -126,7 +146,7 @@ def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[S
 
 def _dataset(
     layout: RunLayout, plan: Plan, suite: str, arm: str, folder: Path
-) -> Exported | None:
+) -> ExportedDataset | None:
     """Write one arm's dataset; None where it has played nothing."""
     from minari import create_dataset_from_buffers
     from minari.data_collector import EpisodeBuffer
@@ -138,7 +158,9 @@ def _dataset(
     if (folder / name).exists():
         raise UsageError(f"{folder / name} is there already: choose another folder.")
     card = discovery.get("suites", suite).card
-    observed, acted = _spaces(card.env_id, episodes[0].observations.shape[1])
+    observation_space, action_space = _spaces(
+        card.env_id, episodes[0].observations.shape[1]
+    )
     buffers = [
         EpisodeBuffer(
             id=number,
@@ -157,15 +179,15 @@ def _dataset(
             name,
             buffers,
             env=None,
-            observation_space=observed,
-            action_space=acted,
+            observation_space=observation_space,
+            action_space=action_space,
             algorithm_name=arm,
             description=f"{card.title}, recorded by owa-bench; plan "
             f"{files.plan_digest(layout)}",
             data_format="arrow",
         )
     steps = sum(len(played.actions) for played in episodes)
-    return Exported(name, folder, len(episodes), steps)
+    return ExportedDataset(name, folder, len(episodes), steps)
 
 
 def _spaces(env_id: str, size: int) -> tuple[Any, Any]:
@@ -175,8 +197,8 @@ def _spaces(env_id: str, size: int) -> tuple[Any, Any]:
     env = gymnasium.make(env_id)
     try:
         box: Any = env.observation_space
-        shown = gymnasium.spaces.Box(box.low[:size], box.high[:size], dtype=np.float32)
-        return shown, env.action_space
+        cut = gymnasium.spaces.Box(box.low[:size], box.high[:size], dtype=np.float32)
+        return cut, env.action_space
     finally:
         env.close()
 

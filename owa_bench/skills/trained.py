@@ -36,7 +36,14 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
     count: float = 0.0
 
     def apply(self, observation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the observation as the network was trained to see it."""
+        """Return the observation as the network was trained to read it.
+
+        Args:
+            observation: (n,).
+
+        Returns:
+            (n,) scaled and clipped.
+        """
         spread = np.sqrt(np.asarray(self.variance) + self.epsilon)
         scaled = (observation - np.asarray(self.mean)) / spread
         return np.asarray(np.clip(scaled, -self.clip, self.clip), dtype=np.float32)

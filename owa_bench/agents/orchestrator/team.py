@@ -97,7 +97,7 @@ def _message_event(sender: str, receiver: str, text: str) -> Message:
     )
 
 
-class DocumentFinder:
+class DocumentLocator:
     """Finds a provider's documents and remembers where they are.
 
     It asks in this order: models that another role has sent (`received`, by title),
@@ -166,7 +166,7 @@ class Fetcher:
         self.name = name
         self.title = title
         self._session, self._memory, self._registry = session, memory, registry
-        self._finder = DocumentFinder(session, memory)
+        self._finder = DocumentLocator(session, memory)
         self.clients = self._new_clients()
 
     def read_messages(self, board: MessageBoard) -> list[GoalSource]:
@@ -220,7 +220,7 @@ class Team:
         roles = (PLANNER, SCOUT, *names, RECONCILER, VERIFIER)
         self.board = MessageBoard(roles, brief.role_cap, muted=brief.muted)
         self._registry = registry
-        self._finder = DocumentFinder(self.session, memory)
+        self._finder = DocumentLocator(self.session, memory)
 
     @property
     def infeasible(self) -> bool:

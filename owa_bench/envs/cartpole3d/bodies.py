@@ -12,13 +12,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from owa_bench.errors import MissingPartError
-from owa_bench.worlds.physics import Arena, Ball, Cart, Pole
+from owa_bench.worlds.physics import (
+    Arena,
+    Ball,
+    BallLaw,
+    Cart,
+    PhysicsWorld,
+    Pole,
+)
 
 INSTALL = "pip install 'owa_bench[physics]'"
 FREE, FIXED, RAIL = "free", "fixed", "rail"
@@ -104,6 +112,31 @@ class Client:
 
     def __getattr__(self, name: str) -> Any:
         return partial(getattr(self.bullet, name), physicsClientId=self.id)
+
+
+def kinds_of(world: PhysicsWorld) -> set[Literal["fixed", "rail"]]:
+    """Return the kinds of balls that a world's start laws need beside free ones."""
+    both: tuple[Literal["fixed", "rail"], ...] = ("fixed", "rail")
+    return {kind for kind in both if any(law.kind == kind for law in world.laws)}
+
+
+def shape_of(world: PhysicsWorld) -> PhysicsWorld:
+    """Return what bodies are built from, the rest of a world put back to level 0.
+
+    A world of another shape needs a scene built anew; the cart's mass, forces, starts
+    and restitution do not.
+    """
+    return PhysicsWorld(
+        tick=world.tick,
+        damping=world.damping,
+        cart=msgspec.structs.replace(world.cart, mass=1.0),
+        pole=world.pole,
+        ball=msgspec.structs.replace(
+            world.ball, restitution=(1.0, 1.0), weighs=False, fewest=0, most=0
+        ),
+        arena=world.arena,
+        laws=tuple(BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))),
+    )
 
 
 def build_arena(client: Client, arena: Arena) -> int:

@@ -161,7 +161,14 @@ class WindDrag:
         self._ball = 0.5 * AIR * DRAG_BALL * (math.pi * ball.radius * ball.radius)
 
     def on_cart(self, velocity: Vector3) -> Vector3:
-        """Return the force (N) on a cart of a velocity (m/s)."""
+        """Return the force on a cart.
+
+        Args:
+            velocity: of the cart, m/s.
+
+        Returns:
+            The force, N.
+        """
         if self._bent:
             x = self._heading[0]
             square = x * x

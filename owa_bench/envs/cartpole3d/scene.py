@@ -10,9 +10,7 @@ as the call.
 
 import math
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from owa_bench.envs.cartpole3d.bodies import (
     BASE,
@@ -27,7 +25,9 @@ from owa_bench.envs.cartpole3d.bodies import (
     build_arena,
     build_ball,
     build_cart_pole,
+    kinds_of,
     parking_place,
+    shape_of,
 )
 from owa_bench.envs.cartpole3d.rules import point_on_pole
 from owa_bench.envs.cartpole3d.start import (
@@ -37,7 +37,7 @@ from owa_bench.envs.cartpole3d.start import (
     Vector2,
     Vector3,
 )
-from owa_bench.worlds.physics import BallLaw, PhysicsWorld
+from owa_bench.worlds.physics import PhysicsWorld
 
 _ITERATIONS = 50  # of the contact solver
 _ZERO: Vector3 = (0.0, 0.0, 0.0)
@@ -54,34 +54,6 @@ class BallBody(NamedTuple):
     kind: str
     rail: Vector2 | None = None
     origin: Vector3 = _ZERO
-
-
-def kinds_of(world: PhysicsWorld) -> set[Literal["fixed", "rail"]]:
-    """Return the kinds of balls that a world's start laws need beside free ones."""
-    kinds: set[Literal["fixed", "rail"]] = set()
-    for law in world.laws:
-        if law.kind == "fixed" or law.kind == "rail":
-            kinds.add(law.kind)
-    return kinds
-
-
-def shape_of(world: PhysicsWorld) -> PhysicsWorld:
-    """Return what bodies are built from, the rest of a world put back to level 0.
-
-    A world of another shape needs a scene built anew; the cart's mass, forces, starts
-    and restitution do not.
-    """
-    return PhysicsWorld(
-        tick=world.tick,
-        damping=world.damping,
-        cart=msgspec.structs.replace(world.cart, mass=1.0),
-        pole=world.pole,
-        ball=msgspec.structs.replace(
-            world.ball, restitution=(1.0, 1.0), weighs=False, fewest=0, most=0
-        ),
-        arena=world.arena,
-        laws=tuple(BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))),
-    )
 
 
 class Scene:
@@ -238,7 +210,11 @@ class Scene:
         self.before.append((x - u * t, y - v * t, z - w * t))
 
     def tick(self, push: Vector3 | None) -> None:
-        """Let one tick pass with a force on the cart, or with none."""
+        """Let one tick pass.
+
+        Args:
+            push: force on the cart in the world, N; None for none.
+        """
         client, body, apply, box = self.client, self._body, self._apply, self._box
         if self._weighed:
             apply(body, POLE, self._weight, self.centre, 2, client)
@@ -259,7 +235,11 @@ class Scene:
     # --- forces ---------------------------------------------------------------------
 
     def push_balls(self, forces: Iterable[Vector3]) -> None:
-        """Push each ball's centre during the next tick; one that is fixed stays."""
+        """Push each ball's centre during the next tick; one that is fixed stays.
+
+        Args:
+            forces: one a ball, in the world, N.
+        """
         apply, client = self._apply, self.client
         pairs = zip(self.live, forces)  # noqa: B905 (each check costs 0.1 us)
         for (body, link, kind, _, at), force in pairs:
@@ -269,7 +249,11 @@ class Scene:
                 apply(body, link, force, at, 2, client)
 
     def push_cart(self, force: Vector3) -> None:
-        """Push the cart during the next tick, beside what `tick` is given."""
+        """Push the cart during the next tick, beside what `tick` is given.
+
+        Args:
+            force: in the world, N.
+        """
         self._extra = force
 
     def push_pole(self, force: Vector3, at: Vector3) -> None:
@@ -386,7 +370,14 @@ class Scene:
 
 
 def rotation_to(axis: Vector2) -> Quaternion:
-    """Return the rotation about z that takes the x axis to a unit vector."""
+    """Return the rotation about z that takes the x axis to a direction.
+
+    Args:
+        axis: x and y of a unit vector.
+
+    Returns:
+        The quaternion x, y, z, w.
+    """
     half = math.sqrt(max(0.0, 0.5 * (1.0 + axis[0])))
     if half < 1e-9:
         return 0.0, 0.0, 1.0, 0.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playing import FAMILIES, Played, instance, play
 
-from owa_bench.agents.orchestrator.team import DocumentFinder, Team
+from owa_bench.agents.orchestrator.team import DocumentLocator, Team
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import PlanCall, ToolPlan, reply
@@ -130,7 +130,9 @@ def test_a_vendor_met_before_is_found_in_fewer_steps(tmp_path: Path) -> None:
     assert len(second.actions) < len(first.actions)
 
 
-def walk(finder: DocumentFinder, pages: dict[str, str]) -> tuple[str | None, list[str]]:
+def walk(
+    finder: DocumentLocator, pages: dict[str, str]
+) -> tuple[str | None, list[str]]:
     """Return the title found from https://h.example/start and the places looked at."""
     plan = finder.find("Halden", "https://h.example/start")
     looked: list[str] = []
@@ -150,7 +152,7 @@ def walk(finder: DocumentFinder, pages: dict[str, str]) -> tuple[str | None, lis
 def test_an_entry_that_leads_nowhere_is_made_up_for_by_custom(tmp_path: Path) -> None:
     place = "https://h.example/openapi.json"
     memory = FactMemory(tmp_path)
-    title, looked = walk(DocumentFinder(HttpSession(0), memory), {place: DOCUMENT})
+    title, looked = walk(DocumentLocator(HttpSession(0), memory), {place: DOCUMENT})
     assert title == "Halden"
     assert looked == ["https://h.example/start", place]
     assert memory.recall("Halden", "documents") == place
@@ -165,13 +167,13 @@ def test_a_remembered_connector_of_another_vendor_is_not_trusted(
         "https://old.example/openapi.json": DOCUMENT.replace("Halden", "Other"),
         "https://h.example/start": DOCUMENT,
     }
-    title, looked = walk(DocumentFinder(HttpSession(0), memory), pages)
+    title, looked = walk(DocumentLocator(HttpSession(0), memory), pages)
     assert title == "Halden"
     assert looked == ["https://old.example/openapi.json", "https://h.example/start"]
 
 
 def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
-    title, looked = walk(DocumentFinder(HttpSession(0), FactMemory(tmp_path)), {})
+    title, looked = walk(DocumentLocator(HttpSession(0), FactMemory(tmp_path)), {})
     assert title is None
     assert len(looked) == len(set(looked)) == 5
 
@@ -182,7 +184,7 @@ def test_a_vendor_with_a_page_for_people_alone_is_a_model_without_operations(
     memory = FactMemory(tmp_path)
     page = '"<html><title>Halden</title><body>Ask us for documents.</body></html>"'
     title, looked = walk(
-        DocumentFinder(HttpSession(0), memory), {"https://h.example/start": page}
+        DocumentLocator(HttpSession(0), memory), {"https://h.example/start": page}
     )
     assert title == "Halden"
     assert len(looked) == 5

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from owa_bench.bridges.desk import ALL_PLAYED, TOO_LATE, Desk
+from owa_bench.bridges.client_calls import ALL_PLAYED, TOO_LATE, ClientCalls
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
@@ -25,13 +25,13 @@ def request(families=("reconcile", "sla_report"), **changes):
 
 
 class Loop(threading.Thread):
-    """The loop at a desk; `stopped` when the client left before an episode."""
+    """The loop at a calls; `stopped` when the client left before an episode."""
 
-    def __init__(self, desk, out, home, asked=None):
+    def __init__(self, calls, out, home, asked=None):
         super().__init__(daemon=True)
         self.layout, self.stopped = RunLayout(out), False
-        self._desk, self._asked = desk, asked
-        self._means = RunOptions(home=home, client=desk.seat)
+        self._calls, self._asked = calls, asked
+        self._means = RunOptions(home=home, client=calls.transport)
 
     def run(self):
         try:
@@ -42,7 +42,7 @@ class Loop(threading.Thread):
         except RunStopped:
             self.stopped = True
         finally:
-            self._desk.close()
+            self._calls.close()
 
     def ends(self):
         self.join(60)
@@ -57,51 +57,51 @@ class Loop(threading.Thread):
 
 @pytest.fixture
 def begin(tmp_path):
-    """Return a function that begins a run; a desk with an open episode, its loop."""
+    """Return a function that begins a run; a calls with an open episode, its loop."""
 
     def started(asked):
-        desk = Desk()
-        loop = Loop(desk, tmp_path / "run", tmp_path / "home", asked)
+        calls = ClientCalls()
+        loop = Loop(calls, tmp_path / "run", tmp_path / "home", asked)
         loop.start()
-        assert desk.wait_open(60)
-        return desk, loop
+        assert calls.wait_open(60)
+        return calls, loop
 
     return started
 
 
 def test_a_client_plays_one_episode_after_the_other(begin):
-    desk, loop = begin(request())
+    calls, loop = begin(request())
     scripts = scripts_of(loop.layout, loop._means.home)
-    first = desk.brief.text
+    first = calls.brief.text
     answers = []
     for script in scripts:
         for step in script:
-            answers.append(desk.call(step["tool"], step["arguments"]))
+            answers.append(calls.call(step["tool"], step["arguments"]))
     ends = loop.ends()
     assert [end.q_state for end in ends.values()] == [1.0, 1.0]
     handed_over = answers[len(scripts[0]) - 1].text
     assert handed_over.startswith("The episode has ended. The next one begins.")
-    assert desk.brief.text in handed_over
-    assert desk.brief.text != first
+    assert calls.brief.text in handed_over
+    assert calls.brief.text != first
     assert answers[-1].text.endswith(ALL_PLAYED)
     assert not any(answer.error for answer in answers)
-    assert desk.call("vault", {}) == (ALL_PLAYED, True)
+    assert calls.call("vault", {}) == (ALL_PLAYED, True)
 
 
 def test_a_malformed_call_is_a_step_and_an_error(begin):
-    desk, loop = begin(request(("reconcile",)))
-    assert desk.call("fly", {}).error
-    assert desk.call("vault", {"name": 3}).error
-    assert not desk.call("vault", None).error
-    desk.call("finish", END)
+    calls, loop = begin(request(("reconcile",)))
+    assert calls.call("fly", {}).error
+    assert calls.call("vault", {"name": 3}).error
+    assert not calls.call("vault", None).error
+    calls.call("finish", END)
     (end,) = loop.ends().values()
     assert (end.outcome, end.steps, end.failed_attempts) == ("finished", 4, 2)
 
 
 def test_a_client_that_leaves_in_mid_episode_has_failed_it(begin):
-    desk, loop = begin(request())
-    desk.call("vault", {})
-    desk.leave()
+    calls, loop = begin(request())
+    calls.call("vault", {})
+    calls.disconnect()
     (end,) = loop.ends().values()
     assert (end.outcome, end.steps) == ("agent_raised", 1)
     assert "client left" in end.reason
@@ -109,11 +109,11 @@ def test_a_client_that_leaves_in_mid_episode_has_failed_it(begin):
 
 
 def test_what_was_not_begun_can_be_played_later(begin):
-    desk, loop = begin(request(("reconcile",)))
-    desk.leave()
+    calls, loop = begin(request(("reconcile",)))
+    calls.disconnect()
     assert loop.ends() == {}
-    desk, loop = begin(None)
-    desk.call("finish", END)
+    calls, loop = begin(None)
+    calls.call("finish", END)
     (end,) = loop.ends().values()
     assert end.outcome == "finished"
     statuses = [leaf.status for leaf in files.read_leaves(loop.layout)]
@@ -121,30 +121,30 @@ def test_what_was_not_begun_can_be_played_later(begin):
 
 
 def test_a_client_too_slow_hears_of_it_before_it_plays_on(begin):
-    desk, loop = begin(request(budget=Budget(act_s=1.0)))
-    desk.call("vault", {})
-    slow = desk.brief.text
-    while desk.brief.text == slow:
+    calls, loop = begin(request(budget=Budget(act_s=1.0)))
+    calls.call("vault", {})
+    slow = calls.brief.text
+    while calls.brief.text == slow:
         threading.Event().wait(0.02)
-    late = desk.call("vault", {})
+    late = calls.call("vault", {})
     assert late.error
     assert late.text.startswith(TOO_LATE)
-    desk.call("finish", END)
+    calls.call("finish", END)
     ends = loop.ends()
     assert [end.outcome for end in ends.values()] == ["agent_timeout", "finished"]
     assert ends[1].steps == 1
 
 
 def test_calls_at_once_are_played_one_after_the_other(begin):
-    desk, loop = begin(request(("reconcile",)))
+    calls, loop = begin(request(("reconcile",)))
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: desk.call("vault", {}), range(4)))
+        answers = list(pool.map(lambda _: calls.call("vault", {}), range(4)))
     assert len({answer.text for answer in answers}) == 1
-    desk.call("finish", END)
+    calls.call("finish", END)
     (end,) = loop.ends().values()
     assert end.steps == 5
 
 
-def test_a_client_cannot_be_run_without_a_desk(tmp_path):
+def test_a_client_cannot_be_run_without_a_transport(tmp_path):
     with pytest.raises(UsageError, match="owa-bench serve"):
         batch.play(request(), tmp_path / "run", RunOptions(home=tmp_path / "home"))
