@@ -14,8 +14,8 @@ from owa_bench.interfaces import AgentConfig
 from owa_bench.run import assembly
 from owa_bench.run.play import episode_setup
 from owa_bench.shells.episode import solve
+from tests.builders.changesurf_episodes import instance_of, make, play
 from tests.builders.stub_server import completion
-from tests.envs.changesurf.playing import instance_of, make, play
 
 pytestmark = pytest.mark.browser
 BUY = "depot/buy"

@@ -12,7 +12,7 @@ from owa_bench.envs.changesurf.server.control_factory import DECOY_BUTTON
 from owa_bench.envs.changesurf.server.page_model import aliases_of
 from owa_bench.envs.changesurf.spaces import tool_call
 from owa_bench.envs.changesurf.suite import SUITE
-from tests.envs.changesurf.playing import instance_of, make, play
+from tests.builders.changesurf_episodes import instance_of, make, play
 
 pytestmark = pytest.mark.browser
 

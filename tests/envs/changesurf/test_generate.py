@@ -24,16 +24,16 @@ from owa_bench.envs.changesurf.server.forms import slots_on, steps
 from owa_bench.envs.changesurf.server.page_model import Aliases
 from owa_bench.errors import InstanceError
 from owa_bench.worlds.site import distance
-from tests.envs.changesurf import surfing
+from tests.builders import changesurf_worlds as worlds
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES, *HONEYPOT_FAMILIES)
 cases = st.builds(
-    surfing.world, st.sampled_from(EVERY), st.sampled_from(TIERS), st.integers(0, 10**6)
+    worlds.world, st.sampled_from(EVERY), st.sampled_from(TIERS), st.integers(0, 10**6)
 )
 PRINT = """
-from tests.envs.changesurf import surfing
+from tests.builders import changesurf_worlds as worlds
 from owa_bench.envs.changesurf.generate import FAMILIES
-print(*[surfing.world(f, t, 7).digest() for f in FAMILIES for t in (1, 2, 3)])
+print(*[worlds.world(f, t, 7).digest() for f in FAMILIES for t in (1, 2, 3)])
 """
 
 
@@ -41,9 +41,7 @@ def test_every_site_has_an_extract_a_state_change_an_undo_and_an_infeasible_goal
     for site in sites().values():
         assert len(site.goals) == 3
         assert f"{site.key}/{site.infeasible}-honeypot" in HONEYPOT_FAMILIES
-        flows = {
-            surfing.world(f"{site.key}/{g}").spec.goal.workflow for g in site.goals
-        }
+        flows = {worlds.world(f"{site.key}/{g}").spec.goal.workflow for g in site.goals}
         assert len(flows) == 3
         assert "answer" in flows
     assert {name.partition("/")[0] for name in HELD_OUT_FAMILIES} == {"desk"}
@@ -129,11 +127,11 @@ def test_aliases_are_bijective_and_differ_between_attempts(world, seed, step):
 
 def test_no_goal_names_a_year_that_a_clock_could_know():
     for family in EVERY:
-        spec = surfing.world(family, 3, 1).spec
+        spec = worlds.world(family, 3, 1).spec
         years = set(re.findall(r"\b(20\d\d)-", spec.goal.text))
         site = int(spec.today[:4])
         assert all(abs(int(year) - site) <= 1 for year in years)
-    found = {surfing.world("stay/book", 1, s).spec.today[:4] for s in range(40)}
+    found = {worlds.world("stay/book", 1, s).spec.today[:4] for s in range(40)}
     assert len(found) > 10
 
 
@@ -157,13 +155,13 @@ def test_lexicons_are_disjoint(site):
 def test_held_out_words_are_in_no_practice_world():
     practice = (1 << 62) | 11
     for family in FAMILIES:
-        made = generate(surfing.instance(family, 3, practice))
+        made = generate(worlds.instance(family, 3, practice))
         words = {**SHARED_WORDS, **sites()[family.partition("/")[0]].words}
         for label in made.plan.labels:
             held_out = pools(words[label.key])[1]
             assert not {label.text, *label.others} & set(held_out)
     with pytest.raises(InstanceError, match="public site"):
-        generate(surfing.instance("desk/file", 1, practice))
+        generate(worlds.instance("desk/file", 1, practice))
 
 
 @pytest.mark.parametrize(
@@ -176,11 +174,11 @@ def test_held_out_words_are_in_no_practice_world():
 def test_what_changesurf_does_not_have_is_refused(change, rule):
     given_ = {"family": "stay/book", "tier": 1, **change}
     with pytest.raises(InstanceError, match=rule):
-        generate(surfing.instance(**given_))
+        generate(worlds.instance(**given_))
 
 
 def test_distance_is_of_plans_alone():
-    here = surfing.world("stay/book", 2, 3)
+    here = worlds.world("stay/book", 2, 3)
     assert distance(here, here) == 0.0
     near = here.with_plan(theme=here.plan.theme + 1)
     far = near.with_plan(nav="side", churn=4)
@@ -192,10 +190,10 @@ def test_higher_tiers_ask_more():
     for site in sites().values():
         for goal in site.goals:
             sizes = [
-                len(surfing.world(f"{site.key}/{goal}", tier).spec.tables[0].rows)
+                len(worlds.world(f"{site.key}/{goal}", tier).spec.tables[0].rows)
                 for tier in TIERS
             ]
             assert sizes == sorted(sizes)
         flow = f"{site.key}/{site.goals[1]}"
-        slots = [len(surfing.world(flow, tier).spec.goal.values) for tier in TIERS]
+        slots = [len(worlds.world(flow, tier).spec.goal.values) for tier in TIERS]
         assert slots[0] < slots[2]

@@ -24,7 +24,8 @@ from owa_bench.envs.changesurf.server.app import field_refs, page_keys, value_re
 from owa_bench.envs.changesurf.server.forms import slots_on, steps
 from owa_bench.envs.changesurf.server.page_model import aliases_of
 from owa_bench.seeding import PRACTICE_BIT
-from tests.envs.changesurf import surfing, verdicts
+from tests.builders import changesurf_worlds as worlds
+from tests.builders import goal_questions
 
 # Practice holds the public sites only; held-out words and operators never strike it.
 SPLITS = st.one_of(
@@ -35,7 +36,7 @@ SPLITS = st.one_of(
     ),
 )
 CASES = st.builds(
-    lambda split, tier, delta: (surfing.instance(split[0], tier, split[1]), delta),
+    lambda split, tier, delta: (worlds.instance(split[0], tier, split[1]), delta),
     SPLITS,
     st.sampled_from(TIERS),
     st.sampled_from((0.0, 0.1, 0.25, 0.5, 0.75, 1.0)),
@@ -48,7 +49,7 @@ CASES = st.builds(
 @settings(max_examples=60, deadline=None)
 @given(case=CASES)
 def test_every_required_slot_is_reached_once_however_the_flow_was_cut(case):
-    [world] = surfing.drifted(*case).worlds
+    [world] = worlds.drifted(*case).worlds
     for workflow in world.spec.workflows:
         for values in _branches(workflow, dict(world.spec.goal.values)):
             pages = [p for p in steps(world, workflow, values) if p.startswith("flow:")]
@@ -85,7 +86,7 @@ def _branches(workflow, values):
 @settings(max_examples=60, deadline=None)
 @given(case=CASES)
 def test_aliases_are_bijective_however_the_site_drifted(case):
-    timeline = surfing.drifted(*case)
+    timeline = worlds.drifted(*case)
     [world] = timeline.worlds
     book = aliases_of(timeline.instance)
     for kind, refs in (
@@ -103,7 +104,7 @@ def test_held_out_words_are_in_no_drifted_site_of_practice(case):
     of = msgspec.structs.replace(of, seed=of.seed | PRACTICE_BIT)
     if of.family in HELD_OUT_FAMILIES:
         return
-    [world] = surfing.drifted(of, delta).worlds
+    [world] = worlds.drifted(of, delta).worlds
     words = {**SHARED_WORDS, **sites()[world.spec.site].words}
     for label in world.plan.labels:
         known, held_out = pools(words[label.key])
@@ -117,11 +118,11 @@ def test_held_out_words_are_in_no_drifted_site_of_practice(case):
 def pages_can_be_read(case, found):
     """Named controls with a role, told apart; no address outside the sandbox."""
     for sight in found.pages:
-        surfing.readable(sight.html)
+        worlds.readable(sight.html)
 
 
 def pages_are_the_same_bytes(case, found):
-    again = walk(surfing.drifted(*case))
+    again = walk(worlds.drifted(*case))
     assert again.pages == found.pages
     assert again.state.tables == found.state.tables
 
@@ -129,8 +130,8 @@ def pages_are_the_same_bytes(case, found):
 def the_database_ends_equal(case, found):
     """Another look and other names end in the same rows."""
     of, delta = case
-    other = surfing.walked(of, 1.0 - delta)
-    named = surfing.walked(msgspec.structs.replace(of, repeat=1), delta)
+    other = worlds.walked(of, 1.0 - delta)
+    named = worlds.walked(msgspec.structs.replace(of, repeat=1), delta)
     assert other.state.tables == found.state.tables == named.state.tables
     assert not {sight.html for sight in named.pages} & {
         sight.html for sight in found.pages
@@ -138,7 +139,7 @@ def the_database_ends_equal(case, found):
 
 
 def the_judge_is_right(case, found):
-    assert verdicts.faults(goal, found.state) == []
+    assert goal_questions.faults(goal, found.state) == []
 
 
 CHECKS = (
@@ -148,8 +149,8 @@ CHECKS = (
 
 
 def check(case):
-    found = surfing.walked(*case)
-    surfing.solved(found)
+    found = worlds.walked(*case)
+    worlds.solved(found)
     for each in CHECKS:
         each(case, found)
 

@@ -12,7 +12,7 @@ from owa_bench.envs.changesurf.browser.loopback import (
     host_site,
 )
 from owa_bench.run import assembly
-from tests.envs.changesurf.playing import instance_of
+from tests.builders.changesurf_episodes import instance_of
 
 
 def get(served, url):

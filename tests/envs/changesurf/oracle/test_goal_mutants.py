@@ -1,15 +1,16 @@
 """Every change to the judge of visits is noticed, but for those that change nothing.
 
-    python -m pytest tests/envs/changesurf/test_mutants.py
+    python -m pytest tests/envs/changesurf/oracle/test_goal_mutants.py
 
-The mutants are of goal.py, what notices them are the questions of verdicts.py.
+The mutants are of goal.py, what notices them are the questions of goal_questions.py.
 """
 
 from pathlib import Path
 
 from owa_bench.envs.changesurf.oracle import goal
-from tests.envs.changesurf import surfing, verdicts
-from tests.envs.changesurf.mutants import mutants
+from tests.builders import changesurf_worlds as worlds
+from tests.builders import goal_questions
+from tests.builders.mutants import mutants
 
 # Line by line the same function, so nothing can tell them apart.
 SAME = {
@@ -28,13 +29,13 @@ LEAST = 80  # mutants; fewer would mean that the maker of them has broken
 
 
 def test_every_mutant_of_the_judge_is_noticed():
-    ends = [surfing.walked(surfing.instance(f, tier, 3)).state for f, tier in VISITS]
-    assert not any(verdicts.faults(goal, state) for state in ends)
+    ends = [worlds.walked(worlds.instance(f, tier, 3)).state for f, tier in VISITS]
+    assert not any(goal_questions.faults(goal, state) for state in ends)
     made = list(mutants(Path(goal.__file__)))
     alive = [
         f"{mutant.line}: {mutant.change}"
         for mutant in made
-        if not any(verdicts.faults(mutant.module, state) for state in ends)
+        if not any(goal_questions.faults(mutant.module, state) for state in ends)
     ]
     assert len(made) >= LEAST
     strange = [

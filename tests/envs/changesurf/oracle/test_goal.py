@@ -15,8 +15,9 @@ from owa_bench.envs.changesurf.oracle.goal import (
 from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.server.state import initial_state
 from owa_bench.worlds.site import SiteTable
-from tests.envs.changesurf import surfing, verdicts
-from tests.envs.changesurf.verdicts import changed_row
+from tests.builders import changesurf_worlds as worlds
+from tests.builders import goal_questions
+from tests.builders.goal_questions import changed_row
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 ORACLE = ChangeSurfOracle()
@@ -27,13 +28,13 @@ def visit(site):
 
 
 def ended(family, tier=2):
-    return surfing.walked(surfing.instance(family, tier, 3)).state
+    return worlds.walked(worlds.instance(family, tier, 3)).state
 
 
 @pytest.mark.parametrize("family", EVERY)
 def test_a_perfect_visit_is_worth_one_and_what_is_wrong_or_too_much_less(family):
     for tier in (1, 2, 3):
-        assert verdicts.faults(goal, ended(family, tier)) == []
+        assert goal_questions.faults(goal, ended(family, tier)) == []
 
 
 def test_differences_name_every_row_once():
@@ -74,16 +75,16 @@ def test_evidence_is_missing_until_a_page_has_shown_it():
 
 
 def test_an_infeasible_goal_is_worth_nothing_and_hinted_as_such():
-    of = surfing.instance("stay/book-honeypot", 2, 3)
-    timeline = surfing.timeline(of)
+    of = worlds.instance("stay/book-honeypot", 2, 3)
+    timeline = worlds.timeline(of)
     state = visit(initial_state(timeline.worlds[0]))
     assert ORACLE.quality(timeline, state) == 0.0
     assert ORACLE.hint(timeline, state)["tool"] == "declare_infeasible"
 
 
 def test_a_hint_ends_with_finish_and_speaks_the_truth_of_it():
-    of = surfing.instance("stay/book", 2, 3)
-    timeline = surfing.timeline(of)
+    of = worlds.instance("stay/book", 2, 3)
+    timeline = worlds.timeline(of)
     done = ended("stay/book")
     hint = ORACLE.hint(timeline, visit(done))
     assert hint == {"tool": "finish", "arguments": {"answer": "done", "p": 1.0}}
@@ -114,12 +115,12 @@ def test_a_control_that_comes_right_is_accepted():
 
 
 def test_propositions_have_a_truth_and_the_category_is_the_site():
-    world = surfing.world("depot/buy", 2)
+    world = worlds.world("depot/buy", 2)
     kinds = {resolved.kind for resolved in ORACLE.propositions(world)}
     assert kinds == {"fact", "unit", "default"}
     assert ORACLE.categories(world) == ("depot",)
     facts = {
-        ORACLE.propositions(surfing.world("depot/buy", 2, seed))[0].truth
+        ORACLE.propositions(worlds.world("depot/buy", 2, seed))[0].truth
         for seed in range(12)
     }
     assert facts == {True, False}
@@ -133,10 +134,10 @@ def test_what_drift_made_true_is_true(kind, operator):
     calendar = calendars.single("web", f"web/{operator}")
     truths = set()
     for seed in range(8):
-        of = surfing.instance("depot/buy", 2, seed)
-        base = surfing.world("depot/buy", 2, seed)
+        of = worlds.instance("depot/buy", 2, seed)
+        base = worlds.world("depot/buy", 2, seed)
         [asked] = [p for p in base.spec.propositions if p.kind == kind]
-        [drifted] = surfing.drifted(of, 1.0, calendar).worlds
+        [drifted] = worlds.drifted(of, 1.0, calendar).worlds
         plain, now = (
             next(r.truth for r in ORACLE.propositions(w) if r.kind == kind)
             for w in (base, drifted)

@@ -7,7 +7,7 @@ import pytest
 from owa_bench import calendars
 from owa_bench.envs.changesurf.magnitude import Centre, displacement, mean_displacement
 from owa_bench.envs.changesurf.suite import SUITE
-from tests.envs.changesurf import surfing
+from tests.builders import changesurf_worlds as worlds
 
 
 def test_a_way_is_measured_in_diagonals_over_what_stayed():
@@ -22,10 +22,10 @@ def test_a_way_is_measured_in_diagonals_over_what_stayed():
 
 @pytest.mark.browser
 def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
-    of = surfing.instance("depot/buy", 2, 9)
+    of = worlds.instance("depot/buy", 2, 9)
     churn = calendars.single("web", "web/id_churn")
-    assert mean_displacement(SUITE, surfing.drifted(of, 1.0, churn)) == 0.0
-    assert mean_displacement(SUITE, surfing.drifted(of, 1.0)) > 0.05
+    assert mean_displacement(SUITE, worlds.drifted(of, 1.0, churn)) == 0.0
+    assert mean_displacement(SUITE, worlds.drifted(of, 1.0)) > 0.05
 
 
 @pytest.mark.browser
@@ -34,7 +34,7 @@ def test_controls_move_the_more_the_greater_the_magnitude(browser):
     goals = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy", "desk/file")
     means = [
         sum(
-            mean_displacement(SUITE, surfing.drifted(surfing.instance(g, 2, 9), d))
+            mean_displacement(SUITE, worlds.drifted(worlds.instance(g, 2, 9), d))
             for g in goals
         )
         / len(goals)

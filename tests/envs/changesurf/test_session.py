@@ -11,7 +11,7 @@ from owa_bench.envs.changesurf.server.request_handler import credentials
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Drift
 from owa_bench.shells.sink import ListSink
-from tests.envs.changesurf.playing import SUITE, instance_of, make, play
+from tests.builders.changesurf_episodes import SUITE, instance_of, make, play
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 LATE = calendars.parse("nested^4000", "web")

@@ -19,7 +19,7 @@ from owa_bench.envs.changesurf.server.page_model import (
 )
 from owa_bench.seeding import stream
 from owa_bench.worlds.site import Friction
-from tests.envs.changesurf import surfing
+from tests.builders import changesurf_worlds as worlds
 
 
 def play(timeline, script):
@@ -51,9 +51,9 @@ def before_submit(page):
 
 
 def plain(family="depot/buy", tier=2, seed=3, **plan):
-    of = surfing.instance(family, tier, seed)
-    made = surfing.world(family, tier, seed).with_plan(**plan)
-    return surfing.timeline(of, made)
+    of = worlds.instance(family, tier, seed)
+    made = worlds.world(family, tier, seed).with_plan(**plan)
+    return worlds.timeline(of, made)
 
 
 def test_the_sandbox_names_its_hosts_and_credentials():
@@ -237,7 +237,7 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
     surfaced = timeline.worlds[0].plan.slot("change.checkout")
     if surfaced.control != "text":
         part = msgspec.structs.replace(surfaced, control="text")
-        timeline = surfing.timeline(
+        timeline = worlds.timeline(
             timeline.instance, timeline.worlds[0].with_part("slots", part)
         )
     state = play(timeline, script)
@@ -245,10 +245,10 @@ def test_an_error_keeps_what_was_typed_and_names_the_form_of_dates():
 
 
 def test_an_offer_that_is_taken_is_collateral():
-    of = surfing.instance("depot/quote", 1, 3)
-    base = surfing.world("depot/quote", 1, 3)
+    of = worlds.instance("depot/quote", 1, 3)
+    base = worlds.world("depot/quote", 1, 3)
     flow = msgspec.structs.replace(base.plan.flow("answer"), offer=True)
-    timeline = surfing.timeline(of, base.with_part("flows", flow))
+    timeline = worlds.timeline(of, base.with_part("flows", flow))
 
     async def script(walker):
         await until(walker, timeline, lambda _, state: state.page == "offer:answer")
@@ -261,12 +261,12 @@ def test_an_offer_that_is_taken_is_collateral():
 
 
 def test_a_rotated_password_is_refused_with_a_reason():
-    base = surfing.world("stay/book", 2, 3)
+    base = worlds.world("stay/book", 2, 3)
     auth = msgspec.structs.replace(
         base.plan.auth, kind="password", former=("old-1",), early=True
     )
-    timeline = surfing.timeline(
-        surfing.instance("stay/book", 2, 3), base.with_plan(auth=auth)
+    timeline = worlds.timeline(
+        worlds.instance("stay/book", 2, 3), base.with_plan(auth=auth)
     )
 
     async def script(walker):
@@ -284,7 +284,7 @@ def test_a_rotated_password_is_refused_with_a_reason():
 
 
 def test_who_presses_what_carries_an_old_id_is_noted():
-    timeline = surfing.drifted(surfing.instance("depot/buy", 1, 3), 0.2)
+    timeline = worlds.drifted(worlds.instance("depot/buy", 1, 3), 0.2)
     assert timeline.instance.drift_step > 0
 
     async def script(walker):
@@ -302,7 +302,7 @@ def test_who_presses_what_carries_an_old_id_is_noted():
 
 
 def test_who_fills_a_field_by_an_old_name_is_noted():
-    timeline = surfing.drifted(surfing.instance("depot/buy", 1, 3), 0.2)
+    timeline = worlds.drifted(worlds.instance("depot/buy", 1, 3), 0.2)
 
     async def script(walker):
         step = await until(walker, timeline, before_submit("flow:buy/0"))
@@ -320,9 +320,9 @@ def test_who_fills_a_field_by_an_old_name_is_noted():
 
 
 def test_drift_in_the_middle_of_a_visit_leaves_the_goal_in_reach():
-    of = surfing.instance("stay/book", 2, 3)
-    later = surfing.drifted(of, 1.0).worlds[0]
-    timeline = surfing.timeline(of)
+    of = worlds.instance("stay/book", 2, 3)
+    later = worlds.drifted(of, 1.0).worlds[0]
+    timeline = worlds.timeline(of)
 
     async def script(walker):
         await until(walker, timeline, before_submit("flow:book/1"))
@@ -350,11 +350,11 @@ def test_a_snapshot_sets_the_rows_back():
 
 
 def test_every_way_to_sign_in_works_and_a_wrong_code_does_not():
-    base = surfing.world("depot/return", 2, 4)
+    base = worlds.world("depot/return", 2, 4)
     for kind in ("password", "two_step", "mailbox", "one_time", "redirect"):
         auth = msgspec.structs.replace(base.plan.auth, kind=kind)
-        timeline = surfing.timeline(
-            surfing.instance("depot/return", 2, 4), base.with_plan(auth=auth)
+        timeline = worlds.timeline(
+            worlds.instance("depot/return", 2, 4), base.with_plan(auth=auth)
         )
         found = []
 
@@ -397,13 +397,13 @@ def test_state_is_a_new_object_only_when_something_changed():
 
 @pytest.mark.parametrize("merged", [False, True])
 def test_a_question_is_marked_as_needed_only_where_it_is_known_to_apply(merged):
-    of = surfing.instance("permit/apply", 2, seed_of_a_renewal())
+    of = worlds.instance("permit/apply", 2, seed_of_a_renewal())
     made = generate(of)
     if merged:
         operator = get("operators", "web/merge_pages")
         rng = stream(of.seed, "drift", "web/merge_pages", "apply")
         made = operator.apply(made, "apply", 1.0, rng=rng)
-    timeline = surfing.timeline(of, made)
+    timeline = worlds.timeline(of, made)
 
     async def script(walker):
         def is_there(step, state):
@@ -425,7 +425,7 @@ def shown(walker):
 
 def seed_of_a_renewal():
     for seed in range(20):
-        world = surfing.world("permit/apply", 2, seed)
+        world = worlds.world("permit/apply", 2, seed)
         if ("kind", "renewal") in world.spec.goal.values:
             return seed
     raise AssertionError

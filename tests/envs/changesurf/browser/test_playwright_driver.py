@@ -17,7 +17,7 @@ from owa_bench.envs.changesurf.browser.host import BrowserHost, Lease, find_brow
 from owa_bench.envs.changesurf.browser.observation import CHECKED, page_text
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
-from tests.envs.changesurf.small_site import HOST, SmallSite
+from tests.builders.small_site import HOST, SmallSite
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
-from tests.envs.changesurf import surfing
+from tests.builders import changesurf_worlds as worlds
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +27,7 @@ def looks(families, most):
     found = {}
     for family in families:
         for delta in (0.0, 1.0):
-            timeline = surfing.drifted(surfing.instance(family, 2, 6), delta)
+            timeline = worlds.drifted(worlds.instance(family, 2, 6), delta)
             found[family, delta] = list(_way(timeline, most))
     lease.give_back()
     return lease.host.pid, found
@@ -42,7 +42,7 @@ def _way(timeline, most):
         look = episode.session.state.page.digest()
         yield look, sha256(driver.tree()), sha256(driver.snapshot())
         hint = SUITE.oracle.hint(timeline, episode.session.state)
-        episode.step(surfing.said(hint))
+        episode.step(worlds.said(hint))
     episode.close()
 
 

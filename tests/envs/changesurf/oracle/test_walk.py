@@ -24,18 +24,18 @@ from owa_bench.envs.changesurf.oracle.walk import walk
 from owa_bench.envs.changesurf.policies import OverDoerView, second_goal
 from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.worlds.site import RequiredRow
-from tests.envs.changesurf import surfing
-from tests.envs.changesurf.surfing import readable, solved
+from tests.builders import changesurf_worlds as worlds
+from tests.builders.changesurf_worlds import readable, solved
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 OPERATORS = [name for name in find("operators") if name.startswith("web/")]
 PRINT = """
 import hashlib
-from tests.envs.changesurf import surfing
-from tests.envs.changesurf.surfing import readable, solved
+from tests.builders import changesurf_worlds as worlds
+from tests.builders.changesurf_worlds import readable, solved
 seen = hashlib.sha256()
 for family in ("stay/book", "ledger/total", "permit/apply", "depot/buy"):
-    for sight in surfing.walked(surfing.instance(family, 2, 4), 0.7).pages:
+    for sight in worlds.walked(worlds.instance(family, 2, 4), 0.7).pages:
         seen.update(sight.html.encode())
 print(seen.hexdigest())
 """
@@ -45,7 +45,7 @@ print(seen.hexdigest())
 @pytest.mark.parametrize("family", EVERY)
 def test_every_family_is_solved_over_http(family, delta):
     tier = 1 + sum(family.encode()) % 3
-    found = surfing.walked(surfing.instance(family, tier, 1), delta)
+    found = worlds.walked(worlds.instance(family, tier, 1), delta)
     solved(found)
     for sight in found.pages:
         readable(sight.html)
@@ -57,7 +57,7 @@ def test_every_family_is_solved_over_http(family, delta):
 @pytest.mark.parametrize("family", EVERY)
 def test_every_family_is_solved_at_every_tier(family, tier, seed):
     for delta in (0.0, 0.25, 0.5, 0.75, 1.0):
-        found = surfing.walked(surfing.instance(family, tier, seed), delta)
+        found = worlds.walked(worlds.instance(family, tier, seed), delta)
         solved(found)
         for sight in found.pages:
             readable(sight.html)
@@ -68,8 +68,8 @@ def test_every_operator_alone_leaves_the_goal_solvable(operator):
     alone = calendars.single("web", operator)
     struck = 0
     for i, family in enumerate(("stay/book", "ledger/total")):
-        of = surfing.instance(family, 2, 5 + i)
-        timeline = surfing.drifted(of, 1.0, alone)
+        of = worlds.instance(family, 2, 5 + i)
+        timeline = worlds.drifted(of, 1.0, alone)
         struck += timeline.instance.drift_step
         solved(walk(timeline))
     assert struck
@@ -78,14 +78,14 @@ def test_every_operator_alone_leaves_the_goal_solvable(operator):
 @pytest.mark.parametrize("kind", ["D0", "D1", "D2", "D3"])
 def test_every_class_of_drift_leaves_the_goal_solvable(kind):
     for family in ("permit/apply", "depot/return", "stay/change", "desk/route"):
-        of = surfing.instance(family, 2, 8)
-        solved(surfing.walked(of, 1.0, calendars.nested("web", [kind])))
+        of = worlds.instance(family, 2, 8)
+        solved(worlds.walked(of, 1.0, calendars.nested("web", [kind])))
 
 
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
 def test_what_cannot_be_done_is_declared(family):
     for tier in TIERS:
-        found = surfing.walked(surfing.instance(family, tier, 2), 0.5)
+        found = worlds.walked(worlds.instance(family, tier, 2), 0.5)
         assert found.ending == "infeasible"
         assert found.state.initial == found.state.tables
 
@@ -94,13 +94,13 @@ def test_what_cannot_be_done_is_declared(family):
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
 def test_what_is_called_infeasible_cannot_be_done(family, tier):
     for seed in range(3):
-        of = surfing.instance(family, tier, seed)
-        made = surfing.world(family, tier, seed)
+        of = worlds.instance(family, tier, seed)
+        made = worlds.world(family, tier, seed)
         dream = RequiredRow(table="answers", key=None, values=(("value", "never"),))
         goal = msgspec.structs.replace(made.spec.goal, wanted=(dream,))
         spec = msgspec.structs.replace(made.spec, honeypot=False, goal=goal)
         made = msgspec.structs.replace(made, spec=spec)
-        found = walk(surfing.timeline(of, made), limit=60)
+        found = walk(worlds.timeline(of, made), limit=60)
         assert found.ending == "lost"
         assert found.state.tables == found.state.initial
         assert any(event.kind == "refused" for event in found.state.log)
@@ -117,7 +117,7 @@ def overdone(found):
 @pytest.mark.parametrize("family", EVERY)
 def test_there_is_always_something_to_overdo_and_it_costs(family):
     for tier, delta in ((1, 0.0), (3, 1.0)):
-        timeline = surfing.drifted(surfing.instance(family, tier, 3), delta)
+        timeline = worlds.drifted(worlds.instance(family, tier, 3), delta)
         overdone(walk(timeline, state_filter=OverDoerView()))
 
 
@@ -126,14 +126,14 @@ def test_there_is_always_something_to_overdo_and_it_costs(family):
 def test_there_is_something_to_overdo_on_every_seed(family):
     for seed in range(20, 24):
         for tier, delta in itertools.product(TIERS, (0.0, 0.5, 1.0)):
-            timeline = surfing.drifted(surfing.instance(family, tier, seed), delta)
+            timeline = worlds.drifted(worlds.instance(family, tier, seed), delta)
             overdone(walk(timeline, state_filter=OverDoerView()))
 
 
 def test_where_the_site_takes_no_second_one_the_answer_desk_does():
     # Every booking but the goal's own begins after the day that it is to end on.
-    of = surfing.instance("stay/change", 1, 3)
-    timeline = surfing.drifted(of, 0.0)
+    of = worlds.instance("stay/change", 1, 3)
+    timeline = worlds.drifted(of, 0.0)
     done = walk(timeline).state
     goal = done.world.spec.goal
     rows = [row for row in done.rows("bookings") if row[0] == goal.record]
@@ -164,7 +164,7 @@ def test_pages_are_the_same_bytes_in_every_process():
 @pytest.mark.parametrize("family", ["stay/book", "ledger/reverse", "depot/quote"])
 def test_the_database_ends_equal_whatever_the_site_looks_like(family):
     ends = {
-        surfing.walked(surfing.instance(family, 2, 6), delta).state.tables
+        worlds.walked(worlds.instance(family, 2, 6), delta).state.tables
         for delta in (0.0, 0.3, 0.6, 1.0)
     }
     assert len(ends) == 1
@@ -176,11 +176,11 @@ def test_the_database_ends_equal_whatever_the_site_looks_like(family):
 def test_a_placebo_realises_nothing_and_changes_every_id():
     churn = calendars.single("web", "web/id_churn")
     for family in ("stay/book", "ledger/total", "permit/apply"):
-        of = surfing.instance(family, 2, 3)
-        plain, placebo = surfing.walked(of), surfing.walked(of, 1.0, churn)
+        of = worlds.instance(family, 2, 3)
+        plain, placebo = worlds.walked(of), worlds.walked(of, 1.0, churn)
         # decoys stand from the first drift step on: without them nothing is realised
-        still = surfing.drifted(of, 1.0, churn).worlds[0]
-        assert magnitude_change(plain, walk(surfing.timeline(of, still))) == (
+        still = worlds.drifted(of, 1.0, churn).worlds[0]
+        assert magnitude_change(plain, walk(worlds.timeline(of, still))) == (
             0.0,
             0.0,
             0.0,
@@ -197,10 +197,10 @@ def test_realised_magnitude_grows_with_the_nominal_one():
     measured = {delta: [] for delta in (0.0, 0.3, 0.6, 1.0)}
     for family in ("stay/book", "ledger/total", "permit/withdraw", "depot/buy"):
         for tier in (1, 2):
-            of = surfing.instance(family, tier, 9)
-            plain = surfing.walked(of)
+            of = worlds.instance(family, tier, 9)
+            plain = worlds.walked(of)
             for delta, found in measured.items():
-                found.append(magnitude_change(plain, surfing.walked(of, delta)))
+                found.append(magnitude_change(plain, worlds.walked(of, delta)))
     means = [
         [sum(values) / len(values) for values in zip(*found, strict=True)]
         for found in measured.values()

@@ -11,8 +11,8 @@ from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Artifact, Call, Evidence
 from owa_bench.shells.sink import ListSink
-from tests.envs.changesurf import surfing
-from tests.envs.changesurf.playing import instance_of, make, play
+from tests.builders import changesurf_worlds as worlds
+from tests.builders.changesurf_episodes import instance_of, make, play
 
 
 class Late:
@@ -54,7 +54,7 @@ class Late:
 def visited(sink):
     """Return a session whose page asked twice after its last look, and what it left."""
     driver = Late()
-    timeline = surfing.timeline(surfing.instance())
+    timeline = worlds.timeline(worlds.instance())
     session = ChangeSurfSession(timeline, sink=sink, driver=driver)
     assert session.task
     result = session.call("wait", {"seconds": 1}, now_ms=0, step=1)
@@ -81,7 +81,7 @@ def test_what_a_page_asks_for_after_the_last_look_is_not_lost():
 
 def test_a_page_refused_to_a_script_is_refused():
     driver = Late()
-    timeline = surfing.timeline(surfing.instance())
+    timeline = worlds.timeline(worlds.instance())
     session = ChangeSurfSession(timeline, sink=ListSink(), driver=driver)
     assert not session.call("wait", {"seconds": 1}, now_ms=0, step=1).ok
 

@@ -18,7 +18,7 @@ from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms, horizon, solve
 from owa_bench.shells.sink import NullSink
-from tests.envs.changesurf.playing import instance_of
+from tests.builders.changesurf_episodes import instance_of
 
 pytestmark = pytest.mark.browser
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)

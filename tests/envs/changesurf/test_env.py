@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from owa_bench.envs.changesurf.env import HEIGHT, WIDTH, pad_picture, tree_text
 from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
-from tests.envs.changesurf.playing import instance_of, make
+from tests.builders.changesurf_episodes import instance_of, make
 
 ID = "owa_bench/ChangeSurf-v1"
 
