@@ -32,8 +32,8 @@ MOST_PAGES = 8
 MOST_HINTS = 6
 
 
-class DocumentFinder(Protocol):
-    """Whoever can say where a vendor's documents are."""
+class ApiModelFinder(Protocol):
+    """A search for the API description of a vendor."""
 
     def find(self, title: str, address: str) -> ToolPlan[ApiModel | None]:
         """Return the model of the vendor `title`, looked for from `address` on.
@@ -168,7 +168,7 @@ class ProviderClients:
         memory: FactMemory,
         registry: str | None,
         config: SkillConfig = ALL_SKILLS,
-        finder: DocumentFinder | None = None,
+        finder: ApiModelFinder | None = None,
     ) -> None:
         self._session = session
         self._memory = memory
