@@ -7,25 +7,16 @@ written; 3 the machine lacks something; 130 stopped with Ctrl-C; 141 nobody read
 import errno
 import itertools
 import sys
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
-from owa_bench.cli import (
-    evidence,
-    exporting,
-    judging,
-    listing,
-    machine,
-    measuring,
-    playing,
-    power,
-    serving,
-    training,
-    visiting,
-)
+from owa_bench.cli import evidence, judging, listing, playing, serving, training
 from owa_bench.cli.console import ERR
+from owa_bench.cli.options import expand
 from owa_bench.errors import (
     CheckFailure,
     MissingPartError,
@@ -55,6 +46,58 @@ call (docs/cli.md).
 Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 the machine lacks something.
 """
 
+MEASURE_HELP = """\
+Measures beside the AAI axes, on a table of your own or a run of trials.
+
+Every file may be CSV, TSV, Parquet (extra tables) or NumPy; each command names the
+columns it reads; `novelty` reads a run. The formulas and their limits:
+docs/companions.md.
+"""
+ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is played."
+
+
+class MeasureGroup(TyperGroup):
+    """The commands of `measure`, imported when one is asked for: SciPy takes long."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        self._fill()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command.
+
+        Args:
+            ctx: click's context.
+            cmd_name: the command's name.
+
+        Returns:
+            The command, None for an unknown name.
+        """
+        self._fill()
+        return super().get_command(ctx, cmd_name)
+
+    def _fill(self) -> None:
+        if self.commands:
+            return
+        from owa_bench.cli import (
+            measuring_aiq,
+            measuring_cartpole3d,
+            measuring_generality,
+            measuring_tables,
+            measuring_trials,
+        )
+
+        group = typer.Typer()
+        group.command("aiq")(expand(measuring_aiq.measure_aiq))
+        group.command("cartpole3d")(expand(measuring_cartpole3d.measure_cartpole3d))
+        group.command("intelligence-test")(expand(measuring_tables.measure_failures))
+        group.command("generality")(expand(measuring_generality.measure_generality))
+        group.command("entropy")(expand(measuring_tables.measure_entropy))
+        group.command("novelty")(expand(measuring_trials.measure_novelty))
+        self.commands.update(typer.main.get_group(group).commands)
+
+
 app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
@@ -63,13 +106,32 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (
-    *(listing, playing, training, judging, power, evidence, machine, serving),
-    *(measuring, exporting, visiting),
-):
-    module.attach(app)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": listing.list_plugins,
+    "run": playing.run,
+    "train": training.train,
+    "report": judging.report,
+    "verify": judging.verify,
+    "recompute": judging.recompute,
+    "power": judging.power,
+    "keygen": evidence.keygen,
+    "witness": evidence.witness_plan,
+    "replay": evidence.replay,
+    "doctor": listing.doctor,
+    "serve": serving.serve,
+    "export": evidence.export,
+    "visit": serving.visit,
+}
+for verb, command in COMMANDS.items():
+    app.command(verb)(expand(command))
+escrow = typer.Typer(help=ESCROW_HELP, no_args_is_help=True)
+escrow.command("commit")(expand(evidence.commit))
+escrow.command("reveal")(expand(evidence.reveal))
+app.add_typer(escrow, name="escrow")
+measure = typer.Typer(help=MEASURE_HELP, no_args_is_help=True, cls=MeasureGroup)
+app.add_typer(measure, name="measure")
 
-# What the operating system has run out of: not wrong use, but a lack.
+# Errors of a machine that lacks something, not of wrong use.
 _SCARCE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _WAYS_OUT = {
     errno.ENOENT: "Make it first, or name another.",
@@ -124,7 +186,7 @@ def _refused(error: typer.BadParameter) -> str:
 
 
 def _given(error: typer.BadParameter) -> str:
-    """Return the value that an option was given, as the parser does not say it."""
+    """Return the value that an option was given: the parser leaves it out."""
     names = getattr(getattr(error, "param", None), "opts", ())
     for word, value in itertools.pairwise(sys.argv):
         if word in names:
@@ -133,7 +195,7 @@ def _given(error: typer.BadParameter) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Return what the operating system refused, and the way out where one is known."""
+    """Return the operating system's error, and the way out where one is known."""
     place = f"{error.filename}: " if error.filename else ""
     way_out = _WAYS_OUT.get(error.errno or 0, "")
     return f"{place}{error.strerror or error}. {way_out}".rstrip()

@@ -1,11 +1,11 @@
-"""Keys, escrow, witnesses and replays: what makes a run worth believing."""
+"""`owa-bench keygen`, `escrow`, `witness`, `replay` and `export`: evidence of a run."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, progress
+from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import replay as replaying
@@ -15,27 +15,10 @@ from owa_bench.run.play import batch
 from owa_bench.run.replay import RunReplay
 from owa_bench.run.store import keys
 
-RunDir = Annotated[Path, typer.Argument(help="A run directory.", show_default=False)]
-KeyName = Annotated[str, typer.Option("--key", help="Name of the signing key.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-_escrow = typer.Typer(
-    help="Masters of runs: committed to in the plan, revealed when all is played.",
-    no_args_is_help=True,
-)
-
-
-def attach(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(keygen)
-    app.add_typer(_escrow, name="escrow")
-    app.command("witness")(witness_plan)
-    app.command()(replay)
-
 
 def keygen(
-    name: Annotated[str, typer.Argument(help="What to call the key.")] = keys.DEFAULT,
-    json: AsJson = False,
+    name: str = typer.Argument(keys.DEFAULT, help="What to call the key."),
+    json: bool = AsJson,
 ) -> None:
     """Make an Ed25519 signing key in your data folder (mode 0600).
 
@@ -55,9 +38,8 @@ def keygen(
     OUT.print(f"             {made.public_hex}")
 
 
-@_escrow.command("commit")
-def commit(json: AsJson = False) -> None:
-    """Draw a master and lay it away; prints the commitment to it.
+def commit(json: bool = AsJson) -> None:
+    """Draw a master and keep it; prints the commitment to it.
 
     `run` draws one of its own for every plan. This one is for a verifier who plays
     runs from Python with seeds announced beforehand.
@@ -71,16 +53,12 @@ def commit(json: AsJson = False) -> None:
     OUT.print(made.commitment)
 
 
-@_escrow.command("reveal")
 def reveal(
-    run_dir: RunDir,
-    unfinished: Annotated[
-        bool,
-        typer.Option(
-            "--unfinished", help="Reveal though episodes are missing: they stay so."
-        ),
-    ] = False,
-    json: AsJson = False,
+    run_dir: Path = RunDir,
+    unfinished: bool = option(
+        False, "Reveal though episodes are missing: they stay so."
+    ),
+    json: bool = AsJson,
 ) -> None:
     """Publish a run's master and nonce in reveal.json, so that others can replay it.
 
@@ -105,25 +83,16 @@ def reveal(
 
 
 def witness_plan(
-    run_dir: RunDir,
-    git: Annotated[
-        Path | None,
-        typer.Option(
-            "--git", help="Commit the plan digest in this repository.", metavar="REPO"
-        ),
-    ] = None,
-    rfc3161: Annotated[
-        str | None,
-        typer.Option(
-            "--rfc3161", help="Have the digest stamped at this address.", metavar="URL"
-        ),
-    ] = None,
-    nonce: Annotated[
-        str | None,
-        typer.Option("--nonce", help="A verifier's nonce, signed with --key."),
-    ] = None,
-    key: KeyName = keys.DEFAULT,
-    json: AsJson = False,
+    run_dir: Path = RunDir,
+    git: Path | None = option(
+        None, "Commit the plan digest in this repository.", metavar="REPO"
+    ),
+    rfc3161: str | None = option(
+        None, "Have the digest stamped at this address.", metavar="URL"
+    ),
+    nonce: str | None = option(None, "A verifier's nonce, signed with --key."),
+    key: str = KeyName,
+    json: bool = AsJson,
 ) -> None:
     """Get evidence that the plan existed before episode 0 (assurance V3).
 
@@ -167,16 +136,11 @@ def witness_plan(
 
 
 def replay(
-    run_dir: RunDir,
-    episodes: Annotated[
-        int | None,
-        typer.Option("--episodes", help="Replay only this many, spread over the plan."),
-    ] = None,
-    sign: Annotated[
-        bool, typer.Option("--sign", help="Write a receipt signed with your key.")
-    ] = False,
-    key: KeyName = keys.DEFAULT,
-    json: AsJson = False,
+    run_dir: Path = RunDir,
+    episodes: int | None = option(None, "Replay only this many, spread over the plan."),
+    sign: bool = option(False, "Write a receipt signed with your key."),
+    key: str = KeyName,
+    json: bool = AsJson,
 ) -> None:
     """Play recorded actions again from the revealed seeds and compare what happens.
 
@@ -226,3 +190,29 @@ def _print_replays(replays: RunReplay) -> None:
         f"{same} of {len(replays.attempts)} episodes happened again, event by event"
     )
     check_line("replay", ok=replays.passed, detail=detail)
+
+
+def export(
+    run_dir: Path = RunDir,
+    minari: Path = option(..., "Folder for Minari datasets, one an arm."),
+    json: bool = AsJson,
+) -> None:
+    r"""Write the recorded episodes of a native suite as Minari datasets.
+
+    Observations are those of the trace, each held to the digest of its step. Needs the
+    extra: pip install "owa_bench\[minari]".
+
+      owa-bench export runs/level0 --minari datasets
+
+      MINARI_DATASETS_PATH=datasets minari list local
+    """
+    from owa_bench.bridges import minari as bridge
+
+    made = bridge.export(run_dir, minari)
+    if json:
+        as_json(made)
+        return
+    for one in made:
+        OUT.print(
+            f"{one.dataset}: {one.episodes} episodes, {one.steps} steps in {one.folder}"
+        )

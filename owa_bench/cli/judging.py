@@ -1,14 +1,17 @@
-"""`report`, `verify` and `recompute`: the judging half at the command line."""
+"""`owa-bench report`, `verify`, `recompute` and `power`: the judging half."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.text import Text
 
 from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, table
-from owa_bench.cli.evidence import AsJson, KeyName, RunDir
+from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, FieldError
+from owa_bench.records import protocol as protocols
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.score import (
     AgentVerdict,
@@ -18,29 +21,23 @@ from owa_bench.records.score import (
     Interval,
     KappaScore,
 )
+from owa_bench.records.toml import in_file
 from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import keys
 
+if TYPE_CHECKING:
+    from owa_bench.scoring.power import Need
 
-def attach(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(report)
-    app.command()(verify)
-    app.command()(recompute)
+_UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
 
 
 def report(
-    run_dir: RunDir,
-    require: Annotated[
-        str | None,
-        typer.Option("--require", help="Exit 1 unless every agent has this level."),
-    ] = None,
-    unsigned: Annotated[
-        bool, typer.Option("--unsigned", help="A draft (V0) of a run not yet whole.")
-    ] = False,
-    key: KeyName = keys.DEFAULT,
-    json: AsJson = False,
+    run_dir: Path = RunDir,
+    require: str | None = option(None, "Exit 1 unless every agent has this level."),
+    unsigned: bool = option(False, "A draft (V0) of a run not yet whole."),
+    key: str = KeyName,
+    json: bool = AsJson,
 ) -> None:
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
 
@@ -55,7 +52,7 @@ def report(
     """
     from owa_bench.report import statement  # brings SciPy and the figures
 
-    wanted = _level(require) if require else None
+    required = _level(require) if require else None
     read_plan(RunLayout(run_dir))  # what is no run is said before a missing key
     signer = None if unsigned else keys.load(data_folder(), key)
     judgement = statement.write(run_dir, signer)
@@ -66,29 +63,23 @@ def report(
             _print(verdict)
         page = RunLayout(run_dir).page.resolve()
         OUT.print(f"\nReport: {page}")
-    if wanted is not None:
+    if required is not None:
         short = [
-            v.arm for v in judgement.verdicts if v.level is None or v.level < wanted
+            v.arm for v in judgement.verdicts if v.level is None or v.level < required
         ]
         if short:
             raise CheckFailure(
-                f"AAI-{wanted} was required and not reached by: {', '.join(short)}."
+                f"AAI-{required} was required and not reached by: {', '.join(short)}."
             )
 
 
 def verify(
-    run_dir: RunDir,
-    public_key: Annotated[
-        str | None,
-        typer.Option("--public-key", help="Hex of the key you trust, not the plan's."),
-    ] = None,
-    verifier_key: Annotated[
-        str | None,
-        typer.Option("--verifier-key", help="Hex of the key of who ran it for you."),
-    ] = None,
-    json: AsJson = False,
+    run_dir: Path = RunDir,
+    public_key: str | None = option(None, "Hex of the key you trust, not the plan's."),
+    verifier_key: str | None = option(None, "Hex of the key of who ran it for you."),
+    json: bool = AsJson,
 ) -> None:
-    """CheckResult that nothing was added, removed, edited or reordered.
+    """Check that nothing was added, removed, edited or reordered.
 
     One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent
     and no key of yours; --public-key holds the signatures to a key that you trust.
@@ -105,7 +96,7 @@ def verify(
     _print_checks(checks, json=json)
 
 
-def recompute(run_dir: RunDir, json: AsJson = False) -> None:
+def recompute(run_dir: Path = RunDir, json: bool = AsJson) -> None:
     """Judge the raw events again; every figure must equal the signed one.
 
     Tables and page are made again from the trace and the protocol, and compared.
@@ -155,7 +146,7 @@ def _hex(name: str, text: str | None) -> bytes | None:
 
 
 def _print(verdict: AgentVerdict) -> None:
-    """Print what was found about one agent."""
+    """Print the verdict on one agent."""
     OUT.print(Text.assemble("\n", (verdict.arm, "bold"), f": {verdict.level_text}"))
     if not verdict.axes:
         for made in verdict.tables:
@@ -234,3 +225,72 @@ def _span(interval: Interval) -> str:
     if interval.low is None or interval.high is None:
         return ""
     return f"[{interval.low:.3f}, {interval.high:.3f}]"
+
+
+# --- power ----------------------------------------------------------------------------
+
+
+def power(
+    protocol: str = typer.Argument("default", help="A protocol file, or `default`."),
+    units: float = option(1.0, "Kappa units an agent spends a day."),
+    tasks: int = option(200, "Tasks at which whole levels are shown."),
+    json: bool = AsJson,
+) -> None:
+    """Print how many instances each gate needs for an able agent to pass it.
+
+    owa-bench power
+
+    owa-bench power mine.toml --tasks 400
+    """
+    from owa_bench.scoring.power import level_power, needs  # brings SciPy
+
+    if not _UNITS[0] <= units <= _UNITS[1]:
+        raise FieldError(
+            "--units", units, f"must lie in {_UNITS[0]:g} .. {_UNITS[1]:g}"
+        )
+    if tasks < 1:
+        raise FieldError("--tasks", tasks, "must be at least 1")
+    pages = _read_protocol(protocol)
+    with in_file(protocol):
+        numbers = protocols.load(pages)
+    found = needs(numbers, units_a_day=units)
+    if json:
+        as_json([need._asdict() for need in found])
+        return
+    rules = numbers.statistics
+    table(
+        f"instances for {rules.power:.0%} power at required + {rules.power_margin:g}",
+        ("level", "gate", "required", "true", "n", "counts"),
+        [_need_row(need) for need in found],
+    )
+    OUT.print(
+        "\nA level is an intersection of gates, and power falls with every gate. "
+        f"All share gates, independent, {tasks} tasks each:"
+    )
+    for level in sorted({need.level for need in found}):
+        OUT.print(f"  AAI-{level}: {level_power(numbers, level, tasks):.2f}")
+
+
+def _read_protocol(name: str) -> bytes:
+    """Return the bytes of a protocol file, or of the package's own."""
+    if name == "default":
+        return (files("owa_bench.protocols") / "default.toml").read_bytes()
+    path = Path(name)
+    if not path.is_file():
+        raise FieldError("PROTOCOL", name, "must be a file, or `default`")
+    return path.read_bytes()
+
+
+def _need_row(need: "Need") -> tuple[str, ...]:
+    return (
+        f"AAI-{need.level}",
+        need.gate,
+        _short(need.required),
+        _short(need.true),
+        "" if need.instances is None else str(need.instances),
+        need.note,
+    )
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"

@@ -1,25 +1,33 @@
 """`owa-bench measure aiq`."""
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import typer
 
 from owa_bench import seeding
-from owa_bench.cli import flags, measured
+from owa_bench.cli import options
 from owa_bench.cli.console import OUT, as_json, table
-from owa_bench.cli.datafile import DataFile
+from owa_bench.cli.measuring import (
+    DataFile,
+    FigurePath,
+    Seed,
+    blames,
+    interval,
+    number,
+    plain,
+    resamples_option,
+    save,
+)
+from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.scoring.companions.aiq import measure as aiq
 
-Optional = Path | None
 
-
-class Suite(NamedTuple):
-    """What was measured of a suite; None where no file was given for it."""
+class MeasuredSuite(NamedTuple):
+    """Results for a suite of domains; None where no file was given for one."""
 
     domains: tuple[str, ...]
     complexities: tuple[complexity.Complexity, ...]
@@ -28,50 +36,32 @@ class Suite(NamedTuple):
     agents: dict[str, aiq.AiqResult]
 
 
-@measured.blames("pool", "mixtures", "distances", "performances")
+@blames("pool", "mixtures", "distances", "performances")
 def measure_aiq(
-    pool: Annotated[
-        Path,
-        typer.Option(
-            "--pool",
-            help="Trained policies: columns `domain`, `size` (parameters), "
-            "`performance` in 0 .. 1.",
-        ),
-    ],
-    mixtures: Annotated[
-        Optional,
-        typer.Option(
-            "--mixtures",
-            help="Mixed domains: columns `first`, `second`, `p` (share of the first, "
-            "0 .. 1), `performance`; a row a retraining. Rows with first = second give "
-            "the noise floor.",
-        ),
-    ] = None,
-    distances: Annotated[
-        Optional,
-        typer.Option(
-            "--distances",
-            help="Instead of --mixtures: columns `first`, `second`, `dissimilarity`.",
-        ),
-    ] = None,
-    performances: Annotated[
-        Optional,
-        typer.Option(
-            "--performances",
-            help="Agents: columns `agent`, `domain`, `performance` (0 .. 1).",
-        ),
-    ] = None,
-    domains: Annotated[
-        str | None,
-        typer.Option(
-            "--domains",
-            help="Only these of the pool's domains are the suite: 14,15,16.",
-        ),
-    ] = None,
-    figure: measured.FigurePath = None,
-    resamples: measured.Resamples = 1000,
-    seed: measured.Seed = 0,
-    json: measured.AsJson = False,
+    pool: Path = option(
+        ...,
+        "Trained policies: columns `domain`, `size` (parameters), `performance` in 0 "
+        ".. 1.",
+    ),
+    mixtures: Path | None = option(
+        None,
+        "Mixed domains: columns `first`, `second`, `p` (share of the first, 0 .. 1), "
+        "`performance`; a row a retraining. Rows with first = second give the noise "
+        "floor.",
+    ),
+    distances: Path | None = option(
+        None, "Instead of --mixtures: columns `first`, `second`, `dissimilarity`."
+    ),
+    performances: Path | None = option(
+        None, "Agents: columns `agent`, `domain`, `performance` (0 .. 1)."
+    ),
+    domains: str | None = option(
+        None, "Only these of the pool's domains are the suite: 14,15,16."
+    ),
+    figure: Path | None = FigurePath,
+    resamples: int = resamples_option(1000),
+    seed: int = Seed,
+    json: bool = AsJson,
 ) -> None:
     """Complexity of domains, their dissimilarity, and each agent's AIQ.
 
@@ -92,7 +82,7 @@ def measure_aiq(
         raise UsageError(
             "`--performances` needs `--mixtures` or `--distances` for an AIQ."
         )
-    only = tuple(flags.split(domains))
+    only = tuple(options.split(domains))
     suite = measured_suite(
         pool, mixtures, distances, performances, resamples, seed, only
     )
@@ -102,9 +92,9 @@ def measure_aiq(
         matrix = suite.distances.matrix if suite.distances else None
         heights = dict(zip(suite.domains, suite.complexities, strict=True))
         drawn = aiq_figure(heights, matrix, suite.points)
-        measured.save(drawn, figure)
+        save(drawn, figure)
     if json:
-        as_json(measured.plain(suite))
+        as_json(plain(suite))
     else:
         print_suite(suite)
 
@@ -117,10 +107,23 @@ def measured_suite(
     resamples: int,
     seed: int,
     only: tuple[str, ...] = (),
-) -> Suite:
-    """Return everything that the files allow, of `only` these domains if any is named.
+) -> MeasuredSuite:
+    """Return everything that the files allow.
 
-    Errors: UnknownNameError for a domain that the pool lacks.
+    Args:
+        pool: file of trained policies.
+        mixtures: file of retrainings on mixed domains.
+        distances: file of dissimilarities, instead of mixtures.
+        performances: file of the agents' performances.
+        resamples: of the bootstrap.
+        seed: of its draws.
+        only: the suite's domains; empty: all of the pool.
+
+    Returns:
+        The results.
+
+    Raises:
+        UnknownNameError: a domain is not in the pool.
     """
     stream = seeding.stream(seed, "measure", "aiq")
     data = DataFile(pool)
@@ -139,12 +142,12 @@ def measured_suite(
     elif distances:
         gaps = _given(DataFile(distances), whole)
     else:
-        return Suite(domains, heights, None, None, {})
+        return MeasuredSuite(domains, heights, None, None, {})
     if only:
         gaps = aiq.subset(gaps, [whole.index(name) for name in domains])
     points = aiq.intelligence_space(gaps.matrix, [one.value for one in heights])
     agents = _agents(DataFile(performances), domains, points) if performances else {}
-    return Suite(domains, heights, gaps, points, agents)
+    return MeasuredSuite(domains, heights, gaps, points, agents)
 
 
 def _known(only: tuple[str, ...], whole: tuple[str, ...]) -> tuple[str, ...]:
@@ -234,18 +237,18 @@ def _agents(
     return found
 
 
-def print_suite(suite: Suite) -> None:
-    """Print what was measured."""
+def print_suite(suite: MeasuredSuite) -> None:
+    """Print what was measuring."""
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(suite.domains, suite.complexities, strict=True):
         seen = one.how.count(complexity.OBSERVED)
-        shown = measured.number(one.value), measured.interval(one.span)
+        shown = number(one.value), interval(one.span)
         rows.append((name, *shown, one.used, f"{seen} of {len(one.how)}"))
     columns = ("domain", "complexity", "95% interval", "policies", "bins observed")
     table("MCCP complexity (parameters)", columns, rows)
     if suite.distances is None or suite.points is None:
         return
-    floor = measured.number(suite.distances.floor)
+    floor = number(suite.distances.floor)
     table(
         "dissimilarity",
         ("domain", *suite.domains),
@@ -263,11 +266,11 @@ def print_suite(suite: Suite) -> None:
             [
                 (
                     name,
-                    measured.number(one.volume),
-                    measured.number(one.length),
+                    number(one.volume),
+                    number(one.length),
                     one.dimension,
                     ", ".join(suite.domains[i] for i in one.corners),
-                    measured.number(one.full),
+                    number(one.full),
                     one.reason or "",
                 )
                 for name, one in suite.agents.items()

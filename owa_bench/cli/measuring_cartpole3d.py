@@ -3,17 +3,20 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import typer
 from scipy import stats
 
-from owa_bench.cli import measured, measuring_apti, measuring_classic
+from owa_bench import seeding
+from owa_bench.cli import measuring_trials
 from owa_bench.cli.console import ERR, OUT, progress, table
-from owa_bench.cli.measuring_aiq import Suite, measured_suite, print_suite
+from owa_bench.cli.measuring import Seed, number, resamples_option, save
+from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite, print_suite
+from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.records.observables import Floats
+from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.scoring.companions.aiq import measure as aiq
 from owa_bench.scoring.companions.novelty import trials as trial_metrics
 
@@ -32,78 +35,48 @@ _COLUMNS = {
     "entropy": ("check", "domain", "coordinate", "counts"),
     "gravities": ("first", "second", "p", "performance"),
 }
+_LABELS = {"force": "force (N)", "gravity": "gravity (m/s2)"}
 _TIERS = {"easy": 1, "medium": 2, "hard": 3}
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 
 def measure_cartpole3d(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of raw tables and figures.")
-    ],
-    spec: Annotated[
-        str, typer.Option("--spec", help="Variant: table1 or released.")
-    ] = "table1",
-    difficulty: Annotated[
-        str, typer.Option("--difficulty", help="easy, medium or hard.")
-    ] = "easy",
-    full: Annotated[
-        bool, typer.Option("--full", help="Mix all pairs of levels, not a few.")
-    ] = False,
-    level: Annotated[
-        list[int] | None,
-        typer.Option("--level", help="Only these levels are the suite; all if none."),
-    ] = None,
-    pool: Annotated[
-        int, typer.Option("--pool", min=2, help="Random networks a level.")
-    ] = 16,
-    updates: Annotated[
-        int,
-        typer.Option(
-            "--updates",
-            min=1,
-            help="Rounds of training on mixtures; the pool gets twice, the classic "
-            "checks three times as many.",
-        ),
-    ] = 60,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            help="A registered agent, module:Name, FILE.py or sb3:FILE.zip, played in "
-            "this process; again for more; all of the suite's own if none.",
-        ),
-    ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", min=1, help="Episodes of an agent a level.")
-    ] = 10,
-    classic: Annotated[
-        bool,
-        typer.Option(
-            "--classic/--no-classic", help="The checks on the classic cart and pole."
-        ),
-    ] = True,
-    trials: Annotated[
-        Path | None,
-        typer.Option(
-            "--trials",
-            help="A run of trials (`run --trials`): AIQ over its levels is scaled by "
-            "mean APTI too.",
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", help="Arm of --trials that APTI compares with."),
-    ] = None,
-    last: Annotated[
-        int,
-        typer.Option(
-            "--last", min=1, help="Episodes of a trial's asymptotic part (m)."
-        ),
-    ] = trial_metrics.LAST,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 2,
-    resamples: measured.Resamples = 200,
-    seed: measured.Seed = 0,
+    out: Path = option(..., "Folder of raw tables and figures."),
+    spec: str = option("table1", "Variant: table1 or released."),
+    difficulty: str = option("easy", "easy, medium or hard."),
+    full: bool = option(False, "Mix all pairs of levels, not a few."),
+    level: list[int] | None = option(
+        None, "Only these levels are the suite; all if none."
+    ),
+    pool: int = option(16, "Random networks a level.", min=2),
+    updates: int = option(
+        60,
+        "Rounds of training on mixtures; the pool gets twice, the classic checks three "
+        "times as many.",
+        min=1,
+    ),
+    agent: list[str] | None = option(
+        None,
+        "A registered agent, module:Name, FILE.py or sb3:FILE.zip, played in this "
+        "process; again for more; all of the suite's own if none.",
+    ),
+    episodes: int = option(10, "Episodes of an agent a level.", min=1),
+    classic: bool = option(
+        True, "The checks on the classic cart and pole.", "--classic/--no-classic"
+    ),
+    trials: Path | None = option(
+        None,
+        "A run of trials (`run --trials`): AIQ over its levels is scaled by mean APTI "
+        "too.",
+    ),
+    baseline: str | None = option(None, "Arm of --trials that APTI compares with."),
+    last: int = option(
+        trial_metrics.LAST, "Episodes of a trial's asymptotic part (m).", min=1
+    ),
+    workers: int = option(2, "Processes.", min=1),
+    resamples: int = resamples_option(200),
+    seed: int = Seed,
 ) -> None:
     """AIQ over CartPole3D's levels: pool, mixtures, agents, tables, figures.
 
@@ -126,12 +99,12 @@ def measure_cartpole3d(
         classic=classic,
         seed=seed,
     )
-    tried = None
+    apti = None
     if trials:  # read first: what is wrong with them is said before hours of training
-        tried = measuring_apti.tried(
+        apti = measuring_trials.apti_by_level(
             trials, baseline, last, variant=plan.spec, tier=_TIERS[difficulty]
         )
-        measuring_apti.refuse_unmeasured(tried, plan.levels)
+        measuring_trials.refuse_unmeasured(apti, plan.levels)
     elif baseline is not None:
         raise FieldError("--baseline", baseline, "goes with --trials")
     rows = _run(plan, out, workers)
@@ -147,11 +120,13 @@ def measure_cartpole3d(
     print_suite(suite)
     _print_agents(suite, rows)
     drawn = _drawn(suite, rows, _handicapped(suite, rows))
-    drawn |= measuring_classic.draw(rows, resamples, seed)
-    if tried is not None:
-        found = measuring_apti.scaled(tried, folder=out, resamples=resamples, seed=seed)
-        measuring_apti.print_scaled(found)
-        drawn["apti"] = measuring_apti.draw(found)
+    drawn |= _classic_figures(rows, resamples, seed)
+    if apti is not None:
+        found = measuring_trials.scale_by_apti(
+            apti, folder=out, resamples=resamples, seed=seed
+        )
+        measuring_trials.print_scaled(found)
+        drawn["apti"] = measuring_trials.draw(found)
     _save(drawn, out / "figures")
     OUT.print(f"tables in {out}, figures in {out / 'figures'}")
 
@@ -202,7 +177,7 @@ def _plan(
     )
 
 
-def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[Row]:
+def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[_Row]:
     """Do what is left, behind a progress bar."""
     from owa_bench.subjects.cartpole3d import run
 
@@ -222,7 +197,7 @@ def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[Row]:
             raise
 
 
-def _written(rows: Sequence[Row], out: Path) -> dict[str, Path]:
+def _written(rows: Sequence[_Row], out: Path) -> dict[str, Path]:
     """Write every table as CSV and return where."""
     paths = {}
     for name, columns in _COLUMNS.items():
@@ -244,7 +219,7 @@ def _cell(value: Any) -> Any:
     return f"{value:.6f}" if isinstance(value, float) else value
 
 
-def _performances(rows: Sequence[Row], domains: Sequence[str]) -> dict[str, Floats]:
+def _performances(rows: Sequence[_Row], domains: Sequence[str]) -> dict[str, Floats]:
     """Return each agent's performances in the order of the domains."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -257,10 +232,10 @@ def _performances(rows: Sequence[Row], domains: Sequence[str]) -> dict[str, Floa
     }
 
 
-def _print_agents(suite: Suite, rows: Sequence[Row]) -> None:
+def _print_agents(suite: MeasuredSuite, rows: Sequence[_Row]) -> None:
     """Print performances, a row a level, and both ways of ranking agents."""
     good = _performances(rows, suite.domains)
-    lengths = (measured.number(suite.agents[name].length) for name in good)
+    lengths = (number(suite.agents[name].length) for name in good)
     table(
         "performance by level",
         ("level", *good),
@@ -276,7 +251,7 @@ def _print_agents(suite: Suite, rows: Sequence[Row]) -> None:
 
 
 def _handicapped(
-    suite: Suite, rows: Sequence[Row]
+    suite: MeasuredSuite, rows: Sequence[_Row]
 ) -> dict[str, tuple[list[str], Floats, Floats]]:
     """Rank handicapped networks by AIQ; return them by number of layers."""
     points = suite.points
@@ -297,7 +272,7 @@ def _handicapped(
         "handicapped networks",
         ("network", "size", "mean performance", "AIQ^(1/r)"),
         [
-            (name, sizes[name], f"{mean:.3f}", measured.number(length))
+            (name, sizes[name], f"{mean:.3f}", number(length))
             for name, mean, length in zip(names, means, lengths, strict=True)
         ],
     )
@@ -317,8 +292,8 @@ def _handicapped(
 
 
 def _drawn(
-    suite: Suite,
-    rows: Sequence[Row],
+    suite: MeasuredSuite,
+    rows: Sequence[_Row],
     lines: dict[str, tuple[list[str], Floats, Floats]],
 ) -> dict[str, "Figure"]:
     """Return the figures of the suite by name."""
@@ -348,4 +323,123 @@ def _drawn(
 def _save(drawn: dict[str, "Figure"], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
-        measured.save(figure, folder / f"{name}.svg")
+        save(figure, folder / f"{name}.svg")
+
+
+# --- checks on the classic cart and pole ---------------------------------------------
+
+
+class ClassicTrend(NamedTuple):
+    """Complexity and entropy of the classic task by one of its parameters."""
+
+    label: str
+    values: Floats
+    complexities: tuple[complexity.Complexity, ...]
+    entropies: Floats
+
+
+def _trends(rows: Sequence[_Row], resamples: int, seed: int) -> list[ClassicTrend]:
+    """Return and print how complexity goes with force and gravity."""
+    made = []
+    for check, label in _LABELS.items():
+        own = [row for row in rows if row["table"] == check]
+        if not own:
+            continue
+        one = _trend(check, label, rows, own, resamples, seed)
+        heights = [each.value for each in one.complexities]
+        OUT.print(
+            f"classic CartPole, {label} {one.values[0]:g} to {one.values[-1]:g}: "
+            f"complexity {heights[0]:.1f} to {heights[-1]:.1f}, "
+            f"{_fit(one.values, np.array(heights))}; entropy {one.entropies[0]:.2f} to "
+            f"{one.entropies[-1]:.2f} bits, {_fit(one.values, one.entropies)}"
+        )
+        made.append(one)
+    return made
+
+
+def _gravities(
+    rows: Sequence[_Row],
+) -> tuple[tuple[str, ...], aiq.Dissimilarities] | None:
+    """Return and print the dissimilarities of gravities, None if none was mixed."""
+    cells: dict[tuple[float, float], dict[float, list[float]]] = {}
+    for row in rows:
+        if row["table"] == "gravities":
+            pair = cells.setdefault((row["first"], row["second"]), {})
+            pair.setdefault(row["p"], []).append(row["performance"])
+    if not cells:
+        return None
+    gaps = {
+        pair: aiq.dissimilarity([one[p] for p in sorted(one)], sorted(one))
+        for pair, one in cells.items()
+    }
+    values = sorted({value for pair in gaps for value in pair})
+    floor = aiq.noise_floor([gap for (a, b), gap in gaps.items() if a == b])
+    matrix = np.full((len(values), len(values)), np.nan)
+    np.fill_diagonal(matrix, 0.0)
+    for (one, other), gap in gaps.items():
+        if one != other:
+            matrix[values.index(one), values.index(other)] = gap
+    pairs = [(abs(a - b), gap) for (a, b), gap in gaps.items() if a != b]
+    apart, far = (np.array(column) for column in zip(*pairs, strict=True))
+    found = aiq.dissimilarity_matrix(matrix, floor=floor)
+    above = int(np.triu(found.told).sum())
+    OUT.print(
+        f"classic CartPole, dissimilarity of gravities {values[0]:g} to "
+        f"{values[-1]:g}: {far.min():.3f} to {far.max():.3f}, noise floor {floor:.3f} "
+        f"({above} of {far.size} pairs above); with their difference {_fit(apart, far)}"
+    )
+    return tuple(f"{value:g}" for value in values), found
+
+
+def _classic_figures(
+    rows: Sequence[_Row], resamples: int, seed: int
+) -> dict[str, "Figure"]:
+    """Print the checks and return their figures."""
+    from owa_bench.scoring.companions import figures
+
+    drawn = {}
+    found = _trends(rows, resamples, seed)
+    if found:
+        drawn["classic"] = figures.complexity_trends(
+            {one.label: (one.values, one.complexities, one.entropies) for one in found}
+        )
+    mixed = _gravities(rows)
+    if mixed:
+        drawn["gravities"] = figures.dissimilarity_map(*mixed, label="gravity (m/s2)")
+    return drawn
+
+
+def _fit(across: Floats, heights: Floats) -> str:
+    if np.ptp(heights) == 0.0:
+        return "constant"
+    fit = stats.linregress(across, heights)
+    return f"r = {fit.rvalue:.2f} (p {fit.pvalue:.3g})"
+
+
+def _trend(
+    check: str,
+    label: str,
+    rows: Sequence[_Row],
+    own: Sequence[_Row],
+    resamples: int,
+    seed: int,
+) -> ClassicTrend:
+    """Return complexity and entropy at each value of a parameter."""
+    stream = seeding.stream(seed, "measure", "classic")
+    values = sorted({row["domain"] for row in own})
+    found, bits = [], []
+    for value in values:
+        chosen = [row for row in own if row["domain"] == value]
+        sizes = [row["size"] for row in chosen]
+        good = [row["performance"] for row in chosen]
+        found.append(
+            complexity.complexity(sizes, good, resamples=resamples, rng=stream)
+        )
+        counts = [
+            row["counts"]
+            for row in rows
+            if row["table"] == "entropy"
+            and (row["check"], row["domain"]) == (check, value)
+        ]
+        bits.append(complexity.histogram_entropy(counts))
+    return ClassicTrend(label, np.array(values), tuple(found), np.array(bits))

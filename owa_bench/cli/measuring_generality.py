@@ -1,15 +1,26 @@
 """`owa-bench measure generality`."""
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 
 from owa_bench import seeding
-from owa_bench.cli import measured
 from owa_bench.cli.console import OUT, as_json, table
-from owa_bench.cli.datafile import DataFile, Pivot
+from owa_bench.cli.measuring import (
+    DataFile,
+    DataPath,
+    FigurePath,
+    Pivot,
+    Seed,
+    blames,
+    interval,
+    number,
+    plain,
+    resamples_option,
+    save,
+    with_notes,
+)
+from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.arrays import IntervalEstimate
@@ -18,33 +29,23 @@ from owa_bench.scoring.companions.generality import difficulty, measure
 CASES = ("intrinsic", "Opp", "ARef", "Rnk", "DRef", "IRT", "FA")
 
 
-@measured.blames("file")
+@blames("file")
 def measure_generality(
-    file: measured.DataPath,
-    cases: Annotated[
-        str,
-        typer.Option(
-            "--difficulty",
-            help="Where difficulty comes from: intrinsic (column `difficulty`), or "
-            "the responses: Opp, ARef, Rnk, DRef, IRT. FA gives loadings only.",
-        ),
-    ] = "intrinsic",
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference", help="Agents that ARef (one) or DRef (some) measure against."
-        ),
-    ] = None,
-    count: Annotated[
-        int,
-        typer.Option(
-            "--count", min=1, max=1000, help="Ranks or quantiles of Rnk and DRef."
-        ),
-    ] = 5,
-    figure: measured.FigurePath = None,
-    resamples: measured.Resamples = 1000,
-    seed: measured.Seed = 0,
-    json: measured.AsJson = False,
+    file: Path = DataPath,
+    cases: str = option(
+        "intrinsic",
+        "Where difficulty comes from: intrinsic (column `difficulty`), or the "
+        "responses: Opp, ARef, Rnk, DRef, IRT. FA gives loadings only.",
+        "--difficulty",
+    ),
+    reference: str | None = option(
+        None, "Agents that ARef (one) or DRef (some) measure against."
+    ),
+    count: int = option(5, "Ranks or quantiles of Rnk and DRef.", min=1, max=1000),
+    figure: Path | None = FigurePath,
+    resamples: int = resamples_option(1000),
+    seed: int = Seed,
+    json: bool = AsJson,
 ) -> None:
     """Capability, spread and generality of each agent.
 
@@ -64,9 +65,7 @@ def measure_generality(
     long = DataFile(file).pivot("agent", "item", "response")
     if cases == "FA":
         _print_factor(
-            long.columns,
-            measured.noted(difficulty.factor_loadings, long.table),
-            json=json,
+            long.columns, with_notes(difficulty.factor_loadings, long.table), json=json
         )
         return
     names, found = _with_difficulty(cases, file, long, reference, count)
@@ -82,9 +81,9 @@ def measure_generality(
     if figure:
         from owa_bench.scoring.companions.figures import generality_figure
 
-        measured.save(generality_figure(agents), figure)
+        save(generality_figure(agents), figure)
     if json:
-        as_json(measured.plain({"agents": agents, "intervals": spans, "slodr": law}))
+        as_json(plain({"agents": agents, "intervals": spans, "slodr": law}))
     else:
         _print(cases, agents, {name: span[2] for name, span in spans.items()}, law)
 
@@ -99,10 +98,10 @@ def _print(
     rows = [
         (
             name,
-            measured.number(one.capability),
-            measured.number(one.spread),
-            measured.number(one.normalised),
-            measured.interval(spans[name]) if name in spans else "",
+            number(one.capability),
+            number(one.spread),
+            number(one.normalised),
+            interval(spans[name]) if name in spans else "",
             one.used,
             one.reason or "",
         )
@@ -119,8 +118,8 @@ def _print(
     )
     table(f"generality, difficulty: {case}", columns, rows)
     OUT.print(
-        f"mean gamma {measured.number(law.mean)}; correlation of gamma with capability "
-        f"{measured.number(law.correlation)} {measured.interval(law.span)} (Spearman's "
+        f"mean gamma {number(law.mean)}; correlation of gamma with capability "
+        f"{number(law.correlation)} {interval(law.span)} (Spearman's "
         "law expects it below 0)" + (f": {law.reason}" if law.reason else "")
     )
 
@@ -133,15 +132,15 @@ def _with_difficulty(
     if case in {"ARef", "DRef"}:
         return _against(case, file, long, reference, count)
     if case == "Rnk":
-        return long.rows, measured.noted(difficulty.ranks, answers, count=count)
+        return long.rows, with_notes(difficulty.ranks, answers, count=count)
     if case == "Opp":
-        return long.rows, measured.noted(difficulty.opponents, _matches(file, long))
+        return long.rows, with_notes(difficulty.opponents, _matches(file, long))
     if case == "IRT":
-        fitted = measured.noted(difficulty.item_response, answers).shifted
+        fitted = with_notes(difficulty.item_response, answers).shifted
         kept = ~np.isnan(fitted)
         made = difficulty.ItemTable(answers[:, kept], fitted[kept], items[kept])
         return long.rows, made
-    measured.noted(difficulty.warn_if_small, "GA", *answers.shape)
+    with_notes(difficulty.warn_if_small, "GA", *answers.shape)
     hardness = _item_difficulty(file, long.columns)
     return long.rows, difficulty.ItemTable(answers, hardness, items)
 
@@ -163,8 +162,8 @@ def _against(
     rest, samples = long.table[~own], long.table[own]
     if case == "ARef":
         line = np.nanmean(samples, axis=0)
-        return names, measured.noted(difficulty.reference_agent, rest, line)
-    return names, measured.noted(
+        return names, with_notes(difficulty.reference_agent, rest, line)
+    return names, with_notes(
         difficulty.reference_distribution, rest, samples, count=count
     )
 
@@ -202,8 +201,8 @@ def _print_factor(
     """Print loadings."""
     loadings = dict(zip(items, found.loadings.tolist(), strict=True))
     if json:
-        as_json(measured.plain({"loadings": loadings, "share": found.share}))
+        as_json(plain({"loadings": loadings, "share": found.share}))
         return
-    rows = [(item, measured.number(x)) for item, x in loadings.items()]
+    rows = [(item, number(x)) for item, x in loadings.items()]
     table("first factor", ("item", "loading"), rows)
-    OUT.print(f"share of variance: {measured.number(found.share)}")
+    OUT.print(f"share of variance: {number(found.share)}")

@@ -1,41 +1,34 @@
-"""`owa-bench run`: plan, sign, play, go on."""
+"""`owa-bench run`: plan, sign, play, resume."""
 
 import dataclasses
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.progress import Progress as Bar
 
-from owa_bench.cli import estimating, flags
-from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
-from owa_bench.cli.outcomes import Outcomes
+from owa_bench.cli import options
+from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress, table
+from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
+from owa_bench.run.plan import estimate
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.estimate import RunEstimate
 from owa_bench.run.plan.request import Progress, Request, RunOptions
 from owa_bench.run.plan.trials import Trials
 from owa_bench.run.play import batch
-from owa_bench.run.store import keys
 
+WHAT = Panel("What is played")
+TERMS = Panel("Under which terms")
+HOW = Panel("How it is played (no effect on the replay root)")
 
-def attach(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(run)
-
-
-def _panel(name: str) -> dict[str, Any]:
-    return {"rich_help_panel": name}
-
-
-WHAT = _panel("What is played")
-TERMS = _panel("Under which terms")
-HOW = _panel("How it is played (no effect on the replay root)")
-
+# Options that shape what is drawn, and the rest of those that shape a plan.
 _DRAWN = (
     *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
     *("practice", "trials", "before"),
@@ -44,159 +37,73 @@ _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
 )
+_FAILED = ("agent_raised", "agent_timeout", "infrastructure")
+_LONGEST_REASON = 160  # characters of a failure that are shown
+_MICRO = 10**6
 
 
 def run(
     context: typer.Context,
-    out: Annotated[
-        Path, typer.Option("--out", help="Run directory to make, or to resume.", **WHAT)
-    ],
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            help="A name (owa-bench list agents), module:Name, a .py file, a command "
-            "that speaks JSON lines, or http://... Repeat for several arms.",
-            **WHAT,
-        ),
-    ] = None,
-    battery: Annotated[
-        str | None,
-        typer.Option("--battery", help="Name or TOML file; may give a level.", **WHAT),
-    ] = None,
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            "--suite", help="Suites, comma-separated; gives no level.", **WHAT
-        ),
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option("--family", help="Families of --suite, comma-separated.", **WHAT),
-    ] = None,
-    tier: Annotated[
-        str | None, typer.Option("--tier", help="Tiers, such as 1,2.", **WHAT)
-    ] = None,
-    delta: Annotated[
-        str | None,
-        typer.Option("--delta", help="Drift magnitudes, such as 0,.25,1.", **WHAT),
-    ] = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", help="Instances per family and tier.", **WHAT)
-    ] = 1,
-    repeats: Annotated[
-        int,
-        typer.Option("--repeats", help="Noise seeds per instance (pass^k).", **WHAT),
-    ] = 1,
-    interventions: Annotated[
-        str,
-        typer.Option(
-            "--interventions",
-            help="Supervisor budgets, such as 0,2,unlimited: gives the frontier.",
-            **WHAT,
-        ),
-    ] = "unlimited",
-    crews: Annotated[
-        str,
-        typer.Option(
-            "--crews",
-            help="Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S.",
-            **WHAT,
-        ),
-    ] = "open",
-    days: Annotated[
-        int | None,
-        typer.Option(
-            "--days",
-            help="Campaign over so many simulated days: practice in a lane, a "
-            "checkpoint a day, a frozen control.",
-            **WHAT,
-        ),
-    ] = None,
-    practice: Annotated[
-        int, typer.Option("--practice", help="Campaign: new tasks a day.", **WHAT)
-    ] = 1,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            "--trials",
-            help="SAIL-ON trials per family and tier: --episodes each, a novelty "
-            "comes in at a drawn one and stays.",
-            **WHAT,
-        ),
-    ] = None,
-    before: Annotated[
-        str,
-        typer.Option("--before", help="Trials: fewest, most plain episodes.", **WHAT),
-    ] = "5,10",
-    protocol: Annotated[
-        str, typer.Option("--protocol", help="Name or TOML file.", **TERMS)
-    ] = "default",
-    price_card: Annotated[
-        str, typer.Option("--price-card", help="Name or TOML file.", **TERMS)
-    ] = "price_card",
-    calendar: Annotated[
-        str,
-        typer.Option(
-            "--calendar",
-            help="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
-            **TERMS,
-        ),
-    ] = "nested",
-    act_seconds: Annotated[
-        float, typer.Option("--act-seconds", help="Deadline for one act.", **TERMS)
-    ] = 60.0,
-    steps: Annotated[
-        int | None, typer.Option("--steps", help="Most steps an episode.", **TERMS)
-    ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--budget", help="Ceiling an episode, such as api_calls=200.", **TERMS
-        ),
-    ] = None,
-    run_budget: Annotated[
-        list[str] | None,
-        typer.Option("--run-budget", help="The same for the whole run.", **TERMS),
-    ] = None,
-    nonce: Annotated[
-        str | None,
-        typer.Option("--nonce", help="A verifier's nonce, mixed into seeds.", **TERMS),
-    ] = None,
-    no_transcripts: Annotated[
-        bool,
-        typer.Option(
-            "--no-transcripts", help="Keep digests only, not what was read.", **TERMS
-        ),
-    ] = False,
-    workers: Annotated[
-        int, typer.Option("--workers", help="Worker processes.", **HOW)
-    ] = 1,
-    concurrency: Annotated[
-        int,
-        typer.Option("--concurrency", help="Episodes at once, for slow agents.", **HOW),
-    ] = 1,
-    in_process: Annotated[
-        bool, typer.Option("--in-process", help="Agents share the worker: fast.", **HOW)
-    ] = False,
-    wire: Annotated[
-        bool, typer.Option("--wire", help="HTTP over loopback sockets.", **HOW)
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out.", **HOW)
-    ] = False,
-    plan_only: Annotated[
-        bool,
-        typer.Option("--plan-only", help="Sign the plan, play nothing yet.", **HOW),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how much it would be, and stop.", **HOW),
-    ] = False,
-    key: Annotated[
-        str, typer.Option("--key", help="Name of the signing key.", **HOW)
-    ] = keys.DEFAULT,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.", **HOW)] = False,
+    out: Path = WHAT(..., "Run directory to make, or to resume."),
+    agent: list[str] | None = WHAT(
+        None,
+        "A name (owa-bench list agents), module:Name, a .py file, a command that "
+        "speaks JSON lines, or http://... Repeat for several arms.",
+    ),
+    battery: str | None = WHAT(None, "Name or TOML file; may give a level."),
+    suite: str | None = WHAT(None, "Suites, comma-separated; gives no level."),
+    family: str | None = WHAT(None, "Families of --suite, comma-separated."),
+    tier: str | None = WHAT(None, "Tiers, such as 1,2."),
+    delta: str | None = WHAT(None, "Drift magnitudes, such as 0,.25,1."),
+    counts: Fields = WHAT.fields(
+        Draw,
+        episodes="Instances per family and tier.",
+        repeats="Noise seeds per instance (pass^k).",
+    ),
+    interventions: str = WHAT(
+        "unlimited", "Supervisor budgets, such as 0,2,unlimited: gives the frontier."
+    ),
+    crews: str = WHAT(
+        "open", "Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S."
+    ),
+    days: int | None = WHAT(
+        None,
+        "Campaign over so many simulated days: practice in a lane, a checkpoint a "
+        "day, a frozen control.",
+    ),
+    practice: int = WHAT(1, "Campaign: new tasks a day."),
+    trials: int | None = WHAT(
+        None,
+        "SAIL-ON trials per family and tier: --episodes each, a novelty comes in at a "
+        "drawn one and stays.",
+    ),
+    before: str = WHAT("5,10", "Trials: fewest, most plain episodes."),
+    terms: Fields = TERMS.fields(
+        Request,
+        protocol="Name or TOML file.",
+        price_card="Name or TOML file.",
+        calendar="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
+    ),
+    act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
+    steps: int | None = TERMS(None, "Most steps an episode."),
+    budget: list[str] | None = TERMS(
+        None, "Ceiling an episode, such as api_calls=200."
+    ),
+    run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
+    nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
+    no_transcripts: bool = TERMS(False, "Keep digests only, not what was read."),
+    how: Fields = HOW.fields(
+        RunOptions,
+        workers="Worker processes.",
+        concurrency="Episodes at once, for slow agents.",
+        in_process="Agents share the worker: fast.",
+        wire="HTTP over loopback sockets.",
+        key="Name of the signing key.",
+    ),
+    resume: bool = HOW(False, "Go on with the run in --out."),
+    plan_only: bool = HOW(False, "Sign the plan, play nothing yet."),
+    dry_run: bool = HOW(False, "Say how much it would be, and stop."),
+    json: bool = HOW(False, "Print JSON."),
 ) -> None:
     """Play agents on a battery or on suites, recorded as evidence.
 
@@ -212,139 +119,83 @@ def run(
 
       owa-bench run --out runs/first --resume
     """
-    options = RunOptions(
-        home=data_folder(),
-        key=key,
-        folder=Path.cwd(),
-        workers=workers,
-        concurrency=concurrency,
-        in_process=in_process,
-        wire=wire,
-    )
-    given = flags.given(context)
+    run_options = RunOptions(home=data_folder(), folder=Path.cwd(), **how)
+    given = options.given_names(context)
+    calendar = terms["calendar"]
     _refuse_contradictions(given, calendar)
     if resume and not agent:
-        _shown(out, lambda told: batch.resume(out, told), options, json=json)
+        _play(out, lambda o: batch.resume(out, o), run_options, json=json)
         return
     if trials is not None:
         delta = delta or "1"  # a trial has one novelty, whole
-    drawn = flags.drawn(
-        suite, family, tier, delta, episodes, repeats, interventions, crews
+    draws = options.draws_of(
+        suite=suite,
+        family=family,
+        tier=tier,
+        delta=delta,
+        interventions=interventions,
+        crews=crews,
+        **counts,
     )
-    if battery is None and not drawn:
+    if battery is None and not draws:
         raise UsageError(
             "Say what is played: --battery NAME or --suite NAME; `owa-bench list "
             "batteries` and `owa-bench list suites` show those at hand."
         )
+    chosen = calendar if "calendar" in given else ""
     request = Request(
         agents=_agents(agent),
         battery=battery,
-        draws=() if days is not None or trials is not None else drawn,
-        campaign=_campaign(
-            days, practice, drawn, calendar if "calendar" in given else ""
-        ),
-        trials=_trials(trials, before, drawn),
+        draws=() if days is not None or trials is not None else draws,
+        campaign=_campaign(days, practice, draws, chosen),
+        trials=_trials(trials, before, draws),
         name=out.name,
-        protocol=protocol,
-        price_card=price_card,
-        calendar=calendar,
         budget=Budget(
             steps=steps,
             act_s=act_seconds,
-            episode_meters=flags.meters("--budget", budget),
-            run_meters=flags.meters("--run-budget", run_budget),
+            episode_meters=options.meters("--budget", budget),
+            run_meters=options.meters("--run-budget", run_budget),
         ),
         transcripts=not no_transcripts,
         verifier_nonce=nonce,
+        **terms,
     )
     if dry_run:
-        estimating.show(request, options, json=json)
+        _print_estimate(request, run_options, json=json)
         return
-    _shown(
-        out,
-        lambda told: batch.play(request, out, told, resume=resume, plan_only=plan_only),
-        options,
-        json=json,
-    )
+
+    def play(told: RunOptions) -> batch.RunSummary:
+        return batch.play(request, out, told, resume=resume, plan_only=plan_only)
+
+    _play(out, play, run_options, json=json)
 
 
-def _shown(
-    out: Path,
-    play: Callable[[RunOptions], batch.RunSummary],
-    options: RunOptions,
-    *,
-    json: bool,
-) -> None:
-    """Play behind a progress bar and print what the directory then holds."""
-    outcomes = Outcomes()
-    with progress() as bar:
-        told = dataclasses.replace(options, progress=_teller(bar, outcomes))
-        try:
-            summary = play(told)
-        except KeyboardInterrupt:
-            if RunLayout(out).plan.exists():
-                ERR.print(f"{_resumed(out)} goes on from here.")
-            raise
-    if json:
-        as_json({**summary._asdict(), "played": outcomes.as_data()})
-        return
-    outcomes.show()
-    OUT.print(
-        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
-    )
-    OUT.print(f"plan           {summary.plan_digest}")
-    OUT.print(f"evidence root  {summary.evidence_root}")
-    OUT.print(f"replay root    {summary.replay_root}")
-    if summary.missing:
-        ERR.print(f"{summary.missing} episodes are not played yet: {_resumed(out)}")
-    else:
-        ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
-
-
-def _resumed(out: Path) -> str:
-    """Return the command that goes on with a run."""
-    return f"owa-bench run --out {shlex.quote(str(out))} --resume"
-
-
-def _teller(bar: Bar, outcomes: Outcomes) -> Callable[[Progress], None]:
-    """Return what counts a closed attempt and moves the bar."""
-    task = bar.add_task("playing", total=None)
-
-    def told(news: Progress) -> None:
-        outcomes.take(news)
-        mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
-        text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
-        bar.update(task, completed=news.done, total=news.total, description=text)
-
-    return told
-
-
-def _refuse_contradictions(found: frozenset[str], calendar: str) -> None:
-    """Refuse flags that would be ignored beside others."""
-    if "dry_run" in found:
+def _refuse_contradictions(given: frozenset[str], calendar: str) -> None:
+    """Refuse options that would be ignored beside others."""
+    if "dry_run" in given:
         why = "does not go with --dry-run: leave one out."
-        flags.refuse_together(found, ("resume", "plan_only"), why)
-    if "calendar" in found and not calendar:
+        options.refuse_together(given, ("resume", "plan_only"), why)
+    if "calendar" in given and not calendar:
         raise FieldError("--calendar", calendar, "must name one, such as nested")
-    if "battery" in found:
+    if "battery" in given:
         why = (
             "goes with --suite; a battery says itself what is drawn and judged by "
             "which protocol. Copy its TOML file and change it there."
         )
-        flags.refuse_together(found, (*_DRAWN, "suite", "days", "protocol"), why)
-    if "days" not in found:
-        flags.refuse_together(found, ("practice",), "goes with --days.")
-    if "trials" in found:
+        options.refuse_together(given, (*_DRAWN, "suite", "days", "protocol"), why)
+    if "days" not in given:
+        options.refuse_together(given, ("practice",), "goes with --days.")
+    if "trials" in given:
         why = "does not go with --trials: a trial draws its own episodes."
-        flags.refuse_together(found, ("days", "repeats", "interventions"), why)
+        options.refuse_together(given, ("days", "repeats", "interventions"), why)
     else:
-        flags.refuse_together(found, ("before",), "goes with --trials.")
-    if "resume" in found and "agent" not in found:
+        options.refuse_together(given, ("before",), "goes with --trials.")
+    if "resume" in given and "agent" not in given:
         why = (
             "shapes a plan, and --resume goes on with the plan that is there: leave "
             "it out, or give the whole command again with --resume."
         )
-        flags.refuse_together(found, (*_DRAWN, *_SHAPING), why)
+        options.refuse_together(given, (*_DRAWN, *_SHAPING), why)
 
 
 def _agents(agents: list[str] | None) -> tuple[str, ...]:
@@ -362,9 +213,8 @@ def _campaign(
         return None
     if len(draws) != 1:
         raise UsageError("A campaign (--days) needs exactly one --suite.")
-    return Campaign(
-        checkpoint=draws[0], days=days, practice=practice, calendar=calendar
-    )
+    [draw] = draws
+    return Campaign(checkpoint=draw, days=days, practice=practice, calendar=calendar)
 
 
 def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:
@@ -372,7 +222,156 @@ def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials |
         return None
     if len(draws) != 1:
         raise UsageError("Trials (--trials) need exactly one --suite.")
-    ends = tuple(flags.number("--before", part, int) for part in flags.split(before))
+    ends = [options.number("--before", text, int) for text in options.split(before)]
     if len(ends) != 2:
         raise FieldError("--before", before, "must be two counts, such as 5,10")
     return Trials(draw=draws[0], count=count, before=(ends[0], ends[1]))
+
+
+# --- playing and what came of it ------------------------------------------------------
+
+
+def _play(
+    out: Path,
+    play: Callable[[RunOptions], batch.RunSummary],
+    run_options: RunOptions,
+    *,
+    json: bool,
+) -> None:
+    """Play behind a progress bar and print what the directory then holds."""
+    outcomes = Outcomes()
+    with progress() as bar:
+        report = _reporter(bar, outcomes)
+        try:
+            summary = play(dataclasses.replace(run_options, progress=report))
+        except KeyboardInterrupt:
+            if RunLayout(out).plan.exists():
+                ERR.print(f"{_resume_command(out)} goes on from here.")
+            raise
+    if json:
+        as_json({**summary._asdict(), "played": outcomes.as_data()})
+        return
+    outcomes.show()
+    OUT.print(
+        f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
+    )
+    OUT.print(f"plan           {summary.plan_digest}")
+    OUT.print(f"evidence root  {summary.evidence_root}")
+    OUT.print(f"replay root    {summary.replay_root}")
+    if summary.missing:
+        command = _resume_command(out)
+        ERR.print(f"{summary.missing} episodes are not played yet: {command}")
+    else:
+        ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
+
+
+def _resume_command(out: Path) -> str:
+    return f"owa-bench run --out {shlex.quote(str(out))} --resume"
+
+
+def _reporter(bar: Bar, outcomes: "Outcomes") -> Callable[[Progress], None]:
+    """Return the callback that counts a closed attempt and moves the bar."""
+    task = bar.add_task("playing", total=None)
+
+    def report(news: Progress) -> None:
+        outcomes.take(news)
+        mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
+        text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
+        bar.update(task, completed=news.done, total=news.total, description=text)
+
+    return report
+
+
+class Outcomes:
+    """Outcomes and qualities of the attempts that closed, arm by arm."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, Counter[str]] = {}
+        self._quality: dict[str, list[float]] = {}
+        self._first: dict[str, str] = {}
+
+    def take(self, news: Progress) -> None:
+        """Count one closed attempt."""
+        arm, end = news.entry.arm, news.end
+        self._ends.setdefault(arm, Counter())[end.outcome] += 1
+        values = self._quality.setdefault(arm, [])
+        if news.leaf.status == "complete":
+            values.append(end.q_state)
+        if end.outcome in _FAILED:
+            reason = " ".join(end.reason.split())
+            self._first.setdefault(arm, f"{end.outcome}: {reason}"[:_LONGEST_REASON])
+
+    @property
+    def mean(self) -> float | None:
+        """Mean quality of all that counted, None before the first."""
+        return _mean([value for each in self._quality.values() for value in each])
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return a row per arm, for machines."""
+        return [
+            {
+                "arm": arm,
+                "episodes": len(self._quality[arm]),
+                "mean_quality": _mean(self._quality[arm]),
+                "outcomes": dict(ends),
+                "first_failure": self._first.get(arm),
+            }
+            for arm, ends in self._ends.items()
+        ]
+
+    def show(self) -> None:
+        """Print the table, and the first failure of every arm that has one."""
+        if not self._ends:
+            return
+        rows = []
+        for row in self.as_data():
+            mean = "" if row["mean_quality"] is None else f"{row['mean_quality']:.2f}"
+            ends = ", ".join(f"{n} {name}" for name, n in row["outcomes"].items())
+            rows.append((row["arm"], row["episodes"], mean, ends))
+        columns = ("agent", "episodes", "mean quality", "how they ended")
+        table("played now", columns, rows)
+        for arm, words in self._first.items():
+            ERR.print(f"first failure of {arm}: {words}")
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+# --- `--dry-run` ----------------------------------------------------------------------
+
+
+def _print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
+    """Print episodes, time and the most a request can cost; plays nothing."""
+    found = estimate.estimate(request, run_options)
+    if json:
+        as_json(found)
+        return
+    table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
+    rows = [
+        ("episodes", found.episodes),
+        ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
+        ("every deadline used up", f"{_duration(found.longest_s)} at most"),
+        ("calls, hints, ceilings", _cost(found)),
+    ]
+    table("would take", ("", ""), rows)
+    if found.unknown:
+        OUT.print(
+            f"Not in it, because no ceiling bounds it: {', '.join(found.unknown)}. "
+            f"--budget {found.unknown[0]}=AMOUNT sets one."
+        )
+
+
+def _cost(found: RunEstimate) -> str:
+    """Return the most it can cost in words."""
+    if found.cost_micro_usd is None:
+        return "unknown: a meter has no price on the card"
+    return f"{found.cost_micro_usd / _MICRO:,.2f} USD at most, supervisor included"
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as a time that people read."""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

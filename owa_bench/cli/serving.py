@@ -1,16 +1,15 @@
-"""`owa-bench serve`: let an MCP client play recorded, scored episodes."""
+"""`owa-bench serve` and `visit`: episodes for MCP clients, sites for people."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from owa_bench.cli import flags
+from owa_bench.cli import options
 from owa_bench.cli.console import ERR, data_folder
+from owa_bench.cli.options import KeyName, option
 from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.store import keys
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "client"),
@@ -18,50 +17,23 @@ _SHAPING = (
 )
 
 
-def attach(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(serve)
-
-
 def serve(
     context: typer.Context,
-    out: Annotated[
-        Path, typer.Option("--out", help="Run directory to make, or to resume.")
-    ],
-    suite: Annotated[str, typer.Option("--suite", help="The suite.")] = "toolquest",
-    family: Annotated[
-        str | None, typer.Option("--family", help="One family; all if left out.")
-    ] = None,
-    tier: Annotated[int, typer.Option("--tier", help="The tier.")] = 1,
-    delta: Annotated[float, typer.Option("--delta", help="Drift magnitude.")] = 0.0,
-    episodes: Annotated[
-        int, typer.Option("--episodes", help="Instances per family.")
-    ] = 1,
-    interventions: Annotated[
-        int | None,
-        typer.Option("--interventions", help="Supervisor budget; no limit if left out"),
-    ] = None,
-    client: Annotated[
-        str, typer.Option("--client", help="Name of the arm: who is at the other end.")
-    ] = "mcp-client",
-    http: Annotated[
-        bool,
-        typer.Option("--http", help="Streamable HTTP in place of standard streams."),
-    ] = False,
-    host: Annotated[str, typer.Option("--host", help="With --http.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="With --http.")] = 8321,
-    act_seconds: Annotated[
-        float, typer.Option("--act-seconds", help="Most time between two calls.")
-    ] = 600.0,
-    steps: Annotated[
-        int | None, typer.Option("--steps", help="Most steps an episode.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out.")
-    ] = False,
-    key: Annotated[
-        str, typer.Option("--key", help="Name of the signing key.")
-    ] = keys.DEFAULT,
+    out: Path = option(..., "Run directory to make, or to resume."),
+    suite: str = option("toolquest", "The suite."),
+    family: str | None = option(None, "One family; all if left out."),
+    tier: int = option(1, "The tier."),
+    delta: float = option(0.0, "Drift magnitude."),
+    episodes: int = option(1, "Instances per family."),
+    interventions: int | None = option(None, "Supervisor budget; no limit if left out"),
+    client: str = option("mcp-client", "Name of the arm: who is at the other end."),
+    http: bool = option(False, "Streamable HTTP in place of standard streams."),
+    host: str = option("127.0.0.1", "With --http."),
+    port: int = option(8321, "With --http."),
+    act_seconds: float = option(600.0, "Most time between two calls."),
+    steps: int | None = option(None, "Most steps an episode."),
+    resume: bool = option(False, "Go on with the run in --out."),
+    key: str = KeyName,
 ) -> None:
     """Serve an instance's tools over MCP; each call is one recorded step.
 
@@ -75,13 +47,20 @@ def serve(
 
     if resume:
         why = "shapes a plan, and --resume goes on with the plan that is there."
-        flags.refuse_together(flags.given(context), _SHAPING, why)
+        options.refuse_together(options.given_names(context), _SHAPING, why)
     if not host:
         raise FieldError("--host", host, "must name an address")
     budget = "unlimited" if interventions is None else str(interventions)
     request = Request(
         agents=(f"client:{client}",),
-        draws=flags.drawn(suite, family, str(tier), str(delta), episodes, 1, budget),
+        draws=options.draws_of(
+            suite=suite,
+            family=family,
+            tier=str(tier),
+            delta=str(delta),
+            interventions=budget,
+            episodes=episodes,
+        ),
         name=out.name,
         budget=Budget(steps=steps, act_s=act_seconds),
     )
@@ -89,9 +68,43 @@ def serve(
         None if resume else request,
         out,
         RunOptions(home=data_folder(), key=key, folder=Path.cwd()),
-        mcp.Address(host, flags.port(port)) if http else None,
+        mcp.Address(host, options.port(port)) if http else None,
         announce=lambda url: ERR.print(f"serving on {url}"),
     )
     ERR.print(
         f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )
+
+
+def visit(
+    family: str = option(..., "Site and goal."),
+    seed: int = option(1, "Which instance."),
+    tier: int = option(1, "The tier."),
+    delta: float = option(0.0, "Drift magnitude."),
+    port: int = option(8322, "On 127.0.0.1."),
+) -> None:
+    """Serve a ChangeSurf site over loopback, for a person or another tool's browser.
+
+    Nothing is recorded or scored. Every host of the sandbox goes by a name under
+    `localhost`, which browsers resolve to this machine.
+
+      owa-bench visit --family stay/book --delta 0.5
+    """
+    import msgspec
+
+    from owa_bench.envs.changesurf.browser.loopback import host_site
+    from owa_bench.envs.changesurf.suite import SUITE
+    from owa_bench.records.instance import Instance
+    from owa_bench.run import assembly
+
+    options.port(port)
+    card = SUITE.card
+    plain = Instance(
+        suite=card.name, version=card.version, family=family, tier=tier, seed=seed
+    )
+    step = assembly.drift_step(card.name, plain, delta)
+    instance = msgspec.structs.replace(plain, drift_step=step)
+    site = host_site(assembly.source(card.name)(instance), port)
+    told = f"{site.instructions}\n\n{site.address}"
+    ERR.print(told)
+    site.server.join()

@@ -1,18 +1,14 @@
 """`owa-bench train`: a policy by reinforcement learning, evaluated on record."""
 
-import contextlib
 from pathlib import Path
-from typing import Annotated, Any
 
 import msgspec
-import typer
 from rich.progress import Progress as Bar
 
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
-from owa_bench.cli.evidence import KeyName
+from owa_bench.cli.options import Fields, KeyName, Panel
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
-from owa_bench.run.store import keys
 from owa_bench.run.train import learners
 from owa_bench.run.train.learners import OptionValue
 from owa_bench.run.train.training import (
@@ -22,102 +18,48 @@ from owa_bench.run.train.training import (
     TrainingResult,
 )
 
-ALGORITHMS = ", ".join(learners.RECIPES)
-
-
-def attach(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(train)
-
-
-def _panel(name: str) -> dict[str, Any]:
-    return {"rich_help_panel": name}
-
-
-WHAT = _panel("What is trained")
-LEARNING = _panel("How it learns")
-KEPT = _panel("What is kept")
+WHAT = Panel("What is trained")
+LEARNING = Panel("How it learns")
+KEPT = Panel("What is kept")
 
 
 def train(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder to make, or to resume.", **WHAT)
-    ],
-    env: Annotated[
-        str,
-        typer.Option(
-            "--env", help="A registered Gymnasium id with a Box to see.", **WHAT
-        ),
-    ] = "owa_bench/CartPole3D-v1",
-    level: Annotated[
-        int | None,
-        typer.Option("--level", help="CartPole3D: the same as -o level=N.", **WHAT),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", "-o", help="What the env is made with: KEY=VALUE.", **WHAT
-        ),
-    ] = None,
-    algorithm: Annotated[
-        str, typer.Option("--algorithm", help=f"One of {ALGORITHMS}.", **LEARNING)
-    ] = "ppo",
-    steps: Annotated[
-        int, typer.Option("--steps", help="Steps over all envs together.", **LEARNING)
-    ] = 1_000_000,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Decides the policy, per machine.", **LEARNING)
-    ] = 0,
-    envs: Annotated[
-        int, typer.Option("--envs", help="Envs stepped side by side.", **LEARNING)
-    ] = 8,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-s",
-            help="A setting of the algorithm: learning_rate=3e-4.",
-            **LEARNING,
-        ),
-    ] = None,
-    layers: Annotated[
-        str | None, typer.Option("--layers", help="Such as 64,64.", **LEARNING)
-    ] = None,
-    normalise: Annotated[
-        bool | None,
-        typer.Option(
-            "--normalise/--raw",
-            help="Scale observations and rewards by what was met so far.",
-            **LEARNING,
-        ),
-    ] = None,
-    backend: Annotated[
-        str,
-        typer.Option(
-            "--backend",
-            help="here: in this process; processes: one each; batched: CartPole3D's "
-            "torch physics.",
-            **LEARNING,
-        ),
-    ] = "here",
-    threads: Annotated[
-        int, typer.Option("--threads", help="Torch threads.", **LEARNING)
-    ] = 1,
-    checkpoint_every: Annotated[
-        int, typer.Option("--checkpoint-every", help="Steps between.", **KEPT)
-    ] = 100_000,
-    evaluate_every: Annotated[
-        int,
-        typer.Option("--evaluate-every", help="Steps between; 0: at the end.", **KEPT),
-    ] = 0,
-    episodes: Annotated[
-        int, typer.Option("--episodes", help="Episodes an evaluation.", **KEPT)
-    ] = 20,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint.", **KEPT)
-    ] = False,
-    key: KeyName = keys.DEFAULT,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.", **KEPT)] = False,
+    out: Path = WHAT(..., "Folder to make, or to resume."),
+    env: str = WHAT(
+        "owa_bench/CartPole3D-v1", "A registered Gymnasium id with a Box to see."
+    ),
+    level: int | None = WHAT(None, "CartPole3D: the same as -o level=N."),
+    option: list[str] | None = WHAT(
+        None, "What the env is made with: KEY=VALUE.", "--option", "-o"
+    ),
+    learning: Fields = LEARNING.fields(
+        Training,
+        algorithm=f"One of {', '.join(learners.RECIPES)}.",
+        steps="Steps over all envs together.",
+        seed="Decides the policy, per machine.",
+        envs="Envs stepped side by side.",
+        backend="here: in this process; processes: one each; batched: CartPole3D's "
+        "torch physics.",
+        threads="Torch threads.",
+    ),
+    setting: list[str] | None = LEARNING(
+        None, "A setting of the algorithm: learning_rate=3e-4.", "--set", "-s"
+    ),
+    layers: str | None = LEARNING(None, "Such as 64,64."),
+    normalise: bool | None = LEARNING(
+        None,
+        "Scale observations and rewards by what was met so far.",
+        "--normalise/--raw",
+    ),
+    kept: Fields = KEPT.fields(
+        Training,
+        checkpoint_every="Steps between.",
+        evaluate_every="Steps between; 0: at the end.",
+        episodes="Episodes an evaluation.",
+    ),
+    resume: bool = KEPT(False, "Go on from the last checkpoint."),
+    key: str = KeyName,
+    json: bool = KEPT(False, "Print JSON."),
 ) -> None:
     """Train a policy; it then plays as any agent: `run --agent sb3:DIR/model.zip`.
 
@@ -135,38 +77,28 @@ def train(
 
       owa-bench train --env CartPole-v1 --steps 50000 --out runs/plain
     """
-    options = _values("--option", option)
-    if level is not None:
-        options["level"] = level
+    level_option = {} if level is None else {"level": level}
     training = Training(
         env_id=env,
-        algorithm=algorithm,
-        steps=steps,
-        seed=seed,
-        envs=envs,
-        options=options,
+        options=_values("--option", option) | level_option,
         settings=_values("--set", setting),
         layers=_layers(layers),
         normalise=normalise,
-        checkpoint_every=checkpoint_every,
-        evaluate_every=evaluate_every,
-        episodes=episodes,
-        threads=threads,
-        backend=backend,
+        **learning,
+        **kept,
     )
     run_options = RunOptions(home=data_folder(), key=key, in_process=True)
-    _show(training, out, run_options, resume=resume, json=json)
+    _train(training, out, run_options, resume=resume, json=json)
 
 
-def _show(
+def _train(
     training: Training, out: Path, run_options: RunOptions, *, resume: bool, json: bool
 ) -> None:
-    """Train behind a progress bar and say what came of it."""
+    """Train behind a progress bar and print the result."""
     from owa_bench.run.train import training as trainings
 
-    with contextlib.ExitStack() as open_now:
-        bar = open_now.enter_context(progress())
-        ears = _ears(bar, training)
+    with progress() as bar:
+        ears = _callbacks(bar, training)
         try:
             done = trainings.train(training, out, run_options, resume=resume, ears=ears)
         except KeyboardInterrupt:
@@ -176,11 +108,11 @@ def _show(
     if json:
         as_json(done)
         return
-    _say(done)
+    _print(done)
 
 
-def _ears(bar: Bar, training: Training) -> TrainingCallbacks:
-    """Return what moves the bar and checks every evaluation as it comes."""
+def _callbacks(bar: Bar, training: Training) -> TrainingCallbacks:
+    """Return callbacks that move the bar and verify every evaluation."""
     task = bar.add_task(f"training {training.algorithm}", total=training.steps)
 
     def evaluated(found: Evaluation) -> None:
@@ -210,7 +142,7 @@ def _verify(found: Evaluation) -> None:
         )
 
 
-def _say(done: TrainingResult) -> None:
+def _print(done: TrainingResult) -> None:
     found = done.evaluation
     what = "quality" if found.run else "return"
     OUT.print(

@@ -170,10 +170,10 @@ def tried(tmp_path):
 
 
 def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
-    from owa_bench.cli import measuring_apti
+    from owa_bench.cli import measuring_trials as trials
 
     monkeypatch.setattr(
-        measuring_apti, "read_lanes", lambda _run, baseline: (tried, baseline or "poor")
+        trials, "read_lanes", lambda _run, baseline: (tried, baseline or "poor")
     )
     arguments = ["measure", "cartpole3d", "--out", str(folder), "--resamples", "10"]
     found = CliRunner().invoke(app, [*arguments, "--trials", "runs/x", "--last", "1"])
@@ -206,10 +206,10 @@ def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
 
 
 def test_a_run_without_trials_of_two_levels_is_refused(folder, tried, monkeypatch):
-    from owa_bench.cli import measuring_apti
+    from owa_bench.cli import measuring_trials as trials
 
     monkeypatch.setattr(
-        measuring_apti, "read_lanes", lambda _run, _baseline: (tried[:1], "poor")
+        trials, "read_lanes", lambda _run, _baseline: (tried[:1], "poor")
     )
     found = CliRunner().invoke(
         app, ["measure", "cartpole3d", "--out", str(folder), "--trials", "runs/x"]
@@ -241,11 +241,11 @@ def test_another_plan_needs_another_folder(folder):
 def test_wrong_trials_are_said_before_anything_is_trained(
     tmp_path, tried, monkeypatch, flags, said
 ):
-    from owa_bench.cli import measuring_apti
+    from owa_bench.cli import measuring_trials as trials
 
-    read = measuring_apti.read_lanes
+    read = trials.read_lanes
     monkeypatch.setattr(
-        measuring_apti,
+        trials,
         "read_lanes",
         lambda run, name: (tried, "poor") if run.name == "x" else read(run, name),
     )
