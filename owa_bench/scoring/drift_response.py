@@ -16,7 +16,7 @@ from owa_bench.records.events import Drift, RealisedDrift
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Names
 from owa_bench.records.plan import BootstrapSpec, Plan
-from owa_bench.records.score import CellTable, Curve
+from owa_bench.records.score import CellTable, Curve, Interval
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.bootstrap import BootstrapEstimate, figure
 from owa_bench.scoring.estimates import task_estimates
@@ -64,6 +64,20 @@ class DoseResponse(NamedTuple):
     cells: tuple[DoseCell, ...]
     clean: Floats
     estimates: Mapping[str, BootstrapEstimate]
+
+    def interval(self, cell: DoseCell) -> Interval:
+        """The interval of a cell's quality."""
+        level = self.sample.protocol.statistics.level
+        return self.estimates[cell.key].interval(level)
+
+    def gap(self, cell: DoseCell) -> tuple[float | None, ...]:
+        """A cell's gap to its clean partners, in [-1, 1], with its two bounds."""
+        estimate = self.estimates[f"{cell.key}/gap"]
+        band = estimate.interval(self.sample.protocol.statistics.level)
+        return tuple(
+            None if x is None else figure(2.0 * x - 1.0)
+            for x in (figure(estimate.point), band.low, band.high)
+        )
 
 
 def drift_exposure(trace: Trace) -> DriftExposure:
@@ -180,13 +194,12 @@ def _partners(sample: Sample) -> Floats:
 
 def dose_curves(response: DoseResponse) -> tuple[Curve, ...]:
     """Return a curve per kind of drift: quality, and the gap to the clean partner."""
-    level = response.sample.protocol.statistics.level
     by_label: dict[str, list[DoseCell]] = {}
     for cell in response.cells:
         by_label.setdefault(cell.kind.label, []).append(cell)
-    qualities = [_quality_curve(response, cells, level) for cells in by_label.values()]
+    qualities = [_quality_curve(response, cells) for cells in by_label.values()]
     gaps = [
-        _gap_curve(response, [c for c in cells if c.delta and c.paired.any()], level)
+        _gap_curve(response, [c for c in cells if c.delta and c.paired.any()])
         for cells in by_label.values()
     ]
     return (*qualities, *(gap for gap in gaps if gap.x))
@@ -198,12 +211,10 @@ def dose_tables(response: DoseResponse) -> tuple[CellTable, CellTable]:
 
 
 def _dose_table(response: DoseResponse) -> CellTable:
-    level = response.sample.protocol.statistics.level
     names = _measure_names(response)
     rows: list[tuple[str | float | int | None, ...]] = []
     for cell in response.cells:
-        estimate = response.estimates[cell.key]
-        band = estimate.interval(level)
+        estimate, band = response.estimates[cell.key], response.interval(cell)
         pairs = len(np.unique(response.sample.table.pair[cell.rows]))
         rows.append(
             (
@@ -225,25 +236,22 @@ def _dose_table(response: DoseResponse) -> CellTable:
 
 def _why_none(response: DoseResponse) -> str:
     """Return why no cell has an interval, "" where one has."""
-    level = response.sample.protocol.statistics.level
-    bands = [response.estimates[cell.key].interval(level) for cell in response.cells]
+    bands = [response.interval(cell) for cell in response.cells]
     known = any(band.low is not None for band in bands)
     return "" if known else f". No interval: {bands[0].reason}"
 
 
 def _gap_table(response: DoseResponse) -> CellTable:
-    level = response.sample.protocol.statistics.level
     table, rows = response.sample.table, []
     for cell in response.cells:
         if not cell.delta or not cell.paired.any():
             continue
         drifted, clean = table.q[cell.paired], response.clean[cell.paired]
-        gap = _gap(response.estimates[f"{cell.key}/gap"], level)
         rows.append(
             (
                 *(cell.kind.label, cell.delta, int(cell.paired.sum())),
                 *(figure(float(clean.mean())), figure(float(drifted.mean()))),
-                *gap,
+                *response.gap(cell),
                 *(int((drifted < clean).sum()), int((drifted == clean).sum())),
                 int((drifted > clean).sum()),
             )
@@ -289,19 +297,8 @@ def _measure_names(response: DoseResponse) -> tuple[str, ...]:
     )
 
 
-def _gap(estimate: BootstrapEstimate, level: float) -> tuple[float | None, ...]:
-    """Return a gap in [-1, 1] with its two bounds, from the estimate of its share."""
-    band = estimate.interval(level)
-    return tuple(
-        None if x is None else figure(2.0 * x - 1.0)
-        for x in (figure(estimate.point), band.low, band.high)
-    )
-
-
-def _quality_curve(
-    response: DoseResponse, cells: list[DoseCell], level: float
-) -> Curve:
-    bands = [response.estimates[cell.key].interval(level) for cell in cells]
+def _quality_curve(response: DoseResponse, cells: list[DoseCell]) -> Curve:
+    bands = [response.interval(cell) for cell in cells]
     names = _measure_names(response)
     beside = names[0] if names else SHARE
     return Curve(
@@ -320,8 +317,8 @@ def _quality_curve(
     )
 
 
-def _gap_curve(response: DoseResponse, cells: list[DoseCell], level: float) -> Curve:
-    gaps = [_gap(response.estimates[f"{cell.key}/gap"], level) for cell in cells]
+def _gap_curve(response: DoseResponse, cells: list[DoseCell]) -> Curve:
+    gaps = [response.gap(cell) for cell in cells]
     return Curve(
         name=cells[0].kind.label if cells else "",
         x_label="nominal drift magnitude",
