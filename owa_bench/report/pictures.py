@@ -165,7 +165,7 @@ def _missing_note(failures: int, pictured: int, *, transcripts: bool) -> str:
 
 
 def caption(picture: Picture) -> str:
-    """Return what stands below a picture."""
+    """Return the caption of a picture."""
     drift = "undrifted"
     if picture.magnitude:
         kind = picture.drift.removeprefix("nested:") or "all operators"

@@ -61,7 +61,7 @@ _COST_CAPTION = "Cost of the whole run by stream, priced with the run's price ca
 
 
 class FigureBlock(NamedTuple):
-    """A drawing and what stands below it."""
+    """A drawing and its caption."""
 
     svg: Markup
     caption: str
@@ -158,9 +158,8 @@ def _template() -> Template:
 def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
     """Return every figure for which there is something to draw."""
     blocks: list[FigureBlock] = []
-    arms = [(v.arm, place, v) for place, v in enumerate(verdicts)]
     if any(v.axes for v in verdicts):
-        axes = [ArmSeries(arm, place, v.axes) for arm, place, v in arms]
+        axes = [ArmSeries(v.arm, i, v.axes) for i, v in enumerate(verdicts)]
         blocks.append(_block(figures.axis_figure(axes), _AXES_CAPTION))
     for name in dict.fromkeys(
         c.name for v in verdicts for c in v.curves if not c.panel
@@ -169,13 +168,14 @@ def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
         note = curves[0].data.note or "Band: tasks like these."
         text = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"
         blocks.append(_block(figures.curve_figure(curves), text))
+    placed = list(enumerate(verdicts))
     frontiers = [
-        ArmSeries(arm, place, v.frontier) for arm, place, v in arms if v.frontier.demand
+        ArmSeries(v.arm, i, v.frontier) for i, v in placed if v.frontier.demand
     ]
     if frontiers:
         blocks.append(_block(figures.frontier_figure(frontiers), _FRONTIER_CAPTION))
     if any(v.cost_micro_usd for v in verdicts):
-        costs = [ArmSeries(arm, place, v.cost_micro_usd) for arm, place, v in arms]
+        costs = [ArmSeries(v.arm, i, v.cost_micro_usd) for i, v in placed]
         blocks.append(_block(figures.cost_figure(costs), _COST_CAPTION))
     return blocks
 

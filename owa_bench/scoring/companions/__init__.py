@@ -1,1 +1,1 @@
-"""Measures that stand beside the AAI axes: plain functions of anybody's arrays."""
+"""Companion measures beside the AAI axes: plain functions of arrays."""

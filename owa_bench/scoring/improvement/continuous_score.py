@@ -82,7 +82,7 @@ def _positive(*numbers: float) -> None:
 
 def continuous(
     pos: float,
-    pace: float,
+    gain: float,
     acc: float | None,
     weights: Sequence[float],
     *,
@@ -114,8 +114,8 @@ def continuous(
             raise ScoringError(
                 "Without acceleration a weight of position or rate must be above 0."
             )
-        return (place * pos + speed * pace) / (place + speed)
-    return place * pos + speed * pace + bend * ((1 + acc) / 2 if shifted else acc)
+        return (place * pos + speed * gain) / (place + speed)
+    return place * pos + speed * gain + bend * ((1 + acc) / 2 if shifted else acc)
 
 
 def cut_points(scores: Floats, levels: Sequence[int]) -> dict[int, float]:

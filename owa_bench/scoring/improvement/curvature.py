@@ -56,8 +56,8 @@ def on_link(values: Floats, link: str, clip: float) -> Floats:
     known = values[~np.isnan(values)]
     if ((known < 0) | (known > 1)).any():
         raise ScoringError("A link reads capability in [0, 1].")
-    kept = np.where(values > 0, np.minimum(values, 1.0 - clip), np.nan)
-    return link_named(link).forward(kept)
+    clipped = np.where(values > 0, np.minimum(values, 1.0 - clip), np.nan)
+    return link_named(link).forward(clipped)
 
 
 def step(value: float, distance: float, link: str) -> float:
@@ -283,9 +283,9 @@ def meta_elasticity(spent: Floats, slopes: Floats) -> float:
     """
     if spent.shape != slopes.shape:
         raise ScoringError(f"Windows differ: {spent.shape} and {slopes.shape}.")
-    kept = (spent > 0) & (slopes > 0)
-    if len(np.unique(spent[kept])) < 2:
+    positive = (spent > 0) & (slopes > 0)
+    if len(np.unique(spent[positive])) < 2:
         return float("nan")
-    x, y = np.log(spent[kept]), np.log(slopes[kept])
+    x, y = np.log(spent[positive]), np.log(slopes[positive])
     x = x - x.mean()
     return float((x * y).sum() / (x * x).sum())

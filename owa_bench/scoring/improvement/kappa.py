@@ -255,16 +255,16 @@ def _details(
 ) -> dict[str, Any]:
     """Return the figures printed beside kappa."""
     days = np.array(points.days, dtype=np.float64)
-    pace = window_pace(days, points.spent, values)
+    window = window_pace(days, points.spent, values)
     fresh = after_spending(points.total)
     total = theil_sen(points.total[fresh], values[fresh], level).value
     low, high = block_interval(points.spent, values, level, root)
     return {
         "per USD": figure(slope.value / points.unit * _MICRO),
         "kappa_total, agent and human": figure(total),
-        "spend rate a day": figure(pace.spend_rate),
-        "pace, kappa times spend rate": figure(slope.value * pace.spend_rate),
-        "window mean": figure(pace.kappa),
+        "spend rate a day": figure(window.spend_rate),
+        "pace, kappa times spend rate": figure(slope.value * window.spend_rate),
+        "window mean": figure(window.kappa),
         "finite differences": [
             figure(x) for x in differences(points.spent, values).tolist()
         ],

@@ -24,7 +24,7 @@ class EscapeBound(NamedTuple):
     time: float | None
 
 
-def escape(gap: float, velocity: float, pace: float | None = None) -> EscapeBound:
+def escape(gap: float, velocity: float, rate_floor: float | None = None) -> EscapeBound:
     """Return bounds to a target from a floor on the link slope.
 
     Formula:
@@ -37,12 +37,13 @@ def escape(gap: float, velocity: float, pace: float | None = None) -> EscapeBoun
     >>> escape(1.0, 0.1, 2.0)
     EscapeBound(resource=10.0, time=5.0)
     """
-    if not velocity > 0 or (pace is not None and not pace > 0):
+    if not velocity > 0 or (rate_floor is not None and not rate_floor > 0):
         raise ScoringError(
-            f"No bound follows from v = {velocity}, r_min = {pace}: both must be > 0."
+            f"No bound follows from v = {velocity}, r_min = {rate_floor}: both must be "
+            "> 0."
         )
     resource = max(0.0, gap) / velocity
-    return EscapeBound(resource, None if pace is None else resource / pace)
+    return EscapeBound(resource, None if rate_floor is None else resource / rate_floor)
 
 
 def normalised_rate(slope: float, reference: float) -> float:
@@ -186,10 +187,10 @@ def theorem(
     )
     holds = all(row.status == "HOLDS" for row in rows)
     resource = time = None
-    c, pace = constants[0].low, constants[1].low
-    if holds and None not in (k, power, c, pace):
+    c, rate_floor = constants[0].low, constants[1].low
+    if holds and None not in (k, power, c, rate_floor):
         resource = rate_escape(k, c, power)  # type: ignore[arg-type]
-        time = resource / pace  # type: ignore[operator]
+        time = resource / rate_floor  # type: ignore[operator]
     return Theorem(rows, holds, resource, time)
 
 

@@ -94,8 +94,8 @@ def uncertainty_index(conditional: npt.ArrayLike, marginal: npt.ArrayLike) -> Fl
             f"{inner[place]} above {outer[place]} at {place}."
         )
     shares = np.full(inner.size, np.nan)
-    kept = outer > 0.0
-    shares[kept] = inner[kept] / outer[kept]
+    defined = outer > 0.0
+    shares[defined] = inner[defined] / outer[defined]
     return shares
 
 
@@ -210,8 +210,8 @@ def from_entropies(
     nowhere = arrays.no_interval("entropies only: no windows to resample")
     columns = (np.asarray(part, dtype=np.float64) for part in (conditional, marginal))
     points = tuple(
-        CurvePoint(int(k), float(h), float(whole), float(u), float(u), nowhere, 0)
-        for k, h, whole, u in zip(ks, *columns, shares, strict=True)
+        CurvePoint(int(k), float(h), float(outer), float(u), float(u), nowhere, 0)
+        for k, h, outer, u in zip(ks, *columns, shares, strict=True)
     )
     found = _summary(points, np.zeros((len(points), 0)), threshold, 0.95)
     return found if found.reason else found._replace(gain_span=nowhere)
@@ -296,10 +296,10 @@ def _log_softmax(model: NextTokenModel, contexts: Integers) -> Floats:
 
 def _point(sums: GroupSums, *, leave: int | None = None) -> CurvePoint:
     """Return H, H* and U of sums over groups of windows, without one if named."""
-    kept = np.arange(sums.windows.size) != leave
-    count = float(sums.windows[kept].sum())
-    inner = float(sums.entropy[kept].sum()) / count / math.log(2.0)
-    mean = sums.mass[kept].sum(axis=0) / count
+    rest = np.arange(sums.windows.size) != leave
+    count = float(sums.windows[rest].sum())
+    inner = float(sums.entropy[rest].sum()) / count / math.log(2.0)
+    mean = sums.mass[rest].sum(axis=0) / count
     outer = float(special.entr(mean).sum()) / math.log(2.0)
     share = min(inner / outer, 1.0) if outer > 0.0 else math.nan
     nowhere = arrays.no_interval()

@@ -314,14 +314,18 @@ def factor_loadings(responses: npt.ArrayLike, *, rounds: int = 200) -> FactorLoa
     """
     table = arrays.matrix(responses, "responses", axes="agents, items")
     warn_if_small("FA", *table.shape)
-    whole = table[~np.isnan(table).any(axis=1)]
-    varied = np.ptp(whole, axis=0) > 0 if len(whole) else np.zeros(table.shape[1], bool)
-    if len(whole) < 3 or varied.sum() < 2:
-        found = (len(whole), int(varied.sum()))
+    complete = table[~np.isnan(table).any(axis=1)]
+    varied = (
+        np.ptp(complete, axis=0) > 0
+        if len(complete)
+        else np.zeros(table.shape[1], bool)
+    )
+    if len(complete) < 3 or varied.sum() < 2:
+        found = (len(complete), int(varied.sum()))
         raise ScoringError(
             f"FA needs 3 whole agents and 2 items that vary, got {found}."
         )
-    correlation = np.atleast_2d(np.corrcoef(whole[:, varied].T))
+    correlation = np.atleast_2d(np.corrcoef(complete[:, varied].T))
     loadings = np.full(table.shape[1], np.nan)
     loadings[varied] = _axis(correlation, rounds)
     share = float(np.nansum(loadings**2) / varied.sum())

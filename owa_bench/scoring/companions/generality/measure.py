@@ -73,11 +73,11 @@ def characteristic_curve(
             f"`responses` and `difficulties` must be of one length, got {shapes}."
         )
     arrays.check_range(answers, "responses", 0.0, 1.0)
-    kept = ~np.isnan(answers)
-    if not kept.any():
+    known = ~np.isnan(answers)
+    if not known.any():
         raise ScoringError("`responses` holds no number: every item is missing.")
-    points, place = np.unique(hardness[kept], return_inverse=True)
-    means = np.bincount(place, answers[kept]) / np.bincount(place)
+    points, place = np.unique(hardness[known], return_inverse=True)
+    means = np.bincount(place, answers[known]) / np.bincount(place)
     return _extended(points, means, largest)
 
 

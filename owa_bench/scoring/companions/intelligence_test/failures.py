@@ -62,8 +62,8 @@ def from_scores(scores: npt.ArrayLike, reference: npt.ArrayLike) -> Failures:
         raise ScoringError("`scores` needs two candidates or more and no NaN.")
     column = arrays.vector(reference, "reference")
     arrays.check_lengths(table, column, "`scores` and `reference`")
-    whole = column == np.floor(column)
-    if not np.all(whole & (column >= 0) & (column < table.shape[1])):
+    integral = column == np.floor(column)
+    if not np.all(integral & (column >= 0) & (column < table.shape[1])):
         raise ScoringError(
             f"`reference` must be columns 0 .. {table.shape[1] - 1} of `scores`."
         )

@@ -79,10 +79,10 @@ def least_squares(failures: Failures) -> LeastSquaresFit:
     2.0
     """
     low, high = (1.0, failures.top) if failures.top <= 99.0 else WINDOW
-    whole = tail(failures, low)
-    kept = whole.values <= high
-    x, frequency = np.log(whole.values[kept]), whole.weights[kept]
-    distinct, size = int(kept.sum()), float(frequency.sum())
+    counts = tail(failures, low)
+    inside = counts.values <= high
+    x, frequency = np.log(counts.values[inside]), counts.weights[inside]
+    distinct, size = int(inside.sum()), float(frequency.sum())
     reason = _too_little(distinct, size, f"in {low:g} .. {high:g}")
     if reason:
         window, nan = (low, high), math.nan
@@ -158,11 +158,11 @@ def _best_start(
     failures: Failures, start: float | None
 ) -> tuple[TailCounts, power_law.FittedExponent | None]:
     """Return the tail whose fit lies closest to the data, or no fit at all."""
-    whole = tail(failures, 1.0 if start is None else start)
-    starts = _starts(whole) if start is None else np.array([start])
-    best: tuple[TailCounts, power_law.FittedExponent | None] = (whole, None)
+    counts = tail(failures, 1.0 if start is None else start)
+    starts = _starts(counts) if start is None else np.array([start])
+    best: tuple[TailCounts, power_law.FittedExponent | None] = (counts, None)
     for low in starts:
-        part = whole.above(float(low))
+        part = counts.above(float(low))
         if _too_little(part.values.size, float(part.weights.sum()), ""):
             continue
         found = power_law.fit_exponent(part)
@@ -171,11 +171,11 @@ def _best_start(
     return best
 
 
-def _starts(whole: TailCounts) -> Floats:
+def _starts(counts: TailCounts) -> Floats:
     """Return the starts to try, the lowest first."""
-    lowest_limit = whole.limits[0] if whole.limits.size else math.inf
-    known = whole.values[whole.values <= lowest_limit]
-    above = np.cumsum(whole.weights[::-1])[::-1][: known.size]
+    lowest_limit = counts.limits[0] if counts.limits.size else math.inf
+    known = counts.values[counts.values <= lowest_limit]
+    above = np.cumsum(counts.weights[::-1])[::-1][: known.size]
     known = known[above >= LEAST_SIZE]
     if known.size <= _STARTS:
         return known

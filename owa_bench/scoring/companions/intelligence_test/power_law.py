@@ -173,15 +173,15 @@ def compare(
         return tuple(
             Comparison(name, math.nan, math.nan, None, reason) for name in _LAWS
         )
-    whole = tail(failures, start)
-    points = np.concatenate((whole.values, whole.limits))
-    weights = np.concatenate((whole.weights, whole.censored))
-    sums = power_sum(alpha, np.concatenate(([start], whole.limits)), whole.top)
+    counts = tail(failures, start)
+    points = np.concatenate((counts.values, counts.limits))
+    weights = np.concatenate((counts.weights, counts.censored))
+    sums = power_sum(alpha, np.concatenate(([start], counts.limits)), counts.top)
     power = np.concatenate(
-        (-alpha * np.log(whole.values) - np.log(sums[0]), np.log(sums[1:] / sums[0]))
+        (-alpha * np.log(counts.values) - np.log(sums[0]), np.log(sums[1:] / sums[0]))
     )
     return tuple(
-        _vuong(name, power, _best_fit(law, begin, whole, points, weights), weights)
+        _vuong(name, power, _best_fit(law, begin, counts, points, weights), weights)
         for name, (law, begin) in _LAWS.items()
     )
 

@@ -70,8 +70,8 @@ def task_improvement(agent: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
     arrays.check_lengths(own, other, "`agent` and `baseline`")
     for values, name in ((own, "agent"), (other, "baseline")):
         arrays.check_range(values, name, 0.0, math.inf)
-    whole = float(own.sum() + other.sum())
-    return float(own.sum()) / whole if whole > 0.0 else 0.5
+    total = float(own.sum() + other.sum())
+    return float(own.sum()) / total if total > 0.0 else 0.5
 
 
 def detection(trial: NoveltyTrial) -> int | None:
