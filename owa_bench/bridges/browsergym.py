@@ -84,7 +84,7 @@ class Visit:
             return None
         return "infeasible" if said[-1] == "infeasible" else "finished"
 
-    def judged(self, outcome: Outcome) -> Verdict:
+    def verdict(self, outcome: Outcome) -> Verdict:
         """Return what the visit is worth by the site's database: q_state.
 
         Of a task that cannot be done it is 1 if that was said and nothing was changed.
@@ -231,7 +231,7 @@ class _Task:
         outcome = self.visit.outcome(chat_messages)
         if outcome is None:
             return 0.0, False, "", {}
-        verdict = self.visit.judged(outcome)
+        verdict = self.visit.verdict(outcome)
         told = {"outcome": outcome, "success": verdict.reward >= SUITE.card.theta}
         return verdict.reward, True, "", {**told, "violations": list(verdict.rules)}
 

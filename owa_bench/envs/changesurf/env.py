@@ -89,10 +89,10 @@ def pixels(picture: bytes) -> Pixels:
 
 def pad_picture(picture: Pixels) -> Pixels:
     """Return a picture in the upper left of a black one of the fixed size."""
-    whole = np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8)
+    padded = np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8)
     height, width = min(picture.shape[0], HEIGHT), min(picture.shape[1], WIDTH)
-    whole[:height, :width] = picture[:height, :width]
-    return whole
+    padded[:height, :width] = picture[:height, :width]
+    return padded
 
 
 class SurfEnv(ToolEnv):

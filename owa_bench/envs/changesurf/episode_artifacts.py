@@ -82,15 +82,15 @@ class ArtifactRecorder:
         Returns:
             The events in order.
         """
-        left = [*self._first(step), *self._requests(late, step)]
+        events = [*self._first(step), *self._requests(late, step)]
         if not self._sink.active:
-            return tuple(left)
+            return tuple(events)
         entries = map(TimedExchange, self._times, self._driver.exchanges())
-        left += [*effect, self._artifact(step, "har", har(entries))]
-        left.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
-        whole = manifest(self._driver.facts(), self._kept)
-        left.append(self._evidence(step, "manifest", _JSON, whole))
-        return tuple(left)
+        events += [*effect, self._artifact(step, "har", har(entries))]
+        events.append(self._evidence(step, "picture", _JPEG, self._driver.picture()))
+        data = manifest(self._driver.facts(), self._kept)
+        events.append(self._evidence(step, "manifest", _JSON, data))
+        return tuple(events)
 
     # --- inside -----------------------------------------------------------------------
 
@@ -103,8 +103,8 @@ class ArtifactRecorder:
         self, fresh: Sequence[BrowserExchange], step: int
     ) -> tuple[Event, ...]:
         """Return what the requests for pages, and those refused, came to and cost."""
-        told = (e for e in fresh if e.kind in SHOWN or e.denied)
-        return tuple(event for e in told for event in self._call_events(e, step))
+        shown = (e for e in fresh if e.kind in SHOWN or e.denied)
+        return tuple(event for e in shown for event in self._call_events(e, step))
 
     def _call_events(self, exchange: BrowserExchange, step: int) -> tuple[Event, ...]:
         request, response = request_bytes(exchange), exchange.response_body

@@ -348,8 +348,8 @@ class SurfLeakProbe(_Control):
         _, state = self._observe()
         fields = [c for c in state.controls if c.role in ("textbox", "searchbox")]
         if fields and self._steps == len(_PROBES) + 1:
-            loot = " ".join(sorted(os.environ))[:400]
-            return tool_call("type", ref=fields[0].ref, text=loot)
+            environment = " ".join(sorted(os.environ))[:400]
+            return tool_call("type", ref=fields[0].ref, text=environment)
         return tool_call("finish", answer="found", p=0.0)
 
 

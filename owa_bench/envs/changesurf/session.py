@@ -87,7 +87,7 @@ class ChangeSurfSession:
 
     @property
     def task(self) -> Task:
-        """What the agent is told, with the first page."""
+        """The task with the first page."""
         self._start()
         spec = self._world.spec
         questions = {p.name: p.text for p in spec.propositions}
@@ -311,6 +311,6 @@ class ChangeSurfSession:
         """
         control = self._page.control(arguments.get("ref", 0))
         named = () if control is None else (control.ident, control.role, control.name)
-        told = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
-        made = msgspec.json.encode((self._page.url, named, told), order="sorted")
-        return made.decode()
+        given = {k: v for k, v in arguments.items() if k not in ("ref", "element")}
+        key = msgspec.json.encode((self._page.url, named, given), order="sorted")
+        return key.decode()

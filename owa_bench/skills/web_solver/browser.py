@@ -100,7 +100,7 @@ class Browser:
         return self.page
 
     def do(self, call: PlanCall) -> ToolPlan[PlanReply]:
-        """Make one call; the page it brings is the sight, whole."""
+        """Make one call and read the page it brings to its end."""
         reply = yield call
         yield from self._whole(reply.text)
         return reply
@@ -186,8 +186,8 @@ class Browser:
     @property
     def _seconds(self) -> int:
         """How many seconds the page asks for."""
-        told = _SECONDS.search(" ".join(self.page.notices))
-        return int(told[1]) if told else _SOME_S
+        found = _SECONDS.search(" ".join(self.page.notices))
+        return int(found[1]) if found else _SOME_S
 
     @property
     def is_too_soon(self) -> bool:
@@ -249,14 +249,14 @@ class Browser:
     def _asked(self, form: list[ViewField]) -> ToolPlan[list[str]]:
         """Return what goes into the fields of a sign-in page."""
         user = self._credentials.get("User name", "")
-        told = " ".join(x for x in self.page.lines if not x.startswith("[")).lower()
+        found = " ".join(x for x in self.page.lines if not x.startswith("[")).lower()
         if len(form) > 1:
             self._named = True
             return [user, self._password()]
-        if "mailbox" in told:
+        if "mailbox" in found:
             self._named = False
             return [(yield from self._mailed())]
-        if "code" in told and "One-time code" in self._credentials:
+        if "code" in found and "One-time code" in self._credentials:
             self._named = False
             return [self._credentials["One-time code"]]
         is_second = self._is_second(form[0].label)

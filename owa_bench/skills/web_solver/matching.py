@@ -240,18 +240,20 @@ def meets_conditions(question: AmountQuestion, cells: Mapping[str, str]) -> bool
     return question.month is None or is_in_month(cells, question.month, None)
 
 
-def amount_label(cells: Mapping[str, str], about: str, told: Iterable[str]) -> str:
+def amount_label(
+    cells: Mapping[str, str], about: str, candidates: Iterable[str]
+) -> str:
     """Return the label of the amount that a question is about.
 
     Args:
         cells: a row's cells, label to value.
         about: the question's words.
-        told: the labels under which the rows have amounts.
+        candidates: the labels under which the rows have amounts.
 
     Returns:
         The most similar label, "" if the row has none of them.
     """
-    labels = [label for label in told if label in cells]
+    labels = [label for label in candidates if label in cells]
     return lexicon.nearest(about, labels)[0] if labels else ""
 
 

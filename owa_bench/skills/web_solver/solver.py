@@ -169,10 +169,10 @@ class WebSolver:
             if not waited:
                 yield from self.browser.pause()
             yield from self.browser.press(_onward(buttons))
-            sight = self.browser.page
-            if not sight.notices:
+            page = self.browser.page
+            if not page.notices:
                 waited = False
-                if sight.url != here:  # else a sign-in led back to the same page
+                if page.url != here:  # else a sign-in led back to the same page
                     _use(placed, left, tried)
                 if self._is_thanked():
                     self.doubts += [GUESSED] * len(set(left) - set(tried))
@@ -201,9 +201,9 @@ class WebSolver:
 
     def _learn_pattern(self) -> None:
         """Take over the form of dates that a hint or a refusal names."""
-        told = _PATTERN.search("\n".join(self.browser.page.lines))
-        if told is not None and self._habits.repages:
-            self._pattern = told[0]
+        found = _PATTERN.search("\n".join(self.browser.page.lines))
+        if found is not None and self._habits.repages:
+            self._pattern = found[0]
 
     def _mends(self, refusals: int) -> bool:
         """Return whether a refusal tells of something that another try may mend."""
@@ -218,12 +218,12 @@ class WebSolver:
         """
         faulty = any("invalid" in item.states for item in self.browser.body)
         passing = self.browser.is_too_soon or self.browser.wants_sign_in
-        told = " ".join(self.browser.page.notices)
-        return FormOutcome(accepted=False, refusal="" if faulty or passing else told)
+        found = " ".join(self.browser.page.notices)
+        return FormOutcome(accepted=False, refusal="" if faulty or passing else found)
 
     def _is_thanked(self) -> bool:
-        told = [x for x in self.browser.page.lines if not x.startswith("[")]
-        return any(map(_THANKS.search, told))
+        found = [x for x in self.browser.page.lines if not x.startswith("[")]
+        return any(map(_THANKS.search, found))
 
     # --- ending -------------------------------------------------------------------
 

@@ -273,7 +273,7 @@ def _replaces_nothing(reply: AppResponse) -> bool:
 
 
 def _download_note(reply: AppResponse) -> str:
-    """Return what is told of an answer that replaced nothing."""
+    """Return the note on a response that replaced no page."""
     if not reply.body:
         return "The site answered without a new page."
     text = reply.body.decode("utf-8", "replace")
@@ -307,8 +307,8 @@ async def call_app(
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, value in start["headers"]
     )
-    whole = b"".join(message.get("body", b"") for message in sent[1:])
-    return AppResponse(int(start["status"]), headers, whole)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return AppResponse(int(start["status"]), headers, content)
 
 
 def _scope(request: Mapping[str, Any]) -> dict[str, Any]:

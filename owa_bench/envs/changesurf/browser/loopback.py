@@ -194,7 +194,7 @@ def _plain_cookie(name: bytes, value: bytes) -> bytes:
 
 
 class HostedSite(NamedTuple):
-    """A site that a browser may visit, and what its visitor is told."""
+    """A served site, and the instructions for its visitor."""
 
     server: Loopback
     site: SiteServer

@@ -34,7 +34,7 @@ SCROLL = 0.8  # of the window's height
 _TEXTUAL = frozenset({"textbox", "searchbox", "spinbutton", "combobox"})
 
 
-class Halt(NamedTuple):
+class InputRefusal(NamedTuple):
     """Why nothing was done."""
 
     refusal: Refusal
@@ -60,7 +60,7 @@ class PlaywrightDriver:
         self._target = target
         self._tab = Tab(self._lease.host, target)
         try:
-            return self._lease.host.run(self._begin(self._tab, target.start))
+            return self._lease.host.run(self._open_start(self._tab, target.start))
         except BaseException:
             self.close()
             raise
@@ -123,7 +123,7 @@ class PlaywrightDriver:
             raise UsageError("No page is open: call open first.")
         return self._lease.host.run(work)
 
-    async def _begin(self, tab: Tab, start: str) -> ActionResult:
+    async def _open_start(self, tab: Tab, start: str) -> ActionResult:
         await tab.open()
         await tab.go(start)
         page = await tab.observe()
@@ -134,53 +134,55 @@ class PlaywrightDriver:
         """Do one input, settle, look."""
         before = tab.navigations
         tab.begin()
-        halt = await self._input(tab, action)
-        if halt is not None and halt.refusal in ("gone", "disabled", "unfit"):
-            return ActionResult(tab.page, *halt)
-        intended = action.ref if action.op == "click" and halt is None else 0
+        refused = await self._input(tab, action)
+        if refused is not None and refused.refusal in ("gone", "disabled", "unfit"):
+            return ActionResult(tab.page, *refused)
+        intended = action.ref if action.op == "click" and refused is None else 0
         page = await tab.observe(intended)
         note, tab.interceptor.note = tab.interceptor.note, ""
         untrusted, tab.untrusted = tab.untrusted, 0
-        refusal, reason = halt or ("", "")
+        refusal, reason = refused or ("", "")
         left = tab.navigations != before
         return ActionResult(page, refusal, reason, left, note, untrusted)
 
-    async def _input(self, tab: Tab, action: BrowserAction) -> Halt | None:
+    async def _input(self, tab: Tab, action: BrowserAction) -> InputRefusal | None:
         """Send the input of an act; return why not if it was not sent."""
         if action.op in ("click", "type", "select"):
             return await self._on_control(tab, action)
         if action.op == "press":
             if action.text not in KEYS:
-                return Halt("unfit", f"`key` must be one of {', '.join(KEYS)}.")
+                return InputRefusal("unfit", f"`key` must be one of {', '.join(KEYS)}.")
             await tab.press(action.text)
         elif action.op == "scroll":
             sign = -1 if action.text == "up" else 1
             await tab.scroll(sign * int(SCROLL * tab.page.window.height))
         elif action.op == "back":
             if tab.navigations <= self._first or not await tab.back():
-                return Halt("unfit", "there is no page to go back to.")
+                return InputRefusal("unfit", "there is no page to go back to.")
         elif action.op == "goto":
             return await self._go(tab, action.text)
         return None
 
-    async def _go(self, tab: Tab, address: str) -> Halt | None:
+    async def _go(self, tab: Tab, address: str) -> InputRefusal | None:
         """Go to an address of the sandbox."""
         hosts = frozenset() if self._target is None else self._target.hosts
-        url = _within(tab.page.url, address, hosts)
+        url = _sandbox_url(tab.page.url, address, hosts)
         if url is None:
-            return Halt("outside", f"{address} is outside the sandbox and was refused.")
+            return InputRefusal(
+                "outside", f"{address} is outside the sandbox and was refused."
+            )
         await tab.go(url)
         return None
 
-    async def _on_control(self, tab: Tab, action: BrowserAction) -> Halt | None:
+    async def _on_control(self, tab: Tab, action: BrowserAction) -> InputRefusal | None:
         control = tab.page.control(action.ref)
-        halt = _unfit(tab.page, control, action)
-        if halt is not None or control is None:
-            return halt
+        refused = _control_refusal(tab.page, control, action)
+        if refused is not None or control is None:
+            return refused
         if action.op == "select":
             return await self._select(tab, control, action.text)
         point = await self._point(tab, control)
-        if isinstance(point, Halt):
+        if isinstance(point, InputRefusal):
             return point
         await tab.click(*point)
         if action.op == "type" and (action.text or control.value):
@@ -189,38 +191,40 @@ class PlaywrightDriver:
 
     async def _point(
         self, tab: Tab, control: ObservedControl
-    ) -> tuple[float, float] | Halt:
+    ) -> tuple[float, float] | InputRefusal:
         """Return where to click: seen by the last look, or after scrolling there."""
         if control.has(IN_VIEW) and not control.cover:
             return control.x + control.width / 2, control.y + control.height / 2
         place = await tab.ask(f"owa.reveal({control.ref})")
         if place is None:
-            return Halt("gone", f"[{control.ref}] is no longer on the page.")
+            return InputRefusal("gone", f"[{control.ref}] is no longer on the page.")
         x, y, width, height, cover = place
         if width <= 0 or height <= 0:
-            return Halt("hidden", f"[{control.ref}] takes no room on the page.")
+            return InputRefusal("hidden", f"[{control.ref}] takes no room on the page.")
         if cover:
-            return Halt("covered", f"[{control.ref}] is covered by {cover}.")
+            return InputRefusal("covered", f"[{control.ref}] is covered by {cover}.")
         return x + width / 2, y + height / 2
 
     async def _select(
         self, tab: Tab, control: ObservedControl, label: str
-    ) -> Halt | None:
+    ) -> InputRefusal | None:
         """Choose the option of this label or value."""
         for place, option in enumerate(control.options):
             if label in (option.label, option.value):
                 if not option.enabled:
-                    return Halt("disabled", f"the option {label!r} is disabled.")
+                    return InputRefusal(
+                        "disabled", f"the option {label!r} is disabled."
+                    )
                 done = await tab.ask(f"owa.choose({control.ref}, {place})")
                 gone = f"[{control.ref}] is no longer on the page."
-                return Halt("gone", gone) if done is None else None
+                return InputRefusal("gone", gone) if done is None else None
         known = ", ".join(repr(option.label) for option in control.options[:24])
-        return Halt(
+        return InputRefusal(
             "unfit", f"[{control.ref}] has no option {label!r}; it has {known}."
         )
 
 
-def _within(base: str, address: str, hosts: frozenset[str]) -> str | None:
+def _sandbox_url(base: str, address: str, hosts: frozenset[str]) -> str | None:
     """Return an address of the sandbox in full, None if it lies outside.
 
     Scheme and host must be the sandbox's to the letter: other schemes run scripts or
@@ -235,24 +239,28 @@ def _within(base: str, address: str, hosts: frozenset[str]) -> str | None:
     return url if inside else None
 
 
-def _unfit(
+def _control_refusal(
     page: PageObservation, control: ObservedControl | None, action: BrowserAction
-) -> Halt | None:
+) -> InputRefusal | None:
     """Return why a control cannot take an act, as the last look saw it."""
     if control is None:
         known = len(page.controls)
         there = f"the page shows {known} controls" if known else "the page has none"
-        return Halt("gone", f"[{action.ref}] is not on the page; {there}.")
+        return InputRefusal("gone", f"[{action.ref}] is not on the page; {there}.")
     if control.has(DISABLED):
-        return Halt("disabled", f"[{action.ref}] {control.role} is disabled.")
+        return InputRefusal("disabled", f"[{action.ref}] {control.role} is disabled.")
     if action.op == "type":
         editable = control.role in _TEXTUAL and control.tag != "select"
         if not editable or control.has(READ_ONLY):
-            return Halt(
+            return InputRefusal(
                 "unfit", f"[{action.ref}] is a {control.role} and takes no text."
             )
     if action.op == "select" and not control.options:
-        return Halt("unfit", f"[{action.ref}] is a {control.role} without options.")
+        return InputRefusal(
+            "unfit", f"[{action.ref}] is a {control.role} without options."
+        )
     if action.op == "click" and control.tag == "select":
-        return Halt("unfit", f"[{action.ref}] is a list: use select with a label.")
+        return InputRefusal(
+            "unfit", f"[{action.ref}] is a list: use select with a label."
+        )
     return None

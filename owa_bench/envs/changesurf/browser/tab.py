@@ -23,7 +23,7 @@ from owa_bench.envs.changesurf.browser.observation import (
 from owa_bench.errors import InfrastructureFailure
 
 WORLD = "owa"
-TOLD = "owaUntrusted"
+UNTRUSTED_BINDING = "owaUntrusted"
 _SETTLE_S = 20.0
 _JPEG_QUALITY = 60
 _GONE = (
@@ -96,7 +96,8 @@ class Tab:
             self._cdp.send("Page.getFrameTree"),
             self._cdp.send("Page.enable"),
             self._cdp.send(
-                "Runtime.addBinding", {"name": TOLD, "executionContextName": WORLD}
+                "Runtime.addBinding",
+                {"name": UNTRUSTED_BINDING, "executionContextName": WORLD},
             ),
             self.interceptor.start(),
             self._cdp.send(
@@ -141,7 +142,7 @@ class Tab:
             self._changed.set()
 
     def _on_untrusted(self, event: Mapping[str, Any]) -> None:
-        self.untrusted += event["name"] == TOLD
+        self.untrusted += event["name"] == UNTRUSTED_BINDING
 
     def _on_moved(self, event: Mapping[str, Any]) -> None:
         if event["frameId"] == self._frame:
@@ -207,8 +208,8 @@ class Tab:
                 raise
             return ""
         if "exceptionDetails" in reply:
-            told = reply["exceptionDetails"]
-            words = told.get("exception", {}).get("description", told["text"])
+            details = reply["exceptionDetails"]
+            words = details.get("exception", {}).get("description", details["text"])
             raise InfrastructureFailure(f"the in-page observer raised: {words}")
         return str(reply["result"].get("value", ""))
 

@@ -53,7 +53,7 @@ class WalkPage(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """A whole walk: its ending, steps and pages, and the state at the end."""
+    """A walk: its ending, steps and pages, and the state at the end."""
 
     ending: str
     steps: tuple[OracleStep, ...]
