@@ -14,8 +14,8 @@ from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.curvature import Curvature
 from owa_bench.scoring.improvement.tables import optional_gates
 from owa_bench.scoring.pipeline import judge
+from tests.builders.campaign import judged
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
-from tests.scoring.improvement.test_checkpoints import judged
 
 DAYS, TASKS = 10, 4
 CONTROL = "agent (frozen)"
