@@ -15,7 +15,6 @@ _NEEDS = {
         "owa_bench/envs/cartpole3d/batched/*.py",
         "owa_bench/subjects/cartpole*.py",
         "owa_bench/subjects/learning.py",
-        "owa_bench/subjects/q_learning.py",
     ],
 }
 

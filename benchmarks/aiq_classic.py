@@ -4,7 +4,7 @@
     python benchmarks/aiq_classic.py force --learner ppo --updates 180 --unhalted
     python benchmarks/aiq_classic.py gravity --learner search
 
-The AIQ seed (section 3.1.4) trains by DQN to convergence and finds MCCP rising with
+The AIQ paper (section 3.1.4) trains by DQN to convergence and finds MCCP rising with
 both. `search` asks what the measure would be in the limit: it looks for the weights of
 a network of one unit (9 parameters) by the cross-entropy method and prints how well the
 best one balances at each value.
@@ -13,13 +13,14 @@ best one balances at each value.
 import argparse
 
 import numpy as np
+import q_learning
 import torch
 from scipy import stats
 from torch import Tensor
 
 from owa_bench import seeding
 from owa_bench.scoring.companions.aiq import complexity
-from owa_bench.subjects import cartpole, learning, q_learning
+from owa_bench.subjects import cartpole, learning
 from owa_bench.subjects.learning import Population, architectures
 
 CANDIDATES, ELITE, ROUNDS, EPISODES = 64, 8, 8, 12

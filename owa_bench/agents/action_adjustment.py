@@ -16,25 +16,23 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.records.observables import Floats
 from owa_bench.skills.balancing.control import (
     EFFECTS,
     LEVEL_0,
     BalanceState,
-    parse_observation,
     pd_action,
 )
-from owa_bench.skills.balancing.novelty import NoveltyReporter, NoveltyStatement
+from owa_bench.skills.balancing.novelty import NoveltyAgent, NoveltyStatement
 from owa_bench.skills.trained import load_policy
 
-_FILE = "effects.json"
 _PRIOR = 6.0  # ticks that the effects of level 0 weigh at first
 _FADE = 0.98  # what a measured tick still weighs at the next one
 _HIT = 0.6  # m/s that no push gives: a collision, not an effect
 _MOST_RESIDUAL = 3.0  # in pushes of level 0
 _SPREAD = 0.25  # of a push: how far effects may be off before it is novelty
-_LEAST = 15
+_LEAST = 15  # measured ticks before anything is stated
 
 _BasePolicy = Callable[[Any, Mapping[str, Any], BalanceState], int]
 
@@ -45,64 +43,55 @@ class _EffectsMemory(msgspec.Struct, frozen=True, kw_only=True):
     effects: list[list[float]]
 
 
-class _ActionAdjustment:
+class _ActionAdjustment(NoveltyAgent):
     """Plays, for the base's push, the action that gives it in this world."""
+
+    FILE = "effects.json"
 
     def __init__(self, config: AgentConfig) -> None:
         self._base = _base(config.options.get("base", "pd"))
-        self._memory = Path()
-        self._effects = LEVEL_0.kick * EFFECTS
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def begin(self, memory: bytes | None) -> None:
         """Begin with the effects that the last episode left."""
-        self._memory = memory_dir
-        path = memory_dir / _FILE
-        self._effects = LEVEL_0.kick * EFFECTS
-        if path.exists():
-            memory = msgspec.json.decode(path.read_bytes(), type=_EffectsMemory)
-            self._effects = np.asarray(memory.effects)
+        self._effects: Floats = LEVEL_0.kick * EFFECTS
+        if memory is not None:
+            kept = msgspec.json.decode(memory, type=_EffectsMemory)
+            self._effects = np.asarray(kept.effects)
         self._weights = np.full(len(EFFECTS), _PRIOR)
         self._residual = np.zeros(2)
-        self._ticks = 0
-        self._before: tuple[BalanceState, int] | None = None
-        self._reporter = NoveltyReporter()
+        self._measured = 0
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the adjusted action, and how far effects are from level 0's."""
-        state = parse_observation(observation)
-        if self._before is not None:
-            self._measure(*self._before, state)
+    def observe(self, before: BalanceState, action: int, after: BalanceState) -> None:
+        """Move the effect of the action played towards what it gave."""
+        gained: Floats = after.velocity - before.velocity
+        if float(np.abs(gained - self._effects[action]).max()) > _HIT:
+            return
+        self._measured += 1
+        weight = self._weights[action] = _FADE * self._weights[action] + 1.0
+        self._effects[action] += (gained - self._effects[action]) / weight
+
+    def choose(
+        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
+    ) -> int:
+        """Return the adjusted action."""
         push = LEVEL_0.kick * EFFECTS[self._base(observation, info, state)]
         target = push + self._residual
         action = int(np.argmin(np.linalg.norm(self._effects - target, axis=1)))
         limit = _MOST_RESIDUAL * LEVEL_0.kick
         self._residual = np.clip(target - self._effects[action], -limit, limit)
-        self._before = (state, action)
-        return self._reporter.move(action, NoveltyStatement(self._probability()))
+        return action
 
-    def close(self) -> None:
-        """Keep the effects."""
-        memory = _EffectsMemory(effects=self._effects.round(6).tolist())
-        (self._memory / _FILE).write_bytes(msgspec.json.encode(memory))
-
-    def _measure(self, before: BalanceState, action: int, after: BalanceState) -> None:
-        """Move the effect of the action played towards what it gave."""
-        gained: Floats = after.velocity - before.velocity
-        if float(np.abs(gained - self._effects[action]).max()) > _HIT:
-            return
-        self._ticks += 1
-        weight = self._weights[action] = _FADE * self._weights[action] + 1.0
-        self._effects[action] += (gained - self._effects[action]) / weight
-
-    def _probability(self) -> float:
+    def statement(self) -> NoveltyStatement:
         """Return p of novelty: effects off by `_SPREAD` of a push make 1/2."""
-        if self._ticks < _LEAST:
-            return 0.0
+        if self._measured < _LEAST:
+            return NoveltyStatement(0.0)
         off = np.linalg.norm(self._effects - LEVEL_0.kick * EFFECTS, axis=1)
         away = float(off.max()) / (_SPREAD * LEVEL_0.kick)
-        return away**4 / (1.0 + away**4)
+        return NoveltyStatement(away**4 / (1.0 + away**4))
+
+    def memory(self) -> _EffectsMemory:
+        """Return the effects."""
+        return _EffectsMemory(effects=self._effects.round(6).tolist())
 
 
 def _base(name: str) -> _BasePolicy:

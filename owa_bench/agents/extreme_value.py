@@ -10,33 +10,30 @@ Source: AIQ paper, section 3.4.1 (extreme-value agents) [S]; the design [D].
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.skills.balancing.control import (
     CAUTIOUS,
     DRAG,
     LEVEL_0,
     TICK,
     BalanceState,
-    parse_observation,
     pd_action,
     plan_action,
     prediction_error,
 )
 from owa_bench.skills.balancing.novelty import (
-    NoveltyReporter,
+    NoveltyAgent,
     NoveltyStatement,
     exceedance_probability,
     fit_tail,
     free_balls,
 )
 
-_FILE = "extremes.json"
 _CHANNELS = ("cart", "pole", "balls")
 _CHANCE = 0.003  # of one exceedance in a plain tick
 _THRESHOLD = 0.99
@@ -51,68 +48,57 @@ class _ReferenceMemory(msgspec.Struct, kw_only=True):
     reference: dict[str, list[float]] = {}
 
 
-class _ExtremeValue:
+class _ExtremeValue(NoveltyAgent):
     """PD until a detection, then the cautious regulator."""
+
+    FILE = "extremes.json"
 
     def __init__(self, config: AgentConfig) -> None:
         self._needed = int(config.options.get("episodes", "3"))
-        self._memory = Path()
-        self._reference = _ReferenceMemory()
-        self._levels: dict[str, float] = {}
 
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
+    def begin(self, memory: bytes | None) -> None:
         """Read the reference; fit its tails once it is complete."""
-        self._memory = memory_dir
-        path = memory_dir / _FILE
-        self._reference = _ReferenceMemory(reference={name: [] for name in _CHANNELS})
-        if path.exists():
-            self._reference = msgspec.json.decode(
-                path.read_bytes(), type=_ReferenceMemory
-            )
-        self._learning = self._reference.episodes < self._needed
-        self._levels = {} if self._learning else _levels(self._reference.reference)
+        self._kept = _ReferenceMemory(reference={name: [] for name in _CHANNELS})
+        if memory is not None:
+            self._kept = msgspec.json.decode(memory, type=_ReferenceMemory)
+        self._learning = self._kept.episodes < self._needed
+        self._levels = {} if self._learning else _levels(self._kept.reference)
         self._counts = dict.fromkeys(_CHANNELS, 0)
         self._quiet = dict.fromkeys(_CHANNELS, 0)
-        self._ticks = 0
-        self._before: tuple[BalanceState, int] | None = None
-        self._reporter = NoveltyReporter()
         self._p = 0.0
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the push, and how unlikely a plain world has become."""
-        state = parse_observation(observation)
-        if self._before is not None:
-            self._add(_prediction_errors(*self._before, state))
-        if self._reference.noticed:
-            action = plan_action(LEVEL_0, state, depth=1, cost=CAUTIOUS)
-        else:
-            action = pd_action(state)
-        self._before = (state, action)
-        return self._reporter.move(action, NoveltyStatement(self._p, _THRESHOLD))
-
-    def close(self) -> None:
-        """Keep the reference and the alarm."""
-        self._reference.episodes += 1
-        (self._memory / _FILE).write_bytes(msgspec.json.encode(self._reference))
-
-    def _add(self, errors: Mapping[str, float]) -> None:
+    def observe(self, before: BalanceState, action: int, after: BalanceState) -> None:
         """Extend the reference, or count what lies beyond its levels."""
-        self._ticks += 1
-        for name, size in errors.items():
+        for name, size in _prediction_errors(before, action, after).items():
             if self._learning:
-                self._reference.reference[name].append(round(size, 6))
+                self._kept.reference[name].append(round(size, 6))
             elif name in self._levels:
                 self._count(name, size)
         if self._learning:
             return
         worst = min(
-            exceedance_probability(count, self._ticks, _CHANCE)
+            exceedance_probability(count, self.ticks, _CHANCE)
             for count in self._counts.values()
         )
         self._p = max(self._p, 1.0 - len(_CHANNELS) * worst)
-        self._reference.noticed |= self._p >= _THRESHOLD
+        self._kept.noticed |= self._p >= _THRESHOLD
+
+    def choose(
+        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
+    ) -> int:
+        """Return the action of the rule in force."""
+        if self._kept.noticed:
+            return plan_action(LEVEL_0, state, depth=1, cost=CAUTIOUS)
+        return pd_action(state)
+
+    def statement(self) -> NoveltyStatement:
+        """Return how improbable a plain world has become."""
+        return NoveltyStatement(self._p, _THRESHOLD)
+
+    def memory(self) -> _ReferenceMemory:
+        """Return the reference and the alarm."""
+        episodes = self._kept.episodes + 1
+        return msgspec.structs.replace(self._kept, episodes=episodes)
 
     def _count(self, name: str, size: float) -> None:
         self._quiet[name] -= 1

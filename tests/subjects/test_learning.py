@@ -8,12 +8,12 @@ from owa_bench.seeding import stream
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
 
+from benchmarks import q_learning  # noqa: E402
 from owa_bench.subjects import (  # noqa: E402
     agent_play,
     cartpole,
     cartpole3d,
     cartpole3d_lanes,
-    q_learning,
 )
 from owa_bench.subjects.learning import (  # noqa: E402
     BestWeights,

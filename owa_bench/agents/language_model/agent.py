@@ -55,6 +55,9 @@ class _PendingAction(NamedTuple):
 class LanguageModelAgent:
     """Asks a chat model for tool calls; declares each request and its tokens."""
 
+    _options: ModelOptions
+    _chat: ChatEndpoint | None = None
+
     def __init__(
         self,
         config: AgentConfig,
@@ -62,7 +65,6 @@ class LanguageModelAgent:
     ) -> None:
         self._config = config
         self._connect = connect
-        self._episode: _Episode | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -74,52 +76,14 @@ class LanguageModelAgent:
             tools: of the episode.
             memory_dir: plays no part.
         """
-        given = parse_options(self._config.options)
-        chat = self._connect(given, api_key(given))
-        self._episode = _Episode(given, chat, brief, tools)
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the model's next tool call with the tokens it took.
-
-        Args:
-            observation: its "text" is shown to the model.
-            info: its "picture" too, where there is one.
-
-        Returns:
-            The move.
-
-        Raises:
-            AgentRaised: it names what went wrong and the way out.
-        """
-        if self._episode is None:
-            raise AgentRaised("act before reset")
-        return self._episode.next(str(observation["text"]), info.get("picture", ""))
-
-    def close(self) -> None:
-        """Close the connection; nothing is remembered."""
-        if self._episode is not None:
-            self._episode.close()
-
-
-class _Episode:
-    """One episode of the agent."""
-
-    def __init__(
-        self,
-        given: ModelOptions,
-        chat: ChatEndpoint,
-        brief: Brief,
-        tools: Sequence[ToolSpec],
-    ) -> None:
-        self._options = given
-        self._chat = chat
+        self._options = given = parse_options(self._config.options)
+        self._chat = self._connect(given, api_key(given))
         self._names = [tool.name for tool in tools]
         self._tools = function_schemas(tools)
         self._conversation = Conversation(SYSTEM, task_prompt(brief))
         self._parameters = _parameters(given, brief)
-        self._deadline_s = min(
-            given.timeout, _DEADLINE_SHARE * brief.budgets.get("act_s", given.timeout)
-        )
+        act_s = brief.budgets.get("act_s", given.timeout)
+        self._deadline_s = min(given.timeout, _DEADLINE_SHARE * act_s)
         self._pending: deque[_PendingAction] = deque()
         self._played: _PendingAction | None = None
         self._guard = _LoopGuard()
@@ -127,18 +91,30 @@ class _Episode:
         self._density = _CHARACTERS_PER_TOKEN
         self._calls: list[ModelCall] = []
 
-    def next(self, text: str, picture: str = "") -> Move:
-        """Return the next move; `text` is what the last one brought.
+    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
+        """Return the model's next tool call with the tokens it took.
 
-        `picture` is the window as a data address, "" where there is none.
+        Args:
+            observation: its "text" is shown to the model.
+            info: its "picture" too, a data address, where there is one.
+
+        Returns:
+            The move.
+
+        Raises:
+            AgentRaised: it names what went wrong and the way out.
         """
+        if self._chat is None:
+            raise AgentRaised("act before reset")
         self._calls = []
         if self._played is not None:  # else it is the brief, which the model has
+            text = str(observation["text"])
             self._conversation.add_result(text, self._played.call_id)
         if not self._pending:
+            picture = info.get("picture", "")
             if picture and self._options.screenshots:
                 self._conversation.add_picture(picture)
-            self._pending.extend(self._turn())
+            self._pending.extend(self._turn(self._chat))
         self._played = self._pending.popleft()
         self._guard.add(self._played.action, malformed=self._played.malformed)
         return Move(
@@ -148,19 +124,20 @@ class _Episode:
         )
 
     def close(self) -> None:
-        """Close the connection."""
-        self._chat.close()
+        """Close the connection; nothing is remembered."""
+        if self._chat is not None:
+            self._chat.close()
 
-    def _turn(self) -> list[_PendingAction]:
+    def _turn(self, chat: ChatEndpoint) -> list[_PendingAction]:
         """Return the model's next actions; a malformed reply is answered once."""
-        reply = self._ask()
+        reply = self._ask(chat)
         try:
             return self._accepted(reply)
         except ValueError as fault:
             self._conversation.add_malformed(reply)
             self._conversation.add_result(correction(str(fault), reply), None)
         try:
-            second = self._ask()
+            second = self._ask(chat)
         except AgentFailure:  # the next act meets it again, with this one paid for
             return [_PendingAction(malformed_action(reply), None, malformed=True)]
         try:
@@ -176,13 +153,13 @@ class _Episode:
         pairs = zip(texts, reply.calls, strict=True)
         return [_PendingAction(action, call.id) for action, call in pairs]
 
-    def _ask(self) -> ModelReply:
+    def _ask(self, chat: ChatEndpoint) -> ModelReply:
         """Return the model's reply to the conversation, shortened until it fits."""
         cause = ""
         for _ in range(_SQUEEZES):
             self._trim()
             try:
-                return self._request()
+                return self._request(chat)
             except ContextOverflow as refusal:
                 sent = size(self._conversation.messages) + size(self._tools)
                 self._room = min(self._room, sent / self._density) * _SQUEEZE
@@ -200,38 +177,27 @@ class _Episode:
                 f" so with context= (now {self._options.context})"
             )
 
-    def _request(self) -> ModelReply:
-        messages = self._conversation.messages
-        body = {
-            "model": self._options.model,
-            "messages": messages,
-            "tools": self._tools,
-            **self._parameters,
-        }
-        reply = self._chat.ask(body, self._deadline_s)
+    def _request(self, chat: ChatEndpoint) -> ModelReply:
+        model, messages = self._options.model, self._conversation.messages
+        body = {"model": model, "messages": messages, "tools": self._tools}
+        body |= self._parameters
+        reply = chat.ask(body, self._deadline_s)
         sent = size(messages) + size(self._tools)
         reply = self._with_tokens(reply, sent)
-        self._calls.append(
-            ModelCall(
-                step=0,
-                model=self._options.model,
-                parameters=json.dumps(
-                    {**self._parameters, "tokens_counted": reply.metered},
-                    sort_keys=True,
-                ),
-                prompt=json.dumps(
-                    {
-                        "request": document_digest(body),
-                        "of": len(messages),
-                        "messages": self._conversation.take_new(),
-                    }
-                ),
-                reply=reply.text,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                cached=reply.cached,
-            )
+        parameters = {**self._parameters, "tokens_counted": reply.metered}
+        prompt = {"request": document_digest(body), "of": len(messages)}
+        prompt |= {"messages": self._conversation.take_new()}
+        call = ModelCall(
+            step=0,
+            model=model,
+            parameters=json.dumps(parameters, sort_keys=True),
+            prompt=json.dumps(prompt),
+            reply=reply.text,
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            cached=reply.cached,
         )
+        self._calls.append(call)
         return reply
 
     def _with_tokens(self, reply: ModelReply, sent: int) -> ModelReply:

@@ -16,12 +16,15 @@ plain episodes; a prediction error that it gives less than a stated chance is an
 exceedance, and many of these in one episode do not happen by chance.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 import numpy as np
 
-from owa_bench.interfaces import Move
+from owa_bench.interfaces import Brief, Move, ToolSpec
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.skills.balancing.control import (
     DRAG,
@@ -30,6 +33,7 @@ from owa_bench.skills.balancing.control import (
     TICK,
     BalanceState,
     LinearModel,
+    parse_observation,
 )
 
 _HIT = 0.6  # m/s beyond the estimate: a collision
@@ -305,3 +309,92 @@ class NoveltyReporter:
 def _differs(a: NoveltyStatement, b: NoveltyStatement) -> bool:
     crossed = (a.p >= a.threshold) != (b.p >= b.threshold)
     return crossed or abs(a.p - b.p) >= _STEP
+
+
+class NoveltyAgent(ABC):
+    """Base of agents that observe every tick, state novelty and remember in a file.
+
+    A subclass gives `FILE`, the name of the file in the memory folder, and the abstract
+    methods. `ticks` counts the transitions of the episode so far.
+    """
+
+    FILE: ClassVar[str]
+
+    _path: Path | None = None
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode with the memory of the last one.
+
+        Args:
+            brief: plays no part.
+            tools: play no part.
+            memory_dir: folder of the memory.
+        """
+        self._path = memory_dir / self.FILE
+        self._before: tuple[BalanceState, int] | None = None
+        self._reporter = NoveltyReporter()
+        self.ticks = 0
+        self.begin(self._path.read_bytes() if self._path.exists() else None)
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
+        """Return the action, with a statement of novelty where it is new.
+
+        Args:
+            observation: of the env, full or core.
+            info: Gymnasium's.
+
+        Returns:
+            The move.
+        """
+        state = parse_observation(observation)
+        if self._before is not None:
+            self.ticks += 1
+            self.observe(*self._before, state)
+        action = self.choose(state, observation, info)
+        self._before = (state, action)
+        return self._reporter.move(action, self.statement())
+
+    def close(self) -> None:
+        """Write the memory."""
+        memory = self.memory() if self._path else None
+        if self._path and memory is not None:
+            self._path.write_bytes(msgspec.json.encode(memory))
+
+    @abstractmethod
+    def begin(self, memory: bytes | None) -> None:
+        """Begin an episode with the JSON of the memory, None where there is none."""
+
+    @abstractmethod
+    def observe(self, before: BalanceState, action: int, after: BalanceState) -> None:
+        """Learn from one tick.
+
+        Args:
+            before: state before the action.
+            action: number of the action.
+            after: state one tick later.
+        """
+
+    @abstractmethod
+    def choose(
+        self, state: BalanceState, observation: Any, info: Mapping[str, Any]
+    ) -> int:
+        """Return the number of the next action.
+
+        Args:
+            state: the present state.
+            observation: that it was read from.
+            info: Gymnasium's.
+
+        Returns:
+            0 to 4.
+        """
+
+    @abstractmethod
+    def statement(self) -> NoveltyStatement:
+        """Return the present statement of novelty."""
+
+    @abstractmethod
+    def memory(self) -> msgspec.Struct | None:
+        """Return what the next episode begins with; None leaves the file as it is."""
