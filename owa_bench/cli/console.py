@@ -1,5 +1,6 @@
-"""Where the command line writes: tables, check lines, JSON, progress."""
+"""Output of the command line: tables, check lines, JSON, notes, progress bars."""
 
+import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
+import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,16 +25,16 @@ _BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell says it
 
 
 class Screen(Console):
-    """A stream whose text is shown as it is: paths and names are no markup.
+    """A stream that prints text literally: names in brackets are no markup.
 
-    Lines are as long as they are, for whoever copies or greps them; tables wrap.
+    Lines are never broken, so that they can be copied and searched; tables wrap.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
 
     def on_broken_pipe(self) -> NoReturn:
-        """Leave without a word: the reader (`| head`) has what it wanted."""
+        """Exit silently: the reader (`| head`) has what it wanted."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
         sys.exit(_BROKEN_PIPE)
@@ -53,23 +55,33 @@ def data_folder() -> Path:
 
 def as_json(document: Any) -> None:
     """Print a document as JSON, for machines."""
-    data = msgspec.json.encode(_named(document), enc_hook=str)
+    data = msgspec.json.encode(plain(document), enc_hook=str)
     OUT.out(msgspec.json.format(data, indent=2).decode())
 
 
-def _named(document: Any) -> Any:
-    """Return named tuples as objects, however deep they lie."""
-    if isinstance(document, tuple) and hasattr(document, "_asdict"):
-        return {name: _named(value) for name, value in document._asdict().items()}
-    if isinstance(document, dict):
-        return {name: _named(value) for name, value in document.items()}
-    if isinstance(document, list | tuple):
-        return [_named(value) for value in document]
-    return document
+def plain(value: Any) -> Any:
+    """Return a result as JSON data: no NaN, no infinity, names kept."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table."""
+    """Print a table.
+
+    Args:
+        title: above it.
+        columns: the header.
+        rows: cells; None is shown empty.
+    """
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for i, column in enumerate(columns):
         shown.add_column(column, style="bold" if i == 0 else None, overflow="fold")
@@ -79,14 +91,26 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 
 def check_line(name: str, *, ok: bool, detail: str, skipped: bool = False) -> None:
-    """Print one line for one check; a skipped one proves nothing."""
+    """Print one line for one check.
+
+    Args:
+        name: the check.
+        ok: whether it holds.
+        detail: what was compared.
+        skipped: there was nothing to check.
+    """
     mark = ("ok  ", "green") if ok else ("FAIL", "bold red")
     mark = ("--  ", "yellow") if ok and skipped else mark
     OUT.print(Text.assemble(mark, f" {name:<16} {detail}"))
 
 
 def note(text: str, screen: Screen = ERR) -> None:
-    """Print what a reader of the result should know."""
+    """Print a note on a result.
+
+    Args:
+        text: the note.
+        screen: where; standard error by default.
+    """
     screen.print(Text.assemble(("note:", "yellow"), f" {text}"))
 
 

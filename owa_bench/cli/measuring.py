@@ -96,29 +96,15 @@ def save(figure: "Figure", path: Path) -> None:
 
     Args:
         figure: the figure.
-        path: .svg, .png or .pdf.
+        path: .svg, .png or .pdf; its folder is made.
     """
     import matplotlib as mpl
 
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    path.parent.mkdir(exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": "owa-bench"}):
         figure.savefig(path, metadata=metadata.get(path.suffix.lower(), {}), dpi=150)
     ERR.print(f"figure: {path}")
-
-
-def plain(value: Any) -> Any:
-    """Return a result as JSON data: no NaN, no infinity, names kept."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def number(value: float) -> str:

@@ -1,7 +1,9 @@
 """`owa-bench measure aiq`."""
 
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +17,6 @@ from owa_bench.cli.measuring import (
     blames,
     interval,
     number,
-    plain,
     resamples_option,
     save,
 )
@@ -24,6 +25,8 @@ from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.scoring.companions.aiq import measure as aiq
+
+T = TypeVar("T")
 
 
 class MeasuredSuite(NamedTuple):
@@ -82,9 +85,14 @@ def measure_aiq(
         raise UsageError(
             "`--performances` needs `--mixtures` or `--distances` for an AIQ."
         )
-    only = tuple(options.split(domains))
     suite = measured_suite(
-        pool, mixtures, distances, performances, resamples, seed, only
+        pool,
+        mixtures=mixtures,
+        distances=distances,
+        performances=performances,
+        resamples=resamples,
+        seed=seed,
+        only=tuple(options.split(domains)),
     )
     if figure:
         from owa_bench.scoring.companions.figures import aiq_figure
@@ -94,16 +102,17 @@ def measure_aiq(
         drawn = aiq_figure(heights, matrix, suite.points)
         save(drawn, figure)
     if json:
-        as_json(plain(suite))
+        as_json(suite)
     else:
         print_suite(suite)
 
 
 def measured_suite(
     pool: Path,
-    mixtures: Path | None,
-    distances: Path | None,
-    performances: Path | None,
+    *,
+    mixtures: Path | None = None,
+    distances: Path | None = None,
+    performances: Path | None = None,
     resamples: int,
     seed: int,
     only: tuple[str, ...] = (),
@@ -165,15 +174,12 @@ def _mixed(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
     pairs: dict[tuple[str, str], list[int]] = {}
     for i, pair in enumerate(zip(first, second, strict=True)):
         pairs.setdefault(pair, []).append(i)
-    measured_gaps, selves = [], []
-    for (one, other), rows in pairs.items():
-        gap = _one_mixture(p[rows], good[rows])
-        if one == other:
-            selves.append(gap)
-        else:
-            measured_gaps.append((one, other, gap))
+    gaps = {pair: _one_mixture(p[rows], good[rows]) for pair, rows in pairs.items()}
+    selves = [gap for (one, other), gap in gaps.items() if one == other]
     floor = aiq.noise_floor(selves) if selves else 0.0
-    return aiq.dissimilarity_matrix(_matrix(data, measured_gaps, domains), floor=floor)
+    others = {pair: gap for pair, gap in gaps.items() if pair[0] != pair[1]}
+    _refuse_unknown(data, others, domains)
+    return aiq.dissimilarity_matrix(gap_matrix(others, domains), floor=floor)
 
 
 def _one_mixture(p: Floats, good: Floats) -> float:
@@ -189,30 +195,56 @@ def _one_mixture(p: Floats, good: Floats) -> float:
 
 def _given(data: DataFile, domains: tuple[str, ...]) -> aiq.Dissimilarities:
     """Return dissimilarities that were measured elsewhere."""
-    cells = zip(
-        data.names("first"),
-        data.names("second"),
-        data.numbers("dissimilarity").tolist(),
-        strict=True,
-    )
-    return aiq.dissimilarity_matrix(_matrix(data, list(cells), domains))
+    pairs = zip(data.names("first"), data.names("second"), strict=True)
+    values = data.numbers("dissimilarity").tolist()
+    gaps = dict(zip(pairs, values, strict=True))
+    _refuse_unknown(data, gaps, domains)
+    return aiq.dissimilarity_matrix(gap_matrix(gaps, domains))
 
 
-def _matrix(
-    data: DataFile, cells: list[tuple[str, str, float]], domains: tuple[str, ...]
-) -> Floats:
-    """Return pairs as a matrix over the domains of the pool, NaN where unknown."""
+def _refuse_unknown(
+    data: DataFile, pairs: Iterable[tuple[str, str]], domains: tuple[str, ...]
+) -> None:
+    for name in itertools.chain.from_iterable(pairs):
+        if name not in domains:
+            known = ", ".join(domains)
+            raise UsageError(
+                f"{data.path}: domain `{name}` is not in --pool ({known})."
+            )
+
+
+def gap_matrix(gaps: Mapping[tuple[T, T], float], domains: Sequence[T]) -> Floats:
+    """Return dissimilarities of pairs as a matrix.
+
+    Args:
+        gaps: by (row's domain, column's domain).
+        domains: rows and columns, in order.
+
+    Returns:
+        (domains, domains): where a pair has none, NaN, or 0 on the diagonal.
+    """
     matrix = np.full((len(domains), len(domains)), np.nan)
     np.fill_diagonal(matrix, 0.0)
-    for one, other, gap in cells:
-        for name in (one, other):
-            if name not in domains:
-                held = ", ".join(domains)
-                raise UsageError(
-                    f"{data.path}: domain `{name}` is not in --pool ({held})."
-                )
+    for (one, other), gap in gaps.items():
         matrix[domains.index(one), domains.index(other)] = gap
     return matrix
+
+
+def rank_agents(
+    suite: MeasuredSuite, good: Mapping[str, Floats]
+) -> tuple[list[str], Floats, Floats]:
+    """Return agents in ascending order of AIQ.
+
+    Args:
+        suite: holds their AIQ.
+        good: (domains,) performances of each.
+
+    Returns:
+        Names, mean performances and AIQ^(1/r), each (agents,).
+    """
+    names = sorted(good, key=lambda name: suite.agents[name].length)
+    means = np.array([good[name].mean() for name in names])
+    return names, means, np.array([suite.agents[name].length for name in names])
 
 
 def _agents(
@@ -238,7 +270,7 @@ def _agents(
 
 
 def print_suite(suite: MeasuredSuite) -> None:
-    """Print what was measuring."""
+    """Print complexities, dissimilarities and AIQ."""
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(suite.domains, suite.complexities, strict=True):
         seen = one.how.count(complexity.OBSERVED)

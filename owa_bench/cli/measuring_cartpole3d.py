@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
@@ -12,7 +12,13 @@ from owa_bench import seeding
 from owa_bench.cli import measuring_trials
 from owa_bench.cli.console import ERR, OUT, progress, table
 from owa_bench.cli.measuring import Seed, number, resamples_option, save
-from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite, print_suite
+from owa_bench.cli.measuring_aiq import (
+    MeasuredSuite,
+    gap_matrix,
+    measured_suite,
+    print_suite,
+    rank_agents,
+)
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.records.observables import Floats
@@ -88,8 +94,8 @@ def measure_cartpole3d(
       --agent sb3:runs/dqn/model.zip --trials runs/apti --baseline dqn
     """
     plan = _plan(
-        spec=spec,
-        difficulty=difficulty,
+        spec,
+        difficulty,
         full=full,
         level=level,
         pool=pool,
@@ -111,11 +117,10 @@ def measure_cartpole3d(
     tables = _written(rows, out)
     suite = measured_suite(
         tables["pool"],
-        tables["mixtures"],
-        None,
-        tables["performances"],
-        resamples,
-        seed,
+        mixtures=tables["mixtures"],
+        performances=tables["performances"],
+        resamples=resamples,
+        seed=seed,
     )
     print_suite(suite)
     _print_agents(suite, rows)
@@ -127,23 +132,25 @@ def measure_cartpole3d(
         )
         measuring_trials.print_scaled(found)
         drawn["apti"] = measuring_trials.draw(found)
-    _save(drawn, out / "figures")
+    for name, figure in drawn.items():
+        save(figure, out / "figures" / f"{name}.svg")
     OUT.print(f"tables in {out}, figures in {out / 'figures'}")
 
 
 def _plan(
-    *,
     spec: str,
     difficulty: str,
+    *,
     level: list[int] | None,
     agent: list[str] | None,
     classic: bool,
     **given: Any,
 ) -> "MeasurementPlan":
-    """Return what is to be done.
+    """Return the plan that the options stand for.
 
-    Errors: MissingPartError without torch; UsageError for an unknown level; those of
-    `played.contenders`.
+    Raises:
+        MissingPartError: torch is not installed.
+        UsageError: an unknown level, or fewer than two.
     """
     try:
         from owa_bench.subjects import agent_play, cartpole3d
@@ -161,18 +168,16 @@ def _plan(
             f"`--level` must name two levels of 0 to 16 or more, got {list(found)}."
         )
     given |= {} if classic else {"classic": 0}
-    whole = set(found) >= {
-        *cartpole3d.MeasurementPlan().references,
-        *cartpole3d.MeasurementPlan().among,
-    }
+    default = cartpole3d.MeasurementPlan()
+    whole = set(found) >= {*default.references, *default.among}
     given |= {} if whole else {"references": found, "among": ()}
+    names = agent or cartpole3d.AGENTS
+    played = agent_play.measured_agents(names, taken=cartpole3d.CONTROL_NAMES)
     return cartpole3d.MeasurementPlan(
         spec=levels.parse_family(f"{spec}/0").spec,
         magnitude=levels.magnitude_of(difficulty),
         levels=found,
-        agents=agent_play.measured_agents(
-            agent or cartpole3d.AGENTS, taken=cartpole3d.CONTROL_NAMES
-        ),
+        agents=played,
         **given,
     )
 
@@ -183,15 +188,12 @@ def _run(plan: "MeasurementPlan", out: Path, workers: int) -> list[_Row]:
 
     with progress() as bar:
         task = bar.add_task("units", total=None)
+
+        def move(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
         try:
-            return run(
-                plan,
-                out,
-                workers=workers,
-                on_done=lambda done, whole: bar.update(
-                    task, completed=done, total=whole
-                ),
-            )
+            return run(plan, out, workers=workers, on_done=move)
         except KeyboardInterrupt:
             ERR.print(f"What is done is in {out}: the same command goes on from there.")
             raise
@@ -207,9 +209,7 @@ def _written(rows: Sequence[_Row], out: Path) -> dict[str, Path]:
             writer.writerow(columns)
             chosen = [row for row in rows if row["table"] == name]
             chosen.sort(key=lambda row: row[columns[0]])
-            writer.writerows(
-                [_cell(row[column]) for column in columns] for row in chosen
-            )
+            writer.writerows([_cell(row[key]) for key in columns] for row in chosen)
     return paths
 
 
@@ -219,12 +219,14 @@ def _cell(value: Any) -> Any:
     return f"{value:.6f}" if isinstance(value, float) else value
 
 
-def _performances(rows: Sequence[_Row], domains: Sequence[str]) -> dict[str, Floats]:
-    """Return each agent's performances in the order of the domains."""
+def _performances(
+    rows: Sequence[_Row], kind: str, player: str, domains: Sequence[str]
+) -> dict[str, Floats]:
+    """Return the performances of each agent or network in the order of the domains."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
-        if row["table"] == "performances":
-            cells = found.setdefault(row["agent"], {})
+        if row["table"] == kind:
+            cells = found.setdefault(row[player], {})
             cells[str(row["domain"])] = row["performance"]
     return {
         name: np.array([cells[domain] for domain in domains])
@@ -234,20 +236,14 @@ def _performances(rows: Sequence[_Row], domains: Sequence[str]) -> dict[str, Flo
 
 def _print_agents(suite: MeasuredSuite, rows: Sequence[_Row]) -> None:
     """Print performances, a row a level, and both ways of ranking agents."""
-    good = _performances(rows, suite.domains)
-    lengths = (number(suite.agents[name].length) for name in good)
-    table(
-        "performance by level",
-        ("level", *good),
-        [
-            *(
-                (level, *(f"{values[i]:.2f}" for values in good.values()))
-                for i, level in enumerate(suite.domains)
-            ),
-            ("mean", *(f"{values.mean():.3f}" for values in good.values())),
-            ("AIQ^(1/r)", *lengths),
-        ],
-    )
+    good = _performances(rows, "performances", "agent", suite.domains)
+    lines = [
+        (level, *(f"{values[i]:.2f}" for values in good.values()))
+        for i, level in enumerate(suite.domains)
+    ]
+    lines.append(("mean", *(f"{values.mean():.3f}" for values in good.values())))
+    lines.append(("AIQ^(1/r)", *(number(suite.agents[name].length) for name in good)))
+    table("performance by level", ("level", *good), lines)
 
 
 def _handicapped(
@@ -257,25 +253,17 @@ def _handicapped(
     points = suite.points
     if points is None:
         return {}
-    cells: dict[str, dict[str, float]] = {}
-    sizes: dict[str, int] = {}
-    for row in rows:
-        if row["table"] == "handicapped":
-            found = cells.setdefault(row["network"], {})
-            found[str(row["domain"])] = row["performance"]
-            sizes[row["network"]] = row["size"]
-    names = list(cells)
-    good = [np.array([cells[name][d] for d in suite.domains]) for name in names]
-    means = np.array([values.mean() for values in good])
-    lengths = np.array([aiq.measure(points, values).length for values in good])
-    table(
-        "handicapped networks",
-        ("network", "size", "mean performance", "AIQ^(1/r)"),
-        [
-            (name, sizes[name], f"{mean:.3f}", number(length))
-            for name, mean, length in zip(names, means, lengths, strict=True)
-        ],
-    )
+    good = _performances(rows, "handicapped", "network", suite.domains)
+    sizes = {r["network"]: r["size"] for r in rows if r["table"] == "handicapped"}
+    names = list(good)
+    means = np.array([values.mean() for values in good.values()])
+    lengths = np.array([aiq.measure(points, one).length for one in good.values()])
+    lines = [
+        (name, sizes[name], f"{mean:.3f}", number(length))
+        for name, mean, length in zip(names, means, lengths, strict=True)
+    ]
+    columns = ("network", "size", "mean performance", "AIQ^(1/r)")
+    table("handicapped networks", columns, lines)
     groups = {}
     for layers in sorted({name.count("x") + 1 for name in names}):
         at = [i for i, name in enumerate(names) if name.count("x") + 1 == layers]
@@ -302,59 +290,56 @@ def _drawn(
     points, gaps = suite.points, suite.distances
     if points is None or gaps is None:
         raise UsageError("The tables hold no mixtures: there is no space to draw.")
-    good = _performances(rows, suite.domains)
-    ranked = sorted(good, key=lambda name: suite.agents[name].length)
-    means = np.array([good[name].mean() for name in ranked])
-    lengths = np.array([suite.agents[name].length for name in ranked])
-    shown = {name: good[name] for name in (ranked[0], ranked[-1])}
+    good = _performances(rows, "performances", "agent", suite.domains)
+    heights = dict(zip(suite.domains, suite.complexities, strict=True))
+    ranking = rank_agents(suite, good)
+    extremes = {name: good[name] for name in (ranking[0][0], ranking[0][-1])}
     return {
-        "complexity": figures.complexity_bars(
-            dict(zip(suite.domains, suite.complexities, strict=True))
-        ),
+        "complexity": figures.complexity_bars(heights),
         "dissimilarity": figures.dissimilarity_map(suite.domains, gaps),
         "dimensions": figures.dimension_bars(suite.domains, points),
         "space": figures.domain_points(suite.domains, points),
-        "hulls": figures.agent_hulls(points, shown),
-        "agents": figures.mean_and_aiq({"agents": (ranked, means, lengths)}),
+        "hulls": figures.agent_hulls(points, extremes),
+        "agents": figures.mean_and_aiq({"agents": ranking}),
         "handicapped": figures.mean_and_aiq(lines),
     }
-
-
-def _save(drawn: dict[str, "Figure"], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in drawn.items():
-        save(figure, folder / f"{name}.svg")
 
 
 # --- checks on the classic cart and pole ---------------------------------------------
 
 
-class ClassicTrend(NamedTuple):
-    """Complexity and entropy of the classic task by one of its parameters."""
-
-    label: str
-    values: Floats
-    complexities: tuple[complexity.Complexity, ...]
-    entropies: Floats
-
-
-def _trends(rows: Sequence[_Row], resamples: int, seed: int) -> list[ClassicTrend]:
-    """Return and print how complexity goes with force and gravity."""
-    made = []
-    for check, label in _LABELS.items():
-        own = [row for row in rows if row["table"] == check]
-        if not own:
-            continue
-        one = _trend(check, label, rows, own, resamples, seed)
-        heights = [each.value for each in one.complexities]
-        OUT.print(
-            f"classic CartPole, {label} {one.values[0]:g} to {one.values[-1]:g}: "
-            f"complexity {heights[0]:.1f} to {heights[-1]:.1f}, "
-            f"{_fit(one.values, np.array(heights))}; entropy {one.entropies[0]:.2f} to "
-            f"{one.entropies[-1]:.2f} bits, {_fit(one.values, one.entropies)}"
+def _trend(
+    check: str, rows: Sequence[_Row], resamples: int, seed: int
+) -> tuple[Floats, list[complexity.Complexity], Floats] | None:
+    """Return and print complexity and entropy by a parameter, None without rows."""
+    stream = seeding.stream(seed, "measure", "classic")
+    by_value: dict[float, list[_Row]] = {}
+    for row in rows:
+        if row["table"] == check:
+            by_value.setdefault(row["domain"], []).append(row)
+    if not by_value:
+        return None
+    found, bits = [], []
+    for value, own in sorted(by_value.items()):
+        sizes, good = zip(*((r["size"], r["performance"]) for r in own), strict=True)
+        found.append(
+            complexity.complexity(sizes, good, resamples=resamples, rng=stream)
         )
-        made.append(one)
-    return made
+        place = ("entropy", check, value)
+        counts = [
+            row["counts"]
+            for row in rows
+            if (row["table"], row.get("check"), row.get("domain")) == place
+        ]
+        bits.append(complexity.histogram_entropy(counts))
+    values, entropies = np.array(sorted(by_value)), np.array(bits)
+    heights = np.array([one.value for one in found])
+    OUT.print(
+        f"classic CartPole, {_LABELS[check]} {values[0]:g} to {values[-1]:g}: "
+        f"complexity {heights[0]:.1f} to {heights[-1]:.1f}, {_fit(values, heights)}; "
+        f"entropy {bits[0]:.2f} to {bits[-1]:.2f} bits, {_fit(values, entropies)}"
+    )
+    return values, found, entropies
 
 
 def _gravities(
@@ -374,12 +359,9 @@ def _gravities(
     }
     values = sorted({value for pair in gaps for value in pair})
     floor = aiq.noise_floor([gap for (a, b), gap in gaps.items() if a == b])
-    matrix = np.full((len(values), len(values)), np.nan)
-    np.fill_diagonal(matrix, 0.0)
-    for (one, other), gap in gaps.items():
-        if one != other:
-            matrix[values.index(one), values.index(other)] = gap
-    pairs = [(abs(a - b), gap) for (a, b), gap in gaps.items() if a != b]
+    others = {pair: gap for pair, gap in gaps.items() if pair[0] != pair[1]}
+    matrix = gap_matrix(others, values)
+    pairs = [(abs(a - b), gap) for (a, b), gap in others.items()]
     apart, far = (np.array(column) for column in zip(*pairs, strict=True))
     found = aiq.dissimilarity_matrix(matrix, floor=floor)
     above = int(np.triu(found.told).sum())
@@ -398,11 +380,13 @@ def _classic_figures(
     from owa_bench.scoring.companions import figures
 
     drawn = {}
-    found = _trends(rows, resamples, seed)
-    if found:
-        drawn["classic"] = figures.complexity_trends(
-            {one.label: (one.values, one.complexities, one.entropies) for one in found}
-        )
+    trends = {
+        label: trend
+        for check, label in _LABELS.items()
+        if (trend := _trend(check, rows, resamples, seed))
+    }
+    if trends:
+        drawn["classic"] = figures.complexity_trends(trends)
     mixed = _gravities(rows)
     if mixed:
         drawn["gravities"] = figures.dissimilarity_map(*mixed, label="gravity (m/s2)")
@@ -414,32 +398,3 @@ def _fit(across: Floats, heights: Floats) -> str:
         return "constant"
     fit = stats.linregress(across, heights)
     return f"r = {fit.rvalue:.2f} (p {fit.pvalue:.3g})"
-
-
-def _trend(
-    check: str,
-    label: str,
-    rows: Sequence[_Row],
-    own: Sequence[_Row],
-    resamples: int,
-    seed: int,
-) -> ClassicTrend:
-    """Return complexity and entropy at each value of a parameter."""
-    stream = seeding.stream(seed, "measure", "classic")
-    values = sorted({row["domain"] for row in own})
-    found, bits = [], []
-    for value in values:
-        chosen = [row for row in own if row["domain"] == value]
-        sizes = [row["size"] for row in chosen]
-        good = [row["performance"] for row in chosen]
-        found.append(
-            complexity.complexity(sizes, good, resamples=resamples, rng=stream)
-        )
-        counts = [
-            row["counts"]
-            for row in rows
-            if row["table"] == "entropy"
-            and (row["check"], row["domain"]) == (check, value)
-        ]
-        bits.append(complexity.histogram_entropy(counts))
-    return ClassicTrend(label, np.array(values), tuple(found), np.array(bits))

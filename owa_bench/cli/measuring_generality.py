@@ -15,7 +15,6 @@ from owa_bench.cli.measuring import (
     blames,
     interval,
     number,
-    plain,
     resamples_option,
     save,
     with_notes,
@@ -83,7 +82,7 @@ def measure_generality(
 
         save(generality_figure(agents), figure)
     if json:
-        as_json(plain({"agents": agents, "intervals": spans, "slodr": law}))
+        as_json({"agents": agents, "intervals": spans, "slodr": law})
     else:
         _print(cases, agents, {name: span[2] for name, span in spans.items()}, law)
 
@@ -201,7 +200,7 @@ def _print_factor(
     """Print loadings."""
     loadings = dict(zip(items, found.loadings.tolist(), strict=True))
     if json:
-        as_json(plain({"loadings": loadings, "share": found.share}))
+        as_json({"loadings": loadings, "share": found.share})
         return
     rows = [(item, number(x)) for item, x in loadings.items()]
     table("first factor", ("item", "loading"), rows)

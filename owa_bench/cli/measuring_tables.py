@@ -18,7 +18,6 @@ from owa_bench.cli.measuring import (
     blames,
     interval,
     number,
-    plain,
     resamples_option,
     save,
 )
@@ -65,7 +64,7 @@ def measure_entropy(
             figure,
         )
     if json:
-        as_json(plain(curves))
+        as_json(curves)
         return
     for name, one in curves.items():
         _print_entropy(name, one)
@@ -177,7 +176,7 @@ def measure_failures(
         drawn = intelligence_test_figure(subjects[name], found, title=name)
         save(drawn, figure)
     if json:
-        as_json(plain({"subjects": results, "projection": line}))
+        as_json({"subjects": results, "projection": line})
         return
     table(
         "Intelligence Test",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from owa_bench.cli.console import as_json, table
-from owa_bench.cli.measuring import figure_path, number, plain, save
-from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite
+from owa_bench.cli.measuring import figure_path, number, save
+from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite, rank_agents
 from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.observables import Floats
@@ -61,7 +61,7 @@ def measure_novelty(
 
         save(novelty_figure(drawn), figure)
     if json:
-        as_json({"table": plain(_data(made)), "curves": plain(drawn)})
+        as_json({"table": _data(made), "curves": drawn})
         return
     table(made.title, made.columns, [_shown(row) for row in made.rows])
     table(
@@ -209,7 +209,12 @@ def scale_by_apti(
     _write(path, found)
     names = tuple(_level(group) for group in levels)
     suite = measured_suite(
-        folder / "pool.csv", folder / "mixtures.csv", None, path, resamples, seed, names
+        folder / "pool.csv",
+        mixtures=folder / "mixtures.csv",
+        performances=path,
+        resamples=resamples,
+        seed=seed,
+        only=names,
     )
     good = {
         arm: np.array([cells[group] for group in levels])
@@ -240,11 +245,8 @@ def draw(found: ScaledSuite) -> "Figure":
     """Return mean APTI beside AIQ, agent by agent."""
     from owa_bench.scoring.companions.figures import mean_and_aiq
 
-    agents = found.suite.agents
-    ranked = sorted(found.good, key=lambda name: agents[name].length)
-    means = np.array([found.good[name].mean() for name in ranked])
-    lengths = np.array([agents[name].length for name in ranked])
-    return mean_and_aiq({"agents": (ranked, means, lengths)}, mean="mean APTI")
+    ranking = rank_agents(found.suite, found.good)
+    return mean_and_aiq({"agents": ranking}, mean="mean APTI")
 
 
 def _is_ours(lane: trials.ArmTrial, variant: str, tier: int) -> bool:
