@@ -29,32 +29,26 @@ SWEEPS = 5
 STILL = 0.01  # m/s: a sweep that changes less is the last
 
 
-def resolve_contacts(world: PhysicsWorld, motion: Motion) -> None:
-    """Change the velocities of bodies that touch, in place.
-
-    Args:
-        world: its sizes and masses are read.
-        motion: the state before bodies move.
-    """
-    walls = _walls(world, motion)
+def resolve_contacts(motion: Motion) -> None:
+    """Change the velocities of bodies that touch, in place, before bodies move."""
+    walls = _walls(motion)
     others = [
         contacts
         for contacts in (
-            _pairs(world, motion),
-            *_balls_on_cart_pole(world, motion),
-            *_cart_pole_on_walls(world, motion),
+            _pairs(motion),
+            *_balls_on_cart_pole(motion),
+            *_cart_pole_on_walls(motion),
         )
         if contacts is not None
     ]
     groups = others if walls is None else [walls, *others]
-    mass = world.ball.mass
     for contacts in groups:
-        sweep(motion, contacts, mass)
+        sweep(motion, contacts)
     if not others:
         return  # walls at right angles do not disturb one another
     groups = _coupled(groups, others, motion.lanes)
     for _ in range(SWEEPS if groups else 0):
-        if max(sweep(motion, contacts, mass) for contacts in groups) < STILL:
+        if max(sweep(motion, contacts) for contacts in groups) < STILL:
             return
 
 
@@ -78,8 +72,9 @@ def _lean(world: PhysicsWorld) -> float:
     return 1.25 * math.radians(world.pole.fall)
 
 
-def _walls(world: PhysicsWorld, motion: Motion) -> Contacts | None:
+def _walls(motion: Motion) -> Contacts | None:
     """Return the contacts of balls with the six walls."""
+    world = motion.world
     arena, radius = world.arena, world.ball.radius
     middle = (arena.floor + arena.ceiling) / 2.0
     x, y, z = motion.balls
@@ -100,18 +95,18 @@ def _walls(world: PhysicsWorld, motion: Motion) -> Contacts | None:
     zero = torch.zeros_like(gap)
     nx, ny, nz = (torch.where(axis == i, sign, zero) for i in range(3))
     normal = (nx, ny, nz)
-    mass = inverse(ball_softness(motion, ball, normal, world.ball.mass))
+    mass = inverse(ball_softness(motion, ball, normal))
     contacts = Contacts(normal, mass, gap, zero.clone(), ball=ball)
     bounce = motion.bounce[ball % motion.lanes]
-    return with_target_speed(motion, contacts, gap, bounce * bounce, world.tick)
+    return with_target_speed(motion, contacts, gap, bounce * bounce)
 
 
-def _pairs(world: PhysicsWorld, motion: Motion) -> Contacts | None:
+def _pairs(motion: Motion) -> Contacts | None:
     """Return the contacts of balls with balls of their lane."""
-    lanes = motion.lanes
+    lanes, radius = motion.lanes, motion.world.ball.radius
     count = motion.moving.numel() // lanes
     table = motion.balls.view(3, count, lanes)
-    least = 4.0 * world.ball.radius * world.ball.radius
+    least = 4.0 * radius * radius
     firsts, seconds = [], []
     for i in range(1, count):  # slot i against all below it
         gaps = table[:, :i] - table[:, i : i + 1]
@@ -127,24 +122,22 @@ def _pairs(world: PhysicsWorld, motion: Motion) -> Contacts | None:
     x, y, z = (p - q for p, q in zip(a, b, strict=True))
     length = (x * x + y * y + z * z).sqrt().clamp_min(1e-9)
     normal = (x / length, y / length, z / length)
-    softness = ball_softness(motion, first, normal, world.ball.mass)
-    softness = softness + ball_softness(motion, second, normal, world.ball.mass)
+    softness = ball_softness(motion, first, normal)
+    softness = softness + ball_softness(motion, second, normal)
     # A ball in several pairs gets their pushes at once: each gives its share.
     crowd = torch.bincount(torch.cat((first, second)), minlength=motion.moving.numel())
     share = torch.maximum(crowd[first], crowd[second]).to(length.dtype)
-    gap = length - 2.0 * world.ball.radius
+    gap = length - 2.0 * radius
     mass = inverse(softness) / share
     zero = torch.zeros_like(gap)
     contacts = Contacts(normal, mass, gap, zero, ball=first, other=second)
     bounce = motion.bounce[first % lanes]
-    return with_target_speed(motion, contacts, gap, bounce * bounce, world.tick)
+    return with_target_speed(motion, contacts, gap, bounce * bounce)
 
 
-def _balls_on_cart_pole(
-    world: PhysicsWorld, motion: Motion
-) -> tuple[Contacts | None, Contacts | None]:
+def _balls_on_cart_pole(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
     """Return the contacts of balls with carts and with poles."""
-    lanes = motion.lanes
+    world, lanes = motion.world, motion.lanes
     cart, pole, radius = world.cart, world.pole, world.ball.radius
     count = motion.moving.numel() // lanes
     x, y, z = motion.balls.view(3, count, lanes)
@@ -160,16 +153,16 @@ def _balls_on_cart_pole(
     lane = ball % lanes
     at = (dx.reshape(-1)[ball], dy.reshape(-1)[ball], motion.balls[2][ball])
     return (
-        _balls_on_cart(world, motion, ball, lane, at),
-        _balls_on_pole(world, motion, ball, lane, at),
+        _balls_on_cart(motion, ball, lane, at),
+        _balls_on_pole(motion, ball, lane, at),
     )
 
 
 def _balls_on_cart(
-    world: PhysicsWorld, motion: Motion, ball: Tensor, lane: Tensor, at: Vector
+    motion: Motion, ball: Tensor, lane: Tensor, at: Vector
 ) -> Contacts | None:
     """Return the contacts of these balls with the cart of their lane."""
-    cart, radius = world.cart, world.ball.radius
+    cart, radius = motion.world.cart, motion.world.ball.radius
     x, y, z = at
     top = cart.bottom + cart.height
     gap, (out, up) = _cylinder(torch.hypot(x, y), z, cart.radius, cart.bottom, top)
@@ -181,14 +174,14 @@ def _balls_on_cart(
     flat = torch.hypot(x, y).clamp_min(1e-9)
     normal = _masked((out * x / flat, out * y / flat, up), touching)
     ball, lane, gap = ball[touching], lane[touching], gap[touching]
-    return _on_body(world, motion, ball, lane, normal, None, gap)
+    return _on_body(motion, ball, lane, normal, None, gap)
 
 
 def _balls_on_pole(
-    world: PhysicsWorld, motion: Motion, ball: Tensor, lane: Tensor, at: Vector
+    motion: Motion, ball: Tensor, lane: Tensor, at: Vector
 ) -> Contacts | None:
     """Return the contacts of these balls with the pole of their lane."""
-    pole = world.pole
+    world, pole = motion.world, motion.world.pole
     low, high = pole.foot, pole.foot + pole.length
     d = direction(motion.pole[:, lane])
     r = (at[0], at[1], at[2] - world.cart.joint)
@@ -206,7 +199,7 @@ def _balls_on_pole(
     arm = _masked((height * d[0], height * d[1], height * d[2]), touching)
     ball, lane, gap = ball[touching], lane[touching], gap[touching]
     normal = _masked((nx, ny, nz), touching)
-    return _on_body(world, motion, ball, lane, normal, arm, gap)
+    return _on_body(motion, ball, lane, normal, arm, gap)
 
 
 def _masked(vector: Vector, mask: Tensor) -> Vector:
@@ -247,7 +240,6 @@ def _cylinder(
 
 
 def _on_body(
-    world: PhysicsWorld,
     motion: Motion,
     ball: Tensor,
     lane: Tensor,
@@ -257,8 +249,8 @@ def _on_body(
 ) -> Contacts:
     """Return the contacts of balls with cart or pole; they do not bounce."""
     back = (-normal[0], -normal[1], -normal[2])
-    response = cart_response(world, motion, lane, back, arm)
-    softness = ball_softness(motion, ball, normal, world.ball.mass)
+    response = cart_response(motion, lane, back, arm)
+    softness = ball_softness(motion, ball, normal)
     mass, zero = inverse(response.softness + softness), torch.zeros_like(gap)
     contacts = Contacts(
         normal,
@@ -270,16 +262,15 @@ def _on_body(
         arm=arm,
         response=response.changes,
     )
-    return with_target_speed(motion, contacts, gap, 0.0, world.tick)
+    return with_target_speed(motion, contacts, gap, 0.0)
 
 
-def _cart_pole_on_walls(
-    world: PhysicsWorld, motion: Motion
-) -> tuple[Contacts | None, Contacts | None]:
+def _cart_pole_on_walls(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
     """Return contacts of the cart, and of a long pole's end, with the side walls."""
-    half, pole = world.arena.half, world.pole
+    world, pole = motion.world, motion.world.pole
+    half = world.arena.half
     gaps = half - world.cart.radius - motion.cart.abs()
-    cart = _point_on_walls(world, motion, gaps, motion.cart, None)
+    cart = _point_on_walls(motion, gaps, motion.cart, None)
     end = pole.foot + pole.length
     if _lean(world) * end < world.cart.radius:
         return cart, None
@@ -287,15 +278,11 @@ def _cart_pole_on_walls(
     tip = motion.cart + end * torch.stack(d[:2])
     gaps = half - pole.radius - tip.abs()
     arm = (end * d[0], end * d[1], end * d[2])
-    return cart, _point_on_walls(world, motion, gaps, tip, arm)
+    return cart, _point_on_walls(motion, gaps, tip, arm)
 
 
 def _point_on_walls(
-    world: PhysicsWorld,
-    motion: Motion,
-    gaps: Tensor,
-    places: Tensor,
-    arm: Vector | None,
+    motion: Motion, gaps: Tensor, places: Tensor, arm: Vector | None
 ) -> Contacts | None:
     """Return the contacts of one point of cart or pole a lane with the side walls."""
     axis, lane = torch.nonzero(gaps <= 0.0, as_tuple=True)
@@ -306,10 +293,10 @@ def _point_on_walls(
     x, y = (torch.where(axis == i, inward, zero) for i in range(2))
     normal = (x, y, zero)
     at = None if arm is None else _masked(arm, lane)
-    response = cart_response(world, motion, lane, normal, at)
+    response = cart_response(motion, lane, normal, at)
     gap = gaps[axis, lane]
     mass, still = inverse(response.softness), torch.zeros_like(gap)
     contacts = Contacts(
         normal, mass, gap, still, lane=lane, arm=at, response=response.changes
     )
-    return with_target_speed(motion, contacts, gap, 0.0, world.tick)
+    return with_target_speed(motion, contacts, gap, 0.0)

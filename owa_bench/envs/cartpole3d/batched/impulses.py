@@ -31,12 +31,14 @@ SLOP = 1e-5  # m: depth that PyBullet leaves
 class Motion(NamedTuple):
     """State that a tick's contacts read and change: velocities change in place.
 
-    cart: places and velocities (2, lanes). pole: quaternions (4, lanes), angular
-    velocities (3, lanes). balls: (3, balls) each; moving: 1 a ball that can move;
-    bounce: restitution of a ball (lanes,); rails: unit axes (3, balls) of balls that
-    are bound to one, zero for others, None where no ball is.
+    world: its sizes, masses and tick are read. cart: places and velocities (2, lanes).
+    pole: quaternions (4, lanes), angular velocities (3, lanes). balls: (3, balls) each;
+    moving: 1 a ball that can move; bounce: restitution of a ball (lanes,); rails: unit
+    axes (3, balls) of balls that are bound to one, zero for others, None where no ball
+    is.
     """
 
+    world: PhysicsWorld
     cart: Tensor
     cart_velocity: Tensor
     pole: Tensor
@@ -104,13 +106,12 @@ class CartResponse(NamedTuple):
     softness: Tensor
 
 
-def sweep(motion: Motion, contacts: Contacts, ball_mass: float) -> float:
+def sweep(motion: Motion, contacts: Contacts) -> float:
     """Push every contact of a list to its target speed, in place.
 
     Args:
         motion: state, changed in place.
         contacts: the list; `impulse` is changed in place.
-        ball_mass: kg.
 
     Returns:
         The largest change of a ball's speed, m/s.
@@ -119,8 +120,8 @@ def sweep(motion: Motion, contacts: Contacts, ball_mass: float) -> float:
     total = (contacts.impulse + lack * contacts.mass).clamp_min(0.0)
     change = total - contacts.impulse
     contacts.impulse.copy_(total)
-    _apply(motion, contacts, change, ball_mass)
-    return float(change.abs().max()) / ball_mass
+    _apply(motion, contacts, change)
+    return float(change.abs().max()) / motion.world.ball.mass
 
 
 def separation_speed(motion: Motion, contacts: Contacts) -> Tensor:
@@ -150,14 +151,13 @@ def separation_speed(motion: Motion, contacts: Contacts) -> Tensor:
     return speed
 
 
-def _apply(
-    motion: Motion, contacts: Contacts, change: Tensor, ball_mass: float
-) -> None:
+def _apply(motion: Motion, contacts: Contacts, change: Tensor) -> None:
     """Give impulses to both sides."""
+    speed = change / motion.world.ball.mass
     if contacts.ball is not None:
-        _push_balls(motion, contacts.ball, contacts.normal, change / ball_mass)
+        _push_balls(motion, contacts.ball, contacts.normal, speed)
     if contacts.other is not None:
-        _push_balls(motion, contacts.other, contacts.normal, -change / ball_mass)
+        _push_balls(motion, contacts.other, contacts.normal, -speed)
     if contacts.lane is not None:
         for i in range(2):
             part = contacts.response[i] * change
@@ -184,22 +184,21 @@ def _movable_part(rails: Tensor, ball: Tensor, n: Vector) -> Vector:
     return x, y, z
 
 
-def ball_softness(motion: Motion, ball: Tensor, n: Vector, ball_mass: float) -> Tensor:
+def ball_softness(motion: Motion, ball: Tensor, n: Vector) -> Tensor:
     """Return the speed along n that a unit of impulse along n gives to balls.
 
     Args:
         motion: the present state.
         ball: (contacts,) numbers of the balls.
         n: unit vectors.
-        ball_mass: kg.
 
     Returns:
         (contacts,) in 1/kg.
     """
     if motion.rails is None:
-        return motion.moving[ball] / ball_mass
+        return motion.moving[ball] / motion.world.ball.mass
     along = _movable_part(motion.rails, ball, n)
-    return motion.moving[ball] * dot(along, n) / ball_mass
+    return motion.moving[ball] * dot(along, n) / motion.world.ball.mass
 
 
 def columns(table: Tensor, at: Tensor) -> Vector:
@@ -222,11 +221,7 @@ def inverse(softness: Tensor) -> Tensor:
 
 
 def with_target_speed(
-    motion: Motion,
-    contacts: Contacts,
-    gap: Tensor,
-    restitution: Tensor | float,
-    tick: float,
+    motion: Motion, contacts: Contacts, gap: Tensor, restitution: Tensor | float
 ) -> Contacts:
     """Return contacts with the speed of separation that they ask for.
 
@@ -235,7 +230,6 @@ def with_target_speed(
         contacts: the list.
         gap: (contacts,) between the bodies, m; negative where they overlap.
         restitution: of each contact.
-        tick: s.
 
     Returns:
         The list with its `target_speed`.
@@ -244,17 +238,16 @@ def with_target_speed(
     zero = torch.zeros_like(approach)
     back = torch.where(approach >= SLOW, approach * restitution, zero)
     gap = gap + SLOP
-    push_out = torch.where(gap > 0.0, gap / -tick, gap * -PUSH_OUT)
+    push_out = torch.where(gap > 0.0, gap / -motion.world.tick, gap * -PUSH_OUT)
     return contacts._replace(target_speed=back + push_out)
 
 
 def cart_response(
-    world: PhysicsWorld, motion: Motion, lane: Tensor, push: Vector, arm: Vector | None
+    motion: Motion, lane: Tensor, push: Vector, arm: Vector | None
 ) -> CartResponse:
     """Return what a unit of impulse does to cart and pole.
 
     Args:
-        world: its masses are read.
         motion: the present state.
         lane: (contacts,) of int64.
         push: unit vector of the impulse.
@@ -263,7 +256,7 @@ def cart_response(
     Returns:
         Changes of velocity and the softness.
     """
-    d = direction(motion.pole[:, lane])
+    world, d = motion.world, direction(motion.pole[:, lane])
     m, reach, about = world.pole.mass, world.pole.centre, joint_inertia(world)
     share = m * reach / about
     load = [push[0], push[1]]

@@ -213,6 +213,7 @@ class Simulator:
             speed = speed + dt * (pushed * lanes.moving)
         lanes.velocity.copy_(speed)
         motion = Motion(
+            world,
             lanes.cart,
             lanes.cart_velocity,
             lanes.pole,
@@ -223,7 +224,7 @@ class Simulator:
             lanes.bounce,
             None if rails is None else rails.view(3, -1),
         )
-        resolve_contacts(world, motion)
+        resolve_contacts(motion)
         if world.lag:
             lanes.shown_cart.copy_(lanes.cart)
             lanes.shown_pole.copy_(lanes.pole)
