@@ -16,10 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents import agent_spec
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.protocol import ResetRequest
+from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
@@ -85,7 +85,7 @@ def play_s(url: str, folder: Path, episodes: int, **options: int) -> float:
 
 def fork_ms() -> float:
     """Return milliseconds per episode of a fresh process that plays one move."""
-    origin = agent_spec.load("noop").origin
+    origin = load_agent("noop").origin
     terms = ResetRequest(brief=Brief(text="", goal={}), tools=(), memory_dir="/nowhere")
     with ForkServer() as fork_server:
         launcher = AgentLauncher(fork_server)

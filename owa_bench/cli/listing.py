@@ -14,8 +14,8 @@ from owa_bench.cli.console import OUT, as_json, check_line, data_folder, table
 from owa_bench.cli.options import AsJson
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import HasAbout
-from owa_bench.run.plan import batteries, draws
-from owa_bench.run.plan.batteries import Battery
+from owa_bench.run.plan import draws
+from owa_bench.run.plan.draws import Battery
 
 _COLUMNS = {
     "suites": ("suite", "version", "families", "tiers", "about", "from"),
@@ -77,7 +77,7 @@ def _keys(kind: str) -> list[str]:
 
 def _rows(kind: str) -> list[tuple[Any, ...]]:
     if kind == "batteries":
-        return [_of_battery(batteries.load(name)) for name in batteries.battery_names()]
+        return [_of_battery(draws.load_battery(name)) for name in draws.battery_names()]
     return [_row(kind, found) for found in discovery.find(kind).values()]
 
 
@@ -85,7 +85,7 @@ def _of_battery(battery: Battery) -> tuple[Any, ...]:
     cells = {
         cell
         for draw in battery.suite
-        for cell in draws.cells(draw, discovery.get("suites", draw.name).card)
+        for cell in draws.entries(draw, discovery.get("suites", draw.name).card)
     }
     return battery.name, len(cells), battery.gives_level, battery.about
 

@@ -16,12 +16,15 @@ from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.plan import estimate
-from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.campaign import Campaign, Trials
 from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.estimate import RunEstimate
-from owa_bench.run.plan.request import Progress, Request, RunOptions
-from owa_bench.run.plan.trials import Trials
+from owa_bench.run.plan.request import (
+    Progress,
+    Request,
+    RunEstimate,
+    RunOptions,
+    estimate,
+)
 from owa_bench.run.play import batch
 
 WHAT = Panel("What is played")
@@ -343,7 +346,7 @@ def _mean(values: list[float]) -> float | None:
 
 def _print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
     """Print episodes, time and the most a request can cost; plays nothing."""
-    found = estimate.estimate(request, run_options)
+    found = estimate(request, run_options)
     if json:
         as_json(found)
         return

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
-from owa_bench.interfaces import Sink
 from owa_bench.records.events import Action, AnyEvent, Belief, Event
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
@@ -31,11 +30,12 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import Receipt
+from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
-from owa_bench.run.play.loop import EvaluationSink
+from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,
     plan_digest,
@@ -43,7 +43,6 @@ from owa_bench.run.store.files import (
     write_whole,
 )
 from owa_bench.run.store.keys import public_hex, short_name
-from owa_bench.run.store.provenance import other_code
 from owa_bench.run.store.redaction import Redactor
 from owa_bench.seeding import fresh_bytes, redact_key, stream
 
@@ -208,7 +207,7 @@ def _play(
     sink: ReplaySink,
 ) -> None:
     """Play the recorded actions into `sink`, as the loop would have."""
-    outer: Sink = EvaluationSink(sink) if entry.phase == "checkpoint" else sink
+    outer = EpisodeSink(sink, evaluation=entry.phase == "checkpoint")
     env.attach(outer)
     env.reset(
         options={

@@ -14,8 +14,8 @@ from owa_bench import seeding
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.errors import AgentSpecError, UsageError
 from owa_bench.interfaces import Agent, AgentConfig, Brief, Move
-from owa_bench.run.agents import agent_spec
-from owa_bench.run.agents.building import agent_factory
+from owa_bench.run.agents.protocol import agent_factory
+from owa_bench.run.agents.spec import load_agent
 from owa_bench.worlds.physics import Spec
 
 _TEXT = "Keep the pole upright."
@@ -62,7 +62,7 @@ def measured_agents(
 
 
 def _measured_agent(spec: str) -> MeasuredAgent:
-    handle = agent_spec.load(spec)
+    handle = load_agent(spec)
     kind = handle.origin.kind
     if kind not in _KINDS:
         raise AgentSpecError(
@@ -91,7 +91,7 @@ def performance(
     Returns:
         Share of the 200 ticks, in [0, 1].
     """
-    handle = agent_spec.load(spec)
+    handle = load_agent(spec)
     agent = agent_factory(handle.origin)(AgentConfig(options=handle.options))
     env = CartPole3DEnv(spec=variant, level=level, magnitude=magnitude)
     total = 0.0

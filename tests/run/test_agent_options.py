@@ -3,12 +3,12 @@
 import pytest
 
 from owa_bench.errors import AgentSpecError
-from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.spec import load_agent
 
 
 def test_the_spec_carries_options_and_an_arm_name():
     spec = "language-model:model=a,b/c:7b,base_url=http://h:1/v1,name=mine"
-    agent = agent_spec.load(spec)
+    agent = load_agent(spec)
     assert agent.options == {"model": "a,b/c:7b", "base_url": "http://h:1/v1"}
     assert (agent.name, agent.origin.target) == ("mine", "language-model")
     assert agent.spec == spec
@@ -26,13 +26,13 @@ def test_the_spec_carries_options_and_an_arm_name():
 )
 def test_a_bad_spec_is_refused_before_a_plan_is_written(spec, says):
     with pytest.raises(AgentSpecError, match=says) as failure:
-        agent_spec.load(spec)
+        load_agent(spec)
     assert "sk-1" not in str(failure.value)
     assert "pw" not in str(failure.value).replace("password", "")
 
 
 def test_a_client_is_named_and_nothing_else():
-    agent = agent_spec.load("client:my-agent.2")
+    agent = load_agent("client:my-agent.2")
     assert (agent.name, agent.origin.kind) == ("my-agent.2", "client")
     with pytest.raises(AgentSpecError, match="letters, digits"):
-        agent_spec.load("client:a b/c")
+        load_agent("client:a b/c")

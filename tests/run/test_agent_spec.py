@@ -7,13 +7,14 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.errors import AgentSpecError, UnknownNameError
-from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents import spec
+from owa_bench.run.agents.spec import load_agent
 
 HERE = Path(__file__).parent
 
 
 def load(text):
-    return agent_spec.load(text, folder=HERE)
+    return load_agent(text, folder=HERE)
 
 
 def test_registered():
@@ -26,20 +27,20 @@ def test_registered():
 
 
 def test_a_folder_agent_is_all_its_files_and_the_skills():
-    card = discovery.get("agents", "agentic")
-    folder, skills = agent_spec._sources_of(card)
-    assert (folder.name, skills.name) == ("agentic", "skills")
-    assert len(list(agent_spec._files(folder))) > 1
+    card = discovery.get("agents", "language-model")
+    folder, skills = spec._sources_of(card)
+    assert (folder.name, skills.name) == ("language_model", "skills")
+    assert len(list(spec._files(folder))) > 1
 
 
 def test_privileged_card_is_played_by_the_suites_policy():
-    assert load("oracle").origin == agent_spec.Origin(kind="policy", target="oracle")
+    assert load("oracle").origin == spec.Origin(kind="policy", target="oracle")
     assert load("policy:over_doer").origin.target == "over_doer"
 
 
 def test_object_in_a_module_of_the_folder(tmp_path):
     (tmp_path / "never_imported.py").write_text("raise SystemExit\n")
-    agent = agent_spec.load("never_imported:Quiet", folder=tmp_path)
+    agent = load_agent("never_imported:Quiet", folder=tmp_path)
     assert (agent.name, agent.origin.kind) == ("Quiet", "object")
     assert "never_imported" not in sys.modules
 
@@ -47,10 +48,10 @@ def test_object_in_a_module_of_the_folder(tmp_path):
 def test_file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("def act(observation, info):\n    return '{}'\n")
-    before = agent_spec.load("mine.py", folder=tmp_path)
+    before = load_agent("mine.py", folder=tmp_path)
     assert (before.name, before.origin.kind) == ("mine", "file")
     path.write_text("def act(observation, info):\n    return '{} '\n")
-    after = agent_spec.load("mine.py", folder=tmp_path)
+    after = load_agent("mine.py", folder=tmp_path)
     assert after.fingerprint != before.fingerprint
 
 
@@ -59,7 +60,7 @@ def test_fingerprint_does_not_know_the_folder(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mine.py").write_text("class Mine:\n    act = None\n")
-        prints.add(agent_spec.load("mine.py", folder=tmp_path / name).fingerprint)
+        prints.add(load_agent("mine.py", folder=tmp_path / name).fingerprint)
     assert len(prints) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from owa_bench.errors import BatteryError, UnknownNameError
 from owa_bench.records import protocol
-from owa_bench.run.plan import batteries, draws
+from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import MAGNITUDES
 
 DEFAULT = protocol.load(
@@ -20,22 +20,22 @@ name = "toolquest"
 
 
 def test_what_ships():
-    assert {"demo", "toolquest", "web", "web_demo"} <= set(batteries.battery_names())
+    assert {"demo", "toolquest", "web", "web_demo"} <= set(draws.battery_names())
 
 
 @pytest.mark.parametrize("name", ["toolquest", "web"])
 def test_a_whole_battery_is_admissible(name):
-    battery = batteries.load(name)
-    batteries.check_admissible(battery, DEFAULT)
+    battery = draws.load_battery(name)
+    draws.check_admissible(battery, DEFAULT)
     assert battery.gives_level
     assert tuple(DEFAULT.drift.magnitudes) == MAGNITUDES
 
 
 def test_the_frontiers_cells_are_played_at_every_budget():
     budgets = {}
-    for draw in batteries.load("toolquest").suite:
+    for draw in draws.load_battery("toolquest").suite:
         card = draws.check(draw, BatteryError).card
-        for cell in draws.cells(draw, card):
+        for cell in draws.entries(draw, card):
             budgets.setdefault((cell.pair, cell.delta), set()).add(cell.interventions)
     assert all(0 in played for played in budgets.values())
     helped = {delta for (_, delta), played in budgets.items() if len(played) > 1}
@@ -44,31 +44,31 @@ def test_the_frontiers_cells_are_played_at_every_budget():
 
 
 def test_the_demo_gives_no_level():
-    assert not batteries.load("demo").gives_level
+    assert not draws.load_battery("demo").gives_level
 
 
 def test_too_few_instances_are_refused():
     with pytest.raises(BatteryError, match="at least 20 instances of toolquest/"):
-        batteries.check_admissible(batteries.parse(SMALL), DEFAULT)
+        draws.check_admissible(draws.parse_battery(SMALL), DEFAULT)
 
 
 def test_a_missing_magnitude_is_refused():
     data = SMALL + b"episodes = 20\ndeltas = [0.0, 1.0]\n"
     with pytest.raises(BatteryError, match="every magnitude of the protocol"):
-        batteries.check_admissible(batteries.parse(data), DEFAULT)
+        draws.check_admissible(draws.parse_battery(data), DEFAULT)
 
 
 def test_unknown_battery():
     with pytest.raises(UnknownNameError, match="Did you mean `toolquest`"):
-        batteries.load("toolqest")
+        draws.load_battery("toolqest")
 
 
 def test_a_file(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_bytes(SMALL)
-    assert batteries.load(str(path)).name == "mine"
+    assert draws.load_battery(str(path)).name == "mine"
     with pytest.raises(BatteryError, match="`battery` must be a file"):
-        batteries.load(str(tmp_path / "gone.toml"))
+        draws.load_battery(str(tmp_path / "gone.toml"))
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_a_file(tmp_path):
 )
 def test_bad_files_name_field_value_and_rule(data, words):
     with pytest.raises(BatteryError, match=words):
-        batteries.parse(data)
+        draws.parse_battery(data)

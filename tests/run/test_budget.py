@@ -6,9 +6,9 @@ from owa_bench.errors import PlanError
 from owa_bench.records.events import Action, Resource
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.budget import (
+    EpisodeSink,
     EpisodeTally,
     Exhausted,
-    MeteredSink,
     RunTally,
     totals,
 )
@@ -127,7 +127,7 @@ def test_run_is_added_to_from_many_threads() -> None:
 def test_metered_sink_counts_and_hands_on() -> None:
     inner = Remembering()
     tally = EpisodeTally(Budget(episode_meters=(("bytes", 1.0),)), Clock())
-    sink = MeteredSink(inner, tally)
+    sink = EpisodeSink(inner, tally, evaluation=False)
     sink.emit(used("bytes", 2.0))
     sink.secret("key", "value")
     assert sink.active

@@ -11,18 +11,18 @@ from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.trace import leaf_bytes
 from owa_bench.records.witness import DayCheckpoint
 from owa_bench.run import assembly
-from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import campaign
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import PlanTerms, read_plan
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request
 from owa_bench.run.play import batch
-from owa_bench.run.play.batch import RunOptions
-from owa_bench.run.play.days import day_path
+from owa_bench.run.play.batch import RunOptions, day_path
 from owa_bench.run.play.episode_setup import calendar_of, instance_of
 from owa_bench.run.store import files, keys
 from owa_bench.run.store.memory import folder_digest
+from tests.builders.plan_terms import terms
 
 SNAPSHOT = Draw(
     name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5)
@@ -32,9 +32,8 @@ THREE_DAYS = Campaign(checkpoint=SNAPSHOT, days=3, practice=1, drift_per_day=0.2
 
 def made(agents=("fixed",), **changes):
     shape = msgspec.structs.replace(THREE_DAYS, **changes)
-    handles = [agent_spec.load(name) for name in agents]
-    terms = PlanTerms(name="c", protocol_digest="p" * 64, price_digest="c" * 64)
-    return campaign.make_plan(shape, handles, terms)
+    handles = [load_agent(name) for name in agents]
+    return campaign.plan_campaign(shape, handles, terms(name="c"))
 
 
 def request(*agents, **changes):

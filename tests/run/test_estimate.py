@@ -9,8 +9,7 @@ from owa_bench.errors import UnknownNameError
 from owa_bench.records import price_card
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.estimate import WORKER_START_S, estimate
-from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.run.plan.request import WORKER_START_S, Request, draft_plan, estimate
 
 
 def test_by_hand(small, run_options):

@@ -12,10 +12,10 @@ import pytest
 
 from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents import agent_spec
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.protocol import ResetRequest
+from owa_bench.run.agents.spec import load_agent
 
 HERE = Path(__file__).parent
 OBSERVATION = {"text": "hello", "features": np.zeros(3, dtype=np.float32)}
@@ -37,7 +37,7 @@ def launcher(request, fork_server):
 
 
 def one_move(launcher, spec, deadline_s=QUICK_S):
-    connection = launcher.connect(agent_spec.load(spec, folder=HERE).origin)
+    connection = launcher.connect(load_agent(spec, folder=HERE).origin)
     try:
         connection.reset(TERMS, QUICK_S)
         move = connection.act(OBSERVATION, INFO, deadline_s)
@@ -94,7 +94,7 @@ def test_every_episode_is_a_fresh_process(fork_server):
 
 def test_an_import_that_raises_is_told_each_time(fork_server, tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0\n")
-    origin = agent_spec.load("broken.py", folder=tmp_path).origin
+    origin = load_agent("broken.py", folder=tmp_path).origin
     for _ in range(2):
         with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError"):
             AgentLauncher(fork_server).connect(origin)
@@ -102,7 +102,7 @@ def test_an_import_that_raises_is_told_each_time(fork_server, tmp_path):
 
 def test_an_import_that_ends_its_process_harms_no_other(fork_server, tmp_path):
     (tmp_path / "suicide.py").write_text("import os\nos._exit(1)\n")
-    origin = agent_spec.load("suicide.py", folder=tmp_path).origin
+    origin = load_agent("suicide.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="ended its process"):
         AgentLauncher(fork_server).connect(origin)
     assert one_move(AgentLauncher(fork_server), "odd_agents:Quiet")
@@ -112,7 +112,7 @@ def test_a_file_must_hold_one_agent(fork_server, tmp_path):
     (tmp_path / "two.py").write_text(
         "class A:\n    def act(self): ...\nclass B:\n    def act(self): ...\n"
     )
-    origin = agent_spec.load("two.py", folder=tmp_path).origin
+    origin = load_agent("two.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="classes with `act`: A, B"):
         AgentLauncher(fork_server).connect(origin)
 
@@ -139,7 +139,7 @@ def test_command_that_fails(fork_server, flag, words):
 
 def test_no_agent_outlives_its_nursery():
     fork_server = ForkServer()
-    origin = agent_spec.load("odd_agents:Hangs", folder=HERE).origin
+    origin = load_agent("odd_agents:Hangs", folder=HERE).origin
     child = fork_server.start(origin)
     fork_server.close()
     until = time.monotonic() + QUICK_S

@@ -18,6 +18,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import Budget, PlanEntry
 from owa_bench.records.trace import replay_line
+from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup, loop
 from owa_bench.run.store import files
@@ -191,7 +192,7 @@ def test_the_harness_sets_the_stream():
         def emit(self, event):
             seen.append(event)
 
-    sink = loop.EvaluationSink(Inner())
+    sink = EpisodeSink(Inner(), evaluation=True)
     sink.emit(Resource(step=1, meter="api_calls", amount=1))
     sink.emit(Resource(step=1, meter="supervisor_min", amount=2, stream="human"))
     assert [event.stream for event in seen] == ["evaluation", "evaluation"]
@@ -225,7 +226,7 @@ def test_transcripts_may_be_left_out(played, small):
 @pytest.mark.parametrize(("cap", "muted"), [(None, False), (2, True)])
 def test_the_brief_says_how_many_roles_may_be_held_and_if_they_may_talk(cap, muted):
     """A plan's entry sets both; an agent of several roles has to know them."""
-    play = object.__new__(loop._Play)
+    play = object.__new__(loop._Episode)
     play._entry = PlanEntry(
         index=0,
         arm="a",

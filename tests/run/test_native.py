@@ -13,9 +13,9 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
+from owa_bench.run.plan.campaign import Trials
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.plan.trials import Trials
 from owa_bench.run.play import batch
 from owa_bench.run.store import files, keys
 from tests.run.toy_native import LIMIT, NAME, register

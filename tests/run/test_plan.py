@@ -11,21 +11,21 @@ from owa_bench.canonical import canonical_json, document_digest, unseal
 from owa_bench.errors import PlanError, RunDirectoryError, UsageError
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import Budget
-from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan import plan
 from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import PlanTerms
 from owa_bench.run.store import keys
+from tests.builders.plan_terms import terms
 
 FAMILIES = len(discovery.get("suites", "toolquest").card.families)
-TERMS = PlanTerms(name="t", protocol_digest="p" * 64, price_digest="c" * 64)
+TERMS = terms()
 
 
 def made(*agents, **draw):
     fields = {"name": "toolquest", "tiers": (1,), "deltas": (0.0,), **draw}
     drawn = Draw(**fields)
-    handles = [agent_spec.load(name) for name in agents or ("fixed", "noop")]
-    return plan.make_plan([drawn], handles, TERMS)
+    handles = [load_agent(name) for name in agents or ("fixed", "noop")]
+    return plan.plan_draws([drawn], handles, TERMS)
 
 
 def test_every_arm_plays_the_same_pairs_side_by_side():
@@ -64,8 +64,8 @@ def test_equal_episodes_of_two_draws_are_played_once():
         Draw(name="toolquest", tiers=(1,), deltas=deltas, interventions=(0,))
         for deltas in ((0.0, 0.25), (0.25,))
     ]
-    agents = [agent_spec.load("noop")]
-    assert len(plan.make_plan(drawn, agents, TERMS).entries) == 2 * FAMILIES
+    agents = [load_agent("noop")]
+    assert len(plan.plan_draws(drawn, agents, TERMS).entries) == 2 * FAMILIES
 
 
 def test_an_agent_given_twice_is_two_arms():
@@ -95,15 +95,15 @@ def test_refusals_name_field_value_and_rule(draw, words):
 
 def test_no_agent_is_refused():
     with pytest.raises(PlanError, match="`arms` must hold at least one agent"):
-        plan.make_plan([Draw(name="toolquest")], [], TERMS)
+        plan.plan_draws([Draw(name="toolquest")], [], TERMS)
 
 
 def test_a_control_policy_must_be_the_suites():
-    handle = agent_spec.load("oracle")
+    handle = load_agent("oracle")
     origin = msgspec.structs.replace(handle.origin, target="nobody")
     stranger = dataclasses.replace(handle, origin=origin)
     with pytest.raises(PlanError, match="must be a control policy of `toolquest`"):
-        plan.make_plan([Draw(name="toolquest")], [stranger], TERMS)
+        plan.plan_draws([Draw(name="toolquest")], [stranger], TERMS)
 
 
 def test_a_changed_entry_is_found():
@@ -149,7 +149,7 @@ def test_contradictions(changes, words):
 def test_terms_that_cannot_be_played_are_refused_before_they_are_signed(changes, words):
     terms = msgspec.structs.replace(TERMS, **changes)
     with pytest.raises(UsageError, match=words):
-        plan.make_plan([Draw(name="toolquest")], [agent_spec.load("noop")], terms)
+        plan.plan_draws([Draw(name="toolquest")], [load_agent("noop")], terms)
 
 
 def test_written_signed_and_read_back(tmp_path):

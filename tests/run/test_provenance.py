@@ -18,7 +18,7 @@ from owa_bench.run import replay
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import batch
-from owa_bench.run.store import directory, keys, provenance
+from owa_bench.run.store import directory, keys
 
 TOOLQUEST = discovery.get("suites", "toolquest")
 CHANGESURF = discovery.get("suites", "changesurf")
@@ -30,10 +30,10 @@ def package(tmp_path, monkeypatch):
     """A copy of what suites share, which may be changed."""
     top = tmp_path / "owa_bench"
     for name in ("worlds", "drift"):
-        shutil.copytree(provenance._PACKAGE / name, top / name)
+        shutil.copytree(directory._PACKAGE / name, top / name)
     for name in ("calendars.py", "seeding.py", "canonical.py"):
-        shutil.copy(provenance._PACKAGE / name, top / name)
-    monkeypatch.setattr(provenance, "_PACKAGE", top)
+        shutil.copy(directory._PACKAGE / name, top / name)
+    monkeypatch.setattr(directory, "_PACKAGE", top)
     return top
 
 
@@ -42,7 +42,7 @@ def change(path):
 
 
 def test_the_lock_names_python_and_packages_without_extras():
-    lock = dict(provenance.environment())
+    lock = dict(directory.environment())
     assert {"python", "platform", "owa-bench", "numpy", "msgspec"} <= set(lock)
     assert "torch" not in lock  # an extra is no part of what the run rests on
 
@@ -58,41 +58,41 @@ def test_the_lock_names_python_and_packages_without_extras():
     ],
 )
 def test_only_the_world_types_of_the_suite_count(package, suite, own, other):
-    before = provenance.source_digest(suite)
+    before = directory.source_digest(suite)
     change(package / other)
     (package / "worlds" / "crew.py").write_text("")
-    assert provenance.source_digest(suite) == before
+    assert directory.source_digest(suite) == before
     change(package / own)
-    assert provenance.source_digest(suite) != before
+    assert directory.source_digest(suite) != before
 
 
 @pytest.mark.parametrize("shared", ["calendars.py", "seeding.py", "canonical.py"])
 def test_what_all_suites_draw_with_counts_for_each(package, shared):
     suites = (TOOLQUEST, CHANGESURF, CARTPOLE3D)
-    before = [provenance.source_digest(suite) for suite in suites]
+    before = [directory.source_digest(suite) for suite in suites]
     change(package / shared)
-    after = [provenance.source_digest(suite) for suite in suites]
+    after = [directory.source_digest(suite) for suite in suites]
     assert all(a != b for a, b in zip(before, after, strict=True))
 
 
 def test_equal_code_has_one_digest_wherever_it_lies(tmp_path, monkeypatch):
-    before = provenance.source_digest(TOOLQUEST)
+    before = directory.source_digest(TOOLQUEST)
     copy = tmp_path / "elsewhere" / "owa_bench"
     shutil.copytree(
-        provenance._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__")
+        directory._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__")
     )
-    monkeypatch.setattr(provenance, "_PACKAGE", copy)
+    monkeypatch.setattr(directory, "_PACKAGE", copy)
     moved = types.SimpleNamespace(__file__=str(copy / "envs/toolquest/suite.py"))
-    monkeypatch.setitem(provenance.sys.modules, "owa_bench.envs.toolquest.suite", moved)
-    assert provenance.source_digest(TOOLQUEST) == before
+    monkeypatch.setitem(directory.sys.modules, "owa_bench.envs.toolquest.suite", moved)
+    assert directory.source_digest(TOOLQUEST) == before
     (copy / "envs/toolquest/NOTES.md").write_text("not code\n")
-    assert provenance.source_digest(TOOLQUEST) == before
+    assert directory.source_digest(TOOLQUEST) == before
     change(copy / "envs/toolquest/families/restock.py")
-    assert provenance.source_digest(TOOLQUEST) != before
+    assert directory.source_digest(TOOLQUEST) != before
 
 
 def test_templates_and_scripts_of_a_site_are_code():
-    names = provenance.sources(CHANGESURF)
+    names = directory.sources(CHANGESURF)
     assert {
         "envs/changesurf/browser/observer.js",
         "envs/changesurf/server/templates/swap.js",
@@ -102,26 +102,26 @@ def test_templates_and_scripts_of_a_site_are_code():
 
 
 def test_operators_of_other_packages_count(tmp_path, monkeypatch):
-    before = provenance.source_digest(TOOLQUEST)
+    before = directory.source_digest(TOOLQUEST)
     file = tmp_path / "mine.py"
     file.write_text("class Mine: ...\n")
     module = types.ModuleType("mine")
     module.__file__ = str(file)
-    monkeypatch.setitem(provenance.sys.modules, "mine", module)
+    monkeypatch.setitem(directory.sys.modules, "mine", module)
     operator = type("Mine", (), {"__module__": "mine"})()
     found = discovery.find("operators")
     extra = discovery.PluginEntry("api/mine", operator, "a-package")
     monkeypatch.setattr(discovery, "find", lambda kind: {**found, "api/mine": extra})
-    first = provenance.source_digest(TOOLQUEST)
+    first = directory.source_digest(TOOLQUEST)
     assert first != before
     change(file)
-    assert provenance.source_digest(TOOLQUEST) not in {before, first}
-    assert provenance.source_digest(CARTPOLE3D) == _without(monkeypatch, found)
+    assert directory.source_digest(TOOLQUEST) not in {before, first}
+    assert directory.source_digest(CARTPOLE3D) == _without(monkeypatch, found)
 
 
 def _without(monkeypatch, found):
     monkeypatch.setattr(discovery, "find", lambda kind: found)
-    return provenance.source_digest(CARTPOLE3D)
+    return directory.source_digest(CARTPOLE3D)
 
 
 # --- plans of an earlier version ----------------------------------------------------
@@ -174,11 +174,11 @@ def test_a_run_under_an_older_plan_is_still_whole(planned, run_options, monkeypa
 
 def test_changed_code_is_told_from_an_older_rule(played, small):
     plan = read_plan(played(small("noop")))
-    assert provenance.other_code(plan.suites) == {}
+    assert directory.other_code(plan.suites) == {}
     (suite,) = plan.suites
     changed = msgspec.structs.replace(suite, source_digest="0" * 64)
-    assert "has changed" in provenance.other_code([changed])["toolquest"]
+    assert "has changed" in directory.other_code([changed])["toolquest"]
 
 
 def test_the_package_is_where_the_digest_thinks():
-    assert provenance._PACKAGE.name == owa_bench.__name__
+    assert directory._PACKAGE.name == owa_bench.__name__

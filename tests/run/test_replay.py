@@ -30,7 +30,7 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
-from owa_bench.run.store import files, keys, provenance
+from owa_bench.run.store import directory, files, keys
 from owa_bench.run.store.recorder import Recorder
 from owa_bench.seeding import redact_key
 
@@ -274,7 +274,7 @@ def test_some_episodes_are_drawn_afresh(played) -> None:
 
 
 def test_other_code_is_named(played, monkeypatch) -> None:
-    monkeypatch.setattr(provenance, "source_digest", lambda suite: "0" * 64)
+    monkeypatch.setattr(directory, "source_digest", lambda suite: "0" * 64)
     assert "has changed" in replay.replay_run(played, 1).other_code["toolquest"]
 
 

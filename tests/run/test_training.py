@@ -15,7 +15,7 @@ from owa_bench.errors import (
     UsageError,
 )
 from owa_bench.report import verify
-from owa_bench.run.agents import agent_spec
+from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request
 from owa_bench.run.play import batch
@@ -100,12 +100,12 @@ def test_a_policy_is_named_by_its_folder_and_known_by_its_bytes(tmp_path):
     for name, content in (("one", b"1"), ("two", b"2")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.zip").write_bytes(content)
-    one = agent_spec.load("sb3:one/model.zip", folder=tmp_path)
-    two = agent_spec.load("two/model.zip", folder=tmp_path)
+    one = load_agent("sb3:one/model.zip", folder=tmp_path)
+    two = load_agent("two/model.zip", folder=tmp_path)
     assert (one.name, one.origin.kind, one.view) == ("one", "model", "vector")
     assert one.fingerprint != two.fingerprint
     with pytest.raises(AgentSpecError, match="no such file"):
-        agent_spec.load("sb3:three/model.zip", folder=tmp_path)
+        load_agent("sb3:three/model.zip", folder=tmp_path)
 
 
 # --- with them ----------------------------------------------------------------------

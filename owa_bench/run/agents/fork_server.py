@@ -1,67 +1,95 @@
-"""The worker's side of the fork templates: fresh agent processes in milliseconds."""
+"""Fork servers: fresh agent processes in milliseconds; none outlives its worker.
 
-import contextlib
+ForkServer         starts agent processes for one worker
+ForkServerClient   the connection to one fork server process (`fork_template`)
+AgentProcess       one agent process and the worker's ends of its pipes
+"""
+
 import os
 import socket
 import subprocess
 import sys
 import threading
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
 from owa_bench.errors import AgentRaised, AgentTimeout, InfrastructureFailure
-from owa_bench.run.agents.agent_spec import Origin
-from owa_bench.run.agents.exchange import PipeExchange
-from owa_bench.run.agents.fork_template import REQUEST_LIMIT, ForkReply, ForkRequest
+from owa_bench.run.agents.fork_template import (
+    MESSAGE_BYTES,
+    ForkReply,
+    ForkRequest,
+    close_all,
+)
+from owa_bench.run.agents.spec import Origin
 
 # Importing a large library the first time takes tens of seconds on a small machine.
 IMPORT_DEADLINE_S = 120.0
-_ORDER_DEADLINE_S = 30.0
+_REPLY_DEADLINE_S = 30.0
 _REPLY = msgspec.json.Decoder(ForkReply)
 
 
+class Pipes(NamedTuple):
+    """Descriptors of an agent process: requests, replies, and what it prints."""
+
+    requests: int
+    replies: int
+    prints: int
+
+
 class AgentProcess(NamedTuple):
-    """An agent process and its pipes."""
+    """An agent process, the worker's ends of its pipes, and what forked it."""
 
     pid: int
-    exchange: PipeExchange
-    template: "ForkServerClient"
+    pipes: Pipes
+    server: "ForkServerClient"
 
     def kill(self, patience_s: float = 0.0) -> str:
-        """Kill the process with all it started; how it had ended before, if it had."""
-        status = self.template.kill(self.pid, patience_s)
-        self.exchange.close()
+        """Kill the process with all it started; return how it had ended, if it had."""
+        status = self.server.kill(self.pid, patience_s)
+        close_all(self.pipes)
         return status
 
 
 class ForkServerClient:
-    """One template process as its worker sees it; orders are taken one at a time."""
+    """Connection to one fork server process; one request at a time."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._lock = threading.Lock()
 
-    def request(self, request: ForkRequest, pipes: tuple[int, ...] = ()) -> ForkReply:
-        """Return the template's answer; InfrastructureFailure if it is dead."""
+    def request(
+        self, request: ForkRequest, descriptors: tuple[int, ...] = ()
+    ) -> ForkReply:
+        """Send a request and return the reply.
+
+        Args:
+            request: What to fork or kill.
+            descriptors: Open descriptors the new process gets.
+
+        Returns:
+            The reply of the fork server process.
+
+        Raises:
+            InfrastructureFailure: The process is dead.
+        """
         with self._lock:
             try:
-                self._control.settimeout(_ORDER_DEADLINE_S)
-                socket.send_fds(
-                    self._control, [msgspec.json.encode(request)], list(pipes)
-                )
+                self._control.settimeout(_REPLY_DEADLINE_S)
+                data = msgspec.json.encode(request)
+                socket.send_fds(self._control, [data], list(descriptors))
                 return self._receive()
             except OSError as error:
                 raise InfrastructureFailure(
-                    f"an agent's fork template does not answer: {error}"
+                    f"an agent's fork server does not answer: {error}"
                 ) from error
 
-    def greeting(self, deadline_s: float) -> ForkReply:
-        """Return the first answer of a new template.
+    def wait_ready(self, deadline_s: float) -> ForkReply:
+        """Return the first message of a new process: it is ready, or why it is not.
 
-        Errors: AgentTimeout if its import takes longer; AgentRaised if the import
-        killed the process.
+        Raises:
+            AgentTimeout: The agent's import takes longer than `deadline_s`.
+            AgentRaised: The import ended the process.
         """
         self._control.settimeout(deadline_s)
         try:
@@ -74,27 +102,35 @@ class ForkServerClient:
             raise AgentRaised("importing the agent ended its process") from error
 
     def kill(self, pid: int, patience_s: float = 0.0) -> str:
-        """Kill a process this template forked; how it had ended before, if it had."""
+        """Kill a process that this server forked, with all it started.
+
+        Args:
+            pid: The process.
+            patience_s: Seconds to wait for an end that is already under way.
+
+        Returns:
+            How the process had ended before it was killed, "" if it had not.
+        """
         request = ForkRequest(verb="kill", pid=pid, patience_s=patience_s)
         try:
             return self.request(request).status
-        except InfrastructureFailure:  # the template took its children with it
-            return "its fork template died"
+        except InfrastructureFailure:  # the server took its children with it
+            return "its fork server died"
 
     def close(self) -> None:
-        """Hang up: the template kills what it forked and leaves."""
+        """Close the socket: the process kills what it forked and exits."""
         with self._lock:
             self._control.close()
 
     def _receive(self) -> ForkReply:
-        data = self._control.recv(REQUEST_LIMIT)
+        data = self._control.recv(MESSAGE_BYTES)
         if not data:
             raise ConnectionError("the socket is closed")
         return _REPLY.decode(data)
 
 
 class ForkServer:
-    """Everything a worker needs to start agent processes; a context manager."""
+    """Starts agent processes for one worker; a context manager."""
 
     def __init__(self, *, import_deadline_s: float = IMPORT_DEADLINE_S) -> None:
         self._import_deadline_s = import_deadline_s
@@ -106,109 +142,92 @@ class ForkServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def start(self, origin: Origin) -> AgentProcess:
         """Return a fresh process for one episode of the agent.
 
-        Errors: AgentRaised or AgentTimeout if the agent cannot be imported;
-        InfrastructureFailure if no process can be started.
+        Raises:
+            AgentRaised: The agent cannot be imported.
+            AgentTimeout: Its import takes too long.
+            InfrastructureFailure: No process can be started.
         """
         try:
             return self._start(origin)
         except InfrastructureFailure:
-            self._forget(origin)
+            self._discard(origin)
             return self._start(origin)
 
     def close(self) -> None:
-        """End every template, and with them every agent process."""
+        """End every fork server process, and with them every agent process."""
         with self._lock:
-            for link in self._agents.values():
-                if isinstance(link, ForkServerClient):
-                    link.close()
+            for client in (*self._agents.values(), self._root):
+                if isinstance(client, ForkServerClient):
+                    client.close()
             self._agents.clear()
-            if self._root is not None:
-                self._root.close()
-                self._root = None
+            self._root = None
             if self._process is not None:
                 self._process.wait()
                 self._process = None
 
     def _start(self, origin: Origin) -> AgentProcess:
-        verb = "command" if origin.kind == "command" else "agent"
-        link = self._link(origin)
-        theirs, ours = _pipes()
+        client = self._client(origin)
+        theirs, ours = _pipe_pairs()
+        verb: Literal["agent", "command"] = "agent"
+        if origin.kind == "command":
+            verb = "command"
         try:
-            answer = link.request(
-                ForkRequest(verb=verb, origin=origin),  # type: ignore[arg-type]
-                theirs,
-            )
+            reply = client.request(ForkRequest(verb=verb, origin=origin), theirs)
         except InfrastructureFailure:
-            for descriptor in ours:
-                os.close(descriptor)
+            close_all(ours)
             raise
         finally:
-            for descriptor in theirs:
-                os.close(descriptor)
-        requests, replies, noise = ours
-        exchange = PipeExchange(requests=requests, replies=replies, noise=noise)
-        return AgentProcess(answer.pid, exchange, link)
+            close_all(theirs)
+        return AgentProcess(reply.pid, ours, client)
 
-    def _link(self, origin: Origin) -> ForkServerClient:
-        """Return the template that forks this agent: commands use the root."""
+    def _client(self, origin: Origin) -> ForkServerClient:
+        """Return the server that forks this agent: commands use the root."""
         with self._lock:
             if origin.kind == "command":
-                return self._root_link()
+                return self._root_client()
             if origin not in self._agents:
-                self._agents[origin] = self._new_template(origin)
-            link = self._agents[origin]
-        if isinstance(link, ForkServerClient):
-            return link
-        raise type(link)(*link.args)
+                self._agents[origin] = self._import_agent(origin)
+            client = self._agents[origin]
+        if isinstance(client, ForkServerClient):
+            return client
+        raise type(client)(*client.args)
 
-    def _new_template(
+    def _import_agent(
         self, origin: Origin
     ) -> ForkServerClient | AgentRaised | AgentTimeout:
-        """Return a template that has imported the agent, or why there is none."""
-        root = self._root_link()
+        """Return a server that has imported the agent, or why there is none."""
+        root = self._root_client()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            pid = root.request(
-                ForkRequest(verb="template", origin=origin), (theirs.fileno(),)
-            ).pid
-        link = ForkServerClient(ours)
+            request = ForkRequest(verb="template", origin=origin)
+            pid = root.request(request, (theirs.fileno(),)).pid
+        client = ForkServerClient(ours)
+        failure: AgentRaised | AgentTimeout
         try:
-            greeting = link.greeting(self._import_deadline_s)
-        except (AgentRaised, AgentTimeout) as failure:
-            link.close()
-            root.kill(pid)
-            return failure
-        if not greeting.error:
-            return link
-        link.close()
+            error = client.wait_ready(self._import_deadline_s).error
+            if not error:
+                return client
+            failure = AgentRaised(f"importing the agent: {error}")
+        except (AgentRaised, AgentTimeout) as raised:
+            failure = raised
+        client.close()
         root.kill(pid)
-        return AgentRaised(f"importing the agent: {greeting.error}")
+        return failure
 
-    def _root_link(self) -> ForkServerClient:
+    def _root_client(self) -> ForkServerClient:
         if self._root is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            module, descriptor = "owa_bench.run.agents.fork_template", theirs.fileno()
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603  our own module
-                    [
-                        sys.executable,
-                        "-W",
-                        "ignore",
-                        "-m",
-                        "owa_bench.run.agents.fork_template",
-                        str(theirs.fileno()),
-                    ],
-                    pass_fds=(theirs.fileno(),),
+                    [sys.executable, "-W", "ignore", "-m", module, str(descriptor)],
+                    pass_fds=(descriptor,),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -216,32 +235,30 @@ class ForkServer:
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 )
             self._root = ForkServerClient(ours)
-            self._root.greeting(self._import_deadline_s)
+            self._root.wait_ready(self._import_deadline_s)
         return self._root
 
-    def _forget(self, origin: Origin) -> None:
-        """Drop templates that no longer answer, so that the next start makes new."""
+    def _discard(self, origin: Origin) -> None:
+        """Drop servers that no longer answer, so that the next start makes new ones."""
         with self._lock:
-            link = self._agents.pop(origin, None)
-            if isinstance(link, ForkServerClient):
-                link.close()
+            client = self._agents.pop(origin, None)
+            if isinstance(client, ForkServerClient):
+                client.close()
             if self._process is not None and self._process.poll() is not None:
                 if self._root is not None:
                     self._root.close()
                 self._root = self._process = None
 
 
-def _pipes() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Return the agent's and the harness' ends of: requests, replies, noise."""
-    made: list[int] = []
+def _pipe_pairs() -> tuple[Pipes, Pipes]:
+    """Return the agent's and the worker's ends of three pipes."""
+    opened: list[int] = []
     try:
         for _ in range(3):
-            made += os.pipe()
+            opened += os.pipe()
     except OSError:
-        for descriptor in made:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        close_all(opened)
         raise
-    theirs = (made[0], made[3], made[5])
-    ours = (made[1], made[2], made[4])
-    return theirs, ours
+    return Pipes(opened[0], opened[3], opened[5]), Pipes(
+        opened[1], opened[2], opened[4]
+    )

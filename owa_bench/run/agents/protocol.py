@@ -1,4 +1,4 @@
-"""The words between the harness and an agent in another process: JSON lines.
+"""Agent protocol: JSON lines between the harness and an agent in another process.
 
 Every line the harness writes is one request; every line the agent writes is its reply.
 
@@ -12,29 +12,40 @@ in a native suite a number, or a list of numbers, and the observation is a list.
 A reply to `act` may also declare `usage` [[METER, AMOUNT], ..], `messages`,
 `model_calls`, `beliefs` [[ID, P], ..] and `revision`. `{"error": TEXT}` is the agent
 saying that it failed. `info` leaves out `tools`, which `reset` gave.
+
+The second half is the agent's side: its code is imported, and answers the requests.
 """
 
+import contextlib
+import importlib
+import importlib.util
 import math
-from collections.abc import Mapping
+import sys
+import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
 
+from owa_bench import discovery
 from owa_bench.errors import AgentRaised
-from owa_bench.interfaces import Brief, Move, ToolSpec
+from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Message, Meter, ModelCall, Revision
+from owa_bench.run.agents.spec import Origin
 
 PROTOCOL = "owa-agent-1"
-# What an agent may say it used; minutes of the supervisor are the harness' to count.
+# Meters an agent may declare; minutes of the supervisor are counted by the harness.
 DECLARABLE: frozenset[str] = frozenset(
     {"api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s", "bytes"}
 )
+_ARRAYS: Mapping[str, Any] = {"features": np.float32, "action_mask": np.int8}
+AgentFactory = Callable[[AgentConfig], Agent]
 
 
 class ResetRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The beginning of an episode (or of a later session of it)."""
+    """Beginning of an episode, or of a later session of it."""
 
     protocol: str = PROTOCOL
     brief: Brief
@@ -45,14 +56,17 @@ class ResetRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent sees before it moves."""
+    """What the agent sees before it acts."""
 
     observation: Any
     info: Mapping[str, Any]
 
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line to the agent; exactly one of the first three fields is set."""
+    """One line to the agent; exactly one of the first three fields is set.
+
+    `episode` is an opaque name for services that play many episodes at once.
+    """
 
     reset: ResetRequest | None = None
     act: ActRequest | None = None
@@ -72,7 +86,7 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
-def plain(value: Any) -> Any:
+def _json_form(value: Any) -> Any:
     """Return the JSON form of what msgspec does not know; numpy becomes lists."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
@@ -81,31 +95,21 @@ def plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=plain)
+_ENCODER = msgspec.json.Encoder(enc_hook=_json_form)
 _REPLY = msgspec.json.Decoder(AgentReply)
 _REQUEST = msgspec.json.Decoder(AgentRequest)
 
 
-def write_request(request: AgentRequest, *, episode: str = "") -> bytes:
-    """Return the line of a request, newline included."""
-    named = msgspec.structs.replace(request, episode=episode)
-    return _ENCODER.encode(named) + b"\n"
-
-
-def read_request(line: bytes) -> AgentRequest:
-    """Return the request of a line; msgspec's errors pass through."""
-    return _REQUEST.decode(line)
-
-
-def write_reply(reply: AgentReply) -> bytes:
-    """Return the line of a reply, newline included."""
-    return _ENCODER.encode(reply) + b"\n"
+def write_line(message: AgentRequest | AgentReply) -> bytes:
+    """Return the line of a request or reply, newline included."""
+    return _ENCODER.encode(message) + b"\n"
 
 
 def read_reply(line: bytes) -> AgentReply:
     """Return the reply of a line.
 
-    Errors: AgentRaised if the line is no reply, or if it says that the agent failed.
+    Raises:
+        AgentRaised: The line is no reply, or says that the agent failed.
     """
     try:
         reply = _REPLY.decode(line)
@@ -120,23 +124,32 @@ def read_reply(line: bytes) -> AgentReply:
 
 
 def act_request(observation: Any, info: Mapping[str, Any]) -> AgentRequest:
-    """Return the request to act, without the tools that `reset` gave."""
-    kept = {name: value for name, value in info.items() if name != "tools"}
-    return AgentRequest(act=ActRequest(observation=observation, info=kept))
+    """Return the request to act.
 
+    Args:
+        observation: The env's observation.
+        info: Its info; `tools` is left out, since `reset` gave them.
 
-def as_reply(answer: Any) -> AgentReply:
-    """Return what an agent's `act` returned as a reply; a bare action is allowed."""
-    if isinstance(answer, Move):
-        return AgentReply(**answer._asdict())
-    return AgentReply(action=answer)
+    Returns:
+        The request.
+    """
+    shown = {name: value for name, value in info.items() if name != "tools"}
+    return AgentRequest(act=ActRequest(observation=observation, info=shown))
 
 
 def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
-    """Return the move of a reply, its action as text; `numbers` may be actions too.
+    """Return the move of a reply, its action as text.
 
-    Errors: AgentRaised if the action is neither text nor an object, or if what is
-    declared beside it is no meter, amount or probability.
+    Args:
+        reply: The reply to `act`.
+        numbers: Whether a number, or a list of them, is an action too.
+
+    Returns:
+        The move.
+
+    Raises:
+        AgentRaised: The action is neither text nor an object, or what is declared
+            with it is no meter, amount or probability.
     """
     for meter, amount in reply.usage:
         if meter not in DECLARABLE or not math.isfinite(amount) or amount < 0:
@@ -148,8 +161,15 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
             raise AgentRaised(
                 f"a belief is an id and a p in [0, 1], got {name!r}, {p!r}"
             )
+    action = reply.action
+    if not isinstance(action, str):
+        number = type(action) in (int, float) or isinstance(action, list)
+        if not isinstance(action, dict) and not (numbers and number):
+            kinds = "a number or a list of them" if numbers else "text or an object"
+            raise AgentRaised(f"an action is {kinds}, got {repr(action)[:80]}")
+        action = _ENCODER.encode(action).decode()
     return Move(
-        action=_action_text(reply.action, numbers=numbers),
+        action=action,
         usage=reply.usage,
         messages=reply.messages,
         model_calls=reply.model_calls,
@@ -158,11 +178,168 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
     )
 
 
-def _action_text(action: Any, *, numbers: bool) -> str:
-    if isinstance(action, str):
-        return action
-    number = type(action) in (int, float) or isinstance(action, list)
-    if isinstance(action, dict) or (numbers and number):
-        return _ENCODER.encode(action).decode()
-    kinds = "a number or a list of them" if numbers else "text or an object"
-    raise AgentRaised(f"an action is {kinds}, got {repr(action)[:80]}")
+# --- the agent's side -----------------------------------------------------------------
+
+
+class AgentRunner:
+    """Answers the requests of one episode with an agent."""
+
+    def __init__(self, make: AgentFactory) -> None:
+        self._make = make
+        self._agent: Agent | None = None
+        self._tools: tuple[ToolSpec, ...] = ()
+
+    def answer(self, request: AgentRequest) -> AgentReply:
+        """Return the agent's reply; what the agent raises passes through."""
+        if request.reset is not None:
+            terms = request.reset
+            config = AgentConfig(options=terms.options, script=terms.script)
+            self._agent = self._make(config)
+            self._tools = terms.tools
+            self._agent.reset(terms.brief, terms.tools, Path(terms.memory_dir))
+            return AgentReply()
+        if self._agent is None:
+            return AgentReply(error="a request came before reset")
+        if request.act is None:
+            self._agent.close()
+            return AgentReply()
+        info = {**request.act.info, "tools": self._tools}
+        answer = self._agent.act(_with_arrays(request.act.observation), info)
+        if isinstance(answer, Move):
+            return AgentReply(**answer._asdict())
+        return AgentReply(action=answer)
+
+
+def _with_arrays(observation: Any) -> Any:
+    """Return an observation with its arrays back as arrays."""
+    if isinstance(observation, list):  # a native suite's, or the vector view's
+        return np.asarray(observation, dtype=np.float32)
+    if not isinstance(observation, dict):
+        return observation
+    return {
+        name: np.asarray(value, dtype=_ARRAYS[name]) if name in _ARRAYS else value
+        for name, value in observation.items()
+    }
+
+
+def serve(make: AgentFactory, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer every request until `close` or the end of the pipe.
+
+    Whatever the agent raises, exits included, goes to the harness as an error; the loop
+    goes on, since the harness decides when an episode is over.
+
+    Args:
+        make: Makes the agent.
+        requests: The pipe to read lines from.
+        replies: The pipe to write lines to.
+    """
+    runner = AgentRunner(make)
+    for line in requests:
+        request = _REQUEST.decode(line)
+        try:
+            reply = write_line(runner.answer(request))
+        except BaseException as error:  # noqa: BLE001  an agent's exit is its failure
+            reply = write_line(AgentReply(error=describe(error)))
+        with contextlib.suppress(BrokenPipeError):
+            replies.write(reply)
+            replies.flush()
+        if request.close is not None:
+            return
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception in one line: class, message, last file and line."""
+    text = " ".join(str(error).split())[:300]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {text}{where}"
+
+
+class _CallableAgent:
+    """A function (observation, info) -> action, played as an agent."""
+
+    def __init__(self, function: Callable[[Any, Mapping[str, Any]], Any]) -> None:
+        self._function = function
+
+    def reset(self, *_: Any) -> None:
+        """Do nothing: a function has no episode."""
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> Any:
+        """Return what the function returns."""
+        return self._function(observation, info)
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+def agent_factory(origin: Origin) -> AgentFactory:
+    """Return what makes the agent of `origin`; imports its code.
+
+    Raises:
+        AgentRaised: Its module holds nothing playable; what the import itself raises
+            passes through.
+    """
+    for folder in reversed(origin.folders):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    if origin.kind == "registry":
+        return _from_export(discovery.get("agents", origin.target), origin)
+    if origin.kind == "object":
+        name, _, attribute = origin.target.partition(":")
+        module = importlib.import_module(name)
+        if not hasattr(module, attribute):
+            raise AgentRaised(f"module {name} holds no `{attribute}`")
+        return _from_export(getattr(module, attribute), origin)
+    if origin.kind == "model":
+        from owa_bench.skills.trained import load_policy
+
+        return load_policy(Path(origin.target))
+    return _from_export(_only_agent(_run_file(Path(origin.target)), origin), origin)
+
+
+def _run_file(path: Path) -> Any:
+    """Return the module of a file outside any package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise AgentRaised(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _only_agent(module: Any, origin: Origin) -> Any:
+    """Return the AGENT card of a file, else its one class with `act`, else `act`."""
+    if hasattr(module, "AGENT"):
+        return module.AGENT
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and hasattr(value, "act")
+    ]
+    if len(classes) == 1:
+        return classes[0]
+    if not classes and callable(getattr(module, "act", None)):
+        return module.act
+    names = ", ".join(sorted(value.__name__ for value in classes)) or "none"
+    raise AgentRaised(
+        f"{Path(origin.target).name} must hold an AGENT card, one class with `act`, or "
+        f"a function `act`; classes with `act`: {names}"
+    )
+
+
+def _from_export(export: Any, origin: Origin) -> AgentFactory:
+    """Return the factory behind a card, a class, an object or a function."""
+    if isinstance(export, AgentCard):
+        if export.make is None:
+            raise AgentRaised(f"the card of `{origin.target}` makes no agent")
+        return export.make
+    if isinstance(export, type):
+        return lambda _config: export()
+    if hasattr(export, "act"):
+        return lambda _config: export
+    if callable(export):
+        return lambda _config: _CallableAgent(export)
+    raise AgentRaised(f"`{origin.target}` is a {type(export).__name__}, not an agent")

@@ -1,4 +1,4 @@
-"""What an episode and a run have used, against the ceilings of the plan.
+"""Budgets: meters of an episode and of a run against the ceilings of the plan.
 
 A ceiling is reached when the amount used is no longer below it. An episode that a wall,
 CPU or GPU ceiling ends, or one of the whole run, is `timed`: which episode that falls
@@ -9,6 +9,8 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, get_args
+
+import msgspec
 
 from owa_bench.errors import PlanError, one_of
 from owa_bench.interfaces import Sink
@@ -71,11 +73,11 @@ class EpisodeTally:
         limit = self._budget.steps
         if limit is not None and self._steps >= limit:
             return Exhausted(STEPS, limit, self._steps, timed=False)
-        found = _reached(self._budget.episode_meters, self.spent)
-        if found is None and self._run is not None:
-            found = self._run.exhausted()
-        if found is not None:
-            return found
+        reached = _reached(self._budget.episode_meters, self.spent)
+        if reached is None and self._run is not None:
+            reached = self._run.exhausted()
+        if reached is not None:
+            return reached
         left = self.wall_left()
         if left is not None and left <= 0:
             wall = self._budget.episode_wall_s or 0.0
@@ -103,35 +105,50 @@ class RunTally:
     def exhausted(self) -> Exhausted | None:
         """Return the first ceiling of the run reached, None while all hold."""
         with self._lock:
-            found = _reached(self._limits, self.spent)
-        return found and found._replace(timed=True)
+            reached = _reached(self._limits, self.spent)
+        return reached and reached._replace(timed=True)
 
 
-class MeteredSink:
-    """A sink that counts what passes; always active, so that nothing is skipped."""
+class EpisodeSink:
+    """Sink that counts what passes; always active, so that nothing is skipped.
+
+    With `evaluation` every cost is put into the evaluation stream: a campaign's
+    checkpoint is no practice.
+    """
 
     active = True
 
-    def __init__(self, inner: Sink, tally: EpisodeTally) -> None:
-        self._inner = inner
+    def __init__(
+        self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool
+    ) -> None:
         self._tally = tally
+        self._evaluation = evaluation
+        self._inner = inner
 
     def emit(self, event: Event) -> None:
-        """Count one event and hand it on."""
-        self._tally.take(event)
+        """Count one event and pass it on."""
+        if self._tally is not None:
+            self._tally.take(event)
+        if self._evaluation and isinstance(event, Resource):
+            event = msgspec.structs.replace(event, stream="evaluation")
         self._inner.emit(event)
 
     def blob(self, data: bytes) -> str:
-        """Hand a blob on and return its digest."""
+        """Pass a blob on and return its digest."""
         return self._inner.blob(data)
 
     def secret(self, name: str, value: str) -> None:
-        """Hand a secret on."""
+        """Pass a secret on.
+
+        Args:
+            name: What stands in records in its place.
+            value: The secret.
+        """
         self._inner.secret(name, value)
 
 
 def totals(events: Iterable[Event]) -> dict[str, float]:
-    """Return what recorded events used, by meter: what a resumed run begins with."""
+    """Return what recorded events used, by meter; a resumed run begins with it."""
     spent: dict[str, float] = {}
     for event in events:
         if isinstance(event, Resource):
@@ -140,11 +157,14 @@ def totals(events: Iterable[Event]) -> dict[str, float]:
 
 
 def check(budget: Budget) -> None:
-    """Raise PlanError for a ceiling on no meter, or one that is not above 0."""
-    if budget.steps is not None and budget.steps < 1:
-        raise PlanError("budget.steps", budget.steps, "must be at least 1")
-    if budget.steps is not None and budget.steps > MOST:
-        raise PlanError("budget.steps", budget.steps, f"must be at most {MOST}")
+    """Refuse a ceiling on no meter, or one that is not above 0.
+
+    Raises:
+        PlanError: Naming field, value and rule.
+    """
+    if budget.steps is not None and not 1 <= budget.steps <= MOST:
+        rule = "must be at least 1" if budget.steps < 1 else f"must be at most {MOST}"
+        raise PlanError("budget.steps", budget.steps, rule)
     for field in ("act_s", "episode_wall_s"):
         seconds = getattr(budget, field)
         if seconds is not None:
@@ -154,14 +174,14 @@ def check(budget: Budget) -> None:
                     f"budget.{field}", seconds, f"must be at most {_YEAR_S} s, a year"
                 )
     for field in ("episode_meters", "run_meters"):
-        meters = [meter for meter, _ in getattr(budget, field)]
+        limits: tuple[tuple[str, float], ...] = getattr(budget, field)
+        meters = [meter for meter, _ in limits]
         if len(set(meters)) < len(meters):
             raise PlanError(f"budget.{field}", meters, "must name each meter once")
-        for meter, limit in getattr(budget, field):
+        for meter, limit in limits:
             if meter not in get_args(Meter):
-                raise PlanError(
-                    f"budget.{field}", meter, one_of(meter, get_args(Meter))
-                )
+                rule = one_of(meter, get_args(Meter))
+                raise PlanError(f"budget.{field}", meter, rule)
             _check_amount(f"budget.{field}.{meter}", limit)
 
 

@@ -1,21 +1,26 @@
-"""What is drawn from one suite: families, tiers, magnitudes, budgets, how many."""
+"""Draws and batteries: families, tiers, magnitudes and budgets of the suites."""
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from owa_bench import calendars, discovery
-from owa_bench.errors import FieldError, one_of
+from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
 from owa_bench.interfaces import Suite, SuiteCard
-from owa_bench.records.plan import MOST
+from owa_bench.records.plan import MOST, PlanEntry
+from owa_bench.records.protocol import Protocol
+from owa_bench.records.toml import decode, in_file
 
-# The published magnitudes; `suites.md` section 0.
+# Published magnitudes. Source: docs/suites.md#drift.
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 Budgeted = int | Literal["unlimited"]
 OPEN = "open"
 _MUTED = ":muted"
+_BATTERIES = "owa_bench.batteries"
 
 
 class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,88 +47,132 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     calendar: str = ""
 
 
-class DrawCell(NamedTuple):
-    """One episode's place in a draw, before arms are put to it."""
+class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A battery file: the protocol it is judged by and what is drawn from each suite.
 
-    pair: str
-    suite: str
-    version: int
-    family: str
-    tier: int
-    repeat: int
-    delta: float
-    interventions: int | None
-    role_cap: int | None = None
-    muted: bool = False
-    calendar: str = ""
+    `gives_level` false marks one too small to place an agent (a demonstration).
+    """
+
+    name: str
+    about: str = ""
+    protocol: str = "default"
+    gives_level: bool = True
+    suite: tuple[Draw, ...]
+
+
+# --- draws ----------------------------------------------------------------------------
 
 
 def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
-    """Return the suite of a draw; `error` names the first field that breaks a rule."""
-    known = discovery.find("suites")
-    if draw.name not in known:
-        raise error(f"{place}.name", draw.name, one_of(draw.name, known))
-    suite: Suite = known[draw.name].plugin
+    """Return the suite of a draw whose fields obey their rules.
+
+    Args:
+        draw: The draw.
+        error: The class to raise.
+        place: Where the draw stands, for the message.
+
+    Returns:
+        The suite.
+
+    Raises:
+        FieldError: Of class `error`, naming the first field that breaks a rule.
+    """
+    suites = discovery.find("suites")
+    if draw.name not in suites:
+        raise error(f"{place}.name", draw.name, one_of(draw.name, suites))
+    suite: Suite = suites[draw.name].plugin
     card = suite.card
-    for family in draw.families:
-        if family not in card.families:
-            raise error(f"{place}.families", family, one_of(family, card.families))
-    for tier in draw.tiers:
-        if tier not in card.tiers:
-            raise error(f"{place}.tiers", tier, one_of(tier, card.tiers))
+    for field, allowed in (("families", card.families), ("tiers", card.tiers)):
+        for value in getattr(draw, field):
+            if value not in allowed:
+                raise error(f"{place}.{field}", value, one_of(value, allowed))
     _check_numbers(draw, error, place)
-    _check_calendar(draw, card, error, place)
+    try:
+        calendars.parse(draw.calendar or "nested", card.domain)
+    except FieldError as wrong:
+        raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
     return suite
 
 
 def families(draw: Draw, card: SuiteCard) -> tuple[str, ...]:
-    """Return the families a draw means."""
+    """Return the families of a draw.
+
+    Args:
+        draw: The draw; no families are all.
+        card: The card of its suite.
+
+    Returns:
+        Names of families.
+    """
     return draw.families or card.families
 
 
 def tiers(draw: Draw, card: SuiteCard) -> tuple[int, ...]:
-    """Return the tiers a draw means."""
+    """Return the tiers of a draw.
+
+    Args:
+        draw: The draw; no tiers are all.
+        card: The card of its suite.
+
+    Returns:
+        Numbers of tiers.
+    """
     return draw.tiers or card.tiers
 
 
 def pair_id(card: SuiteCard, family: str, tier: int, number: int) -> str:
-    """Return the name of a pair, which with the master gives its seed."""
+    """Return the name of a pair, which with the master secret gives its seed.
+
+    Args:
+        card: The card of the suite.
+        family: Its family.
+        tier: Its tier.
+        number: Which instance of family and tier, from 0.
+
+    Returns:
+        The name, such as "toolquest@1/restock/T1/0003".
+    """
     return f"{card.name}@{card.version}/{family}/T{tier}/{number:04d}"
 
 
-def cells(draw: Draw, card: SuiteCard) -> Iterator[DrawCell]:
-    """Yield the episodes of a draw; those of one pair stand together."""
+def entries(draw: Draw, card: SuiteCard) -> Iterator[PlanEntry]:
+    """Yield the episodes of a draw, those of one pair together.
+
+    Args:
+        draw: The draw.
+        card: The card of its suite.
+
+    Yields:
+        Plan entries without arm and index.
+    """
     for number in range(draw.episodes):
-        for tier in tiers(draw, card):
-            for family in families(draw, card):
-                yield from _of_pair(draw, card, family, tier, number)
+        for tier, family in itertools.product(tiers(draw, card), families(draw, card)):
+            yield from _pair_entries(draw, card, family, tier, number)
 
 
-def _of_pair(
+def _pair_entries(
     draw: Draw, card: SuiteCard, family: str, tier: int, number: int
-) -> Iterator[DrawCell]:
+) -> Iterator[PlanEntry]:
     for repeat in range(draw.repeats):
-        for delta in draw.deltas:
-            for budget, crew in itertools.product(draw.interventions, draw.crews):
-                yield DrawCell(
-                    pair=pair_id(card, family, tier, number),
-                    suite=card.name,
-                    version=card.version,
-                    family=family,
-                    tier=tier,
-                    repeat=repeat,
-                    delta=float(delta),
-                    interventions=None if budget == "unlimited" else budget,
-                    role_cap=_ceiling(crew),
-                    muted=crew.endswith(_MUTED),
-                    # Without drift all calendars are one, and it is played once.
-                    calendar=draw.calendar if delta else "",
-                )
-
-
-def _ceiling(crew: str) -> int | None:
-    """Return how many roles a crew may hold apart, None for any number."""
-    return None if crew == OPEN else int(crew.removesuffix(_MUTED))
+        for delta, budget, crew in itertools.product(
+            draw.deltas, draw.interventions, draw.crews
+        ):
+            yield PlanEntry(
+                index=0,
+                arm="",
+                pair=pair_id(card, family, tier, number),
+                suite=card.name,
+                version=card.version,
+                family=family,
+                tier=tier,
+                repeat=repeat,
+                delta=float(delta),
+                interventions=None if budget == "unlimited" else budget,
+                role_cap=None if crew == OPEN else int(crew.removesuffix(_MUTED)),
+                muted=crew.endswith(_MUTED),
+                # Without drift all calendars are one, and it is played once.
+                calendar=draw.calendar if delta else "",
+            )
 
 
 def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
@@ -133,7 +182,8 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for name in ("episodes", "repeats"):
         if getattr(draw, name) < 1:
             raise error(f"{place}.{name}", getattr(draw, name), "must be at least 1")
-    _check_terms(draw, error, place)
+    _check_budgets(draw, error, place)
+    _check_crews(draw, error, place)
     for name in ("deltas", "interventions", "crews"):
         values: tuple[Any, ...] = getattr(draw, name)
         if not values or len(set(values)) < len(values):
@@ -144,16 +194,7 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
         raise error(f"{place}.weight", draw.weight, "must be above 0")
 
 
-def _check_calendar(
-    draw: Draw, card: SuiteCard, error: type[FieldError], place: str
-) -> None:
-    try:
-        calendars.parse(draw.calendar or "nested", card.domain)
-    except FieldError as wrong:
-        raise error(f"{place}.calendar", draw.calendar, wrong.rule) from wrong
-
-
-def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
+def _check_budgets(draw: Draw, error: type[FieldError], place: str) -> None:
     for budget in draw.interventions:
         if budget != "unlimited" and budget < 0:
             raise error(
@@ -161,6 +202,9 @@ def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
             )
         if budget != "unlimited" and budget > MOST:
             raise error(f"{place}.interventions", budget, f"must be at most {MOST}")
+
+
+def _check_crews(draw: Draw, error: type[FieldError], place: str) -> None:
     for crew in draw.crews:
         size = crew.removesuffix(_MUTED)
         if crew != OPEN and not (size.isdecimal() and int(size) >= 1):
@@ -171,3 +215,84 @@ def _check_terms(draw: Draw, error: type[FieldError], place: str) -> None:
             )
         if crew != OPEN and int(size) > MOST:
             raise error(f"{place}.crews", crew, f"must be at most {MOST}")
+
+
+# --- batteries ------------------------------------------------------------------------
+
+
+def battery_names() -> tuple[str, ...]:
+    """Return the names of the batteries in the package."""
+    files = (entry.name for entry in resources.files(_BATTERIES).iterdir())
+    return tuple(sorted(f.removesuffix(".toml") for f in files if f.endswith(".toml")))
+
+
+def load_battery(name: str) -> Battery:
+    """Return the battery of a name or of a .toml file, checked.
+
+    Raises:
+        UnknownNameError: The package holds no such battery.
+        BatteryError: Naming field, value and rule.
+    """
+    if name.endswith(".toml"):
+        try:
+            data = Path(name).read_bytes()
+        except OSError as error:
+            raise BatteryError(
+                "battery", name, f"must be a file that can be read ({error.strerror})"
+            ) from error
+    elif name in battery_names():
+        data = (resources.files(_BATTERIES) / f"{name}.toml").read_bytes()
+    else:
+        raise UnknownNameError("battery", name, battery_names())
+    with in_file(name):
+        return parse_battery(data)
+
+
+def parse_battery(data: bytes) -> Battery:
+    """Return the battery in `data`, checked against the suites it draws from."""
+    battery = decode(data, Battery, BatteryError)
+    if not battery.suite:
+        raise BatteryError("suite", (), "must draw from at least one suite")
+    for number, draw in enumerate(battery.suite):
+        check(draw, BatteryError, f"suite.{number}")
+    return battery
+
+
+def check_admissible(battery: Battery, protocol: Protocol) -> None:
+    """Refuse a battery that claims to give levels and cannot.
+
+    Source: docs/scoring.md#admissibility, (b) and (c).
+
+    Args:
+        battery: The battery.
+        protocol: The protocol it is judged by.
+
+    Raises:
+        BatteryError: A family has fewer instances than the protocol's m_min, or the
+            magnitudes that T integrates over are not all drawn.
+    """
+    if not battery.gives_level:
+        return
+    instances: dict[str, set[str]] = {}
+    magnitudes: dict[str, set[float]] = {}
+    for draw in battery.suite:
+        for entry in entries(draw, check(draw, BatteryError).card):
+            if entry.calendar or entry.delta is None:
+                continue  # enters no axis
+            family = f"{entry.suite}/{entry.family}"
+            instances.setdefault(family, set()).add(entry.pair)
+            magnitudes.setdefault(family, set()).add(entry.delta)
+    least = protocol.admissibility.family_min
+    for family, pairs in instances.items():
+        if len(pairs) < least:
+            raise BatteryError(
+                "suite.episodes",
+                len(pairs),
+                f"must draw at least {least} instances of {family}",
+            )
+        if not set(protocol.drift.magnitudes) <= magnitudes[family]:
+            raise BatteryError(
+                "suite.deltas",
+                tuple(sorted(magnitudes[family])),
+                f"must hold every magnitude of the protocol for {family}",
+            )

@@ -35,7 +35,15 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def commit(folder: Path, master: bytes | None = None) -> Escrow:
-    """Return a fresh master (or the one given) under a fresh nonce, laid away."""
+    """Return a fresh master (or the one given) under a fresh nonce, stored in `folder`.
+
+    Args:
+        folder: The data folder.
+        master: The master secret; None for a fresh one.
+
+    Returns:
+        Master, nonce and commitment.
+    """
     master = fresh_bytes() if master is None else master
     nonce = fresh_bytes()
     escrow = Escrow(master, nonce, commitment(nonce, master))
@@ -44,9 +52,17 @@ def commit(folder: Path, master: bytes | None = None) -> Escrow:
 
 
 def find(folder: Path, name: str) -> Escrow:
-    """Return what lies under the commitment `name`.
+    """Return the master and nonce of a commitment.
 
-    Errors: UsageError if there is nothing, or something else.
+    Args:
+        folder: The data folder.
+        name: The commitment, 64 hex digits.
+
+    Returns:
+        Master, nonce and commitment.
+
+    Raises:
+        UsageError: The folder does not hold them.
     """
     path = _path(folder, name)
     if not path.exists():
@@ -61,21 +77,39 @@ def find(folder: Path, name: str) -> Escrow:
 def reveal(folder: Path, layout: RunLayout) -> Reveal:
     """Publish master and nonce of a run in its `reveal.json`; again does nothing.
 
-    Errors: RunDirectoryError without a plan, UsageError without the master.
+    Args:
+        folder: The data folder.
+        layout: The run directory.
+
+    Returns:
+        What was published.
+
+    Raises:
+        RunDirectoryError: There is no plan.
+        UsageError: The folder does not hold the master.
     """
     plan = read_plan(layout)
     if layout.reveal.exists():
-        return _as_reveal(_checked(layout.reveal, plan.commitment))
-    escrow = find(folder, plan.commitment)
-    write_whole(layout.reveal, _encoded(escrow))
-    return _as_reveal(escrow)
+        escrow = _checked(layout.reveal, plan.commitment)
+    else:
+        escrow = find(folder, plan.commitment)
+        write_whole(layout.reveal, _encoded(escrow))
+    return Reveal(escrow.master.hex(), escrow.nonce.hex())
 
 
 def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
-    """Return what the seeds of a revealed run derive from.
+    """Return the secret that the seeds of a revealed run derive from.
 
-    Errors: UsageError before the reveal, CheckFailure if it is not what was
-    committed to.
+    Args:
+        layout: The run directory.
+        plan: Its plan.
+
+    Returns:
+        The master, any verifier's nonce mixed in.
+
+    Raises:
+        UsageError: The run is not revealed.
+        CheckFailure: What was revealed is not what was committed to.
     """
     if not layout.reveal.exists():
         raise UsageError(
@@ -104,11 +138,6 @@ def _encoded(escrow: Escrow) -> bytes:
     """Return the bytes of an escrow file."""
     file = _File(master=escrow.master.hex(), nonce=escrow.nonce.hex())
     return msgspec.json.encode(file) + b"\n"
-
-
-def _as_reveal(escrow: Escrow) -> Reveal:
-    """Return what was published."""
-    return Reveal(escrow.master.hex(), escrow.nonce.hex())
 
 
 def _path(folder: Path, name: str) -> Path:

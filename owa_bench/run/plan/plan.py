@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
@@ -17,99 +18,118 @@ from owa_bench.records.plan import (
     MOST,
     SOURCE_RULE,
     Arm,
-    BootstrapSpec,
-    Budget,
     Plan,
     PlanEntry,
     SuiteEntry,
     fault,
 )
-from owa_bench.run.agents.agent_spec import AgentHandle
+from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import budget, draws
 from owa_bench.run.plan.draws import Draw
+from owa_bench.run.store.directory import environment, source_digest
 from owa_bench.run.store.files import write_whole
-from owa_bench.run.store.provenance import environment, source_digest
 
 _NONCE_MIN = 8
-_Made = TypeVar("_Made")
+# Fields that are set when a plan is written, so that two plans may differ in them.
+_SET_WHEN_WRITTEN = {"commitment", "created", "public_key"}
+_Item = TypeVar("_Item")
 
 
-class PlanTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan says beside its episodes; the commitment may come later."""
-
-    name: str
-    battery: str | None = None
-    commitment: str = ""
-    public_key: str = ""
-    protocol_digest: str
-    price_digest: str
-    calendar: str = "nested"
-    budget: Budget = Budget()
-    bootstrap: BootstrapSpec = BootstrapSpec()
-    verifier_nonce: str | None = None
-    transcripts: bool = True
-    created: str = ""
+# --- making ---------------------------------------------------------------------------
 
 
-def make_plan(
-    drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: PlanTerms
+def plan_draws(
+    drawn: Sequence[Draw], agents: Sequence[AgentHandle], terms: Plan
 ) -> Plan:
     """Return the plan that plays every agent on the same pairs.
 
-    Errors: PlanError naming field, value and rule.
+    Args:
+        drawn: The draws; episodes that are equal in several are played once.
+        agents: Who plays them.
+        terms: The plan without suites, arms and entries.
+
+    Returns:
+        The plan, checked.
+
+    Raises:
+        PlanError: Naming field, value and rule.
     """
     arms = arms_of(agents)
     suites = [draws.check(draw, PlanError) for draw in drawn]
-    drawn_cells = within(
-        cell
+    entries = limited(
+        entry
         for draw, suite in zip(drawn, suites, strict=True)
-        for cell in draws.cells(draw, suite.card)
+        for entry in draws.entries(draw, suite.card)
     )
-    placed = within((cell, arm) for cell in dict.fromkeys(drawn_cells) for arm in arms)
-    entries = tuple(
-        PlanEntry(index=index, arm=arm.name, **cell._asdict())
-        for index, (cell, arm) in enumerate(placed)
+    placed = (
+        replace(entry, arm=arm.name) for entry in dict.fromkeys(entries) for arm in arms
     )
-    refuse_misfits(agents, entries)
-    return assemble(drawn, arms, entries, terms)
+    return assemble_plan(drawn, agents, arms, placed, terms)
 
 
-def within(made: Iterable[_Made]) -> list[_Made]:
-    """Return all that was made for a plan; UsageError if a plan cannot hold it."""
-    found = list(itertools.islice(made, MOST + 1))
-    if len(found) > MOST:
-        raise UsageError(
-            f"A plan must hold at most {MOST} episodes, and this one would hold more: "
-            "draw fewer, or make several runs of it."
-        )
-    return found
-
-
-def assemble(
+def assemble_plan(
     drawn: Sequence[Draw],
+    agents: Sequence[AgentHandle],
     arms: tuple[Arm, ...],
-    entries: tuple[PlanEntry, ...],
-    terms: PlanTerms,
+    entries: Iterable[PlanEntry],
+    terms: Plan,
 ) -> Plan:
-    """Return the plan of these entries; checked."""
-    plan = Plan(
-        **{field: getattr(terms, field) for field in terms.__struct_fields__},
+    """Return the plan of these entries, checked.
+
+    Args:
+        drawn: The draws the entries come from.
+        agents: Who plays them.
+        arms: The arms of the agents.
+        entries: The entries in order; each gets its place as index.
+        terms: The plan without suites, arms and entries.
+
+    Returns:
+        The plan.
+
+    Raises:
+        PlanError: Naming field, value and rule.
+    """
+    numbered = tuple(
+        replace(entry, index=index) for index, entry in enumerate(limited(entries))
+    )
+    refuse_misfits(agents, numbered)
+    plan = replace(
+        terms,
         suites=_suite_entries(drawn),
         arms=arms,
-        entries=entries,
+        entries=numbered,
         environment=environment(),
     )
     check_plan(plan)
     return plan
 
 
+def limited(items: Iterable[_Item]) -> list[_Item]:
+    """Return the items of a plan; UsageError if they are more than a plan can hold."""
+    held = list(itertools.islice(items, MOST + 1))
+    if len(held) > MOST:
+        raise UsageError(
+            f"A plan must hold at most {MOST} episodes, and this one would hold more: "
+            "draw fewer, or make several runs of it."
+        )
+    return held
+
+
 def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm, ...]:
-    """Return an arm per agent; a name that comes again gets a number."""
+    """Return an arm per agent; a name that comes again gets a number.
+
+    Args:
+        agents: The agents.
+        frozen: Whether the arms are controls that remember nothing.
+
+    Returns:
+        The arms, in the order of the agents.
+    """
     if not agents:
         raise PlanError("arms", (), "must hold at least one agent")
     arms: list[Arm] = []
-    for agent in agents:
-        same = sum(1 for other in agents[: len(arms)] if other.name == agent.name)
+    for place, agent in enumerate(agents):
+        same = sum(1 for other in agents[:place] if other.name == agent.name)
         name = agent.name if not same else f"{agent.name}#{same + 1}"
         arms.append(
             Arm(
@@ -122,10 +142,47 @@ def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm
     return tuple(arms)
 
 
+def _suite_entries(drawn: Sequence[Draw]) -> tuple[SuiteEntry, ...]:
+    """Return one entry per suite, the draws of the same suite taken together."""
+    grouped: dict[str, list[Draw]] = {}
+    for draw in drawn:
+        grouped.setdefault(draw.name, []).append(draw)
+    return tuple(_suite_entry(group) for group in grouped.values())
+
+
+def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
+    suite: Suite = discovery.get("suites", group[0].name)
+    card = suite.card
+    weights = {draw.weight for draw in group}
+    if len(weights) > 1:
+        raise PlanError(
+            "weight",
+            tuple(sorted(weights)),
+            f"must be the same in every draw of `{card.name}`",
+        )
+    names = {family for draw in group for family in draws.families(draw, card)}
+    numbers = {tier for draw in group for tier in draws.tiers(draw, card)}
+    return SuiteEntry(
+        name=card.name,
+        version=card.version,
+        source_digest=source_digest(suite),
+        source_rule=SOURCE_RULE,
+        families=tuple(family for family in card.families if family in names),
+        tiers=tuple(sorted(numbers)),
+        weight=group[0].weight,
+        native=card.native,
+        groups=tuple(calendars.groups(card.domain).items()),
+    )
+
+
+# --- checks ---------------------------------------------------------------------------
+
+
 def check_plan(plan: Plan) -> None:
     """Refuse a plan whose entries contradict it.
 
-    Errors: PlanError naming field, value and rule.
+    Raises:
+        PlanError: Naming field, value and rule.
     """
     if not plan.entries:
         raise PlanError("entries", (), "must hold at least one episode")
@@ -147,8 +204,7 @@ def _check_terms(plan: Plan) -> None:
     """Refuse terms under which no episode can be played."""
     budget.check(plan.budget)
     for entry in plan.suites:
-        suite: Suite = discovery.get("suites", entry.name)
-        calendar = _calendar(plan, suite)
+        calendar = _calendar(plan, discovery.get("suites", entry.name))
         deltas = (e.delta or 0.0 for e in plan.entries if e.suite == entry.name)
         if (most := max(deltas, default=0.0)) > calendar.reach:
             raise PlanError(
@@ -202,40 +258,66 @@ def _check_entry(
 def refuse_misfits(agents: Sequence[AgentHandle], entries: Iterable[PlanEntry]) -> None:
     """Refuse an agent that cannot play one of the suites.
 
-    Errors: PlanError.
+    Args:
+        agents: The agents.
+        entries: What they are to play.
+
+    Raises:
+        PlanError: Naming the agent and the suite.
     """
     for name in sorted({entry.suite for entry in entries}):
         suite: Suite = discovery.get("suites", name)
         for agent in agents:
-            if agent.suites and name not in agent.suites:
-                raise PlanError(
-                    "agent",
-                    agent.spec,
-                    f"must play `{name}`, and it plays {', '.join(agent.suites)}",
-                )
-            if agent.origin.kind == "client" and suite.card.native:
-                raise PlanError(
-                    "agent",
-                    agent.spec,
-                    f"must play `{name}`, which has no tools to call",
-                )
-            policy = agent.origin.kind == "policy"
-            if policy and agent.origin.target not in suite.policies:
-                raise PlanError(
-                    "agent", agent.spec, f"must be a control policy of `{name}`"
-                )
+            rule = _misfit(agent, suite)
+            if rule:
+                raise PlanError("agent", agent.spec, rule)
+
+
+def _misfit(agent: AgentHandle, suite: Suite) -> str:
+    """Return the rule that an agent breaks by playing a suite, "" if none."""
+    name, origin = suite.card.name, agent.origin
+    if agent.suites and name not in agent.suites:
+        return f"must play `{name}`, and it plays {', '.join(agent.suites)}"
+    if origin.kind == "client" and suite.card.native:
+        return f"must play `{name}`, which has no tools to call"
+    if origin.kind == "policy" and origin.target not in suite.policies:
+        return f"must be a control policy of `{name}`"
+    return ""
 
 
 def refuse_unready(plan: Plan) -> None:
     """Refuse a machine that lacks what a suite of the plan needs.
 
     A suite that rests on more than Python's packages says so in `ready()`.
-    Errors: MissingPartError with the line that installs what is lacking.
+
+    Raises:
+        MissingPartError: With the line that installs what is lacking.
     """
     for entry in plan.suites:
         suite = discovery.get("suites", entry.name)
         if isinstance(suite, HasReadyCheck):
             suite.ready()
+
+
+def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
+    """Return the fields in which two plans differ, but those set when one is written.
+
+    Args:
+        mine: The plan that would be written now.
+        written: The plan on disk.
+
+    Returns:
+        Names of fields.
+    """
+    return tuple(
+        field
+        for field in mine.__struct_fields__
+        if field not in _SET_WHEN_WRITTEN
+        and getattr(mine, field) != getattr(written, field)
+    )
+
+
+# --- files ----------------------------------------------------------------------------
 
 
 def write_plan(
@@ -246,9 +328,19 @@ def write_plan(
     protocol: bytes,
     price_card: bytes,
 ) -> str:
-    """Write plan, signed plan, protocol and price card; the plan digest.
+    """Write a plan, its signed envelope, protocol and price card.
 
     `plan.json` comes last: a directory that holds it holds the rest.
+
+    Args:
+        layout: The run directory.
+        plan: The plan.
+        key: Signs it.
+        protocol: The protocol's file.
+        price_card: The price card's file.
+
+    Returns:
+        The plan digest.
     """
     payload = canonical_json(plan)
     layout.root.mkdir(parents=True, exist_ok=True)
@@ -262,7 +354,8 @@ def write_plan(
 def read_plan(layout: RunLayout) -> Plan:
     """Return the plan of a run directory.
 
-    Errors: RunDirectoryError if it has none that reads back.
+    Raises:
+        RunDirectoryError: It has none that reads back.
     """
     if not layout.plan.is_file():
         raise RunDirectoryError(
@@ -279,46 +372,3 @@ def read_plan(layout: RunLayout) -> Plan:
             f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
         )
     return plan
-
-
-def differences(mine: Plan, written: Plan) -> tuple[str, ...]:
-    """Return the fields in which two plans differ, what is drawn at making left out."""
-    drawn = {"commitment", "created", "public_key"}
-    return tuple(
-        field
-        for field in mine.__struct_fields__
-        if field not in drawn and getattr(mine, field) != getattr(written, field)
-    )
-
-
-def _suite_entries(drawn: Sequence[Draw]) -> tuple[SuiteEntry, ...]:
-    """Return one entry per suite, the draws of the same suite taken together."""
-    grouped: dict[str, list[Draw]] = {}
-    for draw in drawn:
-        grouped.setdefault(draw.name, []).append(draw)
-    return tuple(_suite_entry(group) for group in grouped.values())
-
-
-def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
-    suite: Suite = discovery.get("suites", group[0].name)
-    card = suite.card
-    weights = {draw.weight for draw in group}
-    if len(weights) > 1:
-        raise PlanError(
-            "weight",
-            tuple(sorted(weights)),
-            f"must be the same in every draw of `{card.name}`",
-        )
-    names = {family for draw in group for family in draws.families(draw, card)}
-    numbers = {tier for draw in group for tier in draws.tiers(draw, card)}
-    return SuiteEntry(
-        name=card.name,
-        version=card.version,
-        source_digest=source_digest(suite),
-        source_rule=SOURCE_RULE,
-        families=tuple(family for family in card.families if family in names),
-        tiers=tuple(sorted(numbers)),
-        weight=group[0].weight,
-        native=card.native,
-        groups=tuple(calendars.groups(card.domain).items()),
-    )

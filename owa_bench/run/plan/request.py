@@ -1,6 +1,7 @@
-"""What a run is asked to play, and the plan that comes of it."""
+"""Requests: what is to be played and how, its plan, and an estimate of cost."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import (
     AgentFailure,
@@ -16,26 +18,23 @@ from owa_bench.errors import (
     UnknownNameError,
     UsageError,
 )
+from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.plan import Budget, Plan, PlanEntry
-from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents import agent_spec
-from owa_bench.run.agents.agent_process import Transport
-from owa_bench.run.agents.agent_spec import AgentHandle
+from owa_bench.run.agents.agent_process import AgentTransport
 from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.plan import batteries, campaign
-from owa_bench.run.plan import trials as trial_plans
-from owa_bench.run.plan.batteries import Battery
-from owa_bench.run.plan.campaign import Campaign
-from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.plan import PlanTerms, make_plan
-from owa_bench.run.plan.trials import Trials
+from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.plan.campaign import Campaign, Trials, plan_campaign, plan_trials
+from owa_bench.run.plan.draws import Draw, check_admissible, load_battery
+from owa_bench.run.plan.plan import plan_draws
 from owa_bench.run.store import keys
 
 _PROTOCOLS = "owa_bench.protocols"
+# Seconds that a worker takes to start; measured on a 2-core machine.
+WORKER_START_S = 1.0
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +84,7 @@ class RunOptions:
     in_process: bool = False
     wire: bool = False
     progress: Callable[[Progress], None] | None = None
-    client: Callable[[], Transport] | None = None
+    client: Callable[[], AgentTransport] | None = None
 
     def __post_init__(self) -> None:
         """Refuse fewer than one of anything."""
@@ -95,7 +94,7 @@ class RunOptions:
 
 
 class PlanDraft(NamedTuple):
-    """A plan, its seeds and key still open, and the two files it pins."""
+    """A plan without commitment and key, and the two files it pins."""
 
     plan: Plan
     protocol: bytes
@@ -105,38 +104,69 @@ class PlanDraft(NamedTuple):
 def draft_plan(request: Request, folder: Path | None = None) -> PlanDraft:
     """Return the plan of a request; all that can be wrong with it is found here.
 
-    Errors: UsageError and its kin, naming what and the way out.
+    Args:
+        request: What is to be played.
+        folder: Where relative paths of agents start.
+
+    Returns:
+        The plan with its protocol and price card.
+
+    Raises:
+        UsageError: Or a subclass, naming what is wrong and the way out.
     """
-    agents = tuple(agent_spec.load(text, folder=folder) for text in request.agents)
-    battery = batteries.load(request.battery) if request.battery else None
-    named = battery.protocol if battery else request.protocol
-    pages = _read("protocol", named)
-    prices = _read("price card", request.price_card)
-    with in_file(named):
-        rules = protocol.load(pages)
+    agents = tuple(load_agent(text, folder=folder) for text in request.agents)
+    battery = load_battery(request.battery) if request.battery else None
+    name = battery.protocol if battery else request.protocol
+    protocol_file = _read("protocol", name)
+    prices_file = _read("price card", request.price_card)
+    with in_file(name):
+        rules = protocol.load(protocol_file)
     with in_file(request.price_card):
-        price_card.load(prices)
-    terms = PlanTerms(
+        price_card.load(prices_file)
+    levelled = battery is not None and battery.gives_level
+    if battery is not None and levelled:
+        check_admissible(battery, rules)
+    terms = Plan(
         name=request.name,
-        battery=_level_battery(battery, rules),
-        protocol_digest=sha256(pages),
-        price_digest=sha256(prices),
-        calendar=request.calendar,
+        battery=battery.name if battery is not None and levelled else None,
+        suites=(),
+        arms=(),
+        entries=(),
         budget=request.budget,
+        commitment="",
+        protocol_digest=sha256(protocol_file),
+        price_digest=sha256(prices_file),
+        calendar=request.calendar,
         verifier_nonce=request.verifier_nonce,
         transcripts=request.transcripts,
     )
-    return PlanDraft(_drawn(request, battery, agents, terms), pages, prices)
+    parts = (battery, request.campaign, request.trials, request.draws or None)
+    if sum(part is not None for part in parts) != 1:
+        raise UsageError(
+            "Give one of a battery, suites to draw from, a campaign, or trials."
+        )
+    if request.trials is not None:
+        plan = plan_trials(request.trials, agents, terms)
+    elif request.campaign is not None:
+        plan = plan_campaign(request.campaign, agents, terms)
+    else:
+        plan = plan_draws(battery.suite if battery else request.draws, agents, terms)
+    return PlanDraft(plan, protocol_file, prices_file)
 
 
 def check_agents(request: Request, folder: Path | None = None) -> None:
     """Refuse an agent whose code cannot be imported, before anything is written.
 
-    Errors: AgentSpecError.
+    Args:
+        request: What is to be played.
+        folder: Where relative paths of agents start.
+
+    Raises:
+        AgentSpecError: Naming the agent and why.
     """
     with ForkServer() as fork_server:
         for text in request.agents:
-            agent = agent_spec.load(text, folder=folder)
+            agent = load_agent(text, folder=folder)
             if agent.origin.kind in ("object", "file", "model"):
                 try:
                     fork_server.start(agent.origin).kill()
@@ -144,32 +174,6 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
                     raise AgentSpecError(
                         f"The agent {text!r} cannot be played: {failure}."
                     ) from failure
-
-
-def _drawn(
-    request: Request,
-    battery: Battery | None,
-    agents: Sequence[AgentHandle],
-    terms: PlanTerms,
-) -> Plan:
-    given = (battery, request.campaign, request.trials, request.draws or None)
-    if sum(part is not None for part in given) != 1:
-        raise UsageError(
-            "Give one of a battery, suites to draw from, a campaign, or trials."
-        )
-    if request.trials is not None:
-        return trial_plans.make_plan(request.trials, agents, terms)
-    if request.campaign is not None:
-        return campaign.make_plan(request.campaign, agents, terms)
-    return make_plan(battery.suite if battery else request.draws, agents, terms)
-
-
-def _level_battery(battery: Battery | None, rules: Protocol) -> str | None:
-    """Return the name of a battery that may give a level, checked; else None."""
-    if battery is None or not battery.gives_level:
-        return None
-    batteries.check_admissible(battery, rules)
-    return battery.name
 
 
 def _read(kind: str, name: str) -> bytes:
@@ -182,12 +186,94 @@ def _read(kind: str, name: str) -> bytes:
                 f"The {kind} must be a file, got {name}: {error.strerror}."
             ) from error
     folder = resources.files(_PROTOCOLS)
-    known = [
+    names = [
         entry.name.removesuffix(".toml")
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
         and entry.name.startswith("price_card") == (kind == "price card")
     ]
-    if name not in known:
-        raise UnknownNameError(f"{kind} (or FILE.toml)", name, known)
+    if name not in names:
+        raise UnknownNameError(f"{kind} (or FILE.toml)", name, names)
     return (folder / f"{name}.toml").read_bytes()
+
+
+# --- estimates ------------------------------------------------------------------------
+
+
+class RunEstimate(NamedTuple):
+    """Episodes, seconds and cost of a plan.
+
+    `scripted_s` is the time of agents that answer at once, by what the suites' cards
+    say that an episode takes; `longest_s` that of agents that use every deadline of
+    every step. `cost_micro_usd` is the most that steps, hints and metered ceilings can
+    cost, None if a meter has no price; `unknown` are the meters an agent may declare
+    and no ceiling bounds.
+    """
+
+    episodes: int
+    by_arm: Mapping[str, int]
+    scripted_s: float
+    longest_s: float
+    cost_micro_usd: int | None
+    unknown: tuple[str, ...]
+
+
+def estimate(request: Request, options: RunOptions) -> RunEstimate:
+    """Return what playing a request would take; nothing is played.
+
+    Args:
+        request: What would be played; a wrong one raises as in `draft_plan`.
+        options: How it would be played.
+
+    Returns:
+        The estimate.
+    """
+    draft = draft_plan(request, options.folder)
+    plan, ceilings = draft.plan, draft.plan.budget
+    hint_min = protocol.load(draft.protocol).quality.minutes_per_hint
+    prices = price_card.load(draft.price_card)
+    steps = sum(most_steps for _, most_steps in _step_limits(plan))
+    most = _most_used(plan, hint_min).items()
+    costs = [prices.cost(meter, amount) for meter, amount in most]
+    bounded = dict((*ceilings.episode_meters, *ceilings.run_meters))
+    cards = (discovery.get("suites", entry.suite).card for entry in plan.entries)
+    return RunEstimate(
+        episodes=len(plan.entries),
+        by_arm=Counter(entry.arm for entry in plan.entries),
+        scripted_s=sum(card.episode_s for card in cards) / options.workers
+        + WORKER_START_S,
+        longest_s=steps * ceilings.act_s / (options.workers * options.concurrency),
+        cost_micro_usd=None
+        if None in costs
+        else sum(cost for cost in costs if cost is not None),
+        unknown=tuple(
+            meter for meter in ("tokens_in", "tokens_out") if meter not in bounded
+        ),
+    )
+
+
+def _step_limits(plan: Plan) -> Iterator[tuple[PlanEntry, int]]:
+    """Yield every entry with the most steps it can take."""
+    for entry in plan.entries:
+        suite: Suite = discovery.get("suites", entry.suite)
+        yield entry, plan.budget.steps or suite.card.step_limit
+
+
+def _most_used(plan: Plan, minutes_per_hint: float) -> dict[str, float]:
+    """Return the most a plan can use of each meter that steps or ceilings bound.
+
+    A step makes one call to an API, or asks for one hint.
+    """
+    most: dict[str, float] = defaultdict(float)
+    ceilings = dict(plan.budget.episode_meters)
+    for entry, steps in _step_limits(plan):
+        allowed = entry.interventions
+        hints = steps if allowed is None else min(steps, allowed)
+        used = {"api_calls": steps, "supervisor_min": hints * minutes_per_hint}
+        for meter, amount in used.items():
+            most[meter] += amount if meter not in ceilings else 0
+    for meter, ceiling in ceilings.items():
+        most[meter] = ceiling * len(plan.entries)
+    for meter, ceiling in plan.budget.run_meters:
+        most[meter] = min(most.get(meter, ceiling), ceiling)
+    return dict(most)

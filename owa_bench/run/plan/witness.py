@@ -13,6 +13,7 @@ import itertools
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -35,11 +36,19 @@ _TIMEOUT_S = 30.0
 
 
 def by_git(layout: RunLayout, repository: Path) -> Witness:
-    """Commit the plan digest to `repository`; its files and index stay as they are.
+    """Commit the plan digest to a repository; its files and index stay as they are.
 
-    Errors: MissingPartError without git, UsageError if it is no repository.
+    Args:
+        layout: The run directory.
+        repository: A git repository whose history others keep.
+
+    Returns:
+        The witness, written to `witness/`.
+
+    Raises:
+        MissingPartError: There is no git.
+        FieldError: The folder is no repository.
     """
-    digest = plan_digest(layout)
     if not _git(repository, "rev-parse", "--git-dir", check=False):
         raise FieldError(
             "--git", str(repository), "must be a git repository (`git init` makes one)"
@@ -49,108 +58,101 @@ def by_git(layout: RunLayout, repository: Path) -> Witness:
         tree = _git(repository, "rev-parse", "HEAD^{tree}")
     else:
         tree = _git(repository, "hash-object", "-w", "-t", "tree", "/dev/null")
-    parents = ("-p", head) if head else ()
-    message = f"owa-bench plan {digest}"
+    parents, expected = (("-p", head), (head,)) if head else ((), ())
+    message = f"owa-bench plan {plan_digest(layout)}"
     commit = _git(repository, "commit-tree", tree, *parents, "-m", message)
-    _git(
-        repository,
-        "update-ref",
-        "-m",
-        message,
-        "HEAD",
-        commit,
-        *([head] if head else []),
-    )
+    _git(repository, "update-ref", "-m", message, "HEAD", commit, *expected)
     raw = _git(repository, "cat-file", "commit", commit, strip=False)
     claimed = _git(repository, "show", "-s", "--format=%cI", commit)
-    return _keep(
-        layout,
-        Witness(
-            kind="git",
-            plan_digest=digest,
-            attempts=_attempts(layout),
-            place=commit,
-            evidence=raw,
-            claimed=claimed,
-        ),
-    )
+    return _write(layout, kind="git", place=commit, evidence=raw, claimed=claimed)
 
 
 def by_rfc3161(
     layout: RunLayout, url: str, *, client: httpx.Client | None = None
 ) -> Witness:
-    """Have the plan digest stamped by the service at `url`.
+    """Have a time-stamping service stamp the plan digest.
 
-    Errors: FieldError for no address; CheckFailure if the service does not answer,
-    refuses, or stamps something else.
+    Args:
+        layout: The run directory.
+        url: Address of the service.
+        client: Sends the request; None for a fresh client.
+
+    Returns:
+        The witness, written to `witness/`.
+
+    Raises:
+        FieldError: `url` is no address.
+        CheckFailure: The service does not answer, refuses, or stamps something else.
     """
     if not url.startswith(("http://", "https://")):
         raise FieldError("--rfc3161", url, "must be an http:// or https:// address")
-    digest = plan_digest(layout)
     plan = canonical_json(msgspec.json.decode(layout.plan.read_bytes()))
     query = time_stamp_query(plan)
     reply = _post(url, query.der, client)
     stamp = read_time_stamp(reply)
-    if (stamp.digest, stamp.nonce) != (digest, query.nonce):
+    if (stamp.digest, stamp.nonce) != (plan_digest(layout), query.nonce):
         raise CheckFailure(
             f"{url} must stamp what it was asked to, got a token for another request."
         )
-    return _keep(
-        layout,
-        Witness(
-            kind="rfc3161",
-            plan_digest=digest,
-            attempts=_attempts(layout),
-            place=url,
-            evidence=base64.b64encode(reply).decode(),
-            claimed=stamp.time,
-        ),
+    evidence = base64.b64encode(reply).decode()
+    return _write(
+        layout, kind="rfc3161", place=url, evidence=evidence, claimed=stamp.time
     )
 
 
 def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
     """Sign a verifier's nonce together with the plan digest.
 
-    Errors: FieldError if the nonce is too short to be one.
+    Args:
+        layout: The run directory.
+        nonce: What the verifier chose, 8 characters or more.
+        key: Signs it.
+
+    Returns:
+        The witness, written to `witness/`.
+
+    Raises:
+        FieldError: The nonce is too short.
     """
     if len(nonce) < 8:
         raise FieldError("nonce", nonce, "must have at least 8 characters")
-    digest = plan_digest(layout)
-    envelope = seal(RECEIPT_TYPE, nonce_document(digest, nonce), key)
-    return _keep(
-        layout,
-        Witness(
-            kind="nonce",
-            plan_digest=digest,
-            attempts=_attempts(layout),
-            place=public_bytes(key.public_key()).hex(),
-            evidence=envelope.decode(),
-            nonce=nonce,
-        ),
+    envelope = seal(RECEIPT_TYPE, nonce_document(plan_digest(layout), nonce), key)
+    place = public_bytes(key.public_key()).hex()
+    return _write(
+        layout, kind="nonce", place=place, evidence=envelope.decode(), nonce=nonce
     )
 
 
+def _write(layout: RunLayout, **fields: Any) -> Witness:
+    """Write a witness of the plan to its file and return it.
+
+    `attempts` are those in the shards: 0 before episode 0.
+    """
+    frames = itertools.chain.from_iterable(map(scan, shard_paths(layout)))
+    attempts = len({frame.segment.attempt_id for frame in frames})
+    witness = Witness(plan_digest=plan_digest(layout), attempts=attempts, **fields)
+    path = free_path(layout.witness, witness.kind, ".json")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(witness)) + b"\n")
+    return witness
+
+
 def free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """Return the first name of `stem`, `stem-2`, ... that is not taken."""
+    """Return the first name of `stem`, `stem-2`, ... that is not taken.
+
+    Args:
+        folder: The folder, made where it is missing.
+        stem: The name.
+        suffix: Its end.
+
+    Returns:
+        The path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path, number = folder / f"{stem}{suffix}", 1
     while path.exists():
         number += 1
         path = folder / f"{stem}-{number}{suffix}"
     return path
-
-
-def _keep(layout: RunLayout, witness: Witness) -> Witness:
-    """Write the witness to its file and return it."""
-    path = free_path(layout.witness, witness.kind, ".json")
-    write_whole(path, msgspec.json.format(msgspec.json.encode(witness)) + b"\n")
-    return witness
-
-
-def _attempts(layout: RunLayout) -> int:
-    """Return how many attempts the shards hold: 0 before episode 0."""
-    frames = itertools.chain.from_iterable(map(scan, shard_paths(layout)))
-    return len({frame.segment.attempt_id for frame in frames})
 
 
 def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:

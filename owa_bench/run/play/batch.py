@@ -1,4 +1,4 @@
-"""One call from what is asked for to a played run directory.
+"""Runs: from a request to a played run directory in one call.
 
 play       plan, sign, play
 resume     go on with a run that was stopped
@@ -6,18 +6,29 @@ summary    what a run directory holds
 """
 
 import logging
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.records.trace import Leaf, counted_leaves, evidence_root, replay_root
-from owa_bench.run.agents import agent_spec
+from owa_bench.records.trace import (
+    Leaf,
+    counted_leaves,
+    evidence_root,
+    plan_order,
+    replay_root,
+)
+from owa_bench.records.witness import DayCheckpoint
+from owa_bench.run.agents.spec import CLIENT
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import RunTally, totals
 from owa_bench.run.plan.plan import differences, read_plan, refuse_unready, write_plan
@@ -29,10 +40,9 @@ from owa_bench.run.plan.request import (
     check_agents,
     draft_plan,
 )
-from owa_bench.run.play import attempts, executors
-from owa_bench.run.play.attempts import Done
-from owa_bench.run.play.days import DayKeeper
-from owa_bench.run.play.worker import WorkerConfig, config_for
+from owa_bench.run.play import executors
+from owa_bench.run.play.loop import AttemptResult
+from owa_bench.run.play.worker import MAX_FAILURES, WorkerConfig, pending
 from owa_bench.run.store import directory, files, keys
 from owa_bench.seeding import mixed_master
 
@@ -59,11 +69,23 @@ def play(
     resume: bool = False,
     plan_only: bool = False,
 ) -> RunSummary:
-    """Plan what is asked for, sign the plan into `out`, and play it.
+    """Plan what is asked for, sign the plan into a directory, and play it.
 
-    With `resume` a run that is there already goes on, if its plan is the same.
-    Errors: UsageError and its kin for what cannot be played; RunDirectoryError if `out`
-    holds something else. Whatever stops the run leaves a directory to resume.
+    Whatever stops the run leaves a directory to resume.
+
+    Args:
+        request: What is to be played, by whom.
+        out: The run directory.
+        options: How it is played.
+        resume: Whether a run that is there already goes on, if its plan is the same.
+        plan_only: Whether to stop when the plan is written.
+
+    Returns:
+        What the directory holds then.
+
+    Raises:
+        UsageError: The request cannot be played.
+        RunDirectoryError: `out` holds something else.
     """
     layout = RunLayout(out)
     directory.refuse_unwritable_name(out)
@@ -72,7 +94,8 @@ def play(
     if not plan_only:
         refuse_unready(draft.plan)
     if not layout.plan.exists():
-        _refuse_unplayable(request, options)
+        check_agents(request, options.folder)
+        keys.ensure(options.home, options.key)
     directory.make_folder(out)
     with directory.locked(out) as lock:
         if layout.plan.exists():
@@ -81,17 +104,25 @@ def play(
             suites = directory.explained(written) if "suites" in fields else []
             directory.refuse_differences((*fields, *suites), layout)
         else:
-            _write(draft, layout, options)
+            _sign_and_write(draft, layout, options)
         if plan_only:
             return summary(layout)
         return _play(layout, options, lock)
 
 
 def resume(out: Path, options: RunOptions) -> RunSummary:
-    """Go on with the run in `out` as its plan says.
+    """Go on with a run as its plan says.
 
-    Errors: RunDirectoryError if it is none; UsageError if agents, suites or packages
-    are not those of the plan any more.
+    Args:
+        out: The run directory.
+        options: How it is played.
+
+    Returns:
+        What the directory holds then.
+
+    Raises:
+        RunDirectoryError: It holds no run.
+        UsageError: Agents, suites or packages are not those of the plan any more.
     """
     layout = RunLayout(out)
     plan = read_plan(layout)
@@ -116,13 +147,7 @@ def summary(layout: RunLayout) -> RunSummary:
     )
 
 
-def _refuse_unplayable(request: Request, options: RunOptions) -> None:
-    """Refuse agents that do not import, and a key that cannot be had."""
-    check_agents(request, options.folder)
-    keys.ensure(options.home, options.key)
-
-
-def _write(draft: PlanDraft, layout: RunLayout, options: RunOptions) -> None:
+def _sign_and_write(draft: PlanDraft, layout: RunLayout, options: RunOptions) -> None:
     """Commit to a master and write the signed plan."""
     key = keys.load(options.home, options.key)
     plan = msgspec.structs.replace(
@@ -134,67 +159,50 @@ def _write(draft: PlanDraft, layout: RunLayout, options: RunOptions) -> None:
     write_plan(layout, plan, key, protocol=draft.protocol, price_card=draft.price_card)
 
 
-def _refuse_lone_client(plan: Plan, options: RunOptions) -> None:
-    """Refuse to play an agent that plays from outside where nobody lets it in."""
-    outside = any(arm.agent.startswith(agent_spec.CLIENT) for arm in plan.arms)
-    if outside and (
+def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
+    """Play what is left of the run in `layout`."""
+    plan = read_plan(layout)
+    directory.refuse_other_terms(layout, plan)
+    if any(arm.agent.startswith(CLIENT) for arm in plan.arms) and (
         options.client is None or options.workers * options.concurrency > 1
     ):
         raise UsageError(
             "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
         )
-
-
-# --- playing ------------------------------------------------------------------------
-
-
-def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
-    """Play what is left of the run in `layout`."""
-    plan = read_plan(layout)
-    directory.refuse_other_terms(layout, plan)
-    _refuse_lone_client(plan, options)
     secret = escrow.find(options.home, plan.commitment).master
-    root = mixed_master(secret, plan.verifier_nonce)
     leaves = files.rebuild_leaves(layout)
-    waiting = attempts.pending(plan, leaves)
-    tally = RunTally(plan.budget, _spent(layout, plan, leaves))
-    watch = _Watch(layout, plan, leaves, options, tally)
-    if waiting:
+    items = pending(plan, leaves)
+    watch = _Watch(layout, plan, leaves, options)
+    if items:
         refuse_unready(plan)
         directory.refuse_revealed(layout)
-        config = _config(layout, root, options)
+        config = WorkerConfig(
+            run=os.fspath(layout.root.resolve()),
+            shard=files.next_shard(layout),
+            root=mixed_master(secret, plan.verifier_nonce).hex(),
+            folder=os.fspath((options.folder or Path.cwd()).resolve()),
+            concurrency=options.concurrency,
+            in_process=options.in_process,
+            wire=options.wire,
+        )
         if options.workers == 1:
-            executors.play_here(waiting, config, tally, watch.on_done, options.client)
+            executors.play_here(
+                items, config, watch.tally, watch.on_done, options.client
+            )
         elif executors.play_in_workers(
-            waiting, config, tally, watch.on_done, workers=options.workers, lock=lock
+            items,
+            config,
+            watch.tally,
+            watch.on_done,
+            workers=options.workers,
+            lock=lock,
         ):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
     return summary(layout)
 
 
-def _config(layout: RunLayout, root: bytes, options: RunOptions) -> WorkerConfig:
-    return config_for(
-        layout.root,
-        files.next_shard(layout),
-        root,
-        options.folder,
-        concurrency=options.concurrency,
-        in_process=options.in_process,
-        wire=options.wire,
-    )
-
-
-def _spent(layout: RunLayout, plan: Plan, leaves: Sequence[Leaf]) -> dict[str, float]:
-    """Return what a run has used so far, read only where it has ceilings."""
-    if not plan.budget.run_meters:
-        return {}
-    return totals(
-        event for leaf in leaves for event in files.read_trace(layout, leaf).events
-    )
-
-
 class _Watch:
-    """Hears of every closed attempt: budget, days, progress."""
+    """Takes every closed attempt: counts meters, signs days, reports progress."""
 
     def __init__(
         self,
@@ -202,36 +210,114 @@ class _Watch:
         plan: Plan,
         leaves: Sequence[Leaf],
         options: RunOptions,
-        tally: RunTally,
     ) -> None:
         key = keys.load(options.home, options.key)
-        campaign_days = any(entry.day is not None for entry in plan.entries)
-        if campaign_days and keys.public_hex(key) != plan.public_key:
+        has_days = any(entry.day is not None for entry in plan.entries)
+        if has_days and keys.public_hex(key) != plan.public_key:
             raise UsageError(
                 f"Key `{options.key}` did not sign this plan; days need the same key."
             )
+        recorded: dict[str, float] = {}
+        if plan.budget.run_meters:
+            traces = (files.read_trace(layout, leaf) for leaf in leaves)
+            recorded = totals(event for trace in traces for event in trace.events)
+        self.tally = RunTally(plan.budget, recorded)
         self._plan = plan
-        self._tally = tally
         self._progress = options.progress
-        self._keeper = DayKeeper(layout, plan, leaves, key)
+        self._receipts = DayReceipts(layout, plan, leaves, key)
         self._complete = {leaf.index for leaf in leaves if leaf.status == "complete"}
 
-    def on_done(self, done: Done) -> None:
+    def on_done(self, result: AttemptResult) -> None:
         """Take one closed attempt."""
-        if done.leaf.status == "infrastructure":
-            name, reason = done.leaf.attempt_id, done.end.reason
-            _LOG.warning("the harness failed attempt %s: %s", name, reason)
-        self._tally.add(done.spent)
-        self._keeper.add(done.leaf)
-        if done.leaf.status == "complete":
-            self._complete.add(done.leaf.index)
-        if self._progress is not None:
-            self._progress(
-                Progress(
-                    entry=self._plan.entries[done.leaf.index],
-                    leaf=done.leaf,
-                    end=done.end,
-                    done=len(self._complete),
-                    total=len(self._plan.entries),
-                )
+        leaf, end = result.leaf, result.end
+        if leaf.status == "infrastructure":
+            _LOG.warning(
+                "the harness failed attempt %s: %s", leaf.attempt_id, end.reason
             )
+        self.tally.add(result.spent)
+        self._receipts.add(leaf)
+        if leaf.status == "complete":
+            self._complete.add(leaf.index)
+        if self._progress is not None:
+            entry = self._plan.entries[leaf.index]
+            done, total = len(self._complete), len(self._plan.entries)
+            self._progress(
+                Progress(entry=entry, leaf=leaf, end=end, done=done, total=total)
+            )
+
+
+class DayReceipts:
+    """Signed evidence roots of a campaign's days, each filed when its day is over.
+
+    A run without days files nothing.
+    """
+
+    def __init__(
+        self,
+        layout: RunLayout,
+        plan: Plan,
+        leaves: Iterable[Leaf],
+        key: Ed25519PrivateKey,
+    ) -> None:
+        self._layout = layout
+        self._plan = plan
+        self._key = key
+        self._leaves: list[Leaf] = []
+        self._failures = Counter[int]()
+        self._open = {
+            entry.index: entry.day for entry in plan.entries if entry.day is not None
+        }
+        self._days = sorted(set(self._open.values()))
+        for leaf in leaves:
+            self._take(leaf)
+        self._file()
+
+    def add(self, leaf: Leaf) -> None:
+        """Count a closed attempt, and sign for every day that is now over."""
+        self._take(leaf)
+        self._file()
+
+    def _take(self, leaf: Leaf) -> None:
+        self._leaves.append(leaf)
+        self._failures[leaf.index] += leaf.status == "infrastructure"
+        given_up = self._failures[leaf.index] >= MAX_FAILURES
+        if leaf.status == "complete" or given_up:
+            self._open.pop(leaf.index, None)
+
+    def _file(self) -> None:
+        """Write the receipts of days that are over and have none."""
+        first_open = min(self._open.values(), default=None)
+        while self._days and (first_open is None or self._days[0] < first_open):
+            day = self._days.pop(0)
+            path = day_path(self._layout, day)
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                files.write_whole(path, self._sealed(day))
+
+    def _sealed(self, day: int) -> bytes:
+        days = {entry.index: entry.day or 0 for entry in self._plan.entries}
+        ordered = plan_order(
+            self._plan, (leaf for leaf in self._leaves if days[leaf.index] <= day)
+        )
+        checkpoint = DayCheckpoint(
+            plan_digest=files.plan_digest(self._layout),
+            day=day,
+            evidence_root=evidence_root(self._plan, ordered),
+            attempts=tuple(leaf.attempt_id for leaf in ordered),
+            simulated=self._plan.simulated_days,
+            public_key=self._plan.public_key,
+        )
+        return seal(CHECKPOINT_TYPE, canonical_json(checkpoint), self._key)
+
+
+def day_path(layout: RunLayout, day: int) -> Path:
+    """Return the file of a day's checkpoint.
+
+    Args:
+        layout: The run directory.
+        day: Number of the day.
+
+    Returns:
+        The path.
+    """
+    return layout.receipts / f"day-{day:04d}.dsse.json"

@@ -1,13 +1,15 @@
-"""What an episode is made of, from a plan entry: instance, env, first and last event.
+"""Setup of an episode from a plan entry: instance, env, first and last event.
 
-The loop plays with these and replay plays again with the very same. Besides what the
-env emits, an attempt holds EpisodeStart, what the agent declares with a Move (before
-the step of that move), and EpisodeEnd.
+The loop and replay use the same functions. Besides what the env emits, an attempt holds
+EpisodeStart, what the agent declares with a Move (before the step of that move), and
+EpisodeEnd.
 """
 
 import base64
 import dataclasses
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -18,11 +20,8 @@ from owa_bench.interfaces import (
     Ending,
     EnumerableSchedule,
     Move,
-    OracleAccess,
     Sink,
     Suite,
-    Task,
-    ToolSpec,
     View,
 )
 from owa_bench.records.events import (
@@ -30,12 +29,11 @@ from owa_bench.records.events import (
     EpisodeEnd,
     EpisodeStart,
     Event,
-    Outcome,
     Resource,
     fixed,
 )
-from owa_bench.records.instance import Instance, Timeline
-from owa_bench.records.plan import Arm, Plan, PlanEntry
+from owa_bench.records.instance import Instance
+from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
@@ -43,76 +41,27 @@ from owa_bench.shells.episode import EpisodeFacts
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import ToolEnv
 
-# Beliefs stated before the end are kept and enter no axis.
+# Beliefs stated before the end are recorded and enter no axis.
 INTERIM = "interim"
+# The env of a tool suite, or of a native suite.
+PlayedEnv = ToolEnv | NativeEnv
+_SCENES = 4  # of suite, view and calendar, whose idle envs stay open
 
 
-class PlayedEnv(Protocol):
-    """What loop and replay ask of an env: a tool suite's, or a native suite's."""
-
-    tools: tuple[ToolSpec, ...]
-
-    @property
-    def steps(self) -> int:
-        """Actions so far."""
-
-    @property
-    def failed_attempts(self) -> int:
-        """Actions that were malformed, refused or in vain."""
-
-    @property
-    def ending(self) -> Ending | None:
-        """How the episode ended; None while it goes on."""
-
-    def attach(self, sink: Sink) -> None:
-        """Send the events of the next episode to `sink`."""
-
-    def reset(self, *, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Begin the episode of the options' instance."""
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play one action."""
-
-    def conclude(self, outcome: Outcome, reason: str) -> Ending:
-        """End the episode from outside."""
-
-    def oracle_access(self) -> OracleAccess:
-        """Return what a suite's own control policy may see."""
-
-    def close(self) -> None:
-        """Release what the env holds."""
-
-    @property
-    def task(self) -> Task:
-        """What the agent is told."""
-
-    @property
-    def timeline(self) -> Timeline:
-        """The worlds of this episode."""
-
-    @property
-    def simulated_ms(self) -> int:
-        """Simulated milliseconds since reset."""
-
-
-@runtime_checkable
-class Pictured(Protocol):
-    """An env whose window can be looked at."""
-
-    def picture(self) -> bytes:
-        """Return a JPEG of the window."""
-
-
-def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
-    """Return an info with the env's window as a data address, where it has one."""
-    if not isinstance(env, Pictured) or env.ending is not None:
-        return info
-    data = base64.b64encode(env.picture()).decode()
-    return {**info, "picture": f"data:image/jpeg;base64,{data}"}
+# --- instances and envs ---------------------------------------------------------------
 
 
 def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
-    """Return the instance of an entry; `root` is the master, any nonce mixed in."""
+    """Return the instance of an entry.
+
+    Args:
+        plan: The plan.
+        entry: One of its entries.
+        root: The master secret, any verifier's nonce mixed in.
+
+    Returns:
+        The instance, with the drift step of the entry's magnitude or day.
+    """
     plain = Instance(
         suite=entry.suite,
         version=entry.version,
@@ -128,6 +77,31 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
     return msgspec.structs.replace(plain, drift_step=step)
 
 
+def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
+    """Return the drift calendar of a plan for one of its suites, or an entry's own.
+
+    "nested" is the suite's own schedule where it has one, its onset as the plan says.
+
+    Args:
+        plan: The plan.
+        suite_name: Name of the suite.
+        calendar: The entry's own calendar; empty: the plan's.
+
+    Returns:
+        The calendar.
+    """
+    suite: Suite = discovery.get("suites", suite_name)
+    text = calendar or plan.calendar
+    parsed = calendars.parse(text, suite.card.domain)
+    own: Any = assembly.own_schedule(suite)
+    if text.partition("^")[0] != "nested" or isinstance(own, Calendar):
+        return parsed
+    if not parsed.onset_ms:
+        return own  # type: ignore[no-any-return]
+    delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
+    return delayed
+
+
 def env_for(
     plan: Plan,
     suite_name: str,
@@ -136,10 +110,18 @@ def env_for(
     wire: bool = False,
     calendar: str = "",
 ) -> PlayedEnv:
-    """Return an env that plays any entry of this suite and calendar of the plan.
+    """Return an env that plays any entry of a suite and calendar of the plan.
 
-    A native suite has one view. In the others `view` is what the agent sees; the
-    actions on record are the same calls in each.
+    Args:
+        plan: The plan.
+        suite_name: Name of the suite.
+        view: What the agent sees; the actions on record are the same calls in each. A
+            native suite has one view.
+        wire: Whether calls go over HTTP.
+        calendar: The entry's own calendar; empty: the plan's.
+
+    Returns:
+        The env.
     """
     suite: Suite = discovery.get("suites", suite_name)
     source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
@@ -154,28 +136,97 @@ def env_for(
     return shell
 
 
-def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
-    """Return the drift calendar of a plan for one of its suites, or an entry's own.
+class EnvPool:
+    """Envs of a plan's suites, lent to one episode at a time."""
 
-    "nested" is the suite's own schedule where it has one, its onset as the plan says.
+    def __init__(self, plan: Plan, *, wire: bool = False) -> None:
+        self._plan = plan
+        self._wire = wire
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
+
+    @contextmanager
+    def lend(self, entry: PlanEntry, view: View) -> Iterator[PlayedEnv]:
+        """Lend an env; one in which an exception was raised is closed.
+
+        Calendars have envs of their own, for an env knows one.
+
+        Args:
+            entry: What is to be played.
+            view: What the agent sees.
+
+        Yields:
+            The env.
+        """
+        scene = (entry.suite, view, entry.calendar)
+        with self._lock:
+            idle = self._idle.get(scene)
+            env = idle.pop() if idle else None
+        env = env or env_for(
+            self._plan, entry.suite, view=view, wire=self._wire, calendar=entry.calendar
+        )
+        try:
+            yield env
+        except BaseException:
+            env.close()
+            raise
+        with self._lock:
+            self._idle[scene] = [*self._idle.pop(scene, ()), env]
+            for old in [*self._idle][:-_SCENES]:  # they hold pages of browsers
+                for unused in self._idle.pop(old):
+                    unused.close()
+
+    def close(self) -> None:
+        """Close every idle env."""
+        with self._lock:
+            for envs in self._idle.values():
+                for env in envs:
+                    env.close()
+            self._idle.clear()
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """An env whose window can be looked at."""
+
+    def picture(self) -> bytes:
+        """Return a JPEG of the window."""
+
+
+def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info with a picture of the env's window, where it has one.
+
+    Args:
+        env: The env.
+        info: Its info.
+
+    Returns:
+        The info; `picture` is a data URL of a JPEG.
     """
-    suite: Suite = discovery.get("suites", suite_name)
-    text = calendar or plan.calendar
-    parsed = calendars.parse(text, suite.card.domain)
-    own: Any = assembly.own_schedule(suite)
-    if text.partition("^")[0] != "nested" or isinstance(own, Calendar):
-        return parsed
-    if not parsed.onset_ms:
-        return own  # type: ignore[no-any-return]
-    chosen: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
-    return chosen
+    if not isinstance(env, Pictured) or env.ending is not None:
+        return info
+    data = base64.b64encode(env.picture()).decode()
+    return {**info, "picture": f"data:image/jpeg;base64,{data}"}
+
+
+# --- events ---------------------------------------------------------------------------
 
 
 def episode_start(
     plan: Plan, entry: PlanEntry, attempt: int, opening: EpisodeFacts
 ) -> EpisodeStart:
-    """Return the first event of an attempt."""
-    arm = arm_of(plan, entry)
+    """Return the first event of an attempt.
+
+    Args:
+        plan: The plan.
+        entry: The entry that is played.
+        attempt: Which attempt at it, from 0.
+        opening: What the env knows of the episode.
+
+    Returns:
+        The event.
+    """
+    arm = next(arm for arm in plan.arms if arm.name == entry.arm)
     suite: Suite = discovery.get("suites", entry.suite)
     return EpisodeStart(
         index=entry.index,
@@ -187,10 +238,7 @@ def episode_start(
         day=entry.day,
         session=entry.session,
         env_id=suite.card.env_id,
-        instance=opening.instance,
         delta=entry.delta,
-        realised=opening.realised,
-        world=opening.world,
         agent=arm.agent,
         fingerprint=arm.fingerprint,
         interventions=entry.interventions,
@@ -198,17 +246,20 @@ def episode_start(
         muted=entry.muted,
         calendar=entry.calendar,
         phase=entry.phase,
-        horizon=opening.horizon,
-        depth=opening.depth,
-        theta=opening.theta,
-        categories=opening.categories,
-        needs_tools=opening.needs_tools,
-        honeypot=opening.honeypot,
+        **opening._asdict(),
     )
 
 
-def unopened(instance: Instance, theta: float) -> EpisodeFacts:
-    """Return the opening of an attempt whose world could not be brought to life."""
+def failed_opening(instance: Instance, theta: float) -> EpisodeFacts:
+    """Return the opening of an attempt whose world could not be made.
+
+    Args:
+        instance: The instance.
+        theta: The suite's threshold of success, in [0, 1].
+
+    Returns:
+        The opening.
+    """
     return EpisodeFacts(
         instance=instance,
         world="",
@@ -225,7 +276,17 @@ def unopened(instance: Instance, theta: float) -> EpisodeFacts:
 def episode_end(
     env: PlayedEnv, ending: Ending, *, timed: bool, wall_s: float
 ) -> EpisodeEnd:
-    """Return the last event of an attempt that the env has concluded."""
+    """Return the last event of an attempt that the env has concluded.
+
+    Args:
+        env: The env.
+        ending: How the episode ended in it.
+        timed: Whether a clock ended it.
+        wall_s: Seconds it took.
+
+    Returns:
+        The event.
+    """
     return EpisodeEnd(
         outcome=ending.outcome,
         q_state=ending.q_state,
@@ -241,8 +302,16 @@ def episode_end(
     )
 
 
-def broken_end(reason: str, wall_s: float) -> EpisodeEnd:
-    """Return the last event of an attempt that the harness failed; never scored."""
+def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
+    """Return the last event of an attempt that the harness failed; never scored.
+
+    Args:
+        reason: What failed.
+        wall_s: Seconds the attempt took.
+
+    Returns:
+        The event.
+    """
     return EpisodeEnd(
         outcome="infrastructure",
         q_state=0.0,
@@ -257,10 +326,18 @@ def broken_end(reason: str, wall_s: float) -> EpisodeEnd:
     )
 
 
-def declared(move: Move, step: int, sink: Sink) -> Iterator[Event]:
-    """Yield the events of what an agent declares; words go into blobs.
+def declared_events(move: Move, step: int, sink: Sink) -> Iterator[Event]:
+    """Yield the events of what an agent declares; texts are stored as blobs.
 
-    The harness sets step, source and stream, whatever the agent wrote there.
+    Step, source and stream are set here, whatever the agent wrote there.
+
+    Args:
+        move: The agent's move.
+        step: The step it makes, from 1.
+        sink: Stores the blobs.
+
+    Yields:
+        The events.
     """
     for meter, amount in move.usage:
         yield Resource(step=step, source="agent", meter=meter, amount=amount)
@@ -276,11 +353,6 @@ def declared(move: Move, step: int, sink: Sink) -> Iterator[Event]:
         yield _stamped(move.revision, step)
     for name, p in move.beliefs:
         yield Belief(step=step, proposition=name, kind=INTERIM, p=fixed(p))
-
-
-def arm_of(plan: Plan, entry: PlanEntry) -> Arm:
-    """Return the arm that plays an entry."""
-    return next(arm for arm in plan.arms if arm.name == entry.arm)
 
 
 def _stamped(event: Event, step: int, **changes: str) -> Event:

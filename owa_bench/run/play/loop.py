@@ -7,18 +7,17 @@ the harness raised ends the attempt as infrastructure, which is never scored.
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from owa_bench import discovery, seeding
 from owa_bench.errors import AgentFailure, AgentTimeout, InfrastructureFailure
-from owa_bench.interfaces import Brief, Ending, Sink, Suite, View
-from owa_bench.records.events import EpisodeEnd, EpisodeStart, Event, Resource
+from owa_bench.interfaces import Brief, Ending, Suite
+from owa_bench.records.events import EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
@@ -29,12 +28,11 @@ from owa_bench.run.agents.agent_process import (
     LocalTransport,
     NoTransport,
 )
-from owa_bench.run.agents.agent_spec import AgentHandle
-from owa_bench.run.agents.protocol import ResetRequest
-from owa_bench.run.agents.runner import describe
-from owa_bench.run.plan.budget import EpisodeTally, MeteredSink, RunTally
+from owa_bench.run.agents.protocol import ResetRequest, describe
+from owa_bench.run.agents.spec import AgentHandle
+from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
-from owa_bench.run.play.episode_setup import PlayedEnv
+from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.run.store.memory import EpisodeMemory
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
@@ -44,61 +42,12 @@ class RunStopped(BaseException):
     """The run is being stopped; the open attempt stays unfinished."""
 
 
-class AttemptResult(NamedTuple):
-    """An attempt that was closed: its leaf and its last event."""
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was closed: its leaf, its last event, and what it used."""
 
     leaf: Leaf
     end: EpisodeEnd
-    spent: Mapping[str, float]
-
-
-_SCENES = 4  # of suite, view and calendar, whose idle envs are kept
-
-
-class EnvPool:
-    """Envs of a plan's suites, lent to one episode at a time."""
-
-    def __init__(self, plan: Plan, *, wire: bool = False) -> None:
-        self._plan = plan
-        self._wire = wire
-        self._lock = threading.Lock()
-        self._idle: dict[tuple[str, View, str], list[PlayedEnv]] = {}
-
-    @contextmanager
-    def lend(self, entry: PlanEntry, view: View) -> Iterator[PlayedEnv]:
-        """Yield an env for an entry; one that something was raised with is thrown away.
-
-        Calendars have envs of their own, for an env knows one.
-        """
-        scene = (entry.suite, view, entry.calendar)
-        with self._lock:
-            idle = self._idle.get(scene)
-            env = idle.pop() if idle else None
-        env = env or episode_setup.env_for(
-            self._plan, entry.suite, view=view, wire=self._wire, calendar=entry.calendar
-        )
-        try:
-            yield env
-        except BaseException:
-            env.close()
-            raise
-        with self._lock:
-            self._idle[scene] = [*self._idle.pop(scene, ()), env]
-            self._tidy()
-
-    def _tidy(self) -> None:
-        """Close idle envs of scenes that were not played of late; they hold pages."""
-        for scene in [*self._idle][:-_SCENES]:
-            for env in self._idle.pop(scene):
-                env.close()
-
-    def close(self) -> None:
-        """Close every idle env."""
-        with self._lock:
-            for envs in self._idle.values():
-                for env in envs:
-                    env.close()
-            self._idle.clear()
+    spent: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,29 +66,6 @@ class WorkerContext:
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
-class EvaluationSink:
-    """A sink that puts every cost on the evaluation: a checkpoint is no practice."""
-
-    active = True
-
-    def __init__(self, inner: Sink) -> None:
-        self._inner = inner
-
-    def emit(self, event: Event) -> None:
-        """Hand an event on, a cost in the evaluation stream."""
-        if isinstance(event, Resource):
-            event = msgspec.structs.replace(event, stream="evaluation")
-        self._inner.emit(event)
-
-    def blob(self, data: bytes) -> str:
-        """Hand a blob on and return its digest."""
-        return self._inner.blob(data)
-
-    def secret(self, name: str, value: str) -> None:
-        """Hand a secret on."""
-        self._inner.secret(name, value)
-
-
 def play_episode(
     context: WorkerContext,
     entry: PlanEntry,
@@ -149,25 +75,34 @@ def play_episode(
 ) -> AttemptResult:
     """Play an entry and return its closed attempt.
 
-    `spent` is what the run has used so far. Errors: InfrastructureFailure if the
-    attempt cannot be written; Stopped, and whatever stops the process.
+    Args:
+        context: What the worker's episodes share.
+        entry: The plan entry.
+        attempt: Which attempt at the entry, from 0.
+        memory: The agent's folder.
+        spent: What the run has used so far, by meter.
+
+    Returns:
+        The closed attempt.
+
+    Raises:
+        InfrastructureFailure: The attempt cannot be written.
+        RunStopped: The run is being stopped.
     """
     writer = context.recorder.episode(entry.index, attempt)
-    play = _Play(context, entry, attempt, writer, memory, spent)
+    play = _Episode(context, entry, attempt, writer, memory, spent)
     try:
         end = play.play()
-        settled = None
-        if end.outcome != "infrastructure":
-            settled = memory.settle()
+        failed = end.outcome == "infrastructure"
+        digest = None if failed else memory.settle()
     except BaseException:
         writer.close("unfinished")
         raise
-    broken = end.outcome == "infrastructure"
-    leaf = writer.close("infrastructure" if broken else "complete", settled)
-    return AttemptResult(leaf, end, play.tally.spent)
+    leaf = writer.close("infrastructure" if failed else "complete", digest)
+    return AttemptResult(leaf=leaf, end=end, spent=play.tally.spent)
 
 
-class _Play:
+class _Episode:
     """One attempt while it is played."""
 
     def __init__(
@@ -188,14 +123,12 @@ class _Play:
         self._agent = context.agents[entry.arm]
         self._began = time.perf_counter()
         budget = context.plan.budget
-        run = RunTally(budget, spent)
-        self.tally = EpisodeTally(budget, time.monotonic, run)
+        self.tally = EpisodeTally(budget, time.monotonic, RunTally(budget, spent))
         checkpoint = entry.phase == "checkpoint"
-        inner: Sink = EvaluationSink(writer) if checkpoint else writer
-        self._sink: Sink = MeteredSink(inner, self.tally)
+        self._sink = EpisodeSink(writer, self.tally, evaluation=checkpoint)
         self._instance: Instance | None = None
         self._opened = False
-        self._agent_connection = AgentConnection(NoTransport())
+        self._connection = AgentConnection(NoTransport())
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -208,7 +141,7 @@ class _Play:
         except Exception as error:
             if self._context.stopping.is_set():
                 raise RunStopped from error
-            end = self._broken(error)
+            end = self._failure(error)
         self._writer.emit(end)
         return end
 
@@ -233,14 +166,14 @@ class _Play:
         try:
             self._start_agent(env, self._entry.session)
             timed = self._act(env, observation, info)
-            self._agent_connection.close(self._context.plan.budget.act_s)
+            self._connection.close(self._context.plan.budget.act_s)
         except AgentFailure as failure:
             if self._context.stopping.is_set():
                 raise RunStopped from failure
             self._conclude_failed(env, failure)
             return isinstance(failure, AgentTimeout)
         finally:
-            self._agent_connection.end()
+            self._connection.end()
         return timed
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
@@ -253,21 +186,21 @@ class _Play:
                 return exhausted.timed
             if self._agent.screenshots:
                 info = episode_setup.with_picture(env, info)
-            move = self._agent_connection.act(
+            move = self._connection.act(
                 observation, info, self._deadline_s(), numbers=numbers
             )
-            for event in episode_setup.declared(move, env.steps + 1, self._sink):
+            for event in episode_setup.declared_events(move, env.steps + 1, self._sink):
                 self._sink.emit(event)
             observation, _, _, _, info = env.step(move.action)
             if int(info.get("session", session)) > session:
                 session = int(info["session"])
-                self._agent_connection.end()
+                self._connection.end()
                 self._start_agent(env, session)
         return False
 
     def _start_agent(self, env: PlayedEnv, session: int) -> None:
         """Start an agent in a process of its own and tell it what it is to do."""
-        self._agent_connection = self._connect(env)
+        self._connection = self._connect(env)
         terms = ResetRequest(
             brief=self._brief(env, session),
             tools=env.tools,
@@ -275,16 +208,15 @@ class _Play:
             script=self._script(),
             options=self._agent.options,
         )
-        self._agent_connection.reset(terms, self._deadline_s())
+        self._connection.reset(terms, self._deadline_s())
 
     def _connect(self, env: PlayedEnv) -> AgentConnection:
-        """Return a host with the agent, or the suite's own policy, in it."""
+        """Return a connection to the agent, or to the suite's own policy."""
         origin = self._agent.origin
         if origin.kind == "policy":
-            make = self._suite.policies[origin.target]
-            return AgentConnection(
-                LocalTransport(lambda _config: make(env.oracle_access()))
-            )
+            policy = self._suite.policies[origin.target]
+            transport = LocalTransport(lambda _config: policy(env.oracle_access()))
+            return AgentConnection(transport)
         return self._context.launcher.connect(origin)
 
     def _brief(self, env: PlayedEnv, session: int) -> Brief:
@@ -333,16 +265,14 @@ class _Play:
             return env.conclude("truncated", exhausted.reason)
         return env.conclude("agent_timeout", str(failure))
 
-    def _broken(self, error: Exception) -> EpisodeEnd:
+    def _failure(self, error: Exception) -> EpisodeEnd:
         """Return the end of an attempt that the harness failed, its start written."""
         if not self._opened and self._instance is not None:
             theta = self._suite.card.theta
-            self._writer.emit(
-                self._start(episode_setup.unopened(self._instance, theta))
-            )
-        return episode_setup.broken_end(
-            describe(error), time.perf_counter() - self._began
-        )
+            opening = episode_setup.failed_opening(self._instance, theta)
+            self._writer.emit(self._start(opening))
+        wall_s = time.perf_counter() - self._began
+        return episode_setup.failure_end(describe(error), wall_s)
 
 
 @lru_cache(maxsize=256)

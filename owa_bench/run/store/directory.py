@@ -1,21 +1,44 @@
-"""Guards of a run directory: may this plan be played in it, by this process alone?"""
+"""Guards of a run directory, and the provenance of what its plan rests on.
 
+May this plan be played in this directory, by this process alone, on this code? A plan
+pins the digest of the code that draws its worlds, the agents' fingerprints, the
+installed packages, and the protocol and price card.
+"""
+
+import ast
 import contextlib
 import fcntl
+import hashlib
 import os
+import platform
+import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
+import owa_bench
+from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, UsageError
+from owa_bench.interfaces import Suite
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import Plan
-from owa_bench.run.agents import agent_spec
-from owa_bench.run.store import files
-from owa_bench.run.store.provenance import environment, other_code
+from owa_bench.records.plan import SOURCE_RULE, Plan, SuiteEntry
+from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.store.files import part_of
 
 _LOCK_PATIENCE_S = 3.0
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)")
+_NAME = "owa_bench"
+_PACKAGE = Path(owa_bench.__file__).parent
+# What suites, operators and calendars may draw worlds with, beside their own folder.
+_SHARED = ("worlds", "seeding.py", "canonical.py")
+_FOLDER_FILES = ("suite.py", "__init__.py")
+
+
+# --- guards ---------------------------------------------------------------------------
 
 
 def refuse_unwritable_name(out: Path) -> None:
@@ -29,7 +52,16 @@ def refuse_unwritable_name(out: Path) -> None:
 
 
 def refuse_other_content(layout: RunLayout, *, resume: bool) -> None:
-    """Refuse a directory that holds something else, or a run unless resumed."""
+    """Refuse a directory that holds something else, or a run unless resumed.
+
+    Args:
+        layout: The directory.
+        resume: Whether a run in it goes on.
+
+    Raises:
+        UsageError: It holds a run that is not resumed.
+        RunDirectoryError: It holds no run to resume, or something else.
+    """
     if layout.plan.exists():
         if not resume:
             raise UsageError(
@@ -57,7 +89,7 @@ def _is_free(layout: RunLayout) -> bool:
     The plan itself is written last, so without it nothing was begun.
     """
     left = {layout.protocol, layout.price_card, layout.plan_envelope}
-    parts = {files.part_of(path) for path in (*left, layout.plan)}
+    parts = {part_of(path) for path in (*left, layout.plan)}
     return set(layout.root.iterdir()) <= left | parts
 
 
@@ -98,7 +130,15 @@ def _lock_taken(descriptor: int) -> bool:
 
 
 def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
-    """Refuse to go on with a plan that differs in these fields."""
+    """Refuse to go on with a plan that differs from what would be played now.
+
+    Args:
+        fields: In what it differs.
+        layout: The run directory.
+
+    Raises:
+        UsageError: There is a difference.
+    """
     if fields:
         raise UsageError(
             f"The plan in {layout.root} differs from what would be played now in: "
@@ -108,7 +148,15 @@ def refuse_differences(fields: Sequence[str], layout: RunLayout) -> None:
 
 
 def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
-    """Refuse a run whose protocol or price card is not the one its plan fixed."""
+    """Refuse a run whose protocol or price card is not the one its plan fixed.
+
+    Args:
+        layout: The run directory.
+        plan: Its plan.
+
+    Raises:
+        RunDirectoryError: A file is missing or another.
+    """
     fixed = {
         layout.protocol: plan.protocol_digest,
         layout.price_card: plan.price_digest,
@@ -122,16 +170,24 @@ def refuse_other_terms(layout: RunLayout, plan: Plan) -> None:
 
 
 def drifted(plan: Plan, folder: Path | None) -> tuple[str, ...]:
-    """Return what is no longer as the plan has it; `folder` is where agents lie."""
-    found = []
+    """Return what is no longer as the plan has it: agents, suites, packages.
+
+    Args:
+        plan: The plan.
+        folder: Where relative paths of agents start.
+
+    Returns:
+        Names of what differs, in words.
+    """
+    changed = []
     for arm in plan.arms:
-        agent = agent_spec.load(arm.agent, folder=folder)
+        agent = load_agent(arm.agent, folder=folder)
         if agent.fingerprint != arm.fingerprint:
-            found.append(f"agent {arm.agent}")
-    found += explained(plan)
+            changed.append(f"agent {arm.agent}")
+    changed += explained(plan)
     if environment() != plan.environment:
-        found.append("environment")
-    return tuple(found)
+        changed.append("environment")
+    return tuple(changed)
 
 
 def explained(plan: Plan) -> list[str]:
@@ -146,3 +202,136 @@ def refuse_revealed(layout: RunLayout) -> None:
             f"{layout.root} is revealed: its seeds are public, so nothing more is "
             "played under its plan. Start another directory."
         )
+
+
+# --- provenance -----------------------------------------------------------------------
+
+
+def source_digest(suite: Suite) -> str:
+    """Return the digest of the code that draws a suite's worlds and drifts them.
+
+    Equal code has equal digests wherever it is installed; what other suites have of
+    their own is not in it.
+    """
+    digest = hashlib.sha256()
+    for name, path in sorted(sources(suite).items()):
+        digest.update(f"{name}|".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def sources(suite: Suite) -> dict[str, Path]:
+    """Return the files that a suite's worlds come from, by a name free of places.
+
+    The suite's own folder (or file) with its templates and scripts, its domain's
+    operators, other packages' too, the calendars, and what of worlds, seeding and
+    hashing those import.
+    """
+    found = _files(_home_of(type(suite).__module__))
+    found |= _files(_PACKAGE / "drift" / suite.card.domain)
+    found |= _files(_PACKAGE / "calendars.py")
+    for name, operator in discovery.find("operators").items():
+        if operator.package and name.startswith(f"{suite.card.domain}/"):
+            found |= _files(_home_of(operator.plugin.__module__))
+    waiting = list(found.values())
+    while waiting:
+        for path in _shared_imports(waiting.pop()):
+            name = _name(path)
+            if name not in found:
+                found[name] = path
+                waiting.append(path)
+    return found
+
+
+def other_code(suites: Iterable[SuiteEntry]) -> dict[str, str]:
+    """Return the suites whose code is not known to be the plan's, and why."""
+    found = {}
+    for entry in suites:
+        if entry.source_rule != SOURCE_RULE:
+            found[entry.name] = (
+                "its digest was taken by the rule of another version of OWA-Bench, "
+                "so whether its code has changed cannot be told"
+            )
+        elif source_digest(discovery.get("suites", entry.name)) != entry.source_digest:
+            found[entry.name] = "its code has changed since the plan was made"
+    return found
+
+
+def environment() -> tuple[tuple[str, str], ...]:
+    """Return python, platform and the version of every package this one rests on."""
+    versions = dict(_closure(_NAME))
+    return (
+        ("python", platform.python_version()),
+        ("platform", f"{sys.platform}-{platform.machine()}"),
+        *sorted(versions.items()),
+    )
+
+
+def _closure(name: str) -> Iterator[tuple[str, str]]:
+    """Yield (package, version) of a package and of all it requires, extras left out."""
+    waiting, seen = [name], set()
+    while waiting:
+        known = waiting.pop().lower().replace("_", "-")
+        if known in seen:
+            continue
+        seen.add(known)
+        try:
+            found = distribution(known)
+        except PackageNotFoundError:
+            continue
+        yield known, found.version
+        for line in found.requires or ():
+            match = _REQUIREMENT.match(line)
+            if match and "extra ==" not in line:
+                waiting.append(match[1])
+
+
+def _home_of(module: str) -> Path:
+    """Return the folder of a plug-in, or its file where it shares a folder."""
+    loaded: Any = sys.modules[module]
+    path = Path(loaded.__file__)
+    return path.parent if path.name in _FOLDER_FILES else path
+
+
+def _files(place: Path) -> dict[str, Path]:
+    """Return a file, or all of a folder but its documents and caches, by name."""
+    if not place.exists():
+        return {}
+    paths = place.rglob("*") if place.is_dir() else [place]
+    kept = (p for p in paths if p.is_file() and not _is_aside(p.relative_to(place)))
+    return {_name(path, place.parent): path for path in kept}
+
+
+def _is_aside(path: Path) -> bool:
+    """Return whether a file of a folder is no part of its code."""
+    hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
+    return hidden or path.suffix == ".md"
+
+
+def _name(path: Path, top: Path | None = None) -> str:
+    """Return a file's name: below this package, else below the folder `top`."""
+    inside = path.is_relative_to(_PACKAGE)
+    return path.relative_to(_PACKAGE if inside or top is None else top).as_posix()
+
+
+def _shared_imports(path: Path) -> Iterator[Path]:
+    """Yield the files of `_SHARED` that a Python file imports."""
+    if path.suffix != ".py":
+        return
+    for module in _imports(ast.parse(path.read_bytes())):
+        package, _, rest = module.partition(".")
+        if package == _NAME:
+            place = _PACKAGE.joinpath(*rest.split("."))
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if file.is_file() and _name(file).startswith(_SHARED):
+                    yield file
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Yield every module that a tree could import, names taken as modules too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

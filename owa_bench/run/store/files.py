@@ -50,7 +50,7 @@ class ShardFrame(NamedTuple):
     closing: Closing | None
 
 
-# --- leaves -------------------------------------------------------------------------
+# --- leaves ---------------------------------------------------------------------------
 
 
 def append_leaves(layout: RunLayout, leaves: Iterable[Leaf]) -> None:
@@ -121,7 +121,7 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     return tuple(leaves)
 
 
-# --- shards -------------------------------------------------------------------------
+# --- shards ---------------------------------------------------------------------------
 
 
 def shard_paths(layout: RunLayout) -> tuple[Path, ...]:
@@ -227,7 +227,7 @@ def write_whole(path: Path, data: bytes) -> None:
     part.replace(path)
 
 
-# --- inside -------------------------------------------------------------------------
+# --- inside ---------------------------------------------------------------------------
 
 
 def _leaf_lines(leaves: Iterable[Leaf]) -> bytes:

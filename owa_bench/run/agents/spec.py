@@ -1,7 +1,11 @@
-"""What an `--agent` value names: a registered agent, a class, a file, a command, a URL.
+"""Agent specs: a registered agent, a class, a file, a command line or an address.
 
 Nothing of an agent is imported here: its code first runs in a process of its own.
 The fingerprint is the digest of the code that can be seen from outside.
+
+Options stand after a registered agent's name: `NAME:key=value,key=value`. A comma parts
+two options only where `key=` follows, so a value may hold commas. A spec stands in the
+plan, which is public: a password has no place in it.
 """
 
 import importlib.machinery
@@ -12,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,19 +25,19 @@ from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, View
-from owa_bench.run.agents import agent_options
 
 OriginKind = Literal[
     "registry", "policy", "object", "file", "command", "http", "client", "model"
 ]
-_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_CLIENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_POLICY = "policy:"
-_OURS = "owa_bench.agents"
-_SKILLS = "owa_bench.skills"
 CLIENT = "client:"
 MODEL = "sb3:"
-_MODEL_END = ".zip"
+_POLICY = "policy:"
+_NAME_OPTION = "name"  # of every agent with options: how its arm is called
+_NEXT_OPTION = re.compile(r",(?=[a-z_]+=)")
+_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_CLIENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AGENTS = "owa_bench.agents"
+_SKILLS = "owa_bench.skills"
 _FORMS = (
     "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command or "
     "http://HOST/PATH"
@@ -74,21 +78,29 @@ class AgentHandle:
         return self.options.get("screenshots") == "true"
 
 
-def load(text: str, *, folder: Path | None = None) -> AgentHandle:
-    """Return the agent that `text` names; relative paths start at `folder`.
+def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
+    """Return the agent that a spec names.
 
-    Errors: UnknownNameError for a bare word no registry holds, AgentSpecError for
-    anything else that cannot be played.
+    Args:
+        text: The spec, as given to `--agent`.
+        folder: Where relative paths start; None for the working directory.
+
+    Returns:
+        The agent; none of its code has run.
+
+    Raises:
+        UnknownNameError: A bare word that no registry holds.
+        AgentSpecError: Anything else that cannot be played.
     """
     place = folder or Path.cwd()
     spec = text.strip()
     if spec.startswith(("http://", "https://")):
         return _service(spec)
-    name, _, given = spec.partition(":")
-    if spec.startswith(MODEL) or spec.endswith(_MODEL_END):
+    name, _, options = spec.partition(":")
+    if spec.startswith(MODEL) or spec.endswith(".zip"):
         return _model(spec, place)
-    if name in discovery.find("agents") and (name == spec or "=" in given):
-        return _registered(spec, name, given)
+    if name in discovery.find("agents") and (name == spec or "=" in options):
+        return _registered(spec, name, options)
     if spec.startswith(_POLICY):
         return _policy(spec)
     if spec.startswith(CLIENT):
@@ -96,7 +108,9 @@ def load(text: str, *, folder: Path | None = None) -> AgentHandle:
     if _OBJECT.fullmatch(spec):
         return _object(spec, place)
     if spec.endswith(".py") and (place / spec).is_file():
-        return _file(spec, place)
+        path = (place / spec).resolve()
+        origin = Origin(kind="file", target=str(path), folders=(str(path.parent),))
+        return _handle(spec, path.stem, origin, _digest(path.name, path))
     if " " in spec or "/" in spec:
         return _command(spec, place)
     if spec.endswith(".py") or not spec:
@@ -104,54 +118,54 @@ def load(text: str, *, folder: Path | None = None) -> AgentHandle:
     raise UnknownNameError("agent", spec, discovery.find("agents"))
 
 
-def _registered(spec: str, name: str, given: str) -> AgentHandle:
-    found = discovery.find("agents")[name]
-    card: AgentCard = found.plugin
-    options = agent_options.parse(card, given)
-    kind: OriginKind = "policy" if card.needs == "privilege" else "registry"
+def _handle(
+    spec: str, name: str, origin: Origin, fingerprint: str = "", **more: Any
+) -> AgentHandle:
+    """Return a handle; without a fingerprint nothing of the agent's code is seen."""
     return AgentHandle(
         spec=spec,
-        name=options.pop(agent_options.ARM, card.name),
-        origin=Origin(kind=kind, target=card.name),
-        fingerprint=_digest(spec, *_sources_of(card)),
+        name=name,
+        origin=origin,
+        fingerprint=fingerprint or _digest(spec),
+        **more,
+    )
+
+
+def _registered(spec: str, name: str, given: str) -> AgentHandle:
+    entry = discovery.find("agents")[name]
+    card: AgentCard = entry.plugin
+    options = _parse_options(card, given)
+    return _handle(
+        spec,
+        options.pop(_NAME_OPTION, card.name),
+        Origin(
+            kind="policy" if card.needs == "privilege" else "registry", target=card.name
+        ),
+        _digest(spec, *_sources_of(card)),
         needs=card.needs,
         suites=card.suites,
-        package=found.package,
+        package=entry.package,
         options=options,
     )
 
 
 def _policy(spec: str) -> AgentHandle:
     name = spec.removeprefix(_POLICY)
-    known = {
-        policy
-        for found in discovery.find("suites").values()
-        for policy in found.plugin.policies
-    }
-    if name not in known:
-        raise UnknownNameError("control policy", name, known)
-    return AgentHandle(
-        spec=spec,
-        name=name,
-        origin=Origin(kind="policy", target=name),
-        fingerprint=_digest(spec),
-        needs="privilege",
-    )
+    suites = discovery.find("suites").values()
+    policies = {policy for entry in suites for policy in entry.plugin.policies}
+    if name not in policies:
+        raise UnknownNameError("control policy", name, policies)
+    return _handle(spec, name, Origin(kind="policy", target=name), needs="privilege")
 
 
 def _client(spec: str) -> AgentHandle:
-    """Return an agent that plays from outside; nothing of its code can be seen."""
+    """Return an agent that plays from outside."""
     name = spec.removeprefix(CLIENT)
     if not _CLIENT_NAME.fullmatch(name):
         raise AgentSpecError(
             f"A client's name is letters, digits, `.`, `_` and `-`, got {name!r}."
         )
-    return AgentHandle(
-        spec=spec,
-        name=name,
-        origin=Origin(kind="client", target=name),
-        fingerprint=_digest(spec),
-    )
+    return _handle(spec, name, Origin(kind="client", target=name))
 
 
 def _object(spec: str, place: Path) -> AgentHandle:
@@ -161,22 +175,8 @@ def _object(spec: str, place: Path) -> AgentHandle:
         raise AgentSpecError(
             f"An agent is {_FORMS}; no module `{module}` was found, got {spec!r}."
         )
-    return AgentHandle(
-        spec=spec,
-        name=name,
-        origin=Origin(kind="object", target=spec, folders=(str(place), *sys.path)),
-        fingerprint=_digest(spec, source),
-    )
-
-
-def _file(spec: str, place: Path) -> AgentHandle:
-    path = (place / spec).resolve()
-    return AgentHandle(
-        spec=spec,
-        name=path.stem,
-        origin=Origin(kind="file", target=str(path), folders=(str(path.parent),)),
-        fingerprint=_digest(path.name, path),
-    )
+    origin = Origin(kind="object", target=spec, folders=(str(place), *sys.path))
+    return _handle(spec, name, origin, _digest(spec, source))
 
 
 def _model(spec: str, place: Path) -> AgentHandle:
@@ -191,13 +191,9 @@ def _model(spec: str, place: Path) -> AgentHandle:
             "A trained agent is sb3:FILE.zip, as `owa-bench train` writes it; no such "
             f"file, got {spec!r}."
         )
-    return AgentHandle(
-        spec=spec,
-        name=path.parent.name if path.stem == "model" else path.stem,
-        origin=Origin(kind="model", target=str(path)),
-        fingerprint=_digest(path.name, path),
-        view="vector",
-    )
+    name = path.parent.name if path.stem == "model" else path.stem
+    origin = Origin(kind="model", target=str(path))
+    return _handle(spec, name, origin, _digest(path.name, path), view="vector")
 
 
 def _command(spec: str, place: Path) -> AgentHandle:
@@ -212,13 +208,10 @@ def _command(spec: str, place: Path) -> AgentHandle:
         raise AgentSpecError(
             f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}."
         )
-    files = (place / word for word in words)
-    return AgentHandle(
-        spec=spec,
-        name=Path(words[-1] if len(words) > 1 else words[0]).stem,
-        origin=Origin(kind="command", target=spec, folders=(str(place),)),
-        fingerprint=_digest(spec, *(path for path in files if path.is_file())),
-    )
+    name = Path(words[-1] if len(words) > 1 else words[0]).stem
+    origin = Origin(kind="command", target=spec, folders=(str(place),))
+    files = [place / word for word in words if (place / word).is_file()]
+    return _handle(spec, name, origin, _digest(spec, *files))
 
 
 def _service(spec: str) -> AgentHandle:
@@ -234,12 +227,48 @@ def _service(spec: str) -> AgentHandle:
             "An agent's address needs a host and no user or password (the plan that "
             f"names it is public), got {shown}."
         )
-    return AgentHandle(
-        spec=spec,
-        name=parts.hostname,
-        origin=Origin(kind="http", target=spec),
-        fingerprint=_digest(spec),
-    )
+    return _handle(spec, parts.hostname, Origin(kind="http", target=spec))
+
+
+# --- options --------------------------------------------------------------------------
+
+
+def _parse_options(card: AgentCard, text: str) -> dict[str, str]:
+    """Return the options in `text`, checked against what the agent's card lists.
+
+    Values of unknown options are not repeated: one may be a key.
+    """
+    options: dict[str, str] = {}
+    for part in _NEXT_OPTION.split(text) if text else ():
+        name, sign, value = part.partition("=")
+        if not sign or (name not in card.options and name != _NAME_OPTION):
+            raise AgentSpecError(
+                f"{_usage(card)}; it has no option `{name if sign else '?'}`."
+            )
+        parts = urlsplit(value) if "://" in value else None
+        if parts and (parts.username or parts.password):
+            raise AgentSpecError(
+                f"`{name}` of agent `{card.name}` must hold no user or password: the "
+                f"plan that repeats it is public, got {parts.scheme}://...@"
+                f"{parts.hostname}."
+            )
+        options[name] = value
+    missing = [name for name in card.required if not options.get(name)]
+    if missing:
+        raise AgentSpecError(f"{_usage(card)}; missing: {', '.join(missing)}.")
+    return options
+
+
+def _usage(card: AgentCard) -> str:
+    """Return how the agent is given with its options."""
+    if not card.options:
+        return f"Agent `{card.name}` takes no options"
+    shown = ",".join(f"{name}=.." for name in card.required or list(card.options)[:2])
+    names = ", ".join([*card.options, _NAME_OPTION])
+    return f"Agent `{card.name}` is given as `{card.name}:{shown}`; options: {names}"
+
+
+# --- fingerprints ---------------------------------------------------------------------
 
 
 def _digest(spec: str, *sources: Path) -> str:
@@ -252,22 +281,19 @@ def _digest(spec: str, *sources: Path) -> str:
 
 def _files(source: Path) -> Iterator[Path]:
     """Yield a file itself, or every Python file of a package in order of path."""
-    if source.is_dir():
-        yield from sorted(source.rglob("*.py"))
-    else:
-        yield source
+    yield from sorted(source.rglob("*.py")) if source.is_dir() else (source,)
 
 
 def _sources_of(card: AgentCard) -> tuple[Path, ...]:
     """Return what a registered agent is made of.
 
-    One of ours is its own file or folder and the skills; another package's is that
-    whole package.
+    One of this package is its own file or folder and the skills; another package's is
+    that whole package.
     """
     name = getattr(card.make, "__module__", "") if card.make else ""
     parts = name.split(".")
-    ours = name.startswith(f"{_OURS}.")
-    names = [".".join(parts[:3]), _SKILLS] if ours else parts[:1]
+    own = name.startswith(f"{_AGENTS}.")
+    names = [".".join(parts[:3]), _SKILLS] if own else parts[:1]
     paths = (_module_file(each, Path.cwd()) for each in names if each)
     return tuple(path for path in paths if path is not None)
 
