@@ -14,80 +14,12 @@ from typing import Any, Literal
 import msgspec
 
 from owa_bench.canonical import record_digest, sha256
-from owa_bench.worlds.site_spec import (
-    CONTROLS,
-    DATE_FORMS,
-    LIST_FORMS,
-    Check,
-    Collection,
-    Column,
-    Control,
-    DateForm,
-    Effect,
-    Filter,
-    Kind,
-    ListForm,
-    Nav,
-    Option,
-    Paging,
-    Placement,
-    Record,
-    RequiredRow,
-    Root,
-    SignInKind,
-    SiteGoal,
-    SiteProposition,
-    SiteSpec,
-    SiteTable,
-    SiteValue,
-    Slot,
-    Workflow,
-    by_key,
-)
-
-__all__ = [
-    "CONTROLS",
-    "DATE_FORMS",
-    "LIST_FORMS",
-    "Check",
-    "Collection",
-    "Column",
-    "Control",
-    "DateForm",
-    "Effect",
-    "Filter",
-    "FlowPlan",
-    "Friction",
-    "Kind",
-    "Label",
-    "ListForm",
-    "ListPlan",
-    "Nav",
-    "Option",
-    "Paging",
-    "Placement",
-    "RenderPlan",
-    "RequiredRow",
-    "Root",
-    "SignIn",
-    "SignInKind",
-    "SiteGoal",
-    "SiteProposition",
-    "SiteSpec",
-    "SiteTable",
-    "SiteValue",
-    "SiteWorld",
-    "Slot",
-    "SlotPlan",
-    "Workflow",
-    "distance",
-]
-
+from owa_bench.worlds import site_spec as specs
 
 # --- presentation ---------------------------------------------------------------------
 
 
-class Label(Record, frozen=True, kw_only=True, cache_hash=True):
+class Label(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """The words that a meaning goes by, and what else it could be called."""
 
     key: str
@@ -95,16 +27,16 @@ class Label(Record, frozen=True, kw_only=True, cache_hash=True):
     others: tuple[str, ...] = ()
 
 
-class SlotPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+class SlotPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a slot is shown; `key` is WORKFLOW.SLOT, `default` what it comes with."""
 
     key: str
-    control: Control
-    placement: Placement = "label"
-    default: SiteValue = ""
+    control: specs.Control
+    placement: specs.Placement = "label"
+    default: specs.SiteValue = ""
 
 
-class ListPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+class ListPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a collection is shown.
 
     `columns` are those of the list, in order; `drawer` those folded away beneath a row.
@@ -114,19 +46,19 @@ class ListPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     """
 
     key: str
-    form: ListForm
+    form: specs.ListForm
     columns: tuple[str, ...]
     drawer: tuple[str, ...] = ()
     size: int = 10
-    paging: Paging = "pages"
-    filter: Filter = "search"
+    paging: specs.Paging = "pages"
+    filter: specs.Filter = "search"
     cents: bool = False
     told: bool = True
-    dates: DateForm | Literal[""] = ""
+    dates: specs.DateForm | Literal[""] = ""
     direct: bool = False
 
 
-class FlowPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+class FlowPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a workflow is cut into pages of slot keys, with what comes between."""
 
     key: str
@@ -135,7 +67,7 @@ class FlowPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     offer: bool = False
 
 
-class SignIn(Record, frozen=True, kw_only=True, cache_hash=True):
+class SignIn(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a visitor signs in. `early`: before anything else, not only before a form.
 
     `former` are passwords that no longer work, `spares` those it could change to.
@@ -143,18 +75,18 @@ class SignIn(Record, frozen=True, kw_only=True, cache_hash=True):
     kinds it could change to.
     """
 
-    kind: SignInKind
+    kind: specs.SignInKind
     user: str
     password: str
     code: str
     early: bool = False
     former: tuple[str, ...] = ()
     expires: int = 0
-    others: tuple[SignInKind, ...] = ()
+    others: tuple[specs.SignInKind, ...] = ()
     spares: tuple[str, ...] = ()
 
 
-class Friction(Record, frozen=True, kw_only=True, cache_hash=True):
+class Friction(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """Limits and delays of a site; times in simulated milliseconds, 0 for none.
 
     At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused
@@ -170,7 +102,7 @@ class Friction(Record, frozen=True, kw_only=True, cache_hash=True):
     once: bool = False
 
 
-class RenderPlan(Record, frozen=True, kw_only=True, cache_hash=True):
+class RenderPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a site is shown.
 
     `churn` moves every id, class, field name and route. `templates` are the layouts the
@@ -193,13 +125,13 @@ class RenderPlan(Record, frozen=True, kw_only=True, cache_hash=True):
     templates: tuple[int, ...] = (0, 1, 2)
     theme: int = 0
     dense: bool = False
-    nav: Nav = "top"
+    nav: specs.Nav = "top"
     depth: int = 0
     viewport: tuple[int, int] = (1280, 720)
-    dates: DateForm = "iso"
+    dates: specs.DateForm = "iso"
     hinted: bool = True
     swaps: bool = False
-    root: Root = "plain"
+    root: specs.Root = "plain"
     icons: tuple[str, ...] = ()
     churn: int = 0
 
@@ -209,21 +141,21 @@ class RenderPlan(Record, frozen=True, kw_only=True, cache_hash=True):
 
     def slot(self, key: str) -> SlotPlan:
         """Return how the slot WORKFLOW.SLOT is shown; KeyError if there is none."""
-        return by_key(self.slots, key)
+        return specs.by_key(self.slots, key)
 
     def listing(self, key: str) -> ListPlan:
         """Return how a collection is shown; KeyError if there is none."""
-        return by_key(self.lists, key)
+        return specs.by_key(self.lists, key)
 
     def flow(self, key: str) -> FlowPlan:
         """Return how a workflow is cut; KeyError if there is none."""
-        return by_key(self.flows, key)
+        return specs.by_key(self.flows, key)
 
 
-class SiteWorld(Record, frozen=True, kw_only=True, cache_hash=True):
+class SiteWorld(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """Everything an episode of ChangeSurf happens in."""
 
-    spec: SiteSpec
+    spec: specs.SiteSpec
     plan: RenderPlan
 
     @property
@@ -274,7 +206,7 @@ def _label_texts(labels: tuple[Label, ...]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _spec_digest(spec: SiteSpec) -> str:
+def _spec_digest(spec: specs.SiteSpec) -> str:
     return record_digest(spec)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from owa_bench.errors import DriftError
 from owa_bench.seeding import pick
-from owa_bench.worlds.site import FlowPlan, ListPlan, SiteWorld, Slot, SlotPlan
-from owa_bench.worlds.site_spec import Workflow
+from owa_bench.worlds.site import FlowPlan, ListPlan, SiteWorld, SlotPlan
+from owa_bench.worlds.site_spec import Slot, Workflow
 
 SITE = "site"  # the target of operators that act on the site as a whole
 _Targets = Callable[[SiteWorld], tuple[str, ...]]

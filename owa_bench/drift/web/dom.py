@@ -3,7 +3,7 @@
 from numpy.random import Generator
 
 from owa_bench.interfaces import operator
-from owa_bench.worlds.site import CONTROLS, LIST_FORMS, Control, SiteWorld, Slot
+from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import (
     SITE,
     another,
@@ -14,6 +14,7 @@ from owa_bench.worlds.site_edits import (
     slot_at,
     slots_where,
 )
+from owa_bench.worlds.site_spec import CONTROLS, LIST_FORMS, Control, Slot
 
 _SHORT_RANGE = 12  # numbers of fewer values than this may be picked from a list
 _IDENTIFIER_SCHEMES = 1_000_000

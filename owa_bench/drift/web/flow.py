@@ -5,7 +5,7 @@ from numpy.random import Generator
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
 from owa_bench.seeding import pick
-from owa_bench.worlds.site import Filter, FlowPlan, Paging, SiteWorld, Workflow
+from owa_bench.worlds.site import FlowPlan, SiteWorld
 from owa_bench.worlds.site_edits import (
     SITE,
     allowed,
@@ -19,6 +19,7 @@ from owa_bench.worlds.site_edits import (
     slot_at,
     slots_where,
 )
+from owa_bench.worlds.site_spec import Filter, Paging, Workflow
 
 _CHOICES = ("check", "choice")
 _FOLDED_SHARE = 0.6  # of the columns at full intensity

@@ -4,7 +4,7 @@ from numpy.random import Generator
 
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
-from owa_bench.worlds.site import DATE_FORMS, DateForm, Placement, SiteWorld
+from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import (
     SITE,
     another,
@@ -15,6 +15,7 @@ from owa_bench.worlds.site_edits import (
     slot_at,
     slots_where,
 )
+from owa_bench.worlds.site_spec import DATE_FORMS, DateForm, Placement
 
 _BUTTONS = ("go:next", "go:search", "go:more", "go:later", "go:earlier", "go:confirm")
 _TYPED_KINDS = ("text", "money", "number", "date")

@@ -3,8 +3,9 @@
 from numpy.random import Generator
 
 from owa_bench.interfaces import operator
-from owa_bench.worlds.site import Nav, SiteWorld
+from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import SITE, another
+from owa_bench.worlds.site_spec import Nav
 
 _MENU_SIDES: tuple[Nav, ...] = ("top", "side", "bottom")
 _THEMES = tuple(range(6))

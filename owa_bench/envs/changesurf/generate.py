@@ -29,14 +29,8 @@ from owa_bench.envs.changesurf.site_schema import (
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
-from owa_bench.worlds import site as worlds
-from owa_bench.worlds.site import (
-    RenderPlan,
-    SiteProposition,
-    SiteSpec,
-    SiteWorld,
-    Workflow,
-)
+from owa_bench.worlds import site as plans
+from owa_bench.worlds import site_spec as specs
 
 VERSION = 1
 TIERS = (1, 2, 3)
@@ -44,17 +38,17 @@ PropositionKind = Literal["unit", "default", "fact"]
 _HONEYPOT = "-honeypot"
 _MOST_CENTS = 10_000_000
 _SYSTEM_TABLES = (
-    worlds.SiteTable(key="answers", columns=("id", "value")),
-    worlds.SiteTable(key="extras", columns=("id", "workflow")),
+    specs.SiteTable(key="answers", columns=("id", "value")),
+    specs.SiteTable(key="extras", columns=("id", "workflow")),
 )
 _TEMPLATES, _HELD_OUT_TEMPLATES = (0, 1, 2), (3, 4)
 _THEMES = 4
 _PAGE_SIZE = {1: 12, 2: 8, 3: 8}
 _PAGES = {1: 1, 2: 2, 3: 3}
-_AUTH_KINDS: tuple[worlds.SignInKind, ...] = (
+_AUTH_KINDS: tuple[specs.SignInKind, ...] = (
     *("password", "two_step", "mailbox", "one_time"),
 )
-_HELD_OUT_AUTH_KINDS: tuple[worlds.SignInKind, ...] = ("redirect",)
+_HELD_OUT_AUTH_KINDS: tuple[specs.SignInKind, ...] = ("redirect",)
 _FEW = 12  # numbers of at most so many values may be picked from a list
 _SECRETS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
 
@@ -80,7 +74,7 @@ HONEYPOT_FAMILIES = tuple(
 )
 
 
-def generate(instance: Instance) -> SiteWorld:
+def generate(instance: Instance) -> plans.SiteWorld:
     """Return the instance's base world; pure, whole numbers and text only.
 
     Raises:
@@ -95,7 +89,7 @@ def generate(instance: Instance) -> SiteWorld:
     draw = SiteDraw(rng, tier=tier, practice=practice)
     spec = _spec(draw, site, family, honeypot=family != instance.family)
     fact = site.fact(draw)
-    world = SiteWorld(spec=spec, plan=_plan(draw, site, spec))
+    world = plans.SiteWorld(spec=spec, plan=_plan(draw, site, spec))
     propositions = tuple(_propositions(draw, world, fact))
     return replace(world, spec=replace(spec, propositions=propositions))
 
@@ -117,22 +111,22 @@ def _check(instance: Instance, *, practice: bool) -> None:
 # --- meaning --------------------------------------------------------------------------
 
 
-def _spec(draw: SiteDraw, site: Site, family: str, *, honeypot: bool) -> SiteSpec:
+def _spec(draw: SiteDraw, site: Site, family: str, *, honeypot: bool) -> specs.SiteSpec:
     """Draw the meaning of a world, without propositions."""
     tables = site.tables(draw)
     draw.rows = {table.key: table.rows for table in tables}
-    slot = worlds.Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
+    slot = specs.Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
     answer = effect("insert", "answers", (), value="slot:answer")
     workflows = (
         *site.workflows(draw),
-        Workflow(key="answer", slots=(slot,), effects=(answer,)),
+        specs.Workflow(key="answer", slots=(slot,), effects=(answer,)),
     )
     draw.workflows = {workflow.key: workflow for workflow in workflows}
     task = site.tasks[INFEASIBLE if honeypot else family.partition("/")[2]](draw)
     goal = _goal(site, family, task, draw.workflows[task.workflow], tables)
     if honeypot:
         goal = replace(goal, wanted=())
-    return SiteSpec(
+    return specs.SiteSpec(
         site=site.key,
         tier=draw.tier,
         today=draw.today,
@@ -149,12 +143,12 @@ def _goal(
     site: Site,
     family: str,
     task: SiteTask,
-    workflow: Workflow,
-    tables: Sequence[worlds.SiteTable],
-) -> worlds.SiteGoal:
+    workflow: specs.Workflow,
+    tables: Sequence[specs.SiteTable],
+) -> specs.SiteGoal:
     """Return the goal of a task: words, values, and the rows that it wants."""
     text, names = task.text, site.names
-    record: dict[str, worlds.SiteValue] = {}
+    record: dict[str, specs.SiteValue] = {}
     for table in tables:
         for row in table.rows if table.key == workflow.record else ():
             if row[0] == task.record:
@@ -166,7 +160,7 @@ def _goal(
     )
     if arguments:
         text += " " + "; ".join(f"{name}: {value}" for name, value in arguments) + "."
-    return worlds.SiteGoal(
+    return specs.SiteGoal(
         family=family,
         text=text,
         workflow=workflow.key,
@@ -178,7 +172,7 @@ def _goal(
     )
 
 
-def _in_words(slot: worlds.Slot, value: worlds.SiteValue) -> str:
+def _in_words(slot: specs.Slot, value: specs.SiteValue) -> str:
     """Return a slot's value in the words of a goal."""
     if slot.kind == "money":
         return f"EUR {show_money(int(value))}"
@@ -187,8 +181,8 @@ def _in_words(slot: worlds.Slot, value: worlds.SiteValue) -> str:
 
 
 def wanted_rows(
-    workflow: Workflow, values: RowValues, record: RowValues, key: worlds.SiteValue
-) -> tuple[worlds.RequiredRow, ...]:
+    workflow: specs.Workflow, values: RowValues, record: RowValues, key: specs.SiteValue
+) -> tuple[specs.RequiredRow, ...]:
     """Return the rows that a workflow's effects would leave.
 
     Args:
@@ -209,7 +203,7 @@ def wanted_rows(
                 value = int(record[column]) - int(value)
             cells.append((column, value))
         row = None if each.kind == "insert" else key
-        rows.append(worlds.RequiredRow(table=each.table, key=row, values=tuple(cells)))
+        rows.append(specs.RequiredRow(table=each.table, key=row, values=tuple(cells)))
     return tuple(rows)
 
 
@@ -217,8 +211,8 @@ def wanted_rows(
 
 
 def _propositions(
-    draw: SiteDraw, world: SiteWorld, fact: CellFact
-) -> Iterator[SiteProposition]:
+    draw: SiteDraw, world: plans.SiteWorld, fact: CellFact
+) -> Iterator[specs.SiteProposition]:
     """Yield what the episode asks: a fact, a unit and a default where there is one."""
     spec, label = world.spec, world.plan.label
     table, key, column, value = fact
@@ -258,20 +252,22 @@ def _propositions(
         yield _proposition("default", text, flow, slot, "yes")
 
 
-def _proposition(kind: PropositionKind, text: str, *subject: str) -> SiteProposition:
-    return SiteProposition(name=kind, kind=kind, text=text, subject=subject)
+def _proposition(
+    kind: PropositionKind, text: str, *subject: str
+) -> specs.SiteProposition:
+    return specs.SiteProposition(name=kind, kind=kind, text=text, subject=subject)
 
 
 # --- presentation ---------------------------------------------------------------------
 
 
-def _plan(draw: SiteDraw, site: Site, spec: SiteSpec) -> RenderPlan:
+def _plan(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> plans.RenderPlan:
     """Draw the presentation of a world before any drift."""
     brand = draw.pick(site.brands)
     host = brand.lower().replace(" ", "-")
     lists = (collection.key for collection in spec.collections)
     free = (workflow.key for workflow in spec.workflows if not workflow.record)
-    return RenderPlan(
+    return plans.RenderPlan(
         brand=brand,
         host=f"{host}.test",
         auth_host="passkeeper.test",
@@ -284,7 +280,7 @@ def _plan(draw: SiteDraw, site: Site, spec: SiteSpec) -> RenderPlan:
         ),
         lists=tuple(_listing(draw, each) for each in spec.collections),
         flows=tuple(
-            worlds.FlowPlan(key=w.key, pages=_pages(w, spec.tier))
+            plans.FlowPlan(key=w.key, pages=_pages(w, spec.tier))
             for w in spec.workflows
         ),
         auth=_auth(draw, spec.user),
@@ -307,7 +303,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split("|") if word.strip())
 
 
-def _labels(draw: SiteDraw, site: Site, spec: SiteSpec) -> Iterator[worlds.Label]:
+def _labels(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> Iterator[plans.Label]:
     """Yield a label for every key of the site that its world can show.
 
     The first word is the one that a world without drift uses most often.
@@ -322,19 +318,19 @@ def _labels(draw: SiteDraw, site: Site, spec: SiteSpec) -> Iterator[worlds.Label
         word = known[0] if draw.coin() else draw.pick(known)
         others = [other for other in known if other != word]
         others += () if draw.practice else held_out
-        yield worlds.Label(key=key, text=word, others=tuple(others))
+        yield plans.Label(key=key, text=word, others=tuple(others))
 
 
-def controls(slot: worlds.Slot) -> tuple[worlds.Control, ...]:
+def controls(slot: specs.Slot) -> tuple[specs.Control, ...]:
     """Return the controls that may stand for a slot."""
     if slot.kind == "number" and slot.most - slot.least >= _FEW:
         return ("text",)
-    return worlds.CONTROLS[slot.kind]
+    return specs.CONTROLS[slot.kind]
 
 
-def _slot(draw: SiteDraw, workflow: str, slot: worlds.Slot) -> worlds.SlotPlan:
+def _slot(draw: SiteDraw, workflow: str, slot: specs.Slot) -> plans.SlotPlan:
     known = controls(slot)
-    return worlds.SlotPlan(
+    return plans.SlotPlan(
         key=f"{workflow}.{slot.key}",
         control=known[0] if draw.coin() else draw.pick(known),
         placement="label" if draw.coin() else draw.pick(("label", "wrap")),
@@ -342,12 +338,12 @@ def _slot(draw: SiteDraw, workflow: str, slot: worlds.Slot) -> worlds.SlotPlan:
     )
 
 
-def _listing(draw: SiteDraw, collection: worlds.Collection) -> worlds.ListPlan:
-    kinds: tuple[worlds.Filter, ...] = ("search", "none")
+def _listing(draw: SiteDraw, collection: specs.Collection) -> plans.ListPlan:
+    kinds: tuple[specs.Filter, ...] = ("search", "none")
     if collection.category:
         kinds = ("search", "tree", "none")
     keys = (column.key for column in collection.columns)
-    return worlds.ListPlan(
+    return plans.ListPlan(
         key=collection.key,
         form="table" if draw.coin() else draw.pick(("table", "cards")),
         columns=tuple(key for key in keys if key not in collection.secluded),
@@ -357,7 +353,7 @@ def _listing(draw: SiteDraw, collection: worlds.Collection) -> worlds.ListPlan:
     )
 
 
-def _pages(workflow: Workflow, tier: int) -> tuple[tuple[str, ...], ...]:
+def _pages(workflow: specs.Workflow, tier: int) -> tuple[tuple[str, ...], ...]:
     """Return the slots cut into as many even pages as the tier has.
 
     A slot that is asked only sometimes comes on a later page than what decides it.
@@ -378,14 +374,14 @@ def _pages(workflow: Workflow, tier: int) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(page) for page in pages)
 
 
-def _auth(draw: SiteDraw, user: str) -> worlds.SignIn:
+def _auth(draw: SiteDraw, user: str) -> plans.SignIn:
     kinds = (*_AUTH_KINDS, *(() if draw.practice else _HELD_OUT_AUTH_KINDS))
-    kind: worlds.SignInKind = "password"
+    kind: specs.SignInKind = "password"
     if draw.tier == 1:
         kind = draw.pick(("none", "password"))
     words = draw.sample(_SECRETS, 3)
     passwords = [f"{word}-{draw.between(100, 999)}" for word in words]
-    return worlds.SignIn(
+    return plans.SignIn(
         kind=kind,
         user=f"{user}{draw.between(10, 99)}",
         password=passwords[0],

@@ -26,7 +26,7 @@ from owa_bench.envs.changesurf.spaces import BrowserToolCall, listed_controls, t
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import derive
-from owa_bench.worlds.site import RequiredRow, SiteGoal, SiteValue
+from owa_bench.worlds.site_spec import RequiredRow, SiteGoal, SiteValue
 
 _UNASKED_CENTS = 4_200  # EUR 42.00, for the answer desk
 _PATIENCE = 25  # acts of the random policy before it finishes

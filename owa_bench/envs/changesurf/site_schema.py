@@ -12,30 +12,21 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from owa_bench.envs.changesurf.server.forms import is_asked, join_date
-from owa_bench.worlds import site as worlds
-from owa_bench.worlds.site import (
-    Check,
-    Effect,
-    Option,
-    SiteTable,
-    SiteValue,
-    Slot,
-    Workflow,
-)
+from owa_bench.worlds import site_spec as specs
 
 T = TypeVar("T")
-SiteRows = list[tuple[SiteValue, ...]]
+SiteRows = list[tuple[specs.SiteValue, ...]]
 CellFact = tuple[
-    str, SiteValue, str, SiteValue
+    str, specs.SiteValue, str, specs.SiteValue
 ]  # (collection, row key, column, other value)
-CellRefs = Sequence[tuple[str, SiteValue, str]]
+CellRefs = Sequence[tuple[str, specs.SiteValue, str]]
 INFEASIBLE = "infeasible"
 # Days after the 12th: day and month of a goal's dates are never mistaken unnoticed.
 _FIRST_DAY, _LAST_DAY = 13, 24
 _HAND_IN = "Hand the amount in through the answer desk."
 _LABEL = re.compile(r"(\S+)\s+(?:\((.*?)\) )?(.*)")
 _SLOT = re.compile(r"(\w+)(?::(\w+))?(?:<(\d+))?(?:@(\w+)=(\w+))?(\?)?")
-_YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
+_YES_NO = (specs.Option(value="yes", text="Yes"), specs.Option(value="no", text="No"))
 
 
 # --- drawing --------------------------------------------------------------------------
@@ -55,8 +46,8 @@ class SiteDraw:
         self.practice = practice
         year, month = self.between(2031, 2058), self.between(2, 11)
         self.today = f"{year}-{month:02d}-13"
-        self.rows: dict[str, Sequence[tuple[SiteValue, ...]]] = {}
-        self.workflows: dict[str, Workflow] = {}
+        self.rows: dict[str, Sequence[tuple[specs.SiteValue, ...]]] = {}
+        self.workflows: dict[str, specs.Workflow] = {}
 
     def between(self, low: int, high: int) -> int:
         """Return a whole number.
@@ -110,8 +101,8 @@ class SiteDraw:
         return join_date(years, months + 1, date) or self.today
 
     def values(
-        self, workflow: str, **draws: Callable[[], SiteValue]
-    ) -> dict[str, SiteValue]:
+        self, workflow: str, **draws: Callable[[], specs.SiteValue]
+    ) -> dict[str, specs.SiteValue]:
         """Draw the values of a workflow's slots, in their order.
 
         Args:
@@ -121,7 +112,7 @@ class SiteDraw:
         Returns:
             Values by slot.
         """
-        values: dict[str, SiteValue] = {}
+        values: dict[str, specs.SiteValue] = {}
         for slot in self.workflows[workflow].slots:
             if slot.key in draws and is_asked(slot, values):
                 values[slot.key] = draws[slot.key]()
@@ -138,8 +129,8 @@ class SiteTask(NamedTuple):
 
     text: str
     workflow: str
-    values: Mapping[str, SiteValue]
-    record: SiteValue = ""
+    values: Mapping[str, specs.SiteValue]
+    record: specs.SiteValue = ""
     evidence: CellRefs = ()
 
 
@@ -157,9 +148,9 @@ class Site(NamedTuple):
     user: str
     brands: tuple[str, ...]
     labels: str
-    collections: tuple[worlds.Collection, ...]
-    tables: Callable[[SiteDraw], tuple[SiteTable, ...]]
-    workflows: Callable[[SiteDraw], tuple[Workflow, ...]]
+    collections: tuple[specs.Collection, ...]
+    tables: Callable[[SiteDraw], tuple[specs.SiteTable, ...]]
+    workflows: Callable[[SiteDraw], tuple[specs.Workflow, ...]]
     tasks: Mapping[str, Callable[[SiteDraw], SiteTask]]
     infeasible: str
     fact: Callable[[SiteDraw], CellFact]
@@ -195,7 +186,7 @@ def _label_rows(text: str) -> tuple[tuple[str, str, str], ...]:
 
 def collection(
     key: str, columns: str, title: str, category: str = "", secluded: str = ""
-) -> worlds.Collection:
+) -> specs.Collection:
     """Return a collection.
 
     Args:
@@ -209,10 +200,10 @@ def collection(
         The collection.
     """
     parts = [part.partition(":") for part in columns.split()]
-    return worlds.Collection(
+    return specs.Collection(
         key=key,
         columns=tuple(
-            worlds.Column(key=name, kind=kind or "text")  # type: ignore[arg-type]
+            specs.Column(key=name, kind=kind or "text")  # type: ignore[arg-type]
             for name, _, kind in parts
         ),
         title=title,
@@ -221,7 +212,7 @@ def collection(
     )
 
 
-def table(key: str, columns: str, rows: SiteRows) -> SiteTable:
+def table(key: str, columns: str, rows: SiteRows) -> specs.SiteTable:
     """Return a table.
 
     Args:
@@ -232,17 +223,17 @@ def table(key: str, columns: str, rows: SiteRows) -> SiteTable:
     Returns:
         The table.
     """
-    return SiteTable(key=key, columns=tuple(columns.split()), rows=tuple(rows))
+    return specs.SiteTable(key=key, columns=tuple(columns.split()), rows=tuple(rows))
 
 
-def options(*texts: str) -> tuple[Option, ...]:
+def options(*texts: str) -> tuple[specs.Option, ...]:
     """Return options whose value is the text in small letters with dashes."""
-    return tuple(Option(value=t.lower().replace(" ", "-"), text=t) for t in texts)
+    return tuple(specs.Option(value=t.lower().replace(" ", "-"), text=t) for t in texts)
 
 
 def slots(
-    draw: SiteDraw, *tiers: str, **choices: tuple[Option, ...]
-) -> tuple[Slot, ...]:
+    draw: SiteDraw, *tiers: str, **choices: tuple[specs.Option, ...]
+) -> tuple[specs.Slot, ...]:
     """Return the slots of a workflow.
 
     Args:
@@ -261,7 +252,7 @@ def slots(
         if match is None:
             raise KeyError(part)
         key, kind, most, other, value, optional = match.groups()
-        slot = Slot(
+        slot = specs.Slot(
             key=key,
             kind=kind or "text",  # type: ignore[arg-type]
             options=_YES_NO if kind == "check" else choices.get(key, ()),
@@ -273,7 +264,9 @@ def slots(
     return tuple(parsed)
 
 
-def effect(kind: str, table: str, slots: Sequence[Slot], **cells: str) -> Effect:
+def effect(
+    kind: str, table: str, slots: Sequence[specs.Slot], **cells: str
+) -> specs.Effect:
     """Return an effect that writes every slot into the column of its key.
 
     Args:
@@ -286,10 +279,10 @@ def effect(kind: str, table: str, slots: Sequence[Slot], **cells: str) -> Effect
         The effect.
     """
     own = ((slot.key, f"slot:{slot.key}") for slot in slots)
-    return Effect(kind=kind, table=table, values=(*cells.items(), *own))  # type: ignore[arg-type]
+    return specs.Effect(kind=kind, table=table, values=(*cells.items(), *own))  # type: ignore[arg-type]
 
 
-def check(rule: str, refusal: str) -> Check:
+def check(rule: str, refusal: str) -> specs.Check:
     """Return a rule that a commit must meet.
 
     Args:
@@ -300,10 +293,10 @@ def check(rule: str, refusal: str) -> Check:
         The check.
     """
     name, *arguments = rule.split()
-    return Check(rule=name, arguments=tuple(arguments), text=refusal)  # type: ignore[arg-type]
+    return specs.Check(rule=name, arguments=tuple(arguments), text=refusal)  # type: ignore[arg-type]
 
 
-def question(text: str, value: SiteValue, evidence: CellRefs) -> SiteTask:
+def question(text: str, value: specs.SiteValue, evidence: CellRefs) -> SiteTask:
     """Return the task to find an amount and hand it in.
 
     Args:

@@ -15,7 +15,7 @@ from owa_bench.envs.changesurf.server.pages import build
 from owa_bench.envs.changesurf.server.request_handler import REQUEST_MS
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.worlds.site import SiteValue, Slot
+from owa_bench.worlds.site_spec import SiteValue, Slot
 
 StepKind = Literal[
     "fill", "select", "check", "press", "wait", "goto", "done", "infeasible"

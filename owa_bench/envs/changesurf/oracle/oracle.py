@@ -16,7 +16,8 @@ from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, tool_call
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.site import SiteProposition, SiteWorld
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_spec import SiteProposition
 
 THETA = 0.95
 

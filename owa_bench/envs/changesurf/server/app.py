@@ -30,7 +30,8 @@ from owa_bench.envs.changesurf.server.state import (
     with_event,
 )
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import SiteSpec, SiteWorld, Slot
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_spec import SiteSpec, Slot
 
 _BODY_LIMIT = 65_536
 _SYSTEM_PAGES = ("home", "login", "login2", "passport", "return", "mail", "decoy")

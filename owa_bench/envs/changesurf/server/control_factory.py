@@ -16,14 +16,8 @@ from owa_bench.envs.changesurf.server.page_model import (
 )
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import (
-    Control,
-    Placement,
-    SiteValue,
-    SiteWorld,
-    Slot,
-    SlotPlan,
-)
+from owa_bench.worlds.site import SiteWorld, SlotPlan
+from owa_bench.worlds.site_spec import Control, Placement, SiteValue, Slot
 
 DECOY_BUTTON, DECOY_FIELD = "Save draft", "Private note"  # honest labels of decoys
 _SIGNS = {

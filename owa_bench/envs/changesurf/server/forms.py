@@ -4,7 +4,8 @@ import datetime
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.worlds.site import DateForm, Kind, SiteValue, SiteWorld, Slot, Workflow
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_spec import DateForm, Kind, SiteValue, Slot, Workflow
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),

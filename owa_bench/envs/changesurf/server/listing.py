@@ -16,7 +16,7 @@ from owa_bench.envs.changesurf.server.page_model import (
     Paragraph,
 )
 from owa_bench.envs.changesurf.server.state import CellRef, Query, RowValues, SiteState
-from owa_bench.worlds.site import Collection
+from owa_bench.worlds.site_spec import Collection
 
 _QUOTES = str.maketrans({"%": "%25", "&": "%26", "+": "%2B", " ": "+"})
 BlocksAndCells = tuple[tuple[Block, ...], tuple[CellRef, ...]]

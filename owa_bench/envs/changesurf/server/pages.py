@@ -26,7 +26,7 @@ from owa_bench.envs.changesurf.server.page_model import (
 )
 from owa_bench.envs.changesurf.server.state import Draft, Query, SiteState
 from owa_bench.records.instance import Instance
-from owa_bench.worlds.site import Workflow
+from owa_bench.worlds.site_spec import Workflow
 
 SEARCH_HOST = "finder.test"
 _OFFER = "Members of our circle enjoy more. Would you like to join for EUR 4.90?"

@@ -17,7 +17,8 @@ from owa_bench.envs.changesurf.server.state import (
     with_breach,
     with_event,
 )
-from owa_bench.worlds.site import SignIn, SiteValue, SiteWorld, Workflow
+from owa_bench.worlds.site import SignIn, SiteWorld
+from owa_bench.worlds.site_spec import SiteValue, Workflow
 
 REQUEST_MS = 200  # simulated time of a reply
 ACT_MS = 400  # simulated time of one input

@@ -12,14 +12,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.worlds.site import (
-    Check,
-    Effect,
-    SiteSpec,
-    SiteTable,
-    SiteValue,
-    SiteWorld,
-)
+from owa_bench.worlds.site import SiteWorld
+from owa_bench.worlds.site_spec import Check, Effect, SiteSpec, SiteTable, SiteValue
 
 CellRef = tuple[str, SiteValue, str]  # (collection, row key, column)
 RowValues = Mapping[str, SiteValue]  # by column or by slot

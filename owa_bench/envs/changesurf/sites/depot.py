@@ -8,7 +8,7 @@ from owa_bench.envs.changesurf.site_schema import (
     SiteRows,
     SiteTask,
 )
-from owa_bench.worlds.site import Effect, SiteTable, SiteValue, Workflow
+from owa_bench.worlds.site_spec import Effect, SiteTable, SiteValue, Workflow
 
 _LABELS = """
 menu:products    Products|Catalogue|Shop || Assortment|Range

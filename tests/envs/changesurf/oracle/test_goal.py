@@ -14,7 +14,7 @@ from owa_bench.envs.changesurf.oracle.goal import (
 )
 from owa_bench.envs.changesurf.oracle.oracle import ChangeSurfOracle
 from owa_bench.envs.changesurf.server.state import initial_state
-from owa_bench.worlds.site import SiteTable
+from owa_bench.worlds.site_spec import SiteTable
 from tests.builders import changesurf_worlds as worlds
 from tests.builders import goal_questions
 from tests.builders.goal_questions import changed_row

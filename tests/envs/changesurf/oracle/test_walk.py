@@ -23,7 +23,7 @@ from owa_bench.envs.changesurf.oracle.goal import FRAME_RATE, q_state
 from owa_bench.envs.changesurf.oracle.walk import walk
 from owa_bench.envs.changesurf.policies import OverDoerView, second_goal
 from owa_bench.envs.changesurf.server.state import commits
-from owa_bench.worlds.site import RequiredRow
+from owa_bench.worlds.site_spec import RequiredRow
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.changesurf_worlds import readable, solved
 
