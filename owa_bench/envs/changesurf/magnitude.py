@@ -15,12 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from owa_bench.envs.changesurf.browser.observation import (
-    HtmlNode,
-    SurfState,
-    html_controls,
-    parse_html,
-)
+from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.generate import generate
 from owa_bench.envs.changesurf.oracle.walk import Walk, WalkPage, walk
 from owa_bench.envs.changesurf.server.page_model import PageModel
@@ -106,7 +101,7 @@ def _one_world(still: Instance, world: SiteWorld) -> Timeline:
     )
 
 
-def role_tree(root: HtmlNode) -> RoleTree:
+def role_tree(root: observation.HtmlNode) -> RoleTree:
     """Return the (role, name) tree of a document."""
     return RoleTree(("document", ""), _below(root))
 
@@ -143,10 +138,10 @@ def label_change(a: Sequence[str], b: Sequence[str]) -> float:
     return fixed(1.0 - (first & second).total() / union) if union else 0.0
 
 
-def _below(node: HtmlNode) -> tuple[RoleTree, ...]:
+def _below(node: observation.HtmlNode) -> tuple[RoleTree, ...]:
     made: list[RoleTree] = []
     for child in node.children:
-        if not isinstance(child, HtmlNode) or child.role in _DEEP:
+        if not isinstance(child, observation.HtmlNode) or child.role in _DEEP:
             continue
         inner = _below(child)
         if child.role:
@@ -182,12 +177,12 @@ def _edit(a: RoleTree, b: RoleTree) -> int:
     return row[-1] + int(a.label != b.label)
 
 
-def _first_visits(pages: Sequence[WalkPage]) -> dict[str, HtmlNode]:
+def _first_visits(pages: Sequence[WalkPage]) -> dict[str, observation.HtmlNode]:
     """Return each page as it was seen first, by what it is."""
-    found: dict[str, HtmlNode] = {}
+    found: dict[str, observation.HtmlNode] = {}
     for page in pages:
         if page.page not in found:
-            found[page.page] = parse_html(page.html)
+            found[page.page] = observation.parse_html(page.html)
     return found
 
 
@@ -206,7 +201,7 @@ def _names(pages: Sequence[WalkPage]) -> list[str]:
     return [
         f"{page}|{node.role}|{node.name}"
         for page, root in _first_visits(pages).items()
-        for node in html_controls(root)
+        for node in observation.html_controls(root)
     ]
 
 
@@ -299,7 +294,7 @@ def places(suite: Suite, timeline: Timeline) -> Places:
     return found
 
 
-def _centres(state: SurfState, instance: Instance) -> dict[str, Centre]:
+def _centres(state: observation.SurfState, instance: Instance) -> dict[str, Centre]:
     """Return where the controls of the open page stand, by what they mean."""
     window = state.page.window
     refs = {ident: ref for ref, ident in _idents(build(state.site, instance))}

@@ -282,18 +282,52 @@ def effect(
     return specs.Effect(kind=kind, table=table, values=(*cells.items(), *own))  # type: ignore[arg-type]
 
 
-def check(rule: str, refusal: str) -> specs.Check:
-    """Return a rule that a commit must meet.
+def workflow(
+    key: str,
+    slots: tuple[specs.Slot, ...],
+    *effects: specs.Effect,
+    record: str = "",
+    after: tuple[tuple[str, str], ...] = (),
+    refusals: Mapping[str, str],
+) -> specs.Workflow:
+    """Return a workflow.
 
     Args:
-        rule: its name and arguments.
-        refusal: what the site says where it is broken.
+        key: its key.
+        slots: what it asks for.
+        effects: what its commit writes.
+        record: the collection of the row at which it begins, "" for none.
+        after: pairs of slots, the first of which must come after the second.
+        refusals: what the site says where a commit breaks a rule, by the rule's name
+            and arguments.
 
     Returns:
-        The check.
+        The workflow.
     """
-    name, *arguments = rule.split()
-    return specs.Check(rule=name, arguments=tuple(arguments), text=refusal)  # type: ignore[arg-type]
+    checks = []
+    for rule, text in refusals.items():
+        name, *arguments = rule.split()
+        check = specs.Check(rule=name, arguments=tuple(arguments), text=text)  # type: ignore[arg-type]
+        checks.append(check)
+    return specs.Workflow(
+        key=key,
+        slots=slots,
+        effects=effects,
+        record=record,
+        checks=tuple(checks),
+        after=after,
+    )
+
+
+def fact(
+    table: str, column: str, values: Sequence[specs.SiteValue]
+) -> Callable[[SiteDraw], CellFact]:
+    """Return what draws a cell of a table's column, and one of `values` beside it."""
+
+    def drawn(draw: SiteDraw) -> CellFact:
+        return table, draw.pick(draw.rows[table])[0], column, draw.pick(values)
+
+    return drawn
 
 
 def question(text: str, value: specs.SiteValue, evidence: CellRefs) -> SiteTask:

@@ -1,10 +1,10 @@
 """Suite ChangeSurf: reach a goal on a web site that changes, in a real browser."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 
+from owa_bench import interfaces
 from owa_bench.envs.changesurf import spaces
 from owa_bench.envs.changesurf.browser.host import require
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
@@ -16,17 +16,6 @@ from owa_bench.envs.changesurf.oracle.walk import horizon
 from owa_bench.envs.changesurf.policies import POLICIES
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    Agent,
-    Detector,
-    Oracle,
-    OracleAccess,
-    Session,
-    Sink,
-    SuiteCard,
-    TimelineSource,
-    View,
-)
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.site import SiteWorld
 
@@ -39,7 +28,7 @@ class ChangeSurf:
     `executable` names the browser's binary; None finds an installed one.
     """
 
-    card = SuiteCard(
+    card = interfaces.SuiteCard(
         name="changesurf",
         version=VERSION,
         title="ChangeSurf",
@@ -62,9 +51,9 @@ class ChangeSurf:
         extra="browser",
         episode_s=2.9,
     )
-    oracle: Oracle = ChangeSurfOracle()
-    policies: Mapping[str, Callable[[OracleAccess], Agent]] = POLICIES
-    detectors: tuple[Detector, ...] = DETECTORS
+    oracle: interfaces.Oracle = ChangeSurfOracle()
+    policies = POLICIES
+    detectors: tuple[interfaces.Detector, ...] = DETECTORS
 
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable
@@ -85,7 +74,9 @@ class ChangeSurf:
         """Return H_t without a browser, None where only playing it can tell."""
         return horizon(timeline, self.oracle, limit=self.card.step_limit)
 
-    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+    def session(
+        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+    ) -> interfaces.Session:
         """Return the session of an episode.
 
         Args:
@@ -101,9 +92,9 @@ class ChangeSurf:
 
     def env(
         self,
-        source: TimelineSource,
+        source: interfaces.TimelineSource,
         *,
-        view: View = "language",
+        view: interfaces.View = "language",
         driver: str = "playwright",
         executable: str | None = None,
         **options: Any,

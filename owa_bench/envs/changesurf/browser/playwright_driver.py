@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from starlette.types import ASGIApp
 
+from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.browser.driver import (
     ActionResult,
     BrowserAction,
@@ -19,13 +20,6 @@ from owa_bench.envs.changesurf.browser.driver import (
     Refusal,
 )
 from owa_bench.envs.changesurf.browser.host import Lease
-from owa_bench.envs.changesurf.browser.observation import (
-    DISABLED,
-    IN_VIEW,
-    READ_ONLY,
-    ObservedControl,
-    PageObservation,
-)
 from owa_bench.envs.changesurf.browser.tab import KEYS, Tab
 from owa_bench.errors import InfrastructureFailure, UsageError
 
@@ -190,10 +184,10 @@ class PlaywrightDriver:
         return None
 
     async def _point(
-        self, tab: Tab, control: ObservedControl
+        self, tab: Tab, control: observation.ObservedControl
     ) -> tuple[float, float] | InputRefusal:
         """Return where to click: seen by the last look, or after scrolling there."""
-        if control.has(IN_VIEW) and not control.cover:
+        if control.has(observation.IN_VIEW) and not control.cover:
             return control.x + control.width / 2, control.y + control.height / 2
         place = await tab.ask(f"owa.reveal({control.ref})")
         if place is None:
@@ -206,7 +200,7 @@ class PlaywrightDriver:
         return x + width / 2, y + height / 2
 
     async def _select(
-        self, tab: Tab, control: ObservedControl, label: str
+        self, tab: Tab, control: observation.ObservedControl, label: str
     ) -> InputRefusal | None:
         """Choose the option of this label or value."""
         for place, option in enumerate(control.options):
@@ -240,18 +234,20 @@ def _sandbox_url(base: str, address: str, hosts: frozenset[str]) -> str | None:
 
 
 def _control_refusal(
-    page: PageObservation, control: ObservedControl | None, action: BrowserAction
+    page: observation.PageObservation,
+    control: observation.ObservedControl | None,
+    action: BrowserAction,
 ) -> InputRefusal | None:
     """Return why a control cannot take an act, as the last look saw it."""
     if control is None:
         known = len(page.controls)
         there = f"the page shows {known} controls" if known else "the page has none"
         return InputRefusal("gone", f"[{action.ref}] is not on the page; {there}.")
-    if control.has(DISABLED):
+    if control.has(observation.DISABLED):
         return InputRefusal("disabled", f"[{action.ref}] {control.role} is disabled.")
     if action.op == "type":
         editable = control.role in _TEXTUAL and control.tag != "select"
-        if not editable or control.has(READ_ONLY):
+        if not editable or control.has(observation.READ_ONLY):
             return InputRefusal(
                 "unfit", f"[{action.ref}] is a {control.role} and takes no text."
             )

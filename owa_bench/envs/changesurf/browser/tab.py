@@ -13,13 +13,9 @@ from importlib import resources
 from typing import Any
 
 from owa_bench.canonical import canonical_json
+from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.browser.driver import BrowserTarget, Channel, Interceptor
 from owa_bench.envs.changesurf.browser.host import BrowserHost
-from owa_bench.envs.changesurf.browser.observation import (
-    BLANK_PAGE,
-    PageObservation,
-    read_observation,
-)
 from owa_bench.errors import InfrastructureFailure
 
 WORLD = "owa"
@@ -67,7 +63,7 @@ class Tab:
         self._changed = asyncio.Event()
         self._answering: set[asyncio.Task[None]] = set()
         self.interceptor: Interceptor
-        self.page: PageObservation = BLANK_PAGE
+        self.page: observation.PageObservation = observation.BLANK_PAGE
         self.navigations = 0
         self.untrusted = 0
 
@@ -157,7 +153,7 @@ class Tab:
 
     # --- looking ----------------------------------------------------------------------
 
-    async def observe(self, intended: int = 0) -> PageObservation:
+    async def observe(self, intended: int = 0) -> observation.PageObservation:
         """Return the page once it has settled.
 
         Raises:
@@ -173,7 +169,7 @@ class Tab:
             raise InfrastructureFailure(
                 f"the site failed: {self.interceptor.fault!r}"
             ) from self.interceptor.fault
-        self.page = read_observation(text)
+        self.page = observation.read_observation(text)
         return self.page
 
     async def _settled(self, intended: int) -> str:

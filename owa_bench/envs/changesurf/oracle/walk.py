@@ -13,12 +13,7 @@ from urllib.parse import urlencode, urljoin
 
 import httpx
 
-from owa_bench.envs.changesurf.browser.observation import (
-    HtmlNode,
-    group_name,
-    html_controls,
-    parse_html,
-)
+from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.server.request_handler import ACT_MS
@@ -173,7 +168,7 @@ class HttpWalker:
         self.now_ms = 0
         self.status = 0
         self.url = ""
-        self.root = HtmlNode("document", {})
+        self.root = observation.HtmlNode("document", {})
         self._values: dict[int, str | bool] = {}
 
     async def __aenter__(self) -> "HttpWalker":
@@ -198,11 +193,11 @@ class HttpWalker:
         headers = None if data is None else _FORM
         reply = await self._client.request(method, url, content=sent, headers=headers)
         self.url, self.status = str(reply.url), reply.status_code
-        root, html = parse_html(reply.text), reply.text
+        root, html = observation.parse_html(reply.text), reply.text
         for frame in [n for n in root.elements() if n.role == "iframe"]:
             source = urljoin(self.url, frame.attributes["src"])
             inner = await self._client.get(source)
-            frame.children.append(parse_html(inner.text))
+            frame.children.append(observation.parse_html(inner.text))
             html += inner.text
         self.now_ms += self.server.elapsed_ms
         self.root = root
@@ -216,9 +211,11 @@ class HttpWalker:
 
     def control_values(self) -> tuple[ControlValue, ...]:
         """Return what every control on the page holds now."""
-        return tuple(self._control_value(node) for node in html_controls(self.root))
+        return tuple(
+            self._control_value(node) for node in observation.html_controls(self.root)
+        )
 
-    def _control_value(self, node: HtmlNode) -> ControlValue:
+    def _control_value(self, node: observation.HtmlNode) -> ControlValue:
         value = self._values.get(id(node), "")
         ident = node.attributes.get("id", "")
         if isinstance(value, bool):
@@ -228,15 +225,15 @@ class HttpWalker:
             return ControlValue(ident, next(chosen, ""), None)
         return ControlValue(ident, value, None)
 
-    def find(self, step: OracleStep) -> HtmlNode:
+    def find(self, step: OracleStep) -> observation.HtmlNode:
         """Return the control of a step; DriftError if it is not there exactly once."""
-        controls = html_controls(self.root)
+        controls = observation.html_controls(self.root)
         found = [
             node
             for node in controls
             if node.role in _ROLES[step.op]
             and node.name == step.name
-            and (not step.group or group_name(node) == step.group)
+            and (not step.group or observation.group_name(node) == step.group)
         ]
         if len(found) != 1:
             names = sorted(node.name for node in controls)
@@ -271,7 +268,7 @@ class HttpWalker:
         else:
             await self.press(node)
 
-    async def press(self, node: HtmlNode) -> None:
+    async def press(self, node: observation.HtmlNode) -> None:
         """Follow a link, or send the form a button is in."""
         if node.role == "link":
             await self.load("GET", urljoin(self.url, node.attributes["href"]))
@@ -286,7 +283,7 @@ class HttpWalker:
         else:
             await self.load("POST", action, pairs)
 
-    def form_data(self, form: HtmlNode) -> list[tuple[str, str]]:
+    def form_data(self, form: observation.HtmlNode) -> list[tuple[str, str]]:
         """Return what a form would send."""
         pairs: list[tuple[str, str]] = []
         for node in form.elements():
@@ -300,7 +297,7 @@ class HttpWalker:
         return pairs
 
 
-def form_of(node: HtmlNode) -> HtmlNode:
+def form_of(node: observation.HtmlNode) -> observation.HtmlNode:
     """Return the form around a control; KeyError without one."""
     form = node.around("form")
     if form is None:
@@ -308,7 +305,7 @@ def form_of(node: HtmlNode) -> HtmlNode:
     return form
 
 
-def initial_value(node: HtmlNode) -> str | bool:
+def initial_value(node: observation.HtmlNode) -> str | bool:
     """Return what a control holds when its page comes."""
     kind = node.attributes.get("type", "text")
     if node.tag == "input" and kind in ("checkbox", "radio"):
@@ -323,9 +320,9 @@ def initial_value(node: HtmlNode) -> str | bool:
     return node.attributes.get("value", "")
 
 
-def _options(node: HtmlNode) -> list[HtmlNode]:
+def _options(node: observation.HtmlNode) -> list[observation.HtmlNode]:
     return [n for n in node.elements() if n.tag == "option"]
 
 
-def _sent_value(option: HtmlNode) -> str:
+def _sent_value(option: observation.HtmlNode) -> str:
     return option.attributes.get("value", option.text())

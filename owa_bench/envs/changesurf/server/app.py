@@ -16,19 +16,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from owa_bench.envs.changesurf.server import request_handler
+from owa_bench.envs.changesurf.server import state as visit
 from owa_bench.envs.changesurf.server.control_factory import ControlFactory, factory_for
 from owa_bench.envs.changesurf.server.forms import DATE_PARTS
 from owa_bench.envs.changesurf.server.page_model import PageModel, former_aliases, html
 from owa_bench.envs.changesurf.server.pages import SEARCH_HOST, address, build
 from owa_bench.envs.changesurf.server.request_handler import SiteRequest
-from owa_bench.envs.changesurf.server.state import (
-    Database,
-    Query,
-    SiteState,
-    at_page,
-    initial_state,
-    with_event,
-)
 from owa_bench.records.instance import Instance
 from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_spec import SiteSpec, Slot
@@ -50,8 +43,8 @@ class SiteServer:
 
     def __init__(self, world: SiteWorld, *, instance: Instance) -> None:
         self._instance = instance
-        self._database = Database(world.spec)
-        self._state = initial_state(world)
+        self._database = visit.Database(world.spec)
+        self._state = visit.initial_state(world)
         self._start_ms = 0
         self._open(world)
         routes = [Route("/{path:path}", self._serve, methods=["GET", "POST"])]
@@ -60,7 +53,7 @@ class SiteServer:
     # --- for the env ------------------------------------------------------------------
 
     @property
-    def state(self) -> SiteState:
+    def state(self) -> visit.SiteState:
         """The visit so far; a new object whenever anything changed."""
         return self._state
 
@@ -198,9 +191,11 @@ class SiteServer:
     def _search(self, http: Request) -> Response:
         """Serve the sandbox's search page."""
         name = self._factory.aliases.of("field", "sys:q")
-        query = Query(words=http.query_params.get(name, ""))
+        query = visit.Query(words=http.query_params.get(name, ""))
         page = "search" if http.url.path == "/" else "missing"
-        self._state = at_page(with_event(self._state, "view", page=page), page, query)
+        self._state = visit.at_page(
+            visit.with_event(self._state, "view", page=page), page, query
+        )
         return self._open_page()
 
     def _html(self, page: PageModel, part: str = "") -> str:

@@ -2,24 +2,14 @@
 
 from collections.abc import Mapping
 
+from owa_bench.envs.changesurf.server import page_model
 from owa_bench.envs.changesurf.server.control_factory import ControlFactory
 from owa_bench.envs.changesurf.server.forms import show, show_fully
-from owa_bench.envs.changesurf.server.page_model import (
-    Block,
-    Button,
-    Facts,
-    LabelledValue,
-    Links,
-    Listing,
-    ListRow,
-    PageForm,
-    Paragraph,
-)
 from owa_bench.envs.changesurf.server.state import CellRef, Query, RowValues, SiteState
 from owa_bench.worlds.site_spec import Collection
 
 _QUOTES = str.maketrans({"%": "%25", "&": "%26", "+": "%2B", " ": "+"})
-BlocksAndCells = tuple[tuple[Block, ...], tuple[CellRef, ...]]
+BlocksAndCells = tuple[tuple[page_model.Block, ...], tuple[CellRef, ...]]
 
 
 class ListPages:
@@ -40,7 +30,7 @@ class ListPages:
         last = query.page * plan.size
         first = 0 if plan.paging == "more" else last - plan.size
         rows = found if plan.paging == "all" else found[first:last]
-        listing = Listing(
+        listing = page_model.Listing(
             form=plan.form,
             caption=f"{len(found)} in all",
             headers=tuple(self._header(key) for key in plan.columns),
@@ -57,15 +47,15 @@ class ListPages:
         """Return the blocks of a row's own page, and the cells they show."""
         label, columns = self._factory.plan.label, self._collection.columns
         cells = tuple(
-            LabelledValue(
+            page_model.LabelledValue(
                 c.key, label(f"column:{c.key}"), show_fully(row[c.key], c.kind)
             )
             for c in columns
         )
         actions = self._actions(row)
-        blocks: list[Block] = [Facts(cells)]
+        blocks: list[page_model.Block] = [page_model.Facts(cells)]
         if actions:
-            blocks.append(Links(f"Actions for {self._title(row)}", actions))
+            blocks.append(page_model.Links(f"Actions for {self._title(row)}", actions))
         shown = tuple((self._collection.key, _key(row), c.key) for c in columns)
         return tuple(blocks), shown
 
@@ -86,11 +76,11 @@ class ListPages:
     def _title(self, row: RowValues) -> str:
         return str(row[self._collection.title])
 
-    def _row(self, row: RowValues) -> ListRow:
+    def _row(self, row: RowValues) -> page_model.ListRow:
         plan, title = self._plan, self._title(row)
         page = f"item:{self._collection.key}/{_key(row)}"
         href = self._factory.route(page)
-        return ListRow(
+        return page_model.ListRow(
             key=str(_key(row)),
             link=self._factory.button(page, title, "rowlink", href=href),
             cells=tuple(self._cell(row, key) for key in plan.columns),
@@ -99,7 +89,7 @@ class ListPages:
             actions=self._actions(row) if plan.direct else (),
         )
 
-    def _actions(self, row: RowValues) -> tuple[Button, ...]:
+    def _actions(self, row: RowValues) -> tuple[page_model.Button, ...]:
         """Return what may be done with a row, named with the row's title."""
         return tuple(
             self._factory.go(
@@ -118,19 +108,19 @@ class ListPages:
         told = is_money and self._plan.cents and self._plan.told
         return f"{label} (in cents)" if told else label
 
-    def _cell(self, row: RowValues, key: str) -> LabelledValue:
+    def _cell(self, row: RowValues, key: str) -> page_model.LabelledValue:
         kind = self._collection.column(key).kind
         form = self._plan.dates or self._factory.plan.dates
         text = show(row[key], kind, form, in_cents=self._plan.cents)
-        return LabelledValue(key, self._header(key), text)
+        return page_model.LabelledValue(key, self._header(key), text)
 
     # --- navigation in a long list ----------------------------------------------------
 
-    def _filter(self) -> tuple[Block, ...]:
+    def _filter(self) -> tuple[page_model.Block, ...]:
         factory, collection = self._factory, self._collection
         if self._plan.filter == "search":
             field = factory.entry("sys:q", "field:q")
-            form = PageForm(
+            form = page_model.PageForm(
                 ident=factory.aliases.of("id", "form:search"),
                 action=factory.route(f"list:{collection.key}"),
                 method="get",
@@ -147,14 +137,14 @@ class ListPages:
             ref = f"category:{name}"
             links.append(factory.button(ref, name, "branch", href=href))
         label = factory.plan.label(f"column:{collection.category}")
-        return (Links(label, tuple(links)),)
+        return (page_model.Links(label, tuple(links)),)
 
-    def _pager(self, total: int) -> tuple[Block, ...]:
+    def _pager(self, total: int) -> tuple[page_model.Block, ...]:
         query, paging = self._state.query, self._plan.paging
         last = -(-total // self._plan.size)
         if paging == "all" or last <= 1:
             return ()
-        links: list[Button] = []
+        links: list[page_model.Button] = []
         if paging != "more" and query.page > 1:
             links.append(self._turn("go:earlier", query.page - 1))
         if query.page < last:
@@ -162,12 +152,12 @@ class ListPages:
             links.append(self._turn(label, query.page + 1))
         if not links:
             return ()
-        pager = Links("Pages", tuple(links))
+        pager = page_model.Links("Pages", tuple(links))
         if paging != "pages":
             return (pager,)
-        return (Paragraph(f"Page {min(query.page, last)} of {last}"), pager)
+        return (page_model.Paragraph(f"Page {min(query.page, last)} of {last}"), pager)
 
-    def _turn(self, label: str, page: int) -> Button:
+    def _turn(self, label: str, page: int) -> page_model.Button:
         query = self._state.query
         asked = Query(words=query.words, category=query.category, page=page)
         href = list_address(self._factory, self._collection, asked)

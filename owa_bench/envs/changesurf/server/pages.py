@@ -1,17 +1,6 @@
 """Pages of a site as a pure function of world, state and aliases."""
 
-from owa_bench.envs.changesurf.server.control_factory import (
-    ControlFactory,
-    factory_for,
-    with_decoys,
-)
-from owa_bench.envs.changesurf.server.forms import (
-    is_asked,
-    is_decided,
-    show_fully,
-    slots_on,
-    steps,
-)
+from owa_bench.envs.changesurf.server import control_factory, forms
 from owa_bench.envs.changesurf.server.listing import ListPages, list_address
 from owa_bench.envs.changesurf.server.page_model import (
     Block,
@@ -46,17 +35,17 @@ def build(state: SiteState, instance: Instance) -> PageModel:
     Returns:
         The page in parts.
     """
-    factory = factory_for(state, instance)
+    factory = control_factory.factory_for(state, instance)
     pages = _Pages(factory, state)
     kind, _, rest = state.page.partition(":")
     page = pages.build(kind, rest)
     if kind in ("search", "passport"):
         return page
     page = page._replace(menu=pages.menu(), notice=page.notice or state.notice)
-    return with_decoys(factory, instance, page)
+    return control_factory.with_decoys(factory, instance, page)
 
 
-def address(factory: ControlFactory, page: str, query: Query) -> str:
+def address(factory: control_factory.ControlFactory, page: str, query: Query) -> str:
     """Return the address of a page.
 
     Args:
@@ -76,7 +65,9 @@ def address(factory: ControlFactory, page: str, query: Query) -> str:
 class _Pages:
     """Builds the pages of one state; a method for each kind of page."""
 
-    def __init__(self, factory: ControlFactory, state: SiteState) -> None:
+    def __init__(
+        self, factory: control_factory.ControlFactory, state: SiteState
+    ) -> None:
         self._factory = factory
         self._plan = factory.plan
         self._spec = factory.world.spec
@@ -123,7 +114,7 @@ class _Pages:
     # --- sections ---------------------------------------------------------------------
 
     def _home(self) -> PageModel:
-        today = show_fully(self._spec.today, "date")
+        today = forms.show_fully(self._spec.today, "date")
         return self._page(
             self._plan.label("menu:home"),
             Paragraph(f"Welcome to {self._plan.brand}. Today is {today}."),
@@ -177,11 +168,12 @@ class _Pages:
                 ),
                 typed=dict(self._state.typed),
                 error=errors.get(slot.key, ""),
-                required=slot.required and is_decided(world, workflow, page, slot),
+                required=slot.required
+                and forms.is_decided(world, workflow, page, slot),
             )
-            for slot in slots_on(world, workflow, page, values)
+            for slot in forms.slots_on(world, workflow, page, values)
         )
-        is_last = steps(world, workflow, values)[-1] == self._state.page
+        is_last = forms.steps(world, workflow, values)[-1] == self._state.page
         label = f"commit:{key}" if is_last else "go:next"  # the last page commits
         button = self._factory.go(label, f"submit:{key}")
         return self._page(self._heading(workflow), self._form(fields, button))
@@ -204,10 +196,10 @@ class _Pages:
         workflow, values = self._spec.workflow(key), dict(self._draft.values)
         cells = []
         for slot in workflow.slots:
-            if slot.key in values and is_asked(slot, values):
+            if slot.key in values and forms.is_asked(slot, values):
                 value = values[slot.key]
                 texts = {option.value: option.text for option in slot.options}
-                text = texts.get(str(value)) or show_fully(value, slot.kind)
+                text = texts.get(str(value)) or forms.show_fully(value, slot.kind)
                 label = self._plan.label(f"slot:{slot.key}")
                 cells.append(LabelledValue(slot.key, label, text))
         form = self._form((), self._factory.go("go:confirm"))

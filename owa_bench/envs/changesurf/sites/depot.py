@@ -109,44 +109,30 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
         "day:date",
         delivery=_DELIVERY,
     )
-    returning = schema.slots(
-        draw,
-        "reason:choice",
-        "refund:choice",
-        "pieces:number",
-        reason=_REASONS,
-        refund=_REFUNDS,
-    )
+    tiers = ("reason:choice", "refund:choice", "pieces:number")
+    returning = schema.slots(draw, *tiers, reason=_REASONS, refund=_REFUNDS)
     order = schema.effect(
         "insert", "orders", buying, product="record:name", status="=placed"
     )
     stock = Effect(kind="take", table="products", values=(("stock", "slot:quantity"),))
     give_back = schema.effect("update", "orders", returning, status="=returned")
-    checks = [schema.check("is status delivered", "Only delivered orders can go back.")]
+    refusals = {"is status delivered": "Only delivered orders can go back."}
     if draw.tier == 3:
-        refusal = "The order had fewer pieces."
-        checks.append(schema.check("within pieces quantity", refusal))
+        refusals["within pieces quantity"] = "The order had fewer pieces."
     return (
-        Workflow(
-            key="buy",
+        schema.workflow(
+            "buy",
+            buying,
+            order,
+            stock,
             record="products",
-            slots=buying,
-            effects=(order, stock),
-            checks=(
-                schema.check(
-                    "within quantity stock", "There are not that many in stock."
-                ),
-                schema.check(
-                    "known voucher vouchers code open", "This voucher is not valid."
-                ),
-            ),
+            refusals={
+                "within quantity stock": "There are not that many in stock.",
+                "known voucher vouchers code open": "This voucher is not valid.",
+            },
         ),
-        Workflow(
-            key="return",
-            record="orders",
-            slots=returning,
-            effects=(give_back,),
-            checks=tuple(checks),
+        schema.workflow(
+            "return", returning, give_back, record="orders", refusals=refusals
         ),
     )
 

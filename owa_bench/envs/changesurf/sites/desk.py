@@ -46,7 +46,7 @@ _TEAMS = ("Network", "Printing", "Access", "Phones", "Storage", "Archive")
 _URGENCIES = schema.options("Low", "Normal", "High")
 _NOTES = ("Seen on two floors", "Started this morning")
 _COUNTS = {1: (6, 4), 2: (14, 5), 3: (32, 6)}
-_IS_OPEN = schema.check("known queue queues id open", "This team takes no tickets.")
+_TEAM_REFUSALS = {"known queue queues id open": "This team takes no tickets."}
 
 
 def _tables(draw: SiteDraw) -> tuple[SiteTable, ...]:
@@ -88,30 +88,24 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
         queue=teams,
         urgency=_URGENCIES,
     )
-    routing = schema.slots(
-        draw,
-        "queue:choice",
-        "level:choice",
-        "from:date",
-        queue=teams,
-        level=_URGENCIES,
-    )
+    tiers = ("queue:choice", "level:choice", "from:date")
+    routing = schema.slots(draw, *tiers, queue=teams, level=_URGENCIES)
     return (
-        Workflow(
-            key="file",
-            slots=filing,
-            effects=(schema.effect("insert", "tickets", filing, status="=open"),),
-            checks=(_IS_OPEN,),
+        schema.workflow(
+            "file",
+            filing,
+            schema.effect("insert", "tickets", filing, status="=open"),
+            refusals=_TEAM_REFUSALS,
         ),
-        Workflow(
-            key="route",
+        schema.workflow(
+            "route",
+            routing,
+            schema.effect("update", "tickets", routing),
             record="tickets",
-            slots=routing,
-            effects=(schema.effect("update", "tickets", routing),),
-            checks=(
-                schema.check("is status open", "Only open tickets can be routed."),
-                _IS_OPEN,
-            ),
+            refusals={
+                "is status open": "Only open tickets can be routed.",
+                **_TEAM_REFUSALS,
+            },
         ),
     )
 

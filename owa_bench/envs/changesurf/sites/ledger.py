@@ -98,25 +98,21 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
     )
     reverse = schema.slots(draw, "reason:choice", "since:date", "note", reason=_REASONS)
     return (
-        Workflow(
-            key="transfer",
-            slots=transfer,
-            effects=(schema.effect("insert", "transfers", transfer),),
-            checks=(
-                schema.check("known source accounts id open", _CLOSED),
-                schema.check("known target accounts id open", _CLOSED),
-            ),
+        schema.workflow(
+            "transfer",
+            transfer,
+            schema.effect("insert", "transfers", transfer),
+            refusals={
+                "known source accounts id open": _CLOSED,
+                "known target accounts id open": _CLOSED,
+            },
         ),
-        Workflow(
-            key="reverse",
+        schema.workflow(
+            "reverse",
+            reverse,
+            schema.effect("update", "entries", reverse, status="=reversed"),
             record="entries",
-            slots=reverse,
-            effects=(schema.effect("update", "entries", reverse, status="=reversed"),),
-            checks=(
-                schema.check(
-                    "is status posted", "Only posted entries can be reversed."
-                ),
-            ),
+            refusals={"is status posted": "Only posted entries can be reversed."},
         ),
     )
 
@@ -204,10 +200,5 @@ SITE = Site(
         "infeasible": _closed,
     },
     infeasible="transfer",
-    fact=lambda draw: (
-        "entries",
-        draw.pick(draw.rows["entries"])[0],
-        "payee",
-        draw.pick(_PAYEES[:2]),
-    ),
+    fact=schema.fact("entries", "payee", _PAYEES[:2]),
 )

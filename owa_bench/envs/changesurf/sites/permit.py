@@ -118,23 +118,19 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
     )
     withdraw = schema.effect("update", "cases", withdrawal, status="=withdrawn")
     return (
-        Workflow(
-            key="apply",
+        schema.workflow(
+            "apply",
+            application,
+            file,
             record="permits",
-            slots=application,
-            effects=(file,),
-            checks=(
-                schema.check("is status issued", "This permit is no longer issued."),
-            ),
+            refusals={"is status issued": "This permit is no longer issued."},
         ),
-        Workflow(
-            key="withdraw",
+        schema.workflow(
+            "withdraw",
+            withdrawal,
+            withdraw,
             record="cases",
-            slots=withdrawal,
-            effects=(withdraw,),
-            checks=(
-                schema.check("is status pending", "Only pending forms can go back."),
-            ),
+            refusals={"is status pending": "Only pending forms can go back."},
         ),
     )
 
@@ -216,10 +212,5 @@ SITE = Site(
         "infeasible": _ended,
     },
     infeasible="apply",
-    fact=lambda draw: (
-        "permits",
-        draw.pick(draw.rows["permits"])[0],
-        "area",
-        draw.pick(_AREAS),
-    ),
+    fact=schema.fact("permits", "area", _AREAS),
 )

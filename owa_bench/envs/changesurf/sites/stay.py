@@ -99,32 +99,29 @@ def _workflows(draw: SiteDraw) -> tuple[Workflow, ...]:
         "insert", "bookings", booking, room="record:id", status="=confirmed"
     )
     return (
-        Workflow(
-            key="book",
+        schema.workflow(
+            "book",
+            booking,
+            book,
             record="rooms",
-            slots=booking,
-            effects=(book,),
-            checks=(
-                schema.check("before checkin checkout", _EARLY_LEAVE),
-                schema.check(
-                    "within guests sleeps", "The room is too small for so many."
-                ),
-                schema.check(
-                    "free checkin checkout bookings room checkin checkout confirmed",
-                    "The room is taken on some of these nights.",
-                ),
-            ),
             after=(("checkout", "checkin"),),
+            refusals={
+                "before checkin checkout": _EARLY_LEAVE,
+                "within guests sleeps": "The room is too small for so many.",
+                "free checkin checkout bookings room checkin checkout confirmed": (
+                    "The room is taken on some of these nights."
+                ),
+            },
         ),
-        Workflow(
-            key="change",
+        schema.workflow(
+            "change",
+            change,
+            schema.effect("update", "bookings", change),
             record="bookings",
-            slots=change,
-            effects=(schema.effect("update", "bookings", change),),
-            checks=(
-                schema.check("is status confirmed", "This booking cannot be changed."),
-                schema.check("before checkin checkout", _EARLY_LEAVE),
-            ),
+            refusals={
+                "is status confirmed": "This booking cannot be changed.",
+                "before checkin checkout": _EARLY_LEAVE,
+            },
         ),
     )
 
@@ -215,10 +212,5 @@ SITE = Site(
     workflows=_workflows,
     tasks={"find": _find, "book": _book, "change": _change, "infeasible": _full},
     infeasible="book",
-    fact=lambda draw: (
-        "rooms",
-        draw.pick(draw.rows["rooms"])[0],
-        "view",
-        draw.pick(_VIEWS),
-    ),
+    fact=schema.fact("rooms", "view", _VIEWS),
 )
