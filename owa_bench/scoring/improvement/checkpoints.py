@@ -11,12 +11,7 @@ from scipy import stats
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
 from owa_bench.records.plan import BootstrapSpec
 from owa_bench.records.protocol import Protocol
-from owa_bench.records.score import (
-    CellTable,
-    ClosureResult,
-    Curve,
-    KappaScore,
-)
+from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.gate_statistics import FamilyQuality, family_qualities
