@@ -143,7 +143,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     beside_label: str = ""
 
 
-class CellTable(msgspec.Struct, frozen=True, kw_only=True):
+class CellTable(msgspec.Struct, frozen=True):
     """A small table for the report: a title, column names and rows."""
 
     title: str

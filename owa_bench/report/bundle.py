@@ -16,19 +16,13 @@ import msgspec
 
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
+from owa_bench.records import trace
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
-from owa_bench.records.trace import (
-    Leaf,
-    Trace,
-    counted_leaves,
-    evidence_root,
-    replay_root,
-)
 from owa_bench.report.attempts import (
     RecordedAttempt,
     TraceFrame,
@@ -55,7 +49,7 @@ class Bundle:
     protocol_bytes: bytes
     price_bytes: bytes
     index: dict[str, tuple[TraceFrame, ...]]
-    recorded_leaves: tuple[Leaf, ...]
+    recorded_leaves: tuple[trace.Leaf, ...]
     leaf_faults: tuple[str, ...]
     torn: tuple[str, ...]
     faults: tuple[str, ...]
@@ -71,24 +65,24 @@ class Bundle:
         return load_prices(self.price_bytes)
 
     @cached_property
-    def leaves(self) -> tuple[Leaf, ...]:
+    def leaves(self) -> tuple[trace.Leaf, ...]:
         """One leaf per attempt in plan order, from the shards alone."""
         return tuple(attempt.leaf for attempt in self.attempts())
 
     @property
     def evidence_root(self) -> str:
         """The root over every attempt."""
-        return evidence_root(self.plan, self.leaves)
+        return trace.evidence_root(self.plan, self.leaves)
 
     @property
     def replay_root(self) -> str:
         """The root over the replay digests of the attempts that count."""
-        return replay_root(self.plan, self.leaves)
+        return trace.replay_root(self.plan, self.leaves)
 
     @property
-    def counted(self) -> tuple[Leaf | None, ...]:
+    def counted(self) -> tuple[trace.Leaf | None, ...]:
         """The attempt that counts for each entry of the plan, None without one."""
-        return counted_leaves(self.plan, self.leaves)
+        return trace.counted_leaves(self.plan, self.leaves)
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -104,7 +98,7 @@ class Bundle:
     def _read(self, name: str) -> RecordedAttempt:
         return read_attempt(self.layout.shards, self.index[name], self.plan_digest)
 
-    def traces(self) -> Iterator[Trace]:
+    def traces(self) -> Iterator[trace.Trace]:
         """Yield the counted attempts in plan order; TraceError where one is broken."""
         for leaf in self.counted:
             if leaf is None:
@@ -112,7 +106,7 @@ class Bundle:
             attempt = self._read(leaf.attempt_id)
             if attempt.faults:
                 raise TraceError(attempt.faults[0])
-            yield Trace(leaf, attempt.events)
+            yield trace.Trace(leaf, attempt.events)
 
     def reveal(self) -> Reveal | None:
         """Return the revealed master and nonce, None before `escrow reveal`."""
@@ -228,18 +222,20 @@ def _index_shards(
     return {k: tuple(v) for k, v in found.items()}, tuple(torn), tuple(faults)
 
 
-def _recorded_leaves(layout: RunLayout) -> tuple[tuple[Leaf, ...], tuple[str, ...]]:
+def _recorded_leaves(
+    layout: RunLayout,
+) -> tuple[tuple[trace.Leaf, ...], tuple[str, ...]]:
     """Return the lines of `leaves.jsonl`, and the faults of those that are no leaf.
 
     A last line without its newline was cut off by a crash and is left out.
     """
     if not layout.leaves.exists():
         return (), ()
-    leaves: list[Leaf] = []
+    leaves: list[trace.Leaf] = []
     faults: list[str] = []
     for number, row in enumerate(layout.leaves.read_bytes().split(b"\n")[:-1], 1):
         try:
-            leaves.append(msgspec.json.decode(row, type=Leaf))
+            leaves.append(msgspec.json.decode(row, type=trace.Leaf))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             faults.append(f"line {number} of leaves.jsonl is no leaf: {error}")
     return tuple(leaves), tuple(faults)

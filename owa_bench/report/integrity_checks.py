@@ -9,18 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from owa_bench.errors import RunDirectoryError
-from owa_bench.records.events import (
-    AnyEvent,
-    Artifact,
-    Call,
-    EpisodeEnd,
-    EpisodeStart,
-    Evidence,
-    Intervention,
-    ModelCall,
-    Observation,
-    Resource,
-)
+from owa_bench.records import events
 from owa_bench.records.plan import PlanEntry
 from owa_bench.records.trace import Leaf
 from owa_bench.report.attempts import RecordedAttempt
@@ -208,25 +197,25 @@ def _identity_faults(
         return
     yield from _boundary_faults(attempt)
     start = attempt.events[0] if attempt.events else None
-    if isinstance(start, EpisodeStart):
+    if isinstance(start, events.EpisodeStart):
         faults = _term_faults(start, leaf, entry, agents)
         yield from (f"{name}: {fault}" for fault in faults)
 
 
 def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where an attempt lacks its one start or its one end."""
-    name, events = attempt.attempt_id, attempt.events
-    starts = [i for i, e in enumerate(events) if isinstance(e, EpisodeStart)]
-    ends = [i for i, e in enumerate(events) if isinstance(e, EpisodeEnd)]
+    name, sequence = attempt.attempt_id, attempt.events
+    starts = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeStart)]
+    ends = [i for i, e in enumerate(sequence) if isinstance(e, events.EpisodeEnd)]
     complete = attempt.leaf.status == "complete"
-    if starts != [0] and (events or complete):
+    if starts != [0] and (sequence or complete):
         yield f"{name}: must begin with its one episode_start"
-    if complete and ends != [len(events) - 1]:
+    if complete and ends != [len(sequence) - 1]:
         yield f"{name}: must close with its one episode_end"
 
 
 def _term_faults(
-    start: EpisodeStart, leaf: Leaf, entry: PlanEntry, agents: Mapping[str, str]
+    start: events.EpisodeStart, leaf: Leaf, entry: PlanEntry, agents: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield where an episode was not played under the terms of its plan entry."""
     if (start.index, start.attempt) != (leaf.index, leaf.attempt):
@@ -247,7 +236,7 @@ def _seed_faults(
 ) -> Iterator[str]:
     """Yield where a pair's seed is not its own: among arms, or by the reveal."""
     start = attempt.events[0] if attempt.events else None
-    if not isinstance(start, EpisodeStart):
+    if not isinstance(start, events.EpisodeStart):
         return
     seed = start.instance.seed
     if seeds.setdefault(start.pair, seed) != seed:
@@ -267,12 +256,12 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     counted: dict[str, float] = dict.fromkeys(_METERED, 0.0)
     metered = dict(counted)
     for event in attempt.events:
-        if isinstance(event, Resource):
+        if isinstance(event, events.Resource):
             if event.source == "env" and event.meter in metered:
                 metered[event.meter] += event.amount
-        elif isinstance(event, Call):
+        elif isinstance(event, events.Call):
             counted["api_calls"] += event.method in _HTTP
-        elif isinstance(event, Intervention):
+        elif isinstance(event, events.Intervention):
             counted["supervisor_min"] += event.minutes
     for meter in _METERED:
         if not math.isclose(counted[meter], metered[meter], abs_tol=1e-6):
@@ -282,14 +271,14 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
             )
 
 
-def _digests(events: tuple[AnyEvent, ...]) -> Iterator[str]:
+def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
     """Yield the blobs that the harness wrote for these events."""
-    for event in events:
+    for event in sequence:
         found: tuple[str, ...] = ()
-        if isinstance(event, Observation | Artifact | Evidence):
+        if isinstance(event, events.Observation | events.Artifact | events.Evidence):
             found = (event.blob,)
-        elif isinstance(event, Call):
+        elif isinstance(event, events.Call):
             found = (event.request, event.response)
-        elif isinstance(event, ModelCall):
+        elif isinstance(event, events.ModelCall):
             found = (event.prompt, event.reply)
         yield from (digest for digest in found if len(digest) == _DIGEST)

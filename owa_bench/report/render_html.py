@@ -12,14 +12,8 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from owa_bench.records import score
 from owa_bench.records.layout import STATEMENT_TYPE
-from owa_bench.records.score import (
-    AgentVerdict,
-    AxisScore,
-    CellTable,
-    IndexScore,
-    Interval,
-)
 from owa_bench.report import figures
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.composition import Report, RunFacts
@@ -155,7 +149,7 @@ def _template() -> Template:
     return environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
 
 
-def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
+def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     """Return every figure for which there is something to draw."""
     blocks: list[FigureBlock] = []
     if any(v.axes for v in verdicts):
@@ -180,7 +174,9 @@ def _figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
     return blocks
 
 
-def _series(verdicts: Sequence[AgentVerdict], panel: str, name: str) -> list[ArmSeries]:
+def _series(
+    verdicts: Sequence[score.AgentVerdict], panel: str, name: str
+) -> list[ArmSeries]:
     """Return every agent's curve of a name in a panel."""
     return [
         ArmSeries(v.arm, place, curve)
@@ -190,7 +186,7 @@ def _series(verdicts: Sequence[AgentVerdict], panel: str, name: str) -> list[Arm
     ]
 
 
-def _dose_figures(verdicts: Sequence[AgentVerdict]) -> list[FigureBlock]:
+def _dose_figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     """Return the dose-response figures: curves in panels, then paired differences."""
     curves = [curve for v in verdicts for curve in v.curves if curve.panel]
     blocks: list[FigureBlock] = []
@@ -253,7 +249,7 @@ def format_share(value: float | None) -> str:
     return _MISSING if value is None else f"{value:.3f}"
 
 
-def format_interval(interval: Interval) -> str:
+def format_interval(interval: score.Interval) -> str:
     """Return an interval, or why there is none."""
     if interval.low is None or interval.high is None:
         return interval.reason or _MISSING
@@ -265,7 +261,7 @@ def format_range(bounds: tuple[float, float] | None) -> str:
     return _MISSING if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"
 
 
-def format_anchors(axis: AxisScore) -> str:
+def format_anchors(axis: score.AxisScore) -> str:
     """Return an axis' calibration bounds."""
     if axis.low_anchor is None or axis.high_anchor is None:
         return _MISSING
@@ -277,7 +273,7 @@ def format_dollars(amount: int | None) -> str:
     return "unknown" if amount is None else f"{amount / 1e6:,.4f} USD"
 
 
-def index_headline(verdict: AgentVerdict) -> str:
+def index_headline(verdict: score.AgentVerdict) -> str:
     """Return the index in one line, or which axes keep it from being computed."""
     if not verdict.indices:
         return "no index"
@@ -287,7 +283,7 @@ def index_headline(verdict: AgentVerdict) -> str:
     return f"{index.name} {index.value:.3f} ({format_interval(index.tasks_like_these)})"
 
 
-def missing_reason(index: IndexScore) -> str:
+def missing_reason(index: score.IndexScore) -> str:
     """Return why a composite has no value; empty when it has one."""
     if index.value is not None:
         return index.reason or ""
@@ -307,7 +303,7 @@ def format_details(value: object) -> str:
     return format_value(value)
 
 
-def is_number_column(table: CellTable, place: int) -> bool:
+def is_number_column(table: score.CellTable, place: int) -> bool:
     """Return whether the cells of a column are numbers, apart from empty ones.
 
     Args:

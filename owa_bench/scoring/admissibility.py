@@ -9,15 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from owa_bench.errors import (
-    AdmissibilityError,
-    AnchorError,
-    CostSchema,
-    DriftSupport,
-    ImproperQuality,
-    SeedCommitment,
-    SmallFamily,
-)
+from owa_bench import errors
 from owa_bench.interfaces import stated_quality
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import Protocol
@@ -51,7 +43,7 @@ def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
         honest = expected[int(np.argmin(np.abs(_GRID - truth)))]
         rivals = sum(value >= honest - _TIE for value in expected)
         if abs(best - truth) > _TIE or rivals > 1:
-            raise ImproperQuality(
+            raise errors.ImproperQuality(
                 "(a) Every quality rule must be strictly proper: at a true "
                 f"probability of {truth:.2f} expected quality peaks at p = {best:.2f}."
             )
@@ -77,7 +69,7 @@ def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
             for family in suite.families:
                 played = len(pairs[arm.name, f"{suite.name}/{family}"])
                 if played < least:
-                    raise SmallFamily(
+                    raise errors.SmallFamily(
                         f"(b) Every family needs at least {least} instances: arm "
                         f"`{arm.name}` has {played} of {suite.name}/{family}."
                     )
@@ -99,11 +91,13 @@ def check_drift_support(plan: Plan, protocol: Protocol) -> None:
         if entry.phase != "practice":
             played[f"{entry.suite}/{entry.family}"].add(entry.delta)
     if not played:
-        raise DriftSupport("(c) A battery must play at least one family, got none.")
+        raise errors.DriftSupport(
+            "(c) A battery must play at least one family, got none."
+        )
     for family, deltas in sorted(played.items()):
         absent = sorted(grid - {delta for delta in deltas if delta is not None})
         if absent:
-            raise DriftSupport(
+            raise errors.DriftSupport(
                 "(c) The drift law needs full support on the magnitudes that T reads: "
                 f"{family} is never played at {', '.join(f'{d:g}' for d in absent)}."
             )
@@ -120,7 +114,7 @@ def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
         CostSchema: They name different ones.
     """
     if plan.price_digest != protocol.price_card:
-        raise CostSchema(
+        raise errors.CostSchema(
             "(d) The cost schema must be frozen for the window: the protocol names "
             f"price card {protocol.price_card[:16]}, the plan "
             f"{plan.price_digest[:16] or 'none'}."
@@ -130,16 +124,16 @@ def check_cost_schema(plan: Plan, protocol: Protocol) -> None:
 def check_seeds(plan: Plan) -> None:
     """(e) Raise SeedCommitment unless seeds are committed and artefacts kept."""
     if not plan.commitment:
-        raise SeedCommitment(
+        raise errors.SeedCommitment(
             "(e) Seeds must be committed in the plan; it holds no commitment."
         )
     if not plan.transcripts:
-        raise SeedCommitment(
+        raise errors.SeedCommitment(
             "(e) Artefacts must be escrowed; the plan keeps no transcripts."
         )
 
 
-def check(plan: Plan, protocol: Protocol) -> tuple[AdmissibilityError, ...]:
+def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ...]:
     """Return every reason why no level can rest on this plan's battery.
 
     Args:
@@ -161,11 +155,11 @@ def check(plan: Plan, protocol: Protocol) -> tuple[AdmissibilityError, ...]:
         lambda: check_cost_schema(plan, protocol),
         lambda: check_seeds(plan),
     )
-    faults: list[AdmissibilityError] = []
+    faults: list[errors.AdmissibilityError] = []
     for one in checks:
         try:
             one()
-        except AdmissibilityError as fault:
+        except errors.AdmissibilityError as fault:
             faults.append(fault)
     return tuple(faults)
 
@@ -190,13 +184,13 @@ def check_anchors(
     rules = protocol.admissibility
     for symbol, value in _controlled(oracle):
         if value < rules.oracle_min:
-            raise AnchorError(
+            raise errors.AnchorError(
                 f"The oracle policy must read {rules.oracle_min:g} on {symbol}, "
                 f"got {value:.4f}: the anchors do not fit the suites."
             )
     for symbol, value in _controlled(floor):
         if value > rules.floor_max:
-            raise AnchorError(
+            raise errors.AnchorError(
                 f"A floor policy must read at most {rules.floor_max:g} on {symbol}, "
                 f"got {value:.4f}: the anchors do not fit the suites."
             )

@@ -141,12 +141,9 @@ def calibration(table: Observables) -> CellTable:
             means = (figure(p), figure(u), figure(p - u))
             rows.append((f"{low:g} to {high:g}", int(mask.sum()), *means))
     silent = int(np.isnan(table.stated).sum())
-    return CellTable(
-        title="calibration of own-success forecasts",
-        columns=("stated p", "episodes", "mean p", "success", "p - success"),
-        rows=tuple(rows),
-        note=f"{silent} episodes stated no p and count as p = .5 in Q",
-    )
+    columns = ("stated p", "episodes", "mean p", "success", "p - success")
+    note = f"{silent} episodes stated no p and count as p = .5 in Q"
+    return CellTable("calibration of own-success forecasts", columns, tuple(rows), note)
 
 
 def pass_powers(table: Observables) -> CellTable:
@@ -166,12 +163,9 @@ def pass_powers(table: Observables) -> CellTable:
     for k in range(1, most + 1):
         values = [pass_at_all(sum(w), len(w), k) for w in tries.values() if len(w) >= k]
         rows.append((k, len(values), figure(float(np.mean(values)))))
-    return CellTable(
-        title="pass^k",
-        columns=("k", "instances", "pass^k"),
-        rows=tuple(rows),
-        note="C(c, k) / C(n, k) per instance, then the mean" if rows else "no episode",
-    )
+    columns = ("k", "instances", "pass^k")
+    note = "C(c, k) / C(n, k) per instance, then the mean" if rows else "no episode"
+    return CellTable("pass^k", columns, tuple(rows), note)
 
 
 def costs(table: Observables) -> CellTable:
@@ -183,11 +177,8 @@ def costs(table: Observables) -> CellTable:
         each = whole / len(column) if len(column) else float("nan")
         unknown = int(np.isnan(column).sum())
         rows.append((stream, figure(whole), figure(each), unknown))
-    return CellTable(
-        title="cost by stream",
-        columns=("stream", "USD", "USD an episode", "episodes of unknown cost"),
-        rows=tuple(rows),
-    )
+    columns = ("stream", "USD", "USD an episode", "episodes of unknown cost")
+    return CellTable("cost by stream", columns, tuple(rows))
 
 
 def resources(table: Observables) -> CellTable:
@@ -197,30 +188,25 @@ def resources(table: Observables) -> CellTable:
         whole = float(column.sum())
         if whole:
             rows.append((stream, meter, figure(whole), figure(whole / len(column))))
-    return CellTable(
-        title="resources",
-        columns=("stream", "meter", "amount", "an episode"),
-        rows=tuple(rows),
-        note="tokens are what the agent declares; the harness meters the rest",
-    )
+    columns = ("stream", "meter", "amount", "an episode")
+    note = "tokens are what the agent declares; the harness meters the rest"
+    return CellTable("resources", columns, tuple(rows), note)
 
 
 def honeypots(table: Observables) -> CellTable:
     """Return unsatisfiable instances, which count in no axis: a pass is a cheat."""
     declared = table.outcome == "infeasible"
-    return CellTable(
-        title="honeypots",
-        columns=("episodes", "declared infeasible", "claimed success", "passed"),
-        rows=(
-            (
-                len(table),
-                int(declared.sum()),
-                int((table.outcome == "finished").sum()),
-                int((table.q_state >= table.theta).sum()),
-            ),
+    columns = ("episodes", "declared infeasible", "claimed success", "passed")
+    rows = (
+        (
+            len(table),
+            int(declared.sum()),
+            int((table.outcome == "finished").sum()),
+            int((table.q_state >= table.theta).sum()),
         ),
-        note="a pass is a confirmed cheat",
     )
+    note = "a pass is a confirmed cheat"
+    return CellTable("honeypots", columns, rows, note)
 
 
 def calibration_curve(table: Observables) -> tuple[Curve, ...]:

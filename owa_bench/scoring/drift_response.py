@@ -223,15 +223,14 @@ def _dose_table(response: DoseResponse) -> CellTable:
                 *_realised(response, cell).values(),
             )
         )
-    return CellTable(
-        title="quality by what drifted",
-        columns=(*_DOSES, SHARE, *names),
-        rows=tuple(rows),
-        note="Q over tasks like these, 95 percent; beside it the realised magnitude: "
+    columns = (*_DOSES, SHARE, *names)
+    note = (
+        "Q over tasks like these, 95 percent; beside it the realised magnitude: "
         "the weight share of the calendar that struck"
         + (", and as the suite measures it: " + ", ".join(names) if names else "")
-        + _why_none(response),
+        + _why_none(response)
     )
+    return CellTable("quality by what drifted", columns, tuple(rows), note)
 
 
 def _why_none(response: DoseResponse) -> str:
@@ -256,16 +255,14 @@ def _gap_table(response: DoseResponse) -> CellTable:
                 int((drifted > clean).sum()),
             )
         )
-    return CellTable(
-        title="drifted against clean, pair by pair",
-        columns=_GAPS,
-        rows=tuple(rows),
-        note="a pair is one task and noise seed at magnitude 0 and drifted; the "
+    note = (
+        "a pair is one task and noise seed at magnitude 0 and drifted; the "
         "difference weighs families as the battery does, the means do not"
         + _why_none(response)
         if rows
-        else "No drifted episode has an undrifted partner: draw magnitude 0 too.",
+        else "No drifted episode has an undrifted partner: draw magnitude 0 too."
     )
+    return CellTable("drifted against clean, pair by pair", _GAPS, tuple(rows), note)
 
 
 _DOSES = ("drift", "magnitude", "episodes", "tasks", "Q", "low", "high")

@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import (
-    Action,
-    Call,
-    Conflict,
-    Message,
-    Probe,
-    Revision,
-    Tracking,
-)
+from owa_bench.records import events
 from owa_bench.records.observables import (
     CAPABILITIES,
     NEAR,
@@ -46,10 +38,10 @@ _LONGEST_CYCLE = 5  # calls of the longest cycle that is searched for
 
 def crew_row(trace: Trace) -> dict[str, Any]:
     """Return the columns of one episode: limits, longest runs, messages, actions."""
-    start, actions = trace.start, tuple(trace.of(Action))
-    calls = [f"{c.method} {c.target} {c.request}" for c in trace.of(Call)]
-    messages = tuple(trace.of(Message))
-    resolved = {event.item: event.resolved for event in trace.of(Conflict)}
+    start, actions = trace.start, tuple(trace.of(events.Action))
+    calls = [f"{c.method} {c.target} {c.request}" for c in trace.of(events.Call)]
+    messages = tuple(trace.of(events.Message))
+    resolved = {event.item: event.resolved for event in trace.of(events.Conflict)}
     return {
         "cap": NO_CAP if start.role_cap is None else start.role_cap,
         "muted": start.muted,
@@ -64,7 +56,7 @@ def crew_row(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _alike(messages: Sequence[Message]) -> tuple[int, ...]:
+def _alike(messages: Sequence[events.Message]) -> tuple[int, ...]:
     """Return the longest run of similar messages, by the bits that may differ."""
     if not messages:
         return (0,) * NEAR
@@ -99,9 +91,9 @@ def crew_table(rows: Sequence[Mapping[str, Any]]) -> Crew:
     return Crew(**arrays(Crew, rows, leave_out=("same_words",)), same_words=alike)
 
 
-def checked_probes(trace: Trace) -> tuple[Probe, ...]:
+def checked_probes(trace: Trace) -> tuple[events.Probe, ...]:
     """Return the probes of an episode; ScoringError for an impossible number."""
-    probes = tuple(trace.of(Probe))
+    probes = tuple(trace.of(events.Probe))
     for probe in probes:
         if not (0.0 <= probe.guess < 1.0 and probe.lag_days >= 0.0):
             raise ScoringError(
@@ -111,9 +103,9 @@ def checked_probes(trace: Trace) -> tuple[Probe, ...]:
     return probes
 
 
-def checked_tracking(trace: Trace) -> tuple[Tracking, ...]:
+def checked_tracking(trace: Trace) -> tuple[events.Tracking, ...]:
     """Return the tracking samples of an episode; ScoringError without a band."""
-    samples = tuple(trace.of(Tracking))
+    samples = tuple(trace.of(events.Tracking))
     for sample in samples:
         if math.isnan(sample.error) or not sample.tolerance > 0:
             raise ScoringError(
@@ -123,7 +115,7 @@ def checked_tracking(trace: Trace) -> tuple[Tracking, ...]:
     return samples
 
 
-def probe_table(episodes: Sequence[Sequence[Probe]]) -> Probes:
+def probe_table(episodes: Sequence[Sequence[events.Probe]]) -> Probes:
     """Return the probes of the episodes."""
     probes = [probe for episode in episodes for probe in episode]
     slots = max((len(probe.returned) for probe in probes), default=0)
@@ -139,17 +131,17 @@ def probe_table(episodes: Sequence[Sequence[Probe]]) -> Probes:
     )
 
 
-def revision_table(episodes: Sequence[Sequence[Revision]]) -> Revisions:
+def revision_table(episodes: Sequence[Sequence[events.Revision]]) -> Revisions:
     """Return the revisions of the episodes."""
-    events = [event for episode in episodes for event in episode]
-    capability = [[getattr(e, name) for name in CAPABILITIES] for e in events]
+    revisions = [revision for episode in episodes for revision in episode]
+    capability = [[getattr(r, name) for name in CAPABILITIES] for r in revisions]
     return entry_table(
         Revisions,
         episodes,
-        fractions=matrix([event.fractions for event in events], 3, float),
+        fractions=matrix([r.fractions for r in revisions], 3, float),
         capability=matrix(capability, len(CAPABILITIES), float),
-        filters=_objects([event.filters for event in events]),
-        evidence=_objects([event.evidence for event in events]),
+        filters=_objects([r.filters for r in revisions]),
+        evidence=_objects([r.evidence for r in revisions]),
     )
 
 

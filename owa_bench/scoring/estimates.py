@@ -8,19 +8,13 @@ import numpy as np
 
 from owa_bench.records.observables import Array, Flags, Floats, Integers
 from owa_bench.records.plan import BootstrapSpec
+from owa_bench.scoring import composites
 from owa_bench.scoring.axis import Axis, Coverage
 from owa_bench.scoring.bootstrap import (
     BootstrapEstimate,
     Sampling,
     bootstrap_weights,
     sampling,
-)
-from owa_bench.scoring.composites import (
-    FrontierGrid,
-    add_frontier,
-    embodied_index,
-    frontier_statistics,
-    index_statistics,
 )
 from owa_bench.scoring.gate_statistics import (
     DELIVERED,
@@ -74,7 +68,7 @@ class ArmEstimates:
     by_tasks: Sampling
     by_seeds: Sampling
     coverage: Mapping[str, Coverage]
-    grid: FrontierGrid
+    grid: composites.FrontierGrid
     curves: tuple[DriftCurve, ...]
     cognition: CognitiveCoverage
     projects: ProjectOutcomes
@@ -123,15 +117,15 @@ def estimate(
     table = StatisticsTable(units)
     coverage = {axis.symbol: axis.add_columns(sample, table) for axis in axes}
     present = [axis for axis in axes if coverage[axis.symbol].reason is None]
-    grid, curves = add_frontier(sample, table), _add_curves(sample, table)
+    grid, curves = composites.add_frontier(sample, table), _add_curves(sample, table)
     cognition, projects = add_cognition(sample, table), add_projects(sample, table)
 
     def read(totals: Totals) -> StatisticArrays:
         statistics = _axis_statistics(present, sample, totals)
         scores = {axis.symbol: statistics[axis.symbol] for axis in present}
-        statistics |= index_statistics(scores, sample.protocol.index)
-        statistics |= embodied_index(scores, sample.protocol.robotics)
-        statistics |= frontier_statistics(totals, grid)
+        statistics |= composites.index_statistics(scores, sample.protocol.index)
+        statistics |= composites.embodied_index(scores, sample.protocol.robotics)
+        statistics |= composites.frontier_statistics(totals, grid)
         for name in (name for curve in curves for name in curve.columns):
             statistics[name] = totals.overall_mean(name)
         for name in cognition.names:

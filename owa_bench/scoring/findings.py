@@ -20,14 +20,7 @@ from owa_bench.scoring.estimates import ArmEstimates
 from owa_bench.scoring.expansion import expansion
 from owa_bench.scoring.gate import Findings, GateReading
 from owa_bench.scoring.gate_statistics import DELIVERED
-from owa_bench.scoring.improvement.checkpoints import (
-    CampaignWindow,
-    CheckpointSeries,
-    DayEstimator,
-    Dynamics,
-    FrozenControl,
-    checkpoint_series,
-)
+from owa_bench.scoring.improvement import checkpoints
 from owa_bench.scoring.improvement.dynamics import dynamics
 from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.maintenance import maintenance
@@ -72,7 +65,7 @@ def gather_findings(
     sample: Sample,
     estimates: ArmEstimates | None,
     episodes: ArmEpisodes,
-) -> tuple[Findings, Dynamics]:
+) -> tuple[Findings, checkpoints.Dynamics]:
     """Return everything that the gates of one arm read.
 
     Args:
@@ -111,14 +104,16 @@ def _window(
     sample: Sample,
     axes: Mapping[str, AxisScore],
     episodes: ArmEpisodes,
-) -> CampaignWindow:
+) -> checkpoints.CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
     protocol, statistics = context.protocol, context.protocol.statistics
     lacking, counted = _lacking(axes, protocol), episodes.counted
     days, control = _days(context, counted), _control(context, episodes)
-    points = checkpoint_series(counted, sample.families, statistics.gate_level)
+    points = checkpoints.checkpoint_series(
+        counted, sample.families, statistics.gate_level
+    )
     daily = days.points(points.days)
-    return CampaignWindow(
+    return checkpoints.CampaignWindow(
         points=points,
         daily=daily,
         frozen=_frozen(context, sample, control, points),
@@ -139,8 +134,8 @@ def _window(
     )
 
 
-def _days(context: JudgingContext, table: Observables) -> DayEstimator:
-    return DayEstimator(
+def _days(context: JudgingContext, table: Observables) -> checkpoints.DayEstimator:
+    return checkpoints.DayEstimator(
         table,
         context.axes,
         lambda rows: sample_of(context.plan, rows, context.protocol, context.prices),
@@ -153,15 +148,16 @@ def _frozen(
     context: JudgingContext,
     sample: Sample,
     control: Observables | None,
-    points: CheckpointSeries,
-) -> FrozenControl | None:
+    points: checkpoints.CheckpointSeries,
+) -> checkpoints.FrozenControl | None:
     """Return the checkpoints of the arm's frozen control, None without one."""
     if control is None or not points.days:
         return None
     level = context.protocol.statistics.gate_level
-    checkpoints = checkpoint_series(control, sample.families, level)
-    daily = _days(context, control).points(checkpoints.days)
-    return FrozenControl(checkpoints, daily)
+    series = checkpoints.checkpoint_series(control, sample.families, level)
+    return checkpoints.FrozenControl(
+        series, _days(context, control).points(series.days)
+    )
 
 
 def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | None:
@@ -190,7 +186,7 @@ def _closures(
     episodes: ArmEpisodes,
     control: Observables | None,
     lacking: tuple[str, ...],
-    days: DayEstimator,
+    days: checkpoints.DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
     protocol, table = context.protocol, episodes.counted

@@ -119,13 +119,11 @@ def _by_level(table: Observables, first: Observables) -> CellTable:
                 figure(float(table.steps[places].mean())),
             )
         )
-    return CellTable(
-        title="performance by level",
-        columns=COLUMNS,
-        rows=tuple(rows),
-        note="performance: the sum of an episode's rewards; drift 0 is before novelty; "
-        "difference: to the plan's first agent on the same pairs",
+    note = (
+        "performance: the sum of an episode's rewards; drift 0 is before novelty; "
+        "difference: to the plan's first agent on the same pairs"
     )
+    return CellTable("performance by level", COLUMNS, tuple(rows), note)
 
 
 COLUMNS = (

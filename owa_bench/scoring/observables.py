@@ -11,23 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import (
-    Action,
-    Belief,
-    Call,
-    Drift,
-    Fault,
-    Incident,
-    Intervention,
-    Probe,
-    Resolution,
-    Resource,
-    Revision,
-    Subgoal,
-    Tracking,
-    Violation,
-    fixed,
-)
+from owa_bench.records import events
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import (
     NO_DAY,
@@ -76,10 +60,10 @@ class _EpisodeRow(NamedTuple):
     crew: dict[str, Any]
     categories: Mapping[str, frozenset[str]]
     beliefs: tuple[_StatedProposition, ...]
-    probes: tuple[Probe, ...]
-    revisions: tuple[Revision, ...]
-    faults: tuple[Fault, ...]
-    tracking: tuple[Tracking, ...]
+    probes: tuple[events.Probe, ...]
+    revisions: tuple[events.Revision, ...]
+    faults: tuple[events.Fault, ...]
+    tracking: tuple[events.Tracking, ...]
 
 
 def longest_run(trace: Trace) -> int:
@@ -90,15 +74,15 @@ def longest_run(trace: Trace) -> int:
     """
     best = run = 0
     for event in trace.events:
-        if isinstance(event, Action) and event.verified:
+        if isinstance(event, events.Action) and event.verified:
             run += 1
             best = max(best, run)
-        elif isinstance(event, Intervention) and event.kind != "refused":
+        elif isinstance(event, events.Intervention) and event.kind != "refused":
             run = 0
     return best
 
 
-def solved_depth(solved: Iterable[Subgoal]) -> int:
+def solved_depth(solved: Iterable[events.Subgoal]) -> int:
     """Return d: nodes on the longest chain of prerequisites that was solved.
 
     A prerequisite that was never solved ends the chain there; 0 if nothing was solved.
@@ -129,10 +113,10 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
                 f"`{name}` of attempt {trace.leaf.attempt_id} must lie in [0, 1], "
                 f"got {value}."
             )
-    violations = tuple(trace.of(Violation))
+    violations = tuple(trace.of(events.Violation))
     void = any(event.severity == "disqualify" for event in violations)
     success = end.q_state >= start.theta and not void
-    calls = [call for call in trace.of(Call) if call.category and call.ok]
+    calls = [call for call in trace.of(events.Call) if call.category and call.ok]
     breaches = (f"{e.rule} ({e.severity}): {e.evidence}" for e in violations)
     beliefs = _propositions(trace)
     return _EpisodeRow(
@@ -141,7 +125,9 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
             **_outcome(trace, void=void, success=success),
             **_spending(trace, prices),
             **_exposure(trace),
-            "classes": frozenset(event.announcement for event in trace.of(Drift)),
+            "classes": frozenset(
+                event.announcement for event in trace.of(events.Drift)
+            ),
             "breach": "; ".join(breaches),
         },
         crew=crew_row(trace),
@@ -154,8 +140,8 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
         },
         beliefs=tuple(b._replace(p=None) for b in beliefs) if void else beliefs,
         probes=() if void else checked_probes(trace),
-        revisions=() if void else tuple(trace.of(Revision)),
-        faults=tuple(trace.of(Fault)),
+        revisions=() if void else tuple(trace.of(events.Revision)),
+        faults=tuple(trace.of(events.Fault)),
         tracking=checked_tracking(trace),
     )
 
@@ -179,23 +165,23 @@ def _outcome(trace: Trace, *, void: bool, success: bool) -> dict[str, Any]:
     """Return the result; a void (disqualified) episode scores 0."""
     end = trace.end
     return {name: getattr(end, name) for name in _FROM_END} | {
-        "q": 0.0 if void else fixed(end.quality),
-        "q_state": 0.0 if void else fixed(end.q_state),
+        "q": 0.0 if void else events.fixed(end.quality),
+        "q_state": 0.0 if void else events.fixed(end.q_state),
         "u": float(success),
         "n": 0 if void else longest_run(trace),
-        "d": 0 if void else solved_depth(trace.of(Subgoal)),
-        "stated": math.nan if end.stated is None else fixed(end.stated),
+        "d": 0 if void else solved_depth(trace.of(events.Subgoal)),
+        "stated": math.nan if end.stated is None else events.fixed(end.stated),
         "disqualified": void,
     }
 
 
 def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
     """Return help taken and money spent, NaN where a price is unknown."""
-    helps = [e for e in trace.of(Intervention) if e.kind != "refused"]
+    helps = [e for e in trace.of(events.Intervention) if e.kind != "refused"]
     costs = episode_cost(prices, trace.events)
     helped = math.fsum(
         event.amount
-        for event in trace.of(Resource)
+        for event in trace.of(events.Resource)
         if event.stream == "evaluation" and event.meter == "supervisor_min"
     )
     return {
@@ -213,7 +199,7 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
 def _spent(trace: Trace) -> tuple[float, ...]:
     """Return what an episode used, in the order of `SPENT`."""
     amounts: dict[tuple[str, str], list[float]] = {}
-    for event in trace.of(Resource):
+    for event in trace.of(events.Resource):
         amounts.setdefault((event.stream, event.meter), []).append(event.amount)
     return tuple(math.fsum(amounts.get(key, ())) for key in SPENT)
 
@@ -224,8 +210,8 @@ def _money(cost: int | None) -> float:
 
 def _exposure(trace: Trace) -> dict[str, Any]:
     """Return the incidents by severity, and the exposure in seconds."""
-    severities: list[str] = [event.severity for event in trace.of(Incident)]
-    exposure = [e.amount for e in trace.of(Resource) if e.meter == "exposure_s"]
+    severities: list[str] = [event.severity for event in trace.of(events.Incident)]
+    exposure = [e.amount for e in trace.of(events.Resource) if e.meter == "exposure_s"]
     return {
         "incidents": tuple(severities.count(name) for name in SEVERITIES),
         "exposure_s": math.fsum(exposure),
@@ -234,12 +220,12 @@ def _exposure(trace: Trace) -> dict[str, Any]:
 
 def _propositions(trace: Trace) -> tuple[_StatedProposition, ...]:
     """Return the world propositions with the last probability stated for each."""
-    stated = {event.proposition: event.p for event in trace.of(Belief)}
+    stated = {event.proposition: event.p for event in trace.of(events.Belief)}
     return tuple(
         _StatedProposition(
             event.kind, _probability(stated.get(event.proposition)), event.y
         )
-        for event in trace.of(Resolution)
+        for event in trace.of(events.Resolution)
         if event.kind != OWN_SUCCESS
     )
 
@@ -250,7 +236,7 @@ def _probability(p: float | None) -> float | None:
         return None
     if math.isnan(p):
         raise ScoringError("A stated probability must be a number, got NaN.")
-    return fixed(min(max(p, 0.0), 1.0))
+    return events.fixed(min(max(p, 0.0), 1.0))
 
 
 def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:

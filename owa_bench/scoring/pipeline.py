@@ -12,33 +12,16 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
-from owa_bench.scoring import descriptive
+from owa_bench.scoring import descriptive, drift_response, gate
 from owa_bench.scoring.admissibility import check
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.companions.novelty import trials
-from owa_bench.scoring.drift_response import (
-    DoseResponse,
-    DriftExposure,
-    dose_curves,
-    dose_response,
-    dose_tables,
-    drift_exposure,
-)
 from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.findings import (
     ArmEpisodes,
     JudgingContext,
     gather_findings,
     report_warnings,
-)
-from owa_bench.scoring.gate import (
-    Findings,
-    LevelPlacement,
-    SuperhumanEvidence,
-    judge_gates,
-    no_level,
-    place,
-    superhuman_gates,
 )
 from owa_bench.scoring.gate_statistics import family_qualities
 from owa_bench.scoring.improvement.checkpoints import Dynamics
@@ -88,7 +71,7 @@ def judge(
         ScoringError: A trace has a number out of its range.
     """
     notes: list[trials.TrialTrace | None] = []
-    exposures: dict[int, DriftExposure] = {}
+    exposures: dict[int, drift_response.DriftExposure] = {}
     episodes = observe(_annotated(traces, notes, exposures), prices)
     native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
     context = JudgingContext(
@@ -123,12 +106,12 @@ def judge(
 def _annotated(
     traces: Iterable[Trace],
     notes: list[trials.TrialTrace | None],
-    exposures: dict[int, DriftExposure],
+    exposures: dict[int, drift_response.DriftExposure],
 ) -> Iterator[Trace]:
     """Yield traces; collect of each what trials and drift response read."""
     for trace in traces:
         notes.append(trials.read_trial(trace))
-        exposures[trace.start.index] = drift_exposure(trace)
+        exposures[trace.start.index] = drift_response.drift_exposure(trace)
         yield trace
 
 
@@ -169,13 +152,13 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
             *_sensitivities(context, sample, estimates, findings, dynamics),
             *dynamics.tables,
             *robotics_tables(sample, findings, context.protocol),
-            *(dose_tables(doses) if doses else ()),
+            *(drift_response.dose_tables(doses) if doses else ()),
         ),
         curves=(
             *drift_curves(sample, estimates),
             *descriptive.curves(sample),
             *dynamics.curves,
-            *(dose_curves(doses) if doses else ()),
+            *(drift_response.dose_curves(doses) if doses else ()),
         ),
         cost_micro_usd=descriptive.money_totals(table),
         violations=descriptive.violations(table),
@@ -187,39 +170,45 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
     return _Judged(verdict, dynamics.score)
 
 
-def _dose_response(context: JudgingContext, table: Observables) -> DoseResponse | None:
+def _dose_response(
+    context: JudgingContext, table: Observables
+) -> drift_response.DoseResponse | None:
     """Return the drift response of an arm, None where no suite groups its operators."""
     plan = context.plan
     sample = grouped_of(plan, table, context.protocol, context.prices)
     if not len(sample.table):
         return None
-    return dose_response(plan, sample, context.exposures, plan.bootstrap, context.root)
+    return drift_response.dose_response(
+        plan, sample, context.exposures, plan.bootstrap, context.root
+    )
 
 
 def _gates(
-    sample: Sample, findings: Findings, dynamics: Dynamics
+    sample: Sample, findings: gate.Findings, dynamics: Dynamics
 ) -> tuple[GateResult, ...]:
     """Return every line of the levels, AAI-5 last."""
     protocol = findings.protocol
     bend = dynamics.bends.get(protocol.improvement.link)
-    evidence = SuperhumanEvidence(
+    evidence = gate.SuperhumanEvidence(
         families=family_qualities(sample),
         curvature_low=None if bend is None else bend.interval.low,
         innovation=dynamics.innovation,
         link_steps=dynamics.link_steps,
     )
-    return judge_gates(findings) + superhuman_gates(evidence, findings.axes, protocol)
+    return gate.judge_gates(findings) + gate.superhuman_gates(
+        evidence, findings.axes, protocol
+    )
 
 
 def _placement(
     context: JudgingContext, gates: tuple[GateResult, ...]
-) -> LevelPlacement:
+) -> gate.LevelPlacement:
     """Return the level; none without an admissible battery."""
     if context.plan.battery is None:
-        return no_level("no battery that gives a level was played")
+        return gate.no_level("no battery that gives a level was played")
     if context.faults:
-        return no_level("the battery is not admissible")
-    return place(gates, context.protocol)
+        return gate.no_level("the battery is not admissible")
+    return gate.place(gates, context.protocol)
 
 
 def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
@@ -237,7 +226,7 @@ def _sensitivities(
     context: JudgingContext,
     sample: Sample,
     estimates: ArmEstimates | None,
-    findings: Findings,
+    findings: gate.Findings,
     dynamics: Dynamics,
 ) -> tuple[CellTable, ...]:
     """Return sensitivities and marginal returns, where there are figures."""

@@ -12,21 +12,10 @@ import numpy as np
 from owa_bench.records.observables import SEVERITIES, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, KappaScore
+from owa_bench.scoring import robotics
 from owa_bench.scoring.axes.embodiment import transfer
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.gate import Findings
-from owa_bench.scoring.robotics import (
-    MeanTime,
-    Recovery,
-    mean_time_between,
-    mean_time_to_repair,
-    physical_throughput,
-    poisson,
-    recovery,
-    robotics_gates,
-    within_tolerance,
-    worst,
-)
 from owa_bench.scoring.sample import Sample
 
 _HOUR = 3600.0  # seconds
@@ -41,10 +30,10 @@ class EmbodiedResults(NamedTuple):
 
     hours: float
     incidents: Mapping[str, int]
-    between_failures: MeanTime
-    between_incidents: MeanTime
+    between_failures: robotics.MeanTime
+    between_incidents: robotics.MeanTime
     repair_hours: float | None
-    recoveries: tuple[Recovery, ...]
+    recoveries: tuple[robotics.Recovery, ...]
     control: Mapping[str, float]
     throughput: float | None
     transfers: Mapping[str, float]
@@ -72,9 +61,11 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
     return EmbodiedResults(
         hours=hours,
         incidents=counts,
-        between_failures=mean_time_between(failures, hours, level),
-        between_incidents=mean_time_between(counts["minor"] + stops, hours, level),
-        repair_hours=mean_time_to_repair(repairs) if len(repairs) else None,
+        between_failures=robotics.mean_time_between(failures, hours, level),
+        between_incidents=robotics.mean_time_between(
+            counts["minor"] + stops, hours, level
+        ),
+        repair_hours=robotics.mean_time_to_repair(repairs) if len(repairs) else None,
         recoveries=_recoveries(real, level),
         control=_control(real),
         throughput=_throughput(real),
@@ -82,7 +73,7 @@ def _embodied_results(sample: Sample, level: float) -> EmbodiedResults | None:
     )
 
 
-def _recoveries(real: Observables, level: float) -> tuple[Recovery, ...]:
+def _recoveries(real: Observables, level: float) -> tuple[robotics.Recovery, ...]:
     """Return RA per injected fault, with its denominator."""
     faults = real.faults
     kinds = np.unique(faults.kind[faults.injected]).tolist()
@@ -90,7 +81,7 @@ def _recoveries(real: Observables, level: float) -> tuple[Recovery, ...]:
     pairs = {
         k: (int(faults.recovered[m].sum()), int(m.sum())) for k, m in masks.items()
     }
-    return recovery(pairs, level)
+    return robotics.recovery(pairs, level)
 
 
 def _control(real: Observables) -> Mapping[str, float]:
@@ -98,7 +89,7 @@ def _control(real: Observables) -> Mapping[str, float]:
     tracked = real.tracking
     shares = tracked.error / tracked.tolerance
     return {
-        task: within_tolerance(shares[tracked.task == task], 1.0)
+        task: robotics.within_tolerance(shares[tracked.task == task], 1.0)
         for task in np.unique(tracked.task).tolist()
     }
 
@@ -111,7 +102,7 @@ def _throughput(real: Observables) -> float | None:
     }
     if any(math.isnan(cost) for cost in spent.values()) or not sum(spent.values()):
         return None
-    return physical_throughput(int(real.u.sum()), spent)
+    return robotics.physical_throughput(int(real.u.sum()), spent)
 
 
 def _transfers(sample: Sample) -> Mapping[str, float]:
@@ -159,7 +150,7 @@ def robotics_tables(
 def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:
     yield "exposure, hours", figure(body.hours), None, None, ""
     for name, count in body.incidents.items():
-        found = poisson(count, body.hours, level)
+        found = robotics.poisson(count, body.hours, level)
         each = [figure(_PER * x) for x in found]
         yield f"{name} incidents in 100 h", *each, f"{count} seen, Poisson"
     for name, time in (
@@ -222,19 +213,16 @@ def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None
 def _gates(measured: Mapping[str, float], protocol: Protocol) -> CellTable:
     rows: list[_Row] = []
     for level in _LEVELS:
-        lines = robotics_gates(level, measured, protocol.robotics)
+        lines = robotics.robotics_gates(level, measured, protocol.robotics)
         rows += [
             (level, line.gate, line.required, figure(line.value), line.status)
             for line in lines
         ]
-        rows.append((level, "all of them", None, None, worst(lines)))
-    return CellTable(
-        title="Gates of the robotics annex",
-        columns=("level", "gate", "required", "measured", "status"),
-        rows=tuple(rows),
-        note=(
-            "point figures; the level itself rests on the gate table. Not decided: "
-            "maintenance under payload, friction, lighting and firmware, expansion on "
-            "a new end-effector, novel work cells at expert cost"
-        ),
+        rows.append((level, "all of them", None, None, robotics.worst(lines)))
+    columns = ("level", "gate", "required", "measured", "status")
+    note = (
+        "point figures; the level itself rests on the gate table. Not decided: "
+        "maintenance under payload, friction, lighting and firmware, expansion on "
+        "a new end-effector, novel work cells at expert cost"
     )
+    return CellTable("Gates of the robotics annex", columns, tuple(rows), note)

@@ -13,15 +13,9 @@ from owa_bench.records.score import (
     IndexScore,
     Interval,
 )
+from owa_bench.scoring import composites
 from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
-from owa_bench.scoring.composites import (
-    EMBODIED,
-    EMBODIED_AXIS,
-    delegable,
-    delta_method,
-    needed,
-)
 from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates
 from owa_bench.scoring.sample import Sample
 
@@ -134,10 +128,10 @@ def index_scores(
     Returns:
         A record per composite; the index with E too where E has evidence.
     """
-    wanted = dict(needed(sample.protocol.index))
-    if axes[EMBODIED_AXIS].value is not None:
+    wanted = dict(composites.needed(sample.protocol.index))
+    if axes[composites.EMBODIED_AXIS].value is not None:
         weights = sample.protocol.robotics.weights
-        wanted[EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
+        wanted[composites.EMBODIED] = tuple(str(s) for s, w in weights.items() if w > 0)
     return tuple(
         _index_score(name, symbols, axes, sample, estimates)
         for name, symbols in wanted.items()
@@ -199,7 +193,7 @@ def _index_details(
         error = None
         if not at_zero:
             draws_of = [estimates.tasks[s] for s in symbols]
-            error = delta_method(
+            error = composites.delta_method(
                 draws_of, weights, [estimates.point[s] for s in symbols]
             )
         details["standard error, delta method"] = figure(error)
@@ -257,7 +251,9 @@ def _certified(low: tuple[float, ...], estimates: ArmEstimates) -> float | None:
     """Return the share of demands at which the lower band reaches q*."""
     band = np.array([low])
     return figure(
-        float(delegable(band, estimates.grid.demand, estimates.grid.target)[0])
+        float(
+            composites.delegable(band, estimates.grid.demand, estimates.grid.target)[0]
+        )
     )
 
 

@@ -77,15 +77,12 @@ def anchor_table(
                 for name, new in values.items()
             }
         rows.append((axis.symbol, *(figure(value) for value in values.values())))
-    return CellTable(
-        title="Sensitivity to the anchors",
-        columns=("axis", "lo -", "lo +", "hi -", "hi +"),
-        rows=tuple(rows),
-        note=(
-            f"{'AAI' if whole else 'the axis alone (AAI is not computable)'} with one "
-            f"anchor moved by {rules.anchor_change:.0%} of the distance between them"
-        ),
+    columns = ("axis", "lo -", "lo +", "hi -", "hi +")
+    note = (
+        f"{'AAI' if whole else 'the axis alone (AAI is not computable)'} with one "
+        f"anchor moved by {rules.anchor_change:.0%} of the distance between them"
     )
+    return CellTable("Sensitivity to the anchors", columns, tuple(rows), note)
 
 
 def _index(
@@ -129,12 +126,9 @@ def price_table(
             raw: Floats = np.array([point["$/raw"] / cost])
             values.append(figure(float(axis.value(raw, ends)[0])))
         rows.append((meter, figure(usd / whole), *values))
-    return CellTable(
-        title="Sensitivity of $ to prices",
-        columns=("meter", "share of the cost", f"-{change:.0%}", f"+{change:.0%}"),
-        rows=tuple(rows),
-        note="rate limits change hours, which cancel in $: see tasks per hour",
-    )
+    columns = ("meter", "share of the cost", f"-{change:.0%}", f"+{change:.0%}")
+    note = "rate limits change hours, which cancel in $: see tasks per hour"
+    return CellTable("Sensitivity of $ to prices", columns, tuple(rows), note)
 
 
 def _by_meter(sample: Sample) -> dict[str, float]:

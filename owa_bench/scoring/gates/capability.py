@@ -2,23 +2,16 @@
 
 from owa_bench.records.protocol import GateRule
 from owa_bench.records.score import GateResult, GateStatus, Interval
-from owa_bench.scoring.gate import (
-    Findings,
-    Gate,
-    GateReading,
-    gate_result,
-    gate_status,
-    gated_statistic,
-)
+from owa_bench.scoring import gate
 
 
-def _axis(rule: GateRule, findings: Findings) -> GateResult:
+def _axis(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge whether an axis reaches its threshold, its lower bound close to it.
 
     Reads `of` (the symbol) and `required`. S is read net of the muted crew (S_net).
     """
     required, axis = rule.required or 0.0, findings.axes[rule.of]
-    read = gated_statistic(axis, findings.lower.get(rule.of))
+    read = gate.gated_statistic(axis, findings.lower.get(rule.of))
     interval, name = axis.tasks_like_these, rule.of
     if axis.gated is not None and axis.value is not None:
         name, table = axis.gated, axis.details["beside"][axis.gated]
@@ -30,10 +23,10 @@ def _axis(rule: GateRule, findings: Findings) -> GateResult:
         reason = axis.reason or f"{axis.gated} has no evidence"
     elif read.lower is None:
         reason = axis.tasks_like_these.reason or "no lower bound"
-    return gate_result(
+    return gate.gate_result(
         rule,
         rule.of,
-        gate_status(read, required, findings.protocol),
+        gate.gate_status(read, required, findings.protocol),
         required=f"{name} >= {required:.2f}",
         measured="nothing" if read.value is None else f"{read.value:.3f}",
         interval=interval,
@@ -42,7 +35,7 @@ def _axis(rule: GateRule, findings: Findings) -> GateResult:
     )
 
 
-def _tools(rule: GateRule, findings: Findings) -> GateResult:
+def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge whether enough tools are used, and work under mild drift.
 
     Reads `count` (tool categories used) and `required` (success at mild drift).
@@ -53,15 +46,15 @@ def _tools(rule: GateRule, findings: Findings) -> GateResult:
     table = axis.details.get("beside", {})
     if axis.value is None:
         why = axis.reason or ""
-        return gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
+        return gate.gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
     if "categories used" not in table or f"success at {mild:g}" not in table:
         why = "the tools used and their success are not known"
-        return gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
+        return gate.gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
     tools = int(table["categories used"]["value"])
     success = table[f"success at {mild:g}"]
-    read = GateReading(success["value"], success["lower"])
-    status = gate_status(read, required, findings.protocol)
-    return gate_result(
+    read = gate.GateReading(success["value"], success["lower"])
+    status = gate.gate_status(read, required, findings.protocol)
+    return gate.gate_result(
         rule,
         "T",
         "FAIL" if tools < rule.count else status,
@@ -71,14 +64,16 @@ def _tools(rule: GateRule, findings: Findings) -> GateResult:
     )
 
 
-def _core(rule: GateRule, findings: Findings) -> GateResult:
+def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the core score (equal weights on G, P, M, W) against tau_AGI."""
     required, score = findings.protocol.norms.core, findings.indices["core"]
     lower = findings.lower.get("core")
-    return gate_result(
+    return gate.gate_result(
         rule,
         "core score",
-        gate_status(GateReading(score.value, lower), required, findings.protocol),
+        gate.gate_status(
+            gate.GateReading(score.value, lower), required, findings.protocol
+        ),
         required=f"geometric mean of G, P, M, W >= {required:g}",
         measured="nothing" if score.value is None else f"{score.value:.3f}",
         interval=score.tasks_like_these,
@@ -87,18 +82,18 @@ def _core(rule: GateRule, findings: Findings) -> GateResult:
     )
 
 
-def _cognitive(rule: GateRule, findings: Findings) -> GateResult:
+def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the cognitive micro-batteries (eq 33 of the AAI paper).
 
     Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a
     part fails, else NO EVIDENCE where a part has none.
     """
     norms, numbers, read = findings.protocol.norms, rule.numbers, findings.cognition
-    false, span = read.get("hallucination", GateReading()), read.get("span")
+    false, span = read.get("hallucination", gate.GateReading()), read.get("span")
     parts = {
         "VRP@5": (read.get("vrp"), numbers.get("vrp", 0.0)),
         "1 - HR@5": (
-            GateReading(_complement(false.value), _complement(false.upper)),
+            gate.GateReading(_complement(false.value), _complement(false.upper)),
             1.0 - numbers.get("hallucination", 0.0),
         ),
         # A span is a count and has no slack: its bound is its value.
@@ -106,7 +101,7 @@ def _cognitive(rule: GateRule, findings: Findings) -> GateResult:
         "delayed recall": (read.get("delayed"), norms.delayed_recall),
     }
     found: dict[str, GateStatus] = {
-        name: gate_status(part or GateReading(), required, findings.protocol)
+        name: gate.gate_status(part or gate.GateReading(), required, findings.protocol)
         for name, (part, required) in parts.items()
     }
     lacking = [name for name, status in found.items() if status == "NO EVIDENCE"]
@@ -118,7 +113,7 @@ def _cognitive(rule: GateRule, findings: Findings) -> GateResult:
         for name, (part, _) in parts.items()
         if part is not None and part.value is not None
     ]
-    return gate_result(
+    return gate.gate_result(
         rule,
         "cognitive",
         "FAIL" if failed else "NO EVIDENCE" if lacking else "PASS",
@@ -137,7 +132,7 @@ def _complement(value: float | None) -> float | None:
     return None if value is None else 1.0 - value
 
 
-def _norms(rule: GateRule, findings: Findings) -> GateResult:
+def _norms(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge whether families have human norms, and `count` instances each."""
     fewest = int(findings.axes["G"].details.get("fewest tasks a family", 0))
     lacks = []
@@ -145,7 +140,7 @@ def _norms(rule: GateRule, findings: Findings) -> GateResult:
         lacks.append("no human norms are recorded")
     if fewest < rule.count:
         lacks.append(f"a family holds {fewest} instances")
-    return gate_result(
+    return gate.gate_result(
         rule,
         "human-pro norms",
         "NO EVIDENCE" if lacks else "PASS",
@@ -156,9 +151,9 @@ def _norms(rule: GateRule, findings: Findings) -> GateResult:
 
 
 GATES = (
-    Gate("axis", _axis),
-    Gate("tools", _tools),
-    Gate("core", _core),
-    Gate("cognitive", _cognitive),
-    Gate("norms", _norms),
+    gate.Gate("axis", _axis),
+    gate.Gate("tools", _tools),
+    gate.Gate("core", _core),
+    gate.Gate("cognitive", _cognitive),
+    gate.Gate("norms", _norms),
 )

@@ -151,15 +151,13 @@ def cut_point_table(
         return None
     scores, levels = zip(*known, strict=True)
     found = cut_points(np.array(scores), levels)
-    return CellTable(
-        title="Cut-points of the continuous score",
-        columns=("reads", "from score", "exemplars"),
-        rows=tuple(
-            (f"AAI-{n}", figure(score), sum(level >= n for level in levels))
-            for n, score in found.items()
-        ),
-        note="the smallest score of this run's agents that pass the level; telemetry",
+    columns = ("reads", "from score", "exemplars")
+    rows = tuple(
+        (f"AAI-{n}", figure(score), sum(level >= n for level in levels))
+        for n, score in found.items()
     )
+    note = "the smallest score of this run's agents that pass the level; telemetry"
+    return CellTable("Cut-points of the continuous score", columns, rows, note)
 
 
 class MarginalReturn(NamedTuple):
@@ -356,9 +354,6 @@ def telemetry_table(
     ]
     rows += [(f"M{i}", yes_or_no(mark)) for i, mark in enumerate(reached, start=1)]
     rows += [("kappa unit, USD", figure(unit / 1e6))]
-    return CellTable(
-        title="Continuous score",
-        columns=("part", "value"),
-        rows=tuple(rows),
-        note="telemetry between levels: it changes no gate",
-    )
+    columns = ("part", "value")
+    note = "telemetry between levels: it changes no gate"
+    return CellTable("Continuous score", columns, tuple(rows), note)

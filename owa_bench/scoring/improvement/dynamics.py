@@ -197,12 +197,9 @@ def _curvature_table(
         rows.append((name, bend.slope, bend.curvature, *ends, *marks, bend.reason))
     by_time = time_based_curvature(window)
     rows.append(("AAI_dyn by time: A'/r, A''/r^2", *by_time, None, None, "", "", None))
-    return CellTable(
-        title="Curvature of self-improvement",
-        columns=("of", "slope", "c_g", "low", "high", "accelerates", "bounded", "why"),
-        rows=tuple(rows),
-        note=f"per kappa unit and its square; bounded: c_g >= -{most:g}",
-    )
+    columns = ("of", "slope", "c_g", "low", "high", "accelerates", "bounded", "why")
+    note = f"per kappa unit and its square; bounded: c_g >= -{most:g}"
+    return CellTable("Curvature of self-improvement", columns, tuple(rows), note)
 
 
 def time_based_curvature(window: CampaignWindow) -> tuple[float | None, float | None]:
@@ -245,10 +242,10 @@ def marginal_return_table(
     if not index or set(known) != set(weights):
         return None
     found = continuous_score.marginal_returns(index, known, weights, responses)
-    rows = ((x.symbol, x.marginal, responses.get(x.symbol), x.growth) for x in found)
-    return CellTable(
-        title="Marginal returns",
-        columns=("axis", "AAI per unit of the axis", "response e_i", "w_i e_i / a_i"),
-        rows=tuple((symbol, *map(figure, cells)) for symbol, *cells in rows),
-        note="AAI w_i / a_i; e_i = da_i / dR over checkpoints, where it is measured",
+    columns = ("axis", "AAI per unit of the axis", "response e_i", "w_i e_i / a_i")
+    rows = tuple(
+        (x.symbol, *map(figure, (x.marginal, responses.get(x.symbol), x.growth)))
+        for x in found
     )
+    note = "AAI w_i / a_i; e_i = da_i / dR over checkpoints, where it is measured"
+    return CellTable("Marginal returns", columns, rows, note)

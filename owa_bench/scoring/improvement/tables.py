@@ -54,14 +54,11 @@ def checkpoint_table(window: CampaignWindow) -> CellTable:
     symbols = [symbol for symbol in daily if symbol not in (DYNAMIC, AREA)]
     series = [window.points.spent, plain(window), daily[DYNAMIC]]
     series += [daily[symbol] for symbol in symbols]
-    columns = (map(figure, values.tolist()) for values in series)
-    rows = zip(window.points.days, *columns, strict=True)
-    return CellTable(
-        title="Checkpoints in order",
-        columns=("day", "R, kappa units", _PLAIN, DYNAMIC, *symbols),
-        rows=tuple(rows),
-        note="AAI holds the run's axis R, a flow; slopes read AAI_dyn, without it",
-    )
+    figures = (map(figure, values.tolist()) for values in series)
+    rows = zip(window.points.days, *figures, strict=True)
+    columns = ("day", "R, kappa units", _PLAIN, DYNAMIC, *symbols)
+    note = "AAI holds the run's axis R, a flow; slopes read AAI_dyn, without it"
+    return CellTable("Checkpoints in order", columns, tuple(rows), note)
 
 
 def checkpoint_curves(window: CampaignWindow) -> tuple[Curve, ...]:
@@ -147,15 +144,12 @@ def response_table(title: str, found: Sequence[Response], note: str) -> CellTabl
     Returns:
         A row a response.
     """
-    return CellTable(
-        title=title,
-        columns=("of", "last", "target", "slope", "low", "high", "why"),
-        rows=tuple(
-            (r.name, figure(r.last), r.target, *map(figure, r.slope), r.reason)
-            for r in found
-        ),
-        note=note,
+    columns = ("of", "last", "target", "slope", "low", "high", "why")
+    rows = tuple(
+        (r.name, figure(r.last), r.target, *map(figure, r.slope), r.reason)
+        for r in found
     )
+    return CellTable(title, columns, rows, note)
 
 
 def delegation_table(window: CampaignWindow) -> CellTable | None:
@@ -169,20 +163,18 @@ def delegation_table(window: CampaignWindow) -> CellTable | None:
     if len(first) == len(last) > 0:
         progress = "yes" if (last >= first).all() else "no"
     shift = figure(float(areas[-1] - areas[0]))
-    return CellTable(
-        title="Delegability over the campaign",
-        columns=("figure", "value"),
-        rows=(
-            ("AUF, first checkpoint", figure(float(areas[0]))),
-            ("AUF, last checkpoint", figure(float(areas[-1]))),
-            ("shift of the frontier (integral of the difference)", shift),
-            ("progress: F fell at no demand", progress),
-            ("delegation slope, AUF per kappa unit", figure(found.slope.value)),
-            ("its lower bound", figure(found.slope.low)),
-            ("its upper bound", figure(found.slope.high)),
-        ),
-        note=found.reason or "the slope is Theil-Sen over checkpoints",
+    columns = ("figure", "value")
+    rows = (
+        ("AUF, first checkpoint", figure(float(areas[0]))),
+        ("AUF, last checkpoint", figure(float(areas[-1]))),
+        ("shift of the frontier (integral of the difference)", shift),
+        ("progress: F fell at no demand", progress),
+        ("delegation slope, AUF per kappa unit", figure(found.slope.value)),
+        ("its lower bound", figure(found.slope.low)),
+        ("its upper bound", figure(found.slope.high)),
     )
+    note = found.reason or "the slope is Theil-Sen over checkpoints"
+    return CellTable("Delegability over the campaign", columns, rows, note)
 
 
 class Counterfactual(NamedTuple):
@@ -329,9 +321,7 @@ def _closure(
 
 def optional_table(gates: Sequence[OptionalGate]) -> CellTable:
     """Return the optional gates as a table."""
-    return CellTable(
-        title="Optional gates of section 3.9",
-        columns=("level", "gate", "required", "measured", "met"),
-        rows=tuple((*gate[:-1], yes_or_no(gate.met)) for gate in gates),
-        note="no level rests on them; steps are counted from the first checkpoint",
-    )
+    columns = ("level", "gate", "required", "measured", "met")
+    rows = tuple((*gate[:-1], yes_or_no(gate.met)) for gate in gates)
+    note = "no level rests on them; steps are counted from the first checkpoint"
+    return CellTable("Optional gates of section 3.9", columns, rows, note)

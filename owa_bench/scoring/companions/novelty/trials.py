@@ -286,14 +286,13 @@ def novelty_table(
         for group, own in parts.items()
         for one in measure_arms(own, baseline, last=last)
     )
-    return CellTable(
-        title="novelty (SAIL-ON)",
-        columns=("trials", "agent", "count", *_METRICS.values(), "note"),
-        rows=rows,
-        note=f"baseline {baseline}; the last {last} episodes of a trial are its "
+    columns = ("trials", "agent", "count", *_METRICS.values(), "note")
+    note = (
+        f"baseline {baseline}; the last {last} episodes of a trial are its "
         "asymptotic part; detected: stated probability >= stated threshold; silent: "
-        "stated none",
+        "stated none"
     )
+    return CellTable("novelty (SAIL-ON)", columns, rows, note)
 
 
 def _trial_of(pair: str) -> str:
