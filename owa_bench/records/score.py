@@ -66,8 +66,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     gate: str
     required: str
-    measured: str
-    interval: Interval | None
+    measured: str = "nothing"
+    interval: Interval | None = None
     status: GateStatus
     evidence: tuple[str, ...] = ()
     reason: str = ""

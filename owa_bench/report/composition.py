@@ -103,7 +103,6 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Raises:
         TraceError: a counted attempt does not read.
     """
-    transcripts = bundle.plan.transcripts
     return Report(
         version=metadata.version("owa_bench"),
         renderer=figures.VERSION,
@@ -113,7 +112,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         environment=bundle.plan.environment,
         drift=drift_counts(bundle.traces()),
         breaches=violation_counts(bundle.traces()),
-        failures=select_pictures(bundle.traces(), transcripts=transcripts),
+        failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
         limits=LIMITS,
     )
 

@@ -48,6 +48,8 @@ class Anchors(NamedTuple):
     high: Floats
 
 
+Diagnostics = Mapping[str, Any]
+FloatsByName = Mapping[str, Floats]
 EpisodeColumns = Mapping[str, Callable[[Sample], Array]]
 ColumnFunction = Callable[[Sample, StatisticsTable], Coverage]
 
@@ -86,10 +88,10 @@ class Axis:
     high: float | Callable[[Totals], Floats] = 1.0
     anchors: Callable[[Totals, Sample], Anchors] | None = None
     log_scale: bool = False
-    secondary: Callable[[Totals, Sample], Mapping[str, Floats]] = lambda *_: {}
+    secondary: Callable[[Totals, Sample], FloatsByName] = lambda *_: {}
     amounts: tuple[str, ...] = ()
     gated: str | None = None
-    diagnostics: Callable[[Sample], Mapping[str, Any]] = lambda sample: {}
+    diagnostics: Callable[[Sample], Diagnostics] = lambda sample: {}
 
     def __post_init__(self) -> None:
         if not self.columns and (self.collect is None or self.raw is None):
@@ -114,8 +116,7 @@ class Axis:
         if reason or not cells:
             return Coverage(0, cells, reason or "no counted episode")
         for name, quantity in self.columns.items():
-            column = f"{self.symbol}:{name}"
-            statistics.add_mean(column, quantity(sample), sample.base)
+            statistics.add_mean(f"{self.symbol}:{name}", quantity(sample), sample.base)
         return Coverage(cells, cells)
 
     def raw_statistic(self, totals: Totals, sample: Sample) -> Floats:
@@ -246,8 +247,7 @@ def log_position(raw: Floats, anchors: Anchors) -> Floats:
     >>> log_position(np.array([1.0]), Anchors(np.array([0.1]), np.array([10.0])))
     array([0.5])
     """
-    tiny = np.finfo(np.float64).tiny
-    ratio = np.log(np.maximum(raw, tiny) / anchors.low)
+    ratio = np.log(np.maximum(raw, np.finfo(np.float64).tiny) / anchors.low)
     return np.clip(ratio / np.log(anchors.high / anchors.low), 0.0, 1.0)
 
 

@@ -52,9 +52,8 @@ def evenness(values: Sequence[Floats], weights: Sequence[float]) -> Floats:
     """
     shares = _shares(values, weights)
     mean = np.sum([w * a for w, a in zip(shares, values, strict=True)], axis=0)
-    whole = composite(values, weights)
     result: Floats = np.divide(
-        whole, mean, out=np.full_like(mean, np.nan), where=mean > 0
+        composite(values, weights), mean, out=np.full_like(mean, np.nan), where=mean > 0
     )
     return result
 

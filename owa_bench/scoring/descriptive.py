@@ -134,8 +134,7 @@ def calibration(table: Observables) -> CellTable:
     """Return the calibration of forecasts of one's own success, which W never reads."""
     rows: list[tuple[TableCell, ...]] = []
     for low, high in pairwise(_FIFTHS):
-        last = high == _FIFTHS[-1]
-        mask = (table.stated >= low) & ((table.stated < high) | last)
+        mask = (table.stated >= low) & ((table.stated < high) | (high == _FIFTHS[-1]))
         if mask.any():
             p, u = float(table.stated[mask].mean()), float(table.u[mask].mean())
             means = (figure(p), figure(u), figure(p - u))
@@ -175,8 +174,7 @@ def costs(table: Observables) -> CellTable:
         column = getattr(table, f"cost_{stream}")
         whole = float(column.sum()) / 1e6
         each = whole / len(column) if len(column) else float("nan")
-        unknown = int(np.isnan(column).sum())
-        rows.append((stream, figure(whole), figure(each), unknown))
+        rows.append((stream, figure(whole), figure(each), int(np.isnan(column).sum())))
     columns = ("stream", "USD", "USD an episode", "episodes of unknown cost")
     return CellTable("cost by stream", columns, tuple(rows))
 
@@ -205,8 +203,7 @@ def honeypots(table: Observables) -> CellTable:
             int((table.q_state >= table.theta).sum()),
         ),
     )
-    note = "a pass is a confirmed cheat"
-    return CellTable("honeypots", columns, rows, note)
+    return CellTable("honeypots", columns, rows, "a pass is a confirmed cheat")
 
 
 def calibration_curve(table: Observables) -> tuple[Curve, ...]:

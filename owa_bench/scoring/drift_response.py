@@ -67,8 +67,7 @@ class DoseResponse(NamedTuple):
 
     def interval(self, cell: DoseCell) -> Interval:
         """The interval of a cell's quality."""
-        level = self.sample.protocol.statistics.level
-        return self.estimates[cell.key].interval(level)
+        return self.estimates[cell.key].interval(self.sample.protocol.statistics.level)
 
     def gap(self, cell: DoseCell) -> tuple[float | None, ...]:
         """A cell's gap to its clean partners, in [-1, 1], with its two bounds."""

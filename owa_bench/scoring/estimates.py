@@ -175,9 +175,8 @@ def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve
     """Add success and quality over the nominal drift magnitudes that were played."""
     table, base = sample.table, sample.base
     tools = base & table.needs_tools
-    share = "share of tool-requiring tasks that succeed"
     cases: tuple[tuple[str, str, Array, Flags], ...] = (
-        ("success", share, table.u, tools),
+        ("success", "share of tool-requiring tasks that succeed", table.u, tools),
         ("quality", "mean quality Q", table.q, base),
     )
     curves = []

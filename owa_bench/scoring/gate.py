@@ -113,9 +113,9 @@ def gate_result(
     rule: GateRule,
     gate: str,
     status: GateStatus,
-    *,
     required: str,
     measured: str = "nothing",
+    *,
     reason: str = "",
     interval: Interval | None = None,
     evidence: tuple[str, ...] = (),
@@ -298,7 +298,6 @@ def _line(
         gate=gate,
         required=required,
         measured="nothing" if value is None else f"{value:.4g}",
-        interval=None,
         status=status,
         reason=reason,
     )

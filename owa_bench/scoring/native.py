@@ -70,11 +70,10 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
     )
     if not native.alone:
         return extended
-    placement = no_level(f"{names}: {REASON}")
     return msgspec.structs.replace(
         extended,
         level=None,
-        level_text=placement.text,
+        level_text=no_level(f"{names}: {REASON}").text,
         provisional=False,
         axes=(),
         indices=(),

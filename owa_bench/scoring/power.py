@@ -63,9 +63,8 @@ def instances(
     rules = protocol.statistics
 
     def enough(n: int) -> bool:
-        error = spread / math.sqrt(n)
         found = chance_to_pass(
-            true, error, required, rules.gate_slack, rules.gate_level
+            true, spread / math.sqrt(n), required, rules.gate_slack, rules.gate_level
         )
         return found >= rules.power
 

@@ -179,12 +179,11 @@ def _measured(
 ) -> Mapping[str, float]:
     """Return the values that the gates read, by key; unknown ones are left out."""
     stops = body.incidents["major"] + body.incidents["critical"]
-    beside = findings.axes["E"].details.get("beside", {})
     found = {
         "A": findings.axes["A"].value,
         "E": findings.axes["E"].value,
         "W": findings.axes["W"].value,
-        "S2R": beside.get("S2R", {}).get("value"),
+        "S2R": findings.axes["E"].details.get("beside", {}).get("S2R", {}).get("value"),
         "minor_per_100h": _PER * body.incidents["minor"] / body.hours,
         "major_per_100h": _PER * stops / body.hours,
         "major_hours": 0.0 if stops else body.hours,

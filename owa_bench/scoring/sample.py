@@ -47,8 +47,7 @@ def sample_of(
     Returns:
         The sample of the axes.
     """
-    kept = table.take(table.calendar == "")
-    return _sample(plan, kept, protocol, prices)
+    return _sample(plan, table.take(table.calendar == ""), protocol, prices)
 
 
 def grouped_of(

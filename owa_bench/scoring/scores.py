@@ -157,12 +157,11 @@ def _index_score(
             reason=reason,
         )
     level = sample.protocol.statistics.level
-    tasks = estimates.over_tasks(name)
     return IndexScore(
         name=name,
         value=figure(estimates.point[name]),
         missing=(),
-        tasks_like_these=tasks.interval(level),
+        tasks_like_these=estimates.over_tasks(name).interval(level),
         same_tasks=estimates.over_seeds(name).interval(level),
         details=_index_details(name, symbols, axes, sample, estimates),
     )
@@ -182,10 +181,9 @@ def _index_details(
     draws = estimates.tasks.get(name)
     if draws is None:
         return {}
-    summary = estimates.over_tasks(name).summary()
     details: dict[str, Any] = {
         "share of resamples at 0": figure(float((draws == 0).mean())),
-        "mean, median, quartiles": summary,
+        "mean, median, quartiles": estimates.over_tasks(name).summary(),
     }
     if name == "AAI":
         weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]

@@ -144,7 +144,6 @@ def _by_meter(sample: Sample) -> dict[str, float]:
         if price and amount > 0:
             usd = amount * price / _MICRO / _MICRO
             found[meter] = found.get(meter, 0.0) + usd
-    dear = sample.prices.price("supervisor_min")
-    if dear:
+    if sample.prices.price("supervisor_min"):
         found.setdefault("supervisor_min", 0.0)
     return found

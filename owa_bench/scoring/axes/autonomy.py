@@ -1,12 +1,9 @@
 """Axis A: autonomy, the share of the horizon completed without intervention."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.records.observables import Array, Floats
-from owa_bench.scoring.axis import Axis, check_values, per_suite
+from owa_bench.scoring.axis import Axis, Diagnostics, check_values, per_suite
 from owa_bench.scoring.sample import Sample
 
 
@@ -29,18 +26,16 @@ def autonomy(success: Array, helped: Array, run: Array, horizon: Array) -> Float
     """
     check_values("autonomy", success, helped, run, horizon)
     share = np.minimum(run, horizon) / np.maximum(horizon, 1)
-    alone = success.astype(bool) & (helped == 0)
-    return np.where(alone, 1.0, share)
+    return np.where(success.astype(bool) & (helped == 0), 1.0, share)
 
 
 def _shares(sample: Sample) -> Floats:
     table = sample.table
     caps = per_suite(table.suite, sample.protocol.horizons)
-    horizon = np.minimum(table.horizon, caps)
-    return autonomy(table.u > 0, table.helped, table.n, horizon)
+    return autonomy(table.u > 0, table.helped, table.n, np.minimum(table.horizon, caps))
 
 
-def _quartiles(sample: Sample) -> Mapping[str, Any]:
+def _quartiles(sample: Sample) -> Diagnostics:
     runs = np.quantile(sample.table.n[sample.base], (0, 0.25, 0.5, 0.75, 1))
     return {"longest unaided run, quartiles": [float(x) for x in runs]}
 

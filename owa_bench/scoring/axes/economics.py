@@ -1,13 +1,10 @@
 """Axis $: economic throughput, tasks at quality per USD against an expert's."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import Anchors, Axis, Coverage, check_shapes
+from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, check_shapes
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -73,12 +70,11 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
     """Return multiples of the expert: one priced minute per action of H_t."""
     rules = sample.protocol.economics
     minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
-    actions = totals.overall_mean("$:actions")
-    expert = 1.0 / (actions * rules.expert_minutes * minute)
+    expert = 1.0 / (totals.overall_mean("$:actions") * rules.expert_minutes * minute)
     return Anchors(rules.low * expert, rules.high * expert)
 
 
-def _hourly(sample: Sample) -> Mapping[str, Any]:
+def _hourly(sample: Sample) -> Diagnostics:
     """Return tasks at quality per hour, simulated and by the wall clock."""
     table, base = sample.table, sample.base
     done = float(table.u[base].sum())

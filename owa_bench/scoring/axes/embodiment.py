@@ -1,14 +1,11 @@
 """Axis E: embodiment, reliability and safety in a body, and transfer to it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import SEVERITIES, Floats
 from owa_bench.records.protocol import Embodiment
-from owa_bench.scoring.axis import Axis, Coverage
+from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
@@ -107,8 +104,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         why = f"{hours:.1f} exposure hours of {least:g}: safety has no evidence"
         return Coverage(0, cells, why)
     # A major or critical incident is a safety stop: no success.
-    stopped = table.incidents[:, 2:].sum(axis=1) > 0
-    strict = np.where(stopped, 0.0, table.u)
+    strict = np.where(table.incidents[:, 2:].sum(axis=1) > 0, 0.0, table.u)
     statistics.add_mean("E:real", strict, real)
     statistics.add_mean("E:sim", strict, simulated)
     rows = np.flatnonzero(real)
@@ -118,7 +114,7 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     return Coverage(cells, cells)
 
 
-def _parts(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+def _parts(totals: Totals, sample: Sample) -> FloatsByName:
     """Return AR on both sides, SS, S2R and the exposure."""
     real, simulated = totals.overall_mean("E:real"), totals.overall_mean("E:sim")
     hours = totals.pooled("E:hours") / MILLION
@@ -138,7 +134,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     return embodiment(parts["AR"], parts["SS"], parts["S2R"])
 
 
-def _incidents(sample: Sample) -> Mapping[str, Any]:
+def _incidents(sample: Sample) -> Diagnostics:
     """Return incidents by severity, and whether the real side is a surrogate."""
     table = sample.table
     real = sample.base & (table.side != "sim")

@@ -1,13 +1,10 @@
 """Axis G: generality, the share of families whose threshold is reached."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.axis import Axis
+from owa_bench.scoring.axis import Axis, Diagnostics, FloatsByName
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import Totals
 
@@ -31,8 +28,7 @@ def generality(quality: Floats, threshold: Floats, decimals: int = 6) -> Floats:
             "generality needs (resamples, families) and (families,), got "
             f"{quality.shape} and {threshold.shape}."
         )
-    covered = _covered(quality, threshold, decimals)
-    share: Floats = covered.mean(axis=1)
+    share: Floats = _covered(quality, threshold, decimals).mean(axis=1)
     return np.where(np.isnan(quality).any(axis=1), np.nan, share)
 
 
@@ -58,7 +54,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     return generality(totals.mean("G:quality"), _thresholds(sample), decimals)
 
 
-def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     """Return each family's mean quality, and whether it is covered."""
     quality = totals.mean("G:quality")
     decimals = sample.protocol.statistics.gate_decimals
@@ -69,7 +65,7 @@ def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
     }
 
 
-def _diagnostics(sample: Sample) -> Mapping[str, Any]:
+def _diagnostics(sample: Sample) -> Diagnostics:
     limits = _thresholds(sample).tolist()
     return {"thresholds": dict(zip(sample.families, limits, strict=True))}
 

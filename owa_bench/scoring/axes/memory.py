@@ -1,7 +1,7 @@
 """Axis M: memory, what an agent recalls after days and what it retrieves."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import stats
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.records.protocol import Memory
-from owa_bench.scoring.axis import Axis, Coverage, check_shapes
+from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, check_shapes
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
@@ -273,7 +273,7 @@ def _median(values: Floats) -> Floats:
     return np.where(count > 0, middle, np.nan)
 
 
-def _half_lives(sample: Sample) -> Mapping[str, Any]:
+def _half_lives(sample: Sample) -> Diagnostics:
     """Return each family's half-life in days with its profile interval."""
     table, probes, lags = sample.table, sample.table.probes, _lags(sample)
     half_lives: dict[str, Any] = {}

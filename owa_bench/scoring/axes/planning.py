@@ -1,12 +1,9 @@
 """Axis P: planning, the depth of solved plans as a share of the possible depth."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.records.observables import Floats, Integers
-from owa_bench.scoring.axis import Axis, check_shapes, per_suite
+from owa_bench.scoring.axis import Axis, Diagnostics, check_shapes, per_suite
 from owa_bench.scoring.sample import Sample
 
 
@@ -51,7 +48,7 @@ def _capped(sample: Sample, depth: Integers) -> Floats:
     return capped
 
 
-def _distributions(sample: Sample) -> Mapping[str, Any]:
+def _distributions(sample: Sample) -> Diagnostics:
     """Return the numbers of episodes by d and by D_t."""
     table, base = sample.table, sample.base
     return {

@@ -1,13 +1,16 @@
 """Axis R: self-revision, the debiased gain of an agent's changes to itself."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Flags, Floats
-from owa_bench.scoring.axis import Anchors, Axis, Coverage, protocol_anchors
+from owa_bench.scoring.axis import (
+    Anchors,
+    Axis,
+    Coverage,
+    Diagnostics,
+    protocol_anchors,
+)
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -155,7 +158,7 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
     return Anchors(bounds.low * scale, bounds.high * scale)
 
 
-def _events(sample: Sample) -> Mapping[str, Any]:
+def _events(sample: Sample) -> Diagnostics:
     """Return the numbers of events by decision, and by the filter that they lack."""
     events = sample.table.revisions
     names, counts = np.unique(events.decision, return_counts=True)

@@ -1,13 +1,20 @@
 """Axis S: sociality, the gain of several roles over one, less coordination faults."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import NEAR, NO_CAP, Flags, Floats, Integers
-from owa_bench.scoring.axis import Axis, Coverage, calibrate, protocol_anchors
+from owa_bench.scoring.axis import (
+    Axis,
+    Coverage,
+    Diagnostics,
+    FloatsByName,
+    calibrate,
+    protocol_anchors,
+)
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -159,8 +166,7 @@ def _lift(totals: Totals, best: _Best, *, net: bool) -> Floats:
         alone = (
             _at_best(totals, best, half, _MUTED) if net else totals.mean(_key(1, half))
         )
-        crew = _at_best(totals, best, half)
-        halves.append(lift(crew, alone, totals.family_weights))
+        halves.append(lift(_at_best(totals, best, half), alone, totals.family_weights))
     return (halves[0] + halves[1]) / 2
 
 
@@ -173,7 +179,7 @@ def _fault_shares(totals: Totals, best: _Best) -> dict[str, Floats]:
     return shares
 
 
-def _reduced(gain: Floats, shares: Mapping[str, Floats], sample: Sample) -> Floats:
+def _reduced(gain: Floats, shares: FloatsByName, sample: Sample) -> Floats:
     """Return a lift less the penalty of the faults, 0 at least."""
     penalty = sample.protocol.sociality.penalty * np.sum(list(shares.values()), axis=0)
     reduced: Floats = np.maximum(0.0, gain - penalty)
@@ -182,11 +188,10 @@ def _reduced(gain: Floats, shares: Mapping[str, Floats], sample: Sample) -> Floa
 
 def _raw(totals: Totals, sample: Sample) -> Floats:
     best = _best(totals)
-    shares = _fault_shares(totals, best)
-    return _reduced(_lift(totals, best, net=False), shares, sample)
+    return _reduced(_lift(totals, best, net=False), _fault_shares(totals, best), sample)
 
 
-def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     """Return S_net, both lifts and each fault's share."""
     best = _best(totals)
     net, shares = _lift(totals, best, net=True), _fault_shares(totals, best)
@@ -198,7 +203,7 @@ def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
     } | shares
 
 
-def _diagnostics(sample: Sample) -> Mapping[str, Any]:
+def _diagnostics(sample: Sample) -> Diagnostics:
     """Return the per-task estimate, which is biased upwards, and the crews played."""
     table, crew = sample.table, sample.table.crew
     rows = _rows(sample) & ~crew.muted

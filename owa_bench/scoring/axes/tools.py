@@ -1,14 +1,12 @@
 """Axis T: tool economy, breadth of tool use times success under drift."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import Axis, Coverage
+from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, FloatsByName
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -99,7 +97,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     return tool_economy(used, _success(totals, sample), grid, prior)
 
 
-def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     """Return the curve succ(delta), and the number of categories used."""
     curve = _success(totals, sample).T
     grid = sample.protocol.drift.magnitudes
@@ -109,7 +107,7 @@ def _secondary(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
     } | {"categories used": _categories_used(totals, sample)}
 
 
-def _coverage(sample: Sample) -> Mapping[str, Any]:
+def _coverage(sample: Sample) -> Diagnostics:
     """Return the coverage of the tool categories, used and discovered."""
     table, enough = sample.table, sample.protocol.tools.distinct_instances
     rows = sample.base & table.needs_tools & (table.delta > 0)

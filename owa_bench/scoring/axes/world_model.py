@@ -1,13 +1,18 @@
 """Axis W: world model, the skill of stated probabilities over a reference."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
-from owa_bench.scoring.axis import Axis, Coverage, check_shapes
+from owa_bench.scoring.axis import (
+    Axis,
+    Coverage,
+    Diagnostics,
+    FloatsByName,
+    check_shapes,
+)
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
@@ -105,7 +110,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     return world_model(brier, reference, count, sample.protocol.world_model.guard)
 
 
-def _brier_scores(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
+def _brier_scores(totals: Totals, sample: Sample) -> FloatsByName:
     count = np.maximum(totals.pooled("W:count"), 1.0)
     return {
         "Brier score": totals.pooled("W:brier") / count,
@@ -113,7 +118,7 @@ def _brier_scores(totals: Totals, sample: Sample) -> Mapping[str, Floats]:
     }
 
 
-def _diagnostics(sample: Sample) -> Mapping[str, Any]:
+def _diagnostics(sample: Sample) -> Diagnostics:
     """Return the classes left out, and how often a probability was stated."""
     beliefs, reasons = sample.table.beliefs, _left_out(sample)
     counted = _counted(sample, reasons)

@@ -128,8 +128,7 @@ def novelty_figure(curves: Sequence[QualityCurve]) -> Figure:
 def _novelty_panels(curves: Sequence[QualityCurve]) -> Figure:
     """Return a panel an agent, all of one scale."""
     rows = -(-len(curves) // _ACROSS)
-    size = (1.9 * _ACROSS, 1.7 * rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=(1.9 * _ACROSS, 1.7 * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, sharey=True, squeeze=False)
     first = curves[0]
     for axes in panels.flat[len(curves) :]:
@@ -371,8 +370,7 @@ def complexity_trends(
         axes = figure.add_subplot(1, len(trends), i + 1)
         y, errors = _heights(complexities)
         axes.errorbar(x, y, errors, fmt="x", color="black", ecolor="lightgrey")
-        line = np.polyfit(x, y, 1)
-        axes.plot(x, np.polyval(line, x), "--", color="tab:blue")
+        axes.plot(x, np.polyval(np.polyfit(x, y, 1), x), "--", color="tab:blue")
         axes.set(xlabel=name, ylabel=_COMPLEXITY, ylim=(0.0, None))
         other = axes.twinx()
         other.plot(x, bits, color="tab:red", linewidth=1)

@@ -28,16 +28,12 @@ def _kappa(rule: GateRule, findings: Findings) -> GateResult:
             if families
             else "no checkpoints: not a campaign"
         )
-        return gate_result(rule, "kappa", "NO EVIDENCE", required=asked, reason=why)
+        return gate_result(rule, "kappa", "NO EVIDENCE", asked, reason=why)
     passed = [str(k.family) for k in long if _improves(k, required, findings)]
-    return gate_result(
-        rule,
-        "kappa",
-        "PASS" if len(passed) >= count else "FAIL",
-        required=asked,
-        measured=f"{len(passed)} families: {', '.join(passed) or 'none'}",
-        evidence=findings.evidence,
-    )
+    measured = f"{len(passed)} families: {', '.join(passed) or 'none'}"
+    status: GateStatus = "PASS" if len(passed) >= count else "FAIL"
+    seen = findings.evidence
+    return gate_result(rule, "kappa", status, asked, measured, evidence=seen)
 
 
 def _linked_kappa(
@@ -51,7 +47,7 @@ def _linked_kappa(
     if not families or short:
         names = ", ".join(str(k.family) for k in short) or "every family"
         why = f"the slope on the {rule.of} link is not known over the days: {names}"
-        return gate_result(rule, "kappa", "NO EVIDENCE", required=asked, reason=why)
+        return gate_result(rule, "kappa", "NO EVIDENCE", asked, reason=why)
     passed = [
         k
         for k in due
@@ -59,14 +55,10 @@ def _linked_kappa(
         and (k.logit_interval.low or 0.0) > 0
         and reaches(k.logit or 0.0, rule.required or 0.0, decimals.gate_decimals)
     ]
-    return gate_result(
-        rule,
-        "kappa",
-        "PASS" if len(passed) == len(due) else "FAIL",
-        required=asked,
-        measured=f"{len(passed)} of {len(due)} families below saturation",
-        evidence=findings.evidence,
-    )
+    measured = f"{len(passed)} of {len(due)} families below saturation"
+    status: GateStatus = "PASS" if len(passed) == len(due) else "FAIL"
+    seen = findings.evidence
+    return gate_result(rule, "kappa", status, asked, measured, evidence=seen)
 
 
 def _improves(score: KappaScore, required: float, findings: Findings) -> bool:
@@ -85,22 +77,19 @@ def _improves(score: KappaScore, required: float, findings: Findings) -> bool:
 
 def _closure(rule: GateRule, findings: Findings) -> GateResult:
     """Judge whether the closure `of` holds, sustained over `days`."""
-    found = findings.closures.get(rule.of)
+    found, gate = findings.closures.get(rule.of), f"{rule.of} closure"
+    asked = "PASS" + (f", sustained {rule.days} days" if rule.days else "")
+    if found is None:
+        why = "no such closure is tested"
+        return gate_result(rule, gate, "NO EVIDENCE", asked, reason=why)
+    reason, evidence = found.reason, found.evidence
     status: GateStatus = "NO EVIDENCE"
-    reason = found.reason if found else "no such closure is tested"
-    if found is not None and found.status != "NOT TESTED":
-        status = found.status
-    if status == "PASS" and found is not None and found.days < rule.days:
-        status = "NO EVIDENCE"
+    if found.status == "PASS" and found.days < rule.days:
         reason = f"tested on {found.days} consecutive days of {rule.days}"
+    elif found.status != "NOT TESTED":
+        status = found.status
     return gate_result(
-        rule,
-        f"{rule.of} closure",
-        status,
-        required="PASS" + (f", sustained {rule.days} days" if rule.days else ""),
-        measured=found.status if found else "nothing",
-        reason=reason,
-        evidence=found.evidence if found else (),
+        rule, gate, status, asked, found.status, reason=reason, evidence=evidence
     )
 
 
@@ -115,7 +104,7 @@ def _project(rule: GateRule, findings: Findings) -> GateResult:
     projects, read = findings.projects, findings.delivered
     if not projects.number or projects.days < rule.days:
         why = f"no project of {rule.days} days in this run"
-        return gate_result(rule, "project", "NO EVIDENCE", required=asked, reason=why)
+        return gate_result(rule, "project", "NO EVIDENCE", asked, reason=why)
     status = gate_status(read, share, findings.protocol)
     measured = f"{projects.number} projects, {read.value or 0.0:.3f} delivered"
     reason = "" if read.lower is not None else "no lower bound"
@@ -126,14 +115,9 @@ def _project(rule: GateRule, findings: Findings) -> GateResult:
             status, reason = "NO EVIDENCE", "the cost is unknown"
         elif cost > 1:
             status, reason = "FAIL", "dearer than an expert"
+    seen = projects.attempts
     return gate_result(
-        rule,
-        "project",
-        status,
-        required=asked,
-        measured=measured,
-        reason=reason,
-        evidence=projects.attempts,
+        rule, "project", status, asked, measured, reason=reason, evidence=seen
     )
 
 
@@ -143,17 +127,11 @@ def _assurance(rule: GateRule, findings: Findings) -> GateResult:
     Below it there is no evidence that the plan precedes the first episode.
     """
     rung = findings.assurance
-    status: GateStatus = (
-        "PASS" if rung is not None and rung >= rule.count else "NO EVIDENCE"
-    )
-    return gate_result(
-        rule,
-        "assurance",
-        status,
-        required=f"V{rule.count}",
-        measured="nothing" if rung is None else f"V{rung}",
-        reason="" if status == "PASS" else "the plan was not witnessed beforehand",
-    )
+    asked, measured = f"V{rule.count}", "nothing" if rung is None else f"V{rung}"
+    if rung is not None and rung >= rule.count:
+        return gate_result(rule, "assurance", "PASS", asked, measured)
+    why = "the plan was not witnessed beforehand"
+    return gate_result(rule, "assurance", "NO EVIDENCE", asked, measured, reason=why)
 
 
 GATES = (

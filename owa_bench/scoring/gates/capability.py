@@ -44,24 +44,17 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     asked = f"{rule.count} tools, success >= {required:g} at drift {mild:g}"
     axis = findings.axes["T"]
     table = axis.details.get("beside", {})
-    if axis.value is None:
-        why = axis.reason or ""
-        return gate.gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
-    if "categories used" not in table or f"success at {mild:g}" not in table:
+    used, success = table.get("categories used"), table.get(f"success at {mild:g}")
+    if axis.value is None or used is None or success is None:
         why = "the tools used and their success are not known"
-        return gate.gate_result(rule, "T", "NO EVIDENCE", required=asked, reason=why)
-    tools = int(table["categories used"]["value"])
-    success = table[f"success at {mild:g}"]
+        why = (axis.reason or "") if axis.value is None else why
+        return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
+    tools = int(used["value"])
     read = gate.GateReading(success["value"], success["lower"])
     status = gate.gate_status(read, required, findings.protocol)
-    return gate.gate_result(
-        rule,
-        "T",
-        "FAIL" if tools < rule.count else status,
-        required=asked,
-        measured=f"{tools} tools, success {success['value']:.3f}",
-        evidence=findings.evidence,
-    )
+    status = "FAIL" if tools < rule.count else status
+    measured, seen = f"{tools} tools, success {read.value:.3f}", findings.evidence
+    return gate.gate_result(rule, "T", status, asked, measured, evidence=seen)
 
 
 def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
@@ -140,13 +133,11 @@ def _norms(rule: GateRule, findings: gate.Findings) -> GateResult:
         lacks.append("no human norms are recorded")
     if fewest < rule.count:
         lacks.append(f"a family holds {fewest} instances")
+    status: GateStatus = "NO EVIDENCE" if lacks else "PASS"
+    asked = f"norms per family, {rule.count} instances each"
+    measured, why = f"{fewest} instances", "; ".join(lacks)
     return gate.gate_result(
-        rule,
-        "human-pro norms",
-        "NO EVIDENCE" if lacks else "PASS",
-        required=f"norms per family, {rule.count} instances each",
-        measured=f"{fewest} instances",
-        reason="; ".join(lacks),
+        rule, "human-pro norms", status, asked, measured, reason=why
     )
 
 

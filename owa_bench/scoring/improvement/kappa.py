@@ -254,8 +254,7 @@ def _details(
     points: CheckpointSeries, values: Floats, slope: Slope, level: float, root: str
 ) -> dict[str, Any]:
     """Return the figures printed beside kappa."""
-    days = np.array(points.days, dtype=np.float64)
-    window = window_pace(days, points.spent, values)
+    window = window_pace(np.array(points.days, dtype=np.float64), points.spent, values)
     fresh = after_spending(points.total)
     total = theil_sen(points.total[fresh], values[fresh], level).value
     low, high = block_interval(points.spent, values, level, root)
@@ -297,8 +296,7 @@ def block_interval(
     known = slopes[(~np.isnan(slopes)).any(axis=1)]
     if len(known) < (1 - _LOST) * resamples:
         return math.nan, math.nan
-    medians = np.nanmedian(known, axis=1)
-    ends = np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
+    ends = np.quantile(np.nanmedian(known, axis=1), [(1 - level) / 2, (1 + level) / 2])
     return float(ends[0]), float(ends[1])
 
 

@@ -129,8 +129,7 @@ def _response(
     window: CampaignWindow, name: str, values: Floats, target: float | None = None
 ) -> Response:
     least, level = window.protocol.improvement.checkpoints_min, window.level
-    spent = window.points.spent
-    return response(name, spent, values, target, least=least, level=level)
+    return response(name, window.points.spent, values, target, least=least, level=level)
 
 
 def response_table(title: str, found: Sequence[Response], note: str) -> CellTable:

@@ -182,8 +182,7 @@ def control_entropy(observations: npt.ArrayLike, *, bins: int = 30) -> float:
     )
     arrays.check_finite(table, "observations")
     constant = np.eye(1, bins)[0]
-    moving = np.ptp(table, axis=0) > 0
-    columns = zip(table.T, moving, strict=True)
+    columns = zip(table.T, np.ptp(table, axis=0) > 0, strict=True)
     return histogram_entropy(
         [np.histogram(x, bins)[0] if moves else constant for x, moves in columns]
     )

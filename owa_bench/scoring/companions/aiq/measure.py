@@ -120,8 +120,7 @@ def dissimilarity_matrix(
     _check_symmetry(table, known, floor)
     both = np.where(known, table, 0.0)
     count = known + known.T.astype(np.int64)
-    sums = both + both.T
-    matrix = np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+    matrix = np.where(count > 0, (both + both.T) / np.maximum(count, 1), np.nan)
     np.fill_diagonal(matrix, 0.0)
     filled = np.isnan(matrix)
     for i, j in np.argwhere(np.triu(filled)).tolist():
@@ -170,8 +169,7 @@ def _triangle_midpoint(filled: Flags, matrix: Floats, i: int, j: int) -> float:
         )
     first, second = matrix[i, shared], matrix[j, shared]
     lowest = float(np.abs(first - second).max())
-    highest = float((first + second).min())
-    return (lowest + max(lowest, highest)) / 2.0
+    return (lowest + max(lowest, float((first + second).min()))) / 2.0
 
 
 def _check_symmetry(table: Floats, known: Flags, floor: float) -> None:
@@ -280,8 +278,7 @@ def measure(suite: Space, performances: npt.ArrayLike) -> AiqResult:
     arrays.check_range(good, "performances", 0.0, 1.0)
     scaled = suite.points * good[:, None]
     sign, log_size = np.linalg.slogdet(scaled)
-    n = good.size
-    full = float(np.exp(log_size - math.lgamma(n + 1))) if sign else 0.0
+    full = float(np.exp(log_size - math.lgamma(good.size + 1))) if sign else 0.0
     volume, corners, reason = _hull(scaled @ suite.basis)
     r = suite.dimension
     return AiqResult(volume, volume ** (1.0 / r), r, corners, full, reason)

@@ -302,8 +302,7 @@ def _point(sums: GroupSums, *, leave: int | None = None) -> CurvePoint:
     mean = sums.mass[rest].sum(axis=0) / count
     outer = float(special.entr(mean).sum()) / math.log(2.0)
     share = min(inner / outer, 1.0) if outer > 0.0 else math.nan
-    nowhere = arrays.no_interval()
-    return CurvePoint(0, inner, outer, share, share, nowhere, 0)
+    return CurvePoint(0, inner, outer, share, share, arrays.no_interval(), 0)
 
 
 def _jackknife(value: float, left: Floats, level: float) -> arrays.IntervalEstimate:

@@ -109,8 +109,7 @@ def reference_agent(responses: npt.ArrayLike, reference: npt.ArrayLike) -> ItemT
     line = arrays.vector(reference, "reference")
     arrays.check_lengths(table.T, line, "items of `responses` and `reference`")
     reached = _reach(table, line)
-    difficulties = 1.0 - np.nanmean(reached, axis=0)
-    return ItemTable(reached, difficulties, np.arange(line.size))
+    return ItemTable(reached, 1.0 - np.nanmean(reached, axis=0), np.arange(line.size))
 
 
 def ranks(responses: npt.ArrayLike, *, count: int = 5) -> ItemTable:
@@ -222,8 +221,7 @@ def _steps(count: int) -> Floats:
 
 def _reach(values: Floats, lines: Floats) -> Floats:
     """Return 1 where a value is at least its line, 0 where not, NaN where missing."""
-    met = (values >= lines).astype(np.float64)
-    return np.where(np.isnan(values), np.nan, met)
+    return np.where(np.isnan(values), np.nan, (values >= lines).astype(np.float64))
 
 
 def _thresholded(table: Floats, thresholds: list[Floats], steps: Floats) -> ItemTable:
@@ -328,15 +326,13 @@ def factor_loadings(responses: npt.ArrayLike, *, rounds: int = 200) -> FactorLoa
     correlation = np.atleast_2d(np.corrcoef(complete[:, varied].T))
     loadings = np.full(table.shape[1], np.nan)
     loadings[varied] = _axis(correlation, rounds)
-    share = float(np.nansum(loadings**2) / varied.sum())
-    return FactorLoadings(loadings, share)
+    return FactorLoadings(loadings, float(np.nansum(loadings**2) / varied.sum()))
 
 
 def _varies(table: Floats) -> npt.NDArray[np.bool_]:
     """Return the items that some solve and some do not."""
     ones = np.nansum(table, axis=0)
-    answered = (~np.isnan(table)).sum(axis=0)
-    varied = np.asarray((ones > 0) & (ones < answered))
+    varied = np.asarray((ones > 0) & (ones < (~np.isnan(table)).sum(axis=0)))
     if not varied.any():
         raise ScoringError(
             "IRT needs an item that some agents solve and some do not, got none."
