@@ -10,10 +10,9 @@ from owa_bench.cli.options import Fields, KeyName, Panel
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.train import learners
-from owa_bench.run.train.learners import OptionValue
+from owa_bench.run.train.learners import OptionValue, Training
 from owa_bench.run.train.training import (
     Evaluation,
-    Training,
     TrainingCallbacks,
     TrainingResult,
 )
@@ -98,9 +97,11 @@ def _train(
     from owa_bench.run.train import training as trainings
 
     with progress() as bar:
-        ears = _callbacks(bar, training)
+        callbacks = _callbacks(bar, training)
         try:
-            done = trainings.train(training, out, run_options, resume=resume, ears=ears)
+            done = trainings.train(
+                training, out, run_options, resume=resume, callbacks=callbacks
+            )
         except KeyboardInterrupt:
             if any((out / "checkpoints").glob("step-*")):
                 ERR.print(f"A checkpoint is in {out}: the same command with --resume.")

@@ -1,4 +1,4 @@
-"""From names to timelines and envs: generate, then the schedule's operators.
+"""Assembly of timelines and envs: a generated world, then the schedule's operators.
 
 The entry point of every Gymnasium id. Nothing else joins suites with operators.
 """
@@ -37,18 +37,24 @@ _TIMELINES_KEPT = 16  # per source: arms and replays meet the same instances
 def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
     """Return the function from an instance to its timeline.
 
-    `schedule` None is the suite's own, or the nested calendar of its domain.
+    Args:
+        suite_name: Name of the suite.
+        schedule: Its drift; None is the suite's own schedule, or the nested calendar
+            of its domain.
+
+    Returns:
+        The function; it keeps the last few timelines.
     """
     suite: Suite = get("suites", suite_name)
     chosen = schedule or own_schedule(suite)
 
     def timeline(instance: Instance) -> Timeline:
         world = base_world(instance)
-        strikes = chosen(instance, world)
+        events = chosen(instance, world)
         realised = 0.0
-        if strikes:
-            realised = share(strikes, _possible(chosen, instance, world))
-        return _struck(instance, world, strikes, realised)
+        if events:
+            realised = share(events, _possible(chosen, instance, world))
+        return _drifted(instance, world, events, realised)
 
     return lru_cache(maxsize=_TIMELINES_KEPT)(timeline)
 
@@ -56,11 +62,11 @@ def source(suite_name: str, schedule: Schedule | None = None) -> TimelineSource:
 def own_schedule(suite: Suite) -> EnumerableSchedule:
     """Return the schedule of a suite that has one, else its domain's nested calendar.
 
-    CartPole3D has one: its families say which operator strikes.
+    CartPole3D has one: its families say which operator is applied.
     """
-    return (
-        suite.schedule if isinstance(suite, HasSchedule) else nested(suite.card.domain)
-    )
+    if isinstance(suite, HasSchedule):
+        return suite.schedule
+    return nested(suite.card.domain)
 
 
 def drift_step(
@@ -69,7 +75,17 @@ def drift_step(
     delta: float,
     schedule: EnumerableSchedule | None = None,
 ) -> int:
-    """Return the drift step of nominal magnitude `delta` for an instance."""
+    """Return the drift step of a nominal magnitude for an instance.
+
+    Args:
+        suite: Name of the suite.
+        instance: The instance, without drift.
+        delta: The magnitude, in [0, 1].
+        schedule: The drift; None is the suite's own.
+
+    Returns:
+        The drift step.
+    """
     calendar = schedule or own_schedule(get("suites", suite))
     return calendar.steps_for(instance, base_world(instance), delta)
 
@@ -87,8 +103,22 @@ def make_env(
 ) -> gymnasium.Env[Any, Any]:
     """Return an env of a suite: the entry point of its Gymnasium id.
 
-    `delta` gives the drift as a magnitude in place of `drift_step`. `site` picks among
-    the families that are called `site/...`.
+    Args:
+        suite: Name of the suite.
+        tier: Tier of the instances.
+        family: Family of the instances; None for all.
+        drift_step: Drift step of the instances.
+        delta: The drift as a magnitude in [0, 1], in place of `drift_step`.
+        view: What is observed.
+        schedule: The drift; None is the suite's own.
+        site: Picks among the families that are called `site/...`.
+        **options: For the suite's env.
+
+    Returns:
+        The env.
+
+    Raises:
+        UsageError: Both `delta` and `drift_step` are given.
     """
     if delta is not None and drift_step:
         raise UsageError(f"Give `delta` or `drift_step`, got {delta} and {drift_step}.")
@@ -105,7 +135,12 @@ def make_env(
 def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Return the env of a native suite: the entry point of its Gymnasium id.
 
-    The suite says which schedule its options name.
+    Args:
+        suite: Name of the suite.
+        **options: For its env; the suite says which schedule they name.
+
+    Returns:
+        The env.
     """
     plugin: Suite = get("suites", suite)
     if not isinstance(plugin, HasScheduleOptions):
@@ -126,7 +161,15 @@ def make_suite_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
 
 def script(suite: str, instance: Instance) -> tuple[str, ...]:
-    """Return the oracle's actions in the instance's world without any drift."""
+    """Return the oracle's actions in an instance's world without any drift.
+
+    Args:
+        suite: Name of the suite.
+        instance: The instance.
+
+    Returns:
+        The actions, as text.
+    """
     still = msgspec.structs.replace(instance, drift_step=0)
     return solve(get("suites", suite), source(suite)(still)).actions
 
@@ -165,27 +208,27 @@ def _at_magnitude(
     return instance
 
 
-def _struck(
-    instance: Instance, world: World, strikes: tuple[DriftEvent, ...], realised: float
+def _drifted(
+    instance: Instance, world: World, events: tuple[DriftEvent, ...], realised: float
 ) -> Timeline:
-    """Return the timeline of a world under strikes, one world per distinct time."""
+    """Return the timeline of a world under drift, one world per distinct time."""
     starts: list[int] = [0]
     worlds: list[World] = [world]
     changes: list[tuple[Change, ...]] = [()]
     digest = world.digest()
-    in_time = sorted(strikes, key=lambda strike: strike.at_ms)
-    for at_ms, group in groupby(in_time, key=lambda strike: strike.at_ms):
-        made: list[Change] = []
-        for strike in group:
-            world, change = _applied(instance, world, strike, digest)
+    in_time = sorted(events, key=lambda event: event.at_ms)
+    for at_ms, group in groupby(in_time, key=lambda event: event.at_ms):
+        applied: list[Change] = []
+        for event in group:
+            world, change = _applied(instance, world, event, digest)
             digest = change.after
-            made.append(change)
+            applied.append(change)
         if at_ms == 0:
-            worlds[0], changes[0] = world, tuple(made)
+            worlds[0], changes[0] = world, tuple(applied)
         else:
             starts.append(at_ms)
             worlds.append(world)
-            changes.append(tuple(made))
+            changes.append(tuple(applied))
     return Timeline(
         instance=instance,
         starts=tuple(starts),
@@ -196,21 +239,21 @@ def _struck(
 
 
 def _applied(
-    instance: Instance, world: World, strike: DriftEvent, before: str
+    instance: Instance, world: World, event: DriftEvent, before: str
 ) -> tuple[World, Change]:
-    """Return the world after one strike, and the change it was.
+    """Return the world after one drift event, and the change it was.
 
     Each (operator, target) has a stream of its own, so a longer prefix leaves the
     changes of a shorter one as they were.
     """
-    operator: Operator = get("operators", strike.operator)
-    rng = stream(instance.seed, "drift", strike.operator, strike.target)
-    after = operator.apply(world, strike.target, strike.intensity, rng=rng)
+    operator: Operator = get("operators", event.operator)
+    rng = stream(instance.seed, "drift", event.operator, event.target)
+    after = operator.apply(world, event.target, event.intensity, rng=rng)
     change = Change(
-        operator=strike.operator,
+        operator=event.operator,
         version=operator.version,
-        target=strike.target,
-        intensity=strike.intensity,
+        target=event.target,
+        intensity=event.intensity,
         announcement=operator.announcement,
         weight=operator.weight,
         before=before,

@@ -1,4 +1,4 @@
-"""Replay: after the reveal, play the recorded actions again and see the same happen.
+"""Replay: after the reveal the recorded actions are played again, for equal lines.
 
 Instance and world come from the revealed master, never from the record; actions are
 the recorded ones with their secrets put back, and what the agent declared is written
@@ -35,6 +35,7 @@ from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
+from owa_bench.run.play.episode_setup import PlayedEnv
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,
@@ -74,32 +75,25 @@ class RunReplay(NamedTuple):
         return "same" in outcomes and "different" not in outcomes
 
 
-class ReplaySink:
-    """A sink that keeps replay lines and nothing else."""
+class ReplaySink(Redactor):
+    """Sink that keeps replay lines and nothing else."""
 
     active = True
+    secret = Redactor.learn
 
     def __init__(self, key: bytes) -> None:
-        self._redactor = Redactor(key)
+        super().__init__(key)
         self.lines: list[bytes] = []
 
     def emit(self, event: Event) -> None:
         """Keep the event's replay line."""
-        line = self._redactor.inscribe(event).replay
+        line = self.encode(event).replay
         if line is not None:
             self.lines.append(line)
 
     def blob(self, data: bytes) -> str:
         """Return the SHA-256 of redacted `data`."""
-        return sha256(self._redactor.data(data))
-
-    def secret(self, name: str, value: str) -> None:
-        """Learn a secret."""
-        self._redactor.learn(name, value)
-
-    def restore(self, text: str) -> str:
-        """Return a recorded text with the secrets of this episode put back."""
-        return self._redactor.restore(text)
+        return sha256(self.data(data))
 
 
 def replay_run(
@@ -107,12 +101,22 @@ def replay_run(
     episodes: int | None = None,
     progress: Callable[[AttemptReplay], None] = lambda _: None,
 ) -> RunReplay:
-    """Return what came of replaying `episodes` counted attempts (None: all).
+    """Replay the counted attempts of a run, or some of them.
 
     Which ones is drawn afresh each time, so that nobody can know beforehand.
 
-    Errors: UsageError before the reveal or for fewer than one episode, CheckFailure
-    if the reveal is not what was committed to, TraceError for a broken shard.
+    Args:
+        layout: The run directory.
+        episodes: How many attempts; None for all.
+        progress: Called for every attempt.
+
+    Returns:
+        What came of each attempt, and the digests of the run.
+
+    Raises:
+        UsageError: The run is not revealed, or `episodes` is below 1.
+        CheckFailure: The reveal is not what was committed to.
+        TraceError: A shard is broken.
     """
     plan = read_plan(layout)
     root = revealed_root(layout, plan)
@@ -147,7 +151,16 @@ def replay_run(
 
 
 def sign(layout: RunLayout, replays: RunReplay, key: Ed25519PrivateKey) -> Receipt:
-    """Write a signed receipt of a replay into `receipts/` and return it."""
+    """Write a signed receipt of a replay into `receipts/`.
+
+    Args:
+        layout: The run directory.
+        replays: What came of the replay.
+        key: Signs the receipt.
+
+    Returns:
+        The receipt.
+    """
 
     def ids(outcome: ReplayOutcome) -> tuple[str, ...]:
         return tuple(a.attempt_id for a in replays.attempts if a.outcome == outcome)
@@ -179,11 +192,7 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
 
 
 def _attempt(
-    env: episode_setup.PlayedEnv,
-    plan: Plan,
-    entry: PlanEntry,
-    trace: Trace,
-    root: bytes,
+    env: PlayedEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
 ) -> AttemptReplay:
     """Return what came of one attempt."""
     name = trace.leaf.attempt_id
@@ -199,7 +208,7 @@ def _attempt(
 
 
 def _play(
-    env: episode_setup.PlayedEnv,
+    env: PlayedEnv,
     plan: Plan,
     entry: PlanEntry,
     trace: Trace,

@@ -70,7 +70,7 @@ def test_plain_value_becomes_its_mark() -> None:
 def test_canary_in_every_dress_leaves_no_line_and_comes_back(wrap) -> None:
     text = wrap(CANARY)
     known = redactor(CANARY)
-    line = known.inscribe(act(text)).line
+    line = known.encode(act(text)).line
     recorded = DECODER.decode(line)
     assert isinstance(recorded, Action)
     assert "{secret:s0:" in recorded.action
@@ -109,14 +109,14 @@ def test_longer_secret_wins_over_one_it_contains() -> None:
 
 def test_value_is_not_redacted_before_it_is_known() -> None:
     made = Redactor(KEY)
-    assert b"hunter2hunter2" in made.inscribe(act("hunter2hunter2")).line
+    assert b"hunter2hunter2" in made.encode(act("hunter2hunter2")).line
     made.learn("late", "hunter2hunter2")
-    assert b"hunter2hunter2" not in made.inscribe(act("hunter2hunter2")).line
+    assert b"hunter2hunter2" not in made.encode(act("hunter2hunter2")).line
 
 
 def test_digits_of_numbers_are_left_alone() -> None:
     event = Resource(step=12345678, meter="tokens_in", amount=12345678.0)
-    assert redactor("12345678").inscribe(event).line == ENCODER.encode(event)
+    assert redactor("12345678").encode(event).line == ENCODER.encode(event)
 
 
 def test_marks_differ_between_keys_and_agree_within_one() -> None:
@@ -168,7 +168,7 @@ def test_every_secret_is_found_wherever_it_stands(values, noise, data) -> None:
     for piece in re.split(r"\{secret:s\d:[0-9a-f]{16}\}", hidden):
         assert not [value for value in values if value in piece]
     assert known.restore(hidden) == text
-    assert b"{secret:" in known.inscribe(act(text)).line
+    assert b"{secret:" in known.encode(act(text)).line
 
 
 @pytest.mark.parametrize("length", [8, 14, 15, 16, 23, 24, 64])
@@ -187,7 +187,7 @@ def test_secret_of_any_length_is_found_at_any_offset(length, offset) -> None:
 
 def test_line_is_the_one_encoding_of_what_it_says() -> None:
     event = Resource(step=1, source="agent", meter="tokens_in", amount=3)
-    line, replay = redactor().inscribe(event)
+    line, replay = redactor().encode(event)
     assert b'"amount":3.0' in line
     assert line == ENCODER.encode(DECODER.decode(line)) == replay
 
@@ -195,14 +195,14 @@ def test_line_is_the_one_encoding_of_what_it_says() -> None:
 @pytest.mark.parametrize("meter", ["cpu_s", "gpu_s", "wall_s"])
 def test_volatile_meters_are_not_replayed(meter) -> None:
     event = Resource(step=1, meter=meter, amount=1.0)
-    assert redactor().inscribe(event).replay is None
+    assert redactor().encode(event).replay is None
 
 
 def test_volatile_fields_leave_the_replay_line_alone(start, end) -> None:
     known = redactor()
 
     def replay(event) -> bytes | None:
-        return known.inscribe(event).replay
+        return known.encode(event).replay
 
     run = Execution(step=1, argv=("a",), exit_code=0, output="", wall_s=1.0, cpu_s=2.0)
     slow = Execution(step=1, argv=("a",), exit_code=0, output="", wall_s=9.0, cpu_s=9.0)
@@ -217,7 +217,7 @@ def test_reader_of_the_line_finds_the_same_replay_line(start, end, call) -> None
     known = redactor("client_secret_0123456789")
     events = [start(), call(1, target="https://x/?k=client_secret_0123456789"), end()]
     for event in events:
-        line, replay = known.inscribe(event)
+        line, replay = known.encode(event)
         assert replay_line(DECODER.decode(line)) == replay
 
 
@@ -233,10 +233,10 @@ def test_reader_of_the_line_finds_the_same_replay_line(start, end, call) -> None
 def test_event_that_does_not_fit_is_refused(kind, change, start, end, call) -> None:
     make = {Call: lambda **c: call(1, **c), EpisodeEnd: end, EpisodeStart: start}[kind]
     with pytest.raises(InfrastructureFailure, match=kind.__name__):
-        redactor().inscribe(make(**change))
+        redactor().encode(make(**change))
 
 
 def test_object_in_a_field_is_refused() -> None:
     event = ModelCall(step=1, model=object(), prompt="", reply="")  # type: ignore[arg-type]
     with pytest.raises(InfrastructureFailure, match="ModelCall"):
-        redactor().inscribe(event)
+        redactor().encode(event)

@@ -21,7 +21,8 @@ from owa_bench.run.plan.request import Request
 from owa_bench.run.play import batch
 from owa_bench.run.store import files
 from owa_bench.run.train import learners, training
-from owa_bench.run.train.training import Training, TrainingCallbacks
+from owa_bench.run.train.learners import Training
+from owa_bench.run.train.training import TrainingCallbacks
 from owa_bench.skills.trained import MEMBER, Normalisation, load_policy, read_metadata
 
 PLAIN = Training(
@@ -132,7 +133,7 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        training.train(PLAIN, out, run_options, ears=TrainingCallbacks(steps=stop))
+        training.train(PLAIN, out, run_options, callbacks=TrainingCallbacks(steps=stop))
     left = read_metadata(out / "model.zip").steps
     assert 256 <= left < 512
     done = training.train(PLAIN, out, run_options, resume=True)

@@ -205,11 +205,7 @@ class _Watch:
     """Takes every closed attempt: counts meters, signs days, reports progress."""
 
     def __init__(
-        self,
-        layout: RunLayout,
-        plan: Plan,
-        leaves: Sequence[Leaf],
-        options: RunOptions,
+        self, layout: RunLayout, plan: Plan, leaves: Sequence[Leaf], options: RunOptions
     ) -> None:
         key = keys.load(options.home, options.key)
         has_days = any(entry.day is not None for entry in plan.entries)

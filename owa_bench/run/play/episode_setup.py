@@ -16,14 +16,7 @@ import msgspec
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.interfaces import (
-    Ending,
-    EnumerableSchedule,
-    Move,
-    Sink,
-    Suite,
-    View,
-)
+from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Sink, Suite, View
 from owa_bench.records.events import (
     Belief,
     EpisodeEnd,

@@ -120,10 +120,7 @@ def pending(plan: Plan, leaves: Iterable[Leaf]) -> tuple[WorkItem, ...]:
             )
     return tuple(
         WorkItem(
-            number=number,
-            attempts=tuple(waiting),
-            lane=lane,
-            memory=memories.get(lane),
+            number=number, attempts=tuple(waiting), lane=lane, memory=memories.get(lane)
         )
         for number, ((lane, _), waiting) in enumerate(attempts.items())
     )
@@ -283,8 +280,7 @@ def _play(worker: Worker, item: WorkItem, parent: _Parent) -> None:
     number = item.number
     try:
         worker.play(
-            item,
-            lambda result: parent.send(WorkerMessage(item=number, result=result)),
+            item, lambda result: parent.send(WorkerMessage(item=number, result=result))
         )
         parent.send(WorkerMessage(item=number))
     except BaseException as error:  # noqa: BLE001  a thread has no other way to report

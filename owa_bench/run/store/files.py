@@ -1,4 +1,4 @@
-"""Reading a run directory back on the acting side: leaves, shards, traces.
+"""Files of a run directory on the acting side: leaves, shards, traces, blobs.
 
 A leaf line, frame or blob that is half written is never read as whole. Leaves can be
 made again from the shards alone.
@@ -50,33 +50,69 @@ class ShardFrame(NamedTuple):
     closing: Closing | None
 
 
-# --- leaves ---------------------------------------------------------------------------
-
-
 def append_leaves(layout: RunLayout, leaves: Iterable[Leaf]) -> None:
     """Append leaves and sync them; several processes may, one after the other.
 
     A line that another process left half written is closed off first.
+
+    Args:
+        layout: The run directory.
+        leaves: The leaves.
     """
     lines = _leaf_lines(leaves)
     with layout.leaves.open("a+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        if not _ends_whole(file.fileno()):
+        size = os.fstat(file.fileno()).st_size
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             lines = b"\n" + lines
         file.write(lines)
         os.fsync(file.fileno())
 
 
+def leaf_of(
+    closing: Closing,
+    index: int,
+    attempt: int,
+    shard: str,
+    frames: Iterable[tuple[int, int]],
+) -> Leaf:
+    """Return the leaf of an attempt.
+
+    Args:
+        closing: The attempt's closing line.
+        index: Its plan entry.
+        attempt: Which attempt at it, from 0.
+        shard: Name of the shard.
+        frames: Offset and length of its frames, in bytes.
+
+    Returns:
+        The leaf.
+    """
+    return Leaf(
+        attempt_id=attempt_id(index, attempt),
+        index=index,
+        attempt=attempt,
+        status=closing.status,
+        count=closing.count,
+        head=closing.head,
+        replay=closing.replay,
+        shard=shard,
+        frames=tuple(frames),
+        timed=closing.timed,
+        memory=closing.memory,
+    )
+
+
 def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     """Return the leaves on record; a half-written last line is not one.
 
-    Errors: TraceError for any other line that is not a leaf.
+    Raises:
+        TraceError: Any other line is not a leaf.
     """
     if not layout.leaves.exists():
         return ()
-    *lines, torn = layout.leaves.read_bytes().split(b"\n")
-    del torn
     leaves = []
+    lines = layout.leaves.read_bytes().split(b"\n")[:-1]
     for number, line in enumerate(lines, 1):
         try:
             leaves.append(_LEAF_DECODER.decode(line))
@@ -94,7 +130,8 @@ def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     Only for a run that nobody is writing; files that a killed writer left half done
     are removed.
 
-    Errors: TraceError for a frame that is damaged, out of order or twice there.
+    Raises:
+        TraceError: A frame is damaged, out of order or twice there.
     """
     leaves = leaves_of_shards(layout)
     for part in layout.blobs.glob(".*"):
@@ -108,7 +145,8 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
 
     An attempt without a closing line has status "unfinished".
 
-    Errors: TraceError for a frame that is damaged, out of order or twice there.
+    Raises:
+        TraceError: A frame is damaged, out of order or twice there.
     """
     digest = plan_digest(layout)
     leaves = [leaf for path in shard_paths(layout) for leaf in _leaves_of(path, digest)]
@@ -121,13 +159,10 @@ def leaves_of_shards(layout: RunLayout) -> tuple[Leaf, ...]:
     return tuple(leaves)
 
 
-# --- shards ---------------------------------------------------------------------------
-
-
 def shard_paths(layout: RunLayout) -> tuple[Path, ...]:
     """Return the shards in order of number."""
-    found = layout.shards.glob("*.jsonl.zst")
-    return tuple(sorted(path for path in found if _SHARD.fullmatch(path.name)))
+    paths = layout.shards.glob("*.jsonl.zst")
+    return tuple(sorted(path for path in paths if _SHARD.fullmatch(path.name)))
 
 
 def next_shard(layout: RunLayout) -> int:
@@ -139,16 +174,17 @@ def next_shard(layout: RunLayout) -> int:
 def scan(path: Path) -> Iterator[ShardFrame]:
     """Yield the whole frames of a shard; a torn one at its end is left out.
 
-    Errors: TraceError for damage that whole frames follow.
+    Raises:
+        TraceError: Whole frames follow a damaged one.
     """
     data = path.read_bytes()
     offset = 0
     while offset < len(data):
-        found = _frame_at(data, offset)
-        if found is None:
+        frame = _frame_at(data, offset)
+        if frame is None:
             _refuse_if_more(path, data, offset)
             return
-        length, text = found
+        length, text = frame
         yield _parsed(path, offset, length, text)
         offset += length
 
@@ -156,7 +192,15 @@ def scan(path: Path) -> Iterator[ShardFrame]:
 def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
     """Return one attempt as its leaf says it was written.
 
-    Errors: TraceError where shard and leaf do not agree.
+    Args:
+        layout: The run directory.
+        leaf: The attempt's leaf.
+
+    Returns:
+        The attempt's events.
+
+    Raises:
+        TraceError: Shard and leaf do not agree.
     """
     lines: list[bytes] = []
     closing: Closing | None = None
@@ -165,10 +209,10 @@ def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
         with path.open("rb") as file:
             for part, (offset, length) in enumerate(leaf.frames):
                 file.seek(offset)
-                found = _frame_at(file.read(length), 0)
-                if found is None:
+                raw = _frame_at(file.read(length), 0)
+                if raw is None:
                     raise _broken(path, offset, "is not whole")
-                frame = _parsed(path, offset, length, found[1])
+                frame = _parsed(path, offset, length, raw[1])
                 if frame.segment != Segment(attempt_id=leaf.attempt_id, part=part):
                     raise _broken(path, offset, f"is not part {part} of its leaf")
                 lines += frame.lines
@@ -184,7 +228,8 @@ def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
 def plan_digest(layout: RunLayout) -> str:
     """Return the digest of the run's plan.
 
-    Errors: RunDirectoryError if there is no readable plan.
+    Raises:
+        RunDirectoryError: There is no readable plan.
     """
     try:
         return document_digest(msgspec.json.decode(layout.plan.read_bytes()))
@@ -199,7 +244,15 @@ def plan_digest(layout: RunLayout) -> str:
 def read_blob(layout: RunLayout, name: str) -> bytes:
     """Return a stored blob.
 
-    Errors: TraceError if it is missing or does not hash to its name.
+    Args:
+        layout: The run directory.
+        name: The blob's SHA-256 in hex.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        TraceError: It is missing or does not hash to its name.
     """
     try:
         data = (layout.blobs / name).read_bytes()
@@ -218,7 +271,12 @@ def part_of(path: Path) -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is whole or not there, and synced."""
+    """Write a file so that it is whole or not there, and synced.
+
+    Args:
+        path: The file.
+        data: Its bytes.
+    """
     part = part_of(path)
     with part.open("wb") as file:
         file.write(data)
@@ -227,18 +285,9 @@ def write_whole(path: Path, data: bytes) -> None:
     part.replace(path)
 
 
-# --- inside ---------------------------------------------------------------------------
-
-
 def _leaf_lines(leaves: Iterable[Leaf]) -> bytes:
     """Return the lines of leaves."""
     return b"".join(ENCODER.encode(leaf) + b"\n" for leaf in leaves)
-
-
-def _ends_whole(descriptor: int) -> bool:
-    """Return whether a file is empty or ends with a newline."""
-    size = os.fstat(descriptor).st_size
-    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def _frame_at(data: bytes, offset: int) -> tuple[int, bytes] | None:
@@ -308,40 +357,29 @@ def _leaf(path: Path, name: str, frames: list[ShardFrame], digest: str) -> Leaf:
         replayed = replay_line(_event(line))
         if replayed is not None:
             replay.update(replayed + b"\n")
-    closing = frames[-1].closing or Closing(
+    computed = Closing(
         closing=name,
         status="unfinished",
         count=len(lines),
         head=head.hex(),
         replay=replay.hexdigest(),
     )
-    leaf = Leaf(
-        attempt_id=name,
-        index=index,
-        attempt=attempt,
-        status=closing.status,
-        count=len(lines),
-        head=head.hex(),
-        replay=replay.hexdigest(),
-        shard=path.name,
-        frames=tuple((frame.offset, frame.length) for frame in frames),
-        timed=closing.timed,
-        memory=closing.memory,
-    )
+    closing = frames[-1].closing or computed
     if (closing.count, closing.head, closing.replay) != (
-        leaf.count,
-        leaf.head,
-        leaf.replay,
+        computed.count,
+        computed.head,
+        computed.replay,
     ):
         raise TraceError(f"Attempt {name} in {path} does not hash to its closing line.")
-    return leaf
+    places = [(frame.offset, frame.length) for frame in frames]
+    return leaf_of(closing, index, attempt, path.name, places)
 
 
 def _numbers(path: Path, name: str) -> tuple[int, int]:
     """Return plan index and attempt number; only the recorder's way to write them."""
-    found = _ATTEMPT.fullmatch(name)
-    if found is not None:
-        index, attempt = map(int, found.groups())
+    numbers = _ATTEMPT.fullmatch(name)
+    if numbers is not None:
+        index, attempt = map(int, numbers.groups())
         if attempt_id(index, attempt) == name:
             return index, attempt
     raise TraceError(f"{path} holds `{name}`, which names no attempt.")

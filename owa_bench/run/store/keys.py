@@ -39,9 +39,17 @@ def home(folder: Path | None = None) -> Path:
 
 
 def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
-    """Make a key and return where it lies.
+    """Make a key and return its files.
 
-    Errors: UsageError if the name is taken: a key is never overwritten.
+    Args:
+        folder: The data folder.
+        name: Name of the key.
+
+    Returns:
+        Where the key lies.
+
+    Raises:
+        UsageError: The name is taken: a key is never overwritten.
     """
     private, public = _paths(folder, name)
     key = Ed25519PrivateKey.generate()
@@ -62,8 +70,16 @@ def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:
 def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     """Return a key by name.
 
-    Errors: UnknownNameError if there is none, UsageError if it is not Ed25519 PEM or
-    others may read it.
+    Args:
+        folder: The data folder.
+        name: Name of the key.
+
+    Returns:
+        The private key.
+
+    Raises:
+        UnknownNameError: There is none.
+        UsageError: It is not Ed25519 PEM, or others may read it.
     """
     private, _ = _paths(folder, name)
     if not private.exists():
@@ -81,7 +97,15 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
 
 
 def ensure(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
-    """Return a key by name, made if there is none yet."""
+    """Return a key by name, made if there is none yet.
+
+    Args:
+        folder: The data folder.
+        name: Name of the key.
+
+    Returns:
+        The private key.
+    """
     if name not in key_names(folder):
         keygen(folder, name)
     return load(folder, name)
@@ -105,7 +129,13 @@ def short_name(key: Ed25519PrivateKey) -> str:
 def write_private(path: Path, data: bytes) -> None:
     """Write a new file that only its owner reads, in a folder only they enter.
 
-    Errors: FileExistsError if there is one, UsageError if the folder cannot be made.
+    Args:
+        path: The file.
+        data: Its bytes.
+
+    Raises:
+        FileExistsError: There is one.
+        UsageError: The folder cannot be made.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""What an agent keeps between episodes: the folder, its digest, and its snapshots.
+"""Memory of an agent between episodes: its folder, the digest, sealed snapshots.
 
 Episodes of a lane share one folder, all others get a fresh one. Folders lie outside
 the run directory, since an agent may write down secrets. After each episode of a lane
@@ -15,7 +15,6 @@ import shutil
 import tarfile
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 import zstandard
@@ -58,12 +57,7 @@ class FreshMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
 
@@ -127,12 +121,7 @@ class LaneMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave the folder for the lane's next episode."""
 
     def close(self) -> None:

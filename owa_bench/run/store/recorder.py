@@ -1,4 +1,4 @@
-"""The recorder: events become hashed lines, lines frames, frames a shard.
+"""Recorder: events become hashed lines, lines become frames, frames a shard.
 
 One recorder writes one shard; any number of episodes may be open in it at once, from
 any number of threads. A frame holds lines of one attempt and closes at 1,000 lines,
@@ -10,7 +10,7 @@ closed frames durable; only then are the leaves of closed attempts appended.
     frame   segment line, event lines, and in the last one the closing line
     chain   h_t = SHA-256(0x02 | h_(t-1) | exact bytes of event line t)
 
-Source: `traces-and-audit.md` section 2.
+Source: docs/traces.md#hash-chain.
 """
 
 import hashlib
@@ -19,7 +19,6 @@ import threading
 import time
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import zstandard
@@ -29,7 +28,7 @@ from owa_bench.errors import InfrastructureFailure, RunDirectoryError
 from owa_bench.records.events import ENCODER, EpisodeEnd, Event
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import Closing, Leaf, Segment, Status, attempt_id
-from owa_bench.run.store.files import append_leaves
+from owa_bench.run.store.files import append_leaves, leaf_of
 from owa_bench.run.store.redaction import Redactor
 
 FRAME_LINES = 1_000
@@ -42,7 +41,7 @@ _NEVER = float("inf")
 
 
 class EpisodeWriter:
-    """One attempt being written: the sink its env and its loop emit into."""
+    """Sink of one attempt, into which its env and the loop emit."""
 
     active = True
 
@@ -66,12 +65,16 @@ class EpisodeWriter:
     def emit(self, event: Event) -> None:
         """Write one event after those before it.
 
-        Errors: InfrastructureFailure if the event does not fit its schema, the disk
-        refused a write, or the attempt is closed.
+        Raises:
+            InfrastructureFailure: The event does not fit its schema, the disk refused
+                a write, or the attempt is closed.
         """
-        line, replay = self._redactor.inscribe(event)
+        line, replay = self._redactor.encode(event)
         with self._lock:
-            self._refuse_if_closed()
+            if self._leaf is not None:
+                raise InfrastructureFailure(
+                    f"Attempt {self.attempt_id} is closed and takes no more events."
+                )
             self._head = chain_step(self._head, line)
             if replay is not None:
                 self._replay.update(replay + b"\n")
@@ -88,14 +91,26 @@ class EpisodeWriter:
         return self._recorder.keep(self._redactor.data(data))
 
     def secret(self, name: str, value: str) -> None:
-        """Learn a secret: from here on its value reaches no line and no blob."""
+        """Register a secret: from here on its value reaches no line and no blob.
+
+        Args:
+            name: Stands in the records in its place.
+            value: The secret.
+        """
         self._redactor.learn(name, value)
 
     def close(self, status: Status, memory: str | None = None) -> Leaf:
         """Close the attempt and return its leaf; a second call returns the same.
 
-        Errors: InfrastructureFailure if "complete" is claimed of an attempt that has
-        no episode_end.
+        Args:
+            status: How the attempt ended.
+            memory: Digest of the agent's memory after it, in a lane.
+
+        Returns:
+            The leaf.
+
+        Raises:
+            InfrastructureFailure: The status is "complete" and there is no episode_end.
         """
         with self._lock:
             if self._leaf is None:
@@ -126,19 +141,8 @@ class EpisodeWriter:
         )
         self._hold(ENCODER.encode(closing))
         self._flush()
-        return Leaf(
-            attempt_id=self.attempt_id,
-            index=self._index,
-            attempt=self._attempt,
-            status=status,
-            count=closing.count,
-            head=closing.head,
-            replay=closing.replay,
-            shard=self._recorder.path.name,
-            frames=tuple(self._frames),
-            timed=closing.timed,
-            memory=memory,
-        )
+        shard = self._recorder.path.name
+        return leaf_of(closing, self._index, self._attempt, shard, self._frames)
 
     def _hold(self, line: bytes) -> None:
         """Put a line into the open frame."""
@@ -156,18 +160,12 @@ class EpisodeWriter:
         self._size = 0
         self._born = _NEVER
 
-    def _refuse_if_closed(self) -> None:
-        """Raise if the attempt is closed."""
-        if self._leaf is not None:
-            raise InfrastructureFailure(
-                f"Attempt {self.attempt_id} is closed and takes no more events."
-            )
-
 
 class Recorder:
     """The one writer of one shard.
 
-    Errors: RunDirectoryError if the shard exists: a shard is never appended to.
+    Raises:
+        RunDirectoryError: The shard exists: a shard is never appended to.
     """
 
     def __init__(
@@ -193,7 +191,7 @@ class Recorder:
         self._dirty = False
         self._writers: set[EpisodeWriter] = set()
         self._leaves: list[Leaf] = []
-        self._kept: set[str] = set()
+        self._stored: set[str] = set()
         self._numbers = count()
         self._failure: Exception | None = None
         self._stop = threading.Event()
@@ -201,7 +199,15 @@ class Recorder:
         self._clock.start()
 
     def episode(self, index: int, attempt: int) -> EpisodeWriter:
-        """Return the sink of one attempt at plan entry `index`."""
+        """Return the sink of one attempt at a plan entry.
+
+        Args:
+            index: The entry's.
+            attempt: Which attempt at it, from 0.
+
+        Returns:
+            The sink.
+        """
         writer = EpisodeWriter(self, index, attempt)
         with self._lock:
             self._writers.add(writer)
@@ -230,16 +236,32 @@ class Recorder:
     def keep(self, data: bytes) -> str:
         """Return the SHA-256 of `data`, stored under it if transcripts are kept."""
         name = sha256(data)
-        if self._transcripts and name not in self._kept:
+        if self._transcripts and name not in self._stored:
             path = f"{self._blobs}/{name}"
             if not os.path.exists(path):
-                part = f"{self._blobs}/.{self.path.name}-{next(self._numbers)}"
-                _write_whole(part, path, data)
-            self._kept.add(name)
+                self._write_blob(path, data)
+            self._stored.add(name)
         return name
 
+    def _write_blob(self, path: str, data: bytes) -> None:
+        """Write a blob beside its path and rename it: whole, or not at all."""
+        part = f"{self._blobs}/.{self.path.name}-{next(self._numbers)}"
+        try:
+            with open(part, "xb", buffering=0) as file:
+                _write(file.fileno(), data)
+            os.rename(part, path)
+        except OSError as error:
+            raise InfrastructureFailure(
+                f"The blob {path} cannot be written: {error}."
+            ) from error
+
     def retire(self, writer: EpisodeWriter, leaf: Leaf) -> None:
-        """Take the leaf of an attempt whose last frame is written."""
+        """Take the leaf of an attempt whose last frame is written.
+
+        Args:
+            writer: The attempt's sink.
+            leaf: Its leaf.
+        """
         with self._lock:
             self._writers.discard(writer)
             self._leaves.append(leaf)
@@ -269,12 +291,7 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _tick(self) -> None:
@@ -314,19 +331,3 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _write_whole(part: str, path: str, data: bytes) -> None:
-    """Write `data` beside `path` and rename it there: whole, or not at all."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(part, flags, 0o644)
-        try:
-            _write(descriptor, data)
-        finally:
-            os.close(descriptor)
-        os.rename(part, path)
-    except OSError as error:
-        raise InfrastructureFailure(
-            f"The blob {path} cannot be written: {error}."
-        ) from error

@@ -1,11 +1,11 @@
-"""Secrets out of records: a known value becomes {secret:NAME:MARK} before hashing.
+"""Redaction: a registered secret becomes {secret:NAME:MARK} before hashing.
 
 MARK is the first 16 hex of HMAC(redact key, text that was found). A secret is known
 in every form it may take inside a text: as it is, JSON-escaped once and twice,
 URL-quoted, HTML-escaped, and inside any base64 text. Replay learns the same secrets
 from the regenerated world and puts them back.
 
-Source: `traces-and-audit.md` section 1.
+Source: docs/traces.md#events.
 """
 
 import base64
@@ -43,7 +43,7 @@ _BLOCK = 8
 _VARYING = (EpisodeStart, EpisodeEnd, Evidence, Execution, Resource)
 
 
-class Inscribed(NamedTuple):
+class EncodedEvent(NamedTuple):
     """An event as written: its line, and its replay line (None: not replayed)."""
 
     line: bytes
@@ -74,14 +74,14 @@ class _Finder:
         starts = b"".join([text[at : at + _BLOCK] for at in range(_BLOCK)])
         self._blocks.update(memoryview(starts).cast("Q"))
 
-    def found(self, data: bytes) -> list[bytes]:
+    def hits(self, data: bytes) -> list[bytes]:
         """Return the texts that stand in `data`."""
-        found = [text for text in self._short if text in data] if self._short else []
+        hits = [text for text in self._short if text in data] if self._short else []
         whole = len(data) - len(data) % _BLOCK
         blocks = memoryview(data)[:whole].cast("Q")
         if not self._blocks.isdisjoint(blocks):
-            found += [text for text in self._long if text in data]
-        return found
+            hits += [text for text in self._long if text in data]
+        return hits
 
 
 class Redactor:
@@ -93,10 +93,15 @@ class Redactor:
         self._finder = _Finder()
 
     def learn(self, name: str, value: str) -> None:
-        """Know `value` from here on under `name`; the first name of a value stays.
+        """Register a secret; the first name of a value stays.
 
-        Errors: FieldError for a value too short to be told from other text, or a name
-        that would not survive inside JSON.
+        Args:
+            name: Stands in the records in its place.
+            value: The secret.
+
+        Raises:
+            FieldError: The value is too short to be told from other text, or the name
+                would not survive inside JSON.
         """
         if len(value) < SHORTEST:
             raise FieldError(
@@ -116,7 +121,7 @@ class Redactor:
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with every known secret replaced, the longest first."""
-        known = [form for form in self._finder.found(data) if form in self._names]
+        known = [form for form in self._finder.hits(data) if form in self._names]
         if not known:
             return data
         parts, place = [], 0
@@ -142,17 +147,18 @@ class Redactor:
             text = text.replace(self._mark(form).decode(), form.decode())
         return text
 
-    def inscribe(self, event: Event) -> Inscribed:
+    def encode(self, event: Event) -> EncodedEvent:
         """Return the lines of an event, secrets replaced, every field checked.
 
         The line is decoded once and encoded again, so that it is the one encoding of
         what it says: a reader that does the same gets the same bytes.
 
-        Errors: InfrastructureFailure if a field does not fit the schema.
+        Raises:
+            InfrastructureFailure: A field does not fit the schema.
         """
         try:
             raw = ENCODER.encode(event)
-            if self._finder.found(raw):
+            if self._finder.hits(raw):
                 raw = ENCODER.encode(_walk(msgspec.json.decode(raw), self.text))
             checked: AnyEvent = DECODER.decode(raw)
         except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
@@ -162,7 +168,7 @@ class Redactor:
             ) from error
         line = ENCODER.encode(checked)
         varying = isinstance(checked, _VARYING)
-        return Inscribed(line, replay_line(checked) if varying else line)
+        return EncodedEvent(line, replay_line(checked) if varying else line)
 
     def _mark(self, form: bytes) -> bytes:
         """Return what stands in place of a form of a secret."""
@@ -172,15 +178,15 @@ class Redactor:
 
 def forms(value: str) -> tuple[str, ...]:
     """Return every text that stands for `value` in a message, itself first."""
-    plain = () if _PLAIN.fullmatch(value) else _dressed(value)
+    escaped = () if _PLAIN.fullmatch(value) else _escaped(value)
     coded: list[str] = []
     for offset in range(3):
         core = _base64_core(value.encode(), offset)
         coded += [core, core.replace("+", "-").replace("/", "_")]
-    return tuple(dict.fromkeys((value, *plain, *coded)))
+    return tuple(dict.fromkeys((value, *escaped, *coded)))
 
 
-def _dressed(value: str) -> tuple[str, ...]:
+def _escaped(value: str) -> tuple[str, ...]:
     """Return `value` escaped for JSON, JSON in JSON, addresses and HTML."""
     once = json.dumps(value)[1:-1]
     raw_once = ENCODER.encode(value).decode()[1:-1]

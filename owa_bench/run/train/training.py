@@ -14,6 +14,7 @@ would have become.
 """
 
 import dataclasses
+import importlib.util
 import math
 import os
 import shutil
@@ -21,18 +22,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gymnasium
 import msgspec
 import numpy as np
 
 from owa_bench import discovery
-from owa_bench.errors import FieldError, RunDirectoryError, UsageError
+from owa_bench.errors import RunDirectoryError, UsageError
+from owa_bench.interfaces import AgentConfig
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import files, keys
 from owa_bench.run.train import learners
-from owa_bench.run.train.learners import Learner, TrainingOptions
+from owa_bench.run.train.learners import Learner, Training, TrainingOptions
 from owa_bench.seeding import derive
 from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
 
@@ -40,38 +43,6 @@ _RECORD = "training.json"
 _TABLE = "evaluations.csv"
 _KEPT = 3  # checkpoints that are left standing
 _PLAIN_SEED = 1 << 30  # first seed of an evaluation outside our suites
-
-
-class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that decides the result of a training.
-
-    `options` go to the env, `settings` to the algorithm; `layers` and `normalise` left
-    out take the algorithm's own. 0 for `evaluate_every`: at the end alone.
-    """
-
-    env_id: str
-    algorithm: str = "ppo"
-    steps: int = 1_000_000
-    seed: int = 0
-    envs: int = 8
-    options: TrainingOptions = {}
-    settings: TrainingOptions = {}
-    layers: tuple[int, ...] = ()
-    normalise: bool | None = None
-    checkpoint_every: int = 100_000
-    evaluate_every: int = 0
-    episodes: int = 20
-    threads: int = 1
-    backend: str = "here"
-
-    def __post_init__(self) -> None:
-        """Refuse numbers outside their range."""
-        for name in ("steps", "envs", "checkpoint_every", "episodes", "threads"):
-            if getattr(self, name) < 1:
-                flag = f"--{name.replace('_', '-')}"
-                raise FieldError(flag, getattr(self, name), "must be at least 1")
-        if self.evaluate_every < 0:
-            raise FieldError("--evaluate-every", self.evaluate_every, "must be >= 0")
 
 
 class Evaluation(NamedTuple):
@@ -84,7 +55,7 @@ class Evaluation(NamedTuple):
 
 
 class TrainingCallbacks(NamedTuple):
-    """Who is told what: steps so far, each evaluation."""
+    """Functions to call: with the steps so far, with each evaluation."""
 
     steps: Callable[[int], None] = lambda _: None
     evaluated: Callable[[Evaluation], None] = lambda _: None
@@ -101,27 +72,37 @@ class TrainingResult(NamedTuple):
 def train(
     training: Training,
     out: Path,
-    run_options: RunOptions,
+    options: RunOptions,
     *,
     resume: bool = False,
-    ears: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a tuple of pure functions
+    callbacks: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  pure functions
 ) -> TrainingResult:
-    """Train a policy in `out`, or go on with it, and return what came of it.
+    """Train a policy, or go on with its training.
 
-    Errors: UsageError and its kin for what cannot be trained, MissingPartError without
-    the learning libraries, RunDirectoryError for a folder that holds something else.
     An interrupted training leaves a checkpoint to resume from.
+
+    Args:
+        training: What is trained and how.
+        out: The folder.
+        options: How evaluations are played.
+        resume: Whether the training in the folder goes on.
+        callbacks: Functions to call on the way.
+
+    Returns:
+        The policy and its last evaluation.
+
+    Raises:
+        UsageError: It cannot be trained so.
+        MissingPartError: The learning libraries are not installed.
+        RunDirectoryError: The folder holds something else.
     """
-    kind = learners.recipe(training.algorithm, training.normalise)
-    learners.check_machine(training.algorithm)
-    learners.env_kwargs(training.env_id, training.options)
+    learners.check_machine(learners.recipe_of(training))
+    learners.env_kwargs(training)
     if learners.suite_of(training.env_id) is not None:
-        evaluation_draw(
-            training
-        )  # what cannot be evaluated is said before it is trained
-    keys.ensure(run_options.home, run_options.key)  # evaluations are signed
+        evaluation_draw(training)  # refuses now what cannot be evaluated later
+    keys.ensure(options.home, options.key)  # evaluations are signed
     _refuse_folder(training, out, resume=resume)
-    return _Course(training, kind, out, run_options, ears).run()
+    return _TrainingRun(training, out, options, callbacks).run()
 
 
 def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
@@ -153,22 +134,20 @@ def _refuse_other(training: Training, before: Training) -> None:
         )
 
 
-class _Course:
+class _TrainingRun:
     """One training while it runs."""
 
     def __init__(
         self,
         training: Training,
-        kind: learners.AlgorithmRecipe,
         out: Path,
-        run_options: RunOptions,
-        ears: TrainingCallbacks,
+        options: RunOptions,
+        callbacks: TrainingCallbacks,
     ) -> None:
         self._training = training
-        self._kind = kind
         self._out = out
-        self._means = run_options
-        self._ears = ears
+        self._options = options
+        self._callbacks = callbacks
         self._checkpoints = out / "checkpoints"
         self._checkpoint: int = training.checkpoint_every
         self._evaluation: float = training.evaluate_every or math.inf
@@ -179,63 +158,44 @@ class _Course:
         """Train to the last step."""
         import torch
 
-        torch.set_num_threads(self._training.threads)
-        done = self._done()
-        learner = self._learner(done)
-        self._learner_now = learner
-        self._write()
-        self._checkpoint += done
-        self._evaluation += done
+        training = self._training
+        torch.set_num_threads(training.threads)
+        names = [path.name for path in self._checkpoints.glob("step-*")]
+        before = max((int(name.removeprefix("step-")) for name in names), default=0)
+        self._learner = self._start(before)
+        # Written only now that the training is known to be possible.
+        self._out.mkdir(parents=True, exist_ok=True)
+        files.write_whole(self._out / _RECORD, msgspec.json.encode(training))
+        self._checkpoint += before
+        self._evaluation += before
         try:
-            if done < self._training.steps:
-                learner.model.learn(
-                    self._training.steps - done,
-                    callback=learners.callback(self._ears.steps, self._pause),
-                    reset_num_timesteps=done == 0,
-                    tb_log_name=self._training.algorithm,
+            if before < training.steps:
+                self._learner.model.learn(
+                    training.steps - before,
+                    callback=learners.callback(self._callbacks.steps, self._pause),
+                    reset_num_timesteps=before == 0,
+                    tb_log_name=training.algorithm,
                 )
-            return self._finish()
+            policy = self._save()
+            steps = int(self._learner.model.num_timesteps)
+            if self._last is None or self._last.steps != steps:
+                self._last = self._evaluate(policy)
+            return TrainingResult(self._out / "model.zip", steps, self._last)
         except KeyboardInterrupt:
             self._save()
             raise
         finally:
-            learner.envs.close()
+            self._learner.envs.close()
 
-    def _write(self) -> None:
-        """Write what is trained, once it is known that it can be."""
-        self._out.mkdir(parents=True, exist_ok=True)
-        record = msgspec.json.encode(self._training)
-        files.write_whole(self._out / _RECORD, record)
-
-    def _done(self) -> int:
-        """Return the steps of the newest checkpoint, 0 without one."""
-        names = [path.name for path in self._checkpoints.glob("step-*")]
-        return max((int(name.removeprefix("step-")) for name in names), default=0)
-
-    def _learner(self, done: int) -> Learner:
-        training, kind = self._training, self._kind
-        seed = derive(training.seed, "training", done) % (1 << 31)
-        envs, scaling = learners.make_envs(
-            training.env_id,
-            training.options,
-            count=training.envs,
-            seed=seed,
-            backend=training.backend,
-            scaled=kind.normalises,
-        )
-        logs = _logs(self._out)
-        if done:
-            folder = self._folder(done)
-            return learners.load(kind, folder, envs, scaling, seed=seed, logs=logs)
-        return learners.new(
-            kind,
-            envs,
-            scaling,
-            given=training.settings,
-            seed=seed,
-            layers=training.layers,
-            logs=logs,
-        )
+    def _start(self, before: int) -> Learner:
+        """Return a learner: new, or as the checkpoint after `before` steps left it."""
+        seed = derive(self._training.seed, "training", before) % (1 << 31)
+        board = importlib.util.find_spec("tensorboard") is not None
+        logs = self._out / "tensorboard" if board else None
+        if not before:
+            return learners.new_learner(self._training, seed=seed, logs=logs)
+        folder = self._folder(before)
+        return learners.load_learner(self._training, folder, seed=seed, logs=logs)
 
     def _pause(self, model: Any) -> None:
         """Between rollouts: write a checkpoint, evaluate, when it is time."""
@@ -246,24 +206,17 @@ class _Course:
             self._evaluate(self._save())
             self._evaluation += self._training.evaluate_every
 
-    def _finish(self) -> TrainingResult:
-        policy = self._save()
-        steps = int(self._learner_now.model.num_timesteps)
-        if self._last is None or self._last.steps != steps:
-            self._last = self._evaluate(policy)
-        return TrainingResult(self._out / "model.zip", steps, self._last)
-
     def _folder(self, steps: int) -> Path:
         return self._checkpoints / f"step-{steps:09d}"
 
     def _save(self) -> Path:
         """Write checkpoint and `model.zip`; the policy's file in the checkpoint."""
-        learner = self._learner_now
+        learner = self._learner
         steps = int(learner.model.num_timesteps)
         folder = self._folder(steps)
         if steps == self._saved:
             return folder / learners.POLICY
-        notes = PolicyMetadata(
+        metadata = PolicyMetadata(
             algorithm=self._training.algorithm,
             env_id=self._training.env_id,
             options=self._training.options,
@@ -271,7 +224,7 @@ class _Course:
             steps=steps,
             size=int(np.prod(learner.envs.observation_space.shape)),
         )
-        learners.save(learner, folder, notes)
+        learners.save_learner(learner, folder, metadata)
         newest = self._out / ".model.zip.part"
         shutil.copyfile(folder / learners.POLICY, newest)
         os.replace(newest, self._out / "model.zip")
@@ -286,20 +239,26 @@ class _Course:
 
         steps = read_metadata(policy).steps
         place = self._out / "evaluations" / f"step-{steps:09d}"
-        kept = torch.get_rng_state()
-        if learners.suite_of(self._training.env_id) is None:
-            found = _plain(self._training, policy, steps)
+        state = torch.get_rng_state()
+        training, options = self._training, self._options
+        if learners.suite_of(training.env_id) is None:
+            evaluation = _play_plainly(training, policy, steps)
         else:
-            found = _recorded(self._training, policy, place, steps, self._means)
-        torch.set_rng_state(kept)
-        self._last = found
-        _append(self._out / _TABLE, found)
-        self._ears.evaluated(found)
-        return found
+            evaluation = _play_on_record(training, policy, place, steps, options)
+        torch.set_rng_state(state)
+        self._last = evaluation
+        table = self._out / _TABLE
+        head = "" if table.exists() else "steps,mean_quality,episodes\n"
+        with table.open("a") as file:
+            file.write(
+                f"{head}{steps},{evaluation.quality:.6f},{evaluation.episodes}\n"
+            )
+        self._callbacks.evaluated(evaluation)
+        return evaluation
 
 
-def _recorded(
-    training: Training, policy: Path, place: Path, steps: int, run_options: RunOptions
+def _play_on_record(
+    training: Training, policy: Path, place: Path, steps: int, options: RunOptions
 ) -> Evaluation:
     """Return an evaluation played as a run: planned, signed, traced.
 
@@ -313,7 +272,7 @@ def _recorded(
         draws=(evaluation_draw(training),),
         name=f"{place.parent.parent.name} after {steps} steps",
     )
-    batch.play(request, place, dataclasses.replace(run_options, folder=place.parent))
+    batch.play(request, place, dataclasses.replace(options, folder=place.parent))
     layout = RunLayout(place)
     leaves = files.read_leaves(layout)
     ends = [files.read_trace(layout, leaf).end for leaf in leaves]
@@ -326,36 +285,29 @@ def evaluation_draw(training: Training) -> Draw:
     name = learners.suite_of(training.env_id) or ""
     card = discovery.get("suites", name).card
     options = training.options
+    family = options.get("family")
+    tier = int(options.get("tier") or card.tiers[0])
+    delta = float(options.get("delta") or 0.0)
     if card.native:
         family = f"{options.get('spec', 'table1')}/{options.get('level', 0)}"
-        return Draw(
-            name=name,
-            families=(family,),
-            tiers=(_tier(options),),
-            deltas=(1.0,),
-            episodes=training.episodes,
-        )
-    named = options.get("family")
+        tier, delta = _tier(options), 1.0
     return Draw(
         name=name,
-        families=(str(named),) if named else (),
-        tiers=(int(options.get("tier") or card.tiers[0]),),
-        deltas=(float(options.get("delta") or 0.0),),
+        families=(str(family),) if family else (),
+        tiers=(tier,),
+        deltas=(delta,),
         episodes=training.episodes,
     )
 
 
 def _tier(options: TrainingOptions) -> int:
-    """Return the tier of a level's magnitude; evaluations are drawn by tier.
-
-    Errors: UsageError for a magnitude between the tiers.
-    """
+    """Return the tier of a level's magnitude; UsageError for one between the tiers."""
     if not options.get("level"):
         return 1
     tiers = {"easy": 1, "medium": 2, "hard": 3}
-    named = options.get("difficulty")
-    if named in tiers:
-        return tiers[str(named)]
+    difficulty = options.get("difficulty")
+    if difficulty in tiers:
+        return tiers[str(difficulty)]
     place = 3.0 * float(options.get("magnitude", 1.0) or 0.0)
     if place not in (1.0, 2.0, 3.0):
         raise UsageError(
@@ -365,12 +317,8 @@ def _tier(options: TrainingOptions) -> int:
     return int(place)
 
 
-def _plain(training: Training, policy: Path, steps: int) -> Evaluation:
+def _play_plainly(training: Training, policy: Path, steps: int) -> Evaluation:
     """Return an evaluation in a plain Gymnasium env: mean return, nothing on record."""
-    import gymnasium
-
-    from owa_bench.interfaces import AgentConfig
-
     agent = load_policy(policy)(AgentConfig())
     kwargs: dict[str, Any] = dict(training.options)
     env = gymnasium.make(training.env_id, **kwargs)
@@ -386,17 +334,3 @@ def _plain(training: Training, policy: Path, steps: int) -> Evaluation:
         returns.append(total)
     env.close()
     return Evaluation(steps, float(np.mean(returns)), len(returns), None)
-
-
-def _logs(out: Path) -> Path | None:
-    """Return where TensorBoard logs go, None where it is not installed."""
-    import importlib.util
-
-    known = importlib.util.find_spec("tensorboard") is not None
-    return out / "tensorboard" if known else None
-
-
-def _append(table: Path, found: Evaluation) -> None:
-    head = "" if table.exists() else "steps,mean_quality,episodes\n"
-    with table.open("a") as file:
-        file.write(f"{head}{found.steps},{found.quality:.6f},{found.episodes}\n")

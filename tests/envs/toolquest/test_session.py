@@ -188,7 +188,7 @@ def test_no_secret_is_left_in_any_record(family, tier):
     redactor = Redactor(b"key")
     for name, value in run.sink.secrets.items():
         redactor.learn(name, value)
-    lines = b"\n".join(redactor.inscribe(event).line for event in run.events)
+    lines = b"\n".join(redactor.encode(event).line for event in run.events)
     blobs = b"\n".join(redactor.data(blob) for blob in run.sink.blobs.values())
     pairs = [s.value for p in timeline.worlds[0].providers for s in p.secrets]
     values = [*run.sink.secrets.values(), *pairs]
