@@ -8,6 +8,7 @@ other kinds of control for the same choice, moved steps and unknown pages in bet
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,35 +159,29 @@ class ScriptCursor:
         item = self._finder(step, page)
         if item is None:
             return None
-        given = _target(item)
         if step.tool == "type":
-            text = step.arguments["text"]
-            return {"tool": "type", "arguments": {**given, "text": text}}
+            return _call_on(item, "type", text=step.arguments["text"])
         option = step.arguments.get("option", step.name)
         # A long list shows only its first options; what was chosen before may be below.
         if item.options and (step.tool == "select" or option in item.options):
-            return {"tool": "select", "arguments": {**given, "option": option}}
-        return {"tool": "click", "arguments": given}
+            return _call_on(item, "select", option=option)
+        return _call_on(item, "click")
 
     def _detour(self, page: Sequence[PageControl]) -> Mapping[str, Any] | None:
         """Return the press that leads on from a page the script does not know."""
-        onwards = [
-            item
-            for item in page
-            if item.role in ("button", "link")
-            and is_open(item)
-            and _ONWARDS.search(item.name)
-        ]
+        pressable = (i for i in page if i.role in ("button", "link") and is_open(i))
+        onwards = [item for item in pressable if _ONWARDS.search(item.name)]
         if not self._wanders or self._detours >= _DETOURS or not onwards:
             self.lost = True
             return None
         self._detours += 1
         self.strayed = True
-        return {"tool": "click", "arguments": _target(onwards[0])}
+        return _call_on(onwards[0], "click")
 
 
-def _target(item: PageControl) -> dict[str, Any]:
-    return {"ref": item.ref, "element": f'{item.role} "{item.name}"'}
+def _call_on(item: PageControl, tool: str, **given: Any) -> Mapping[str, Any]:
+    element = f'{item.role} "{item.name}"'
+    return {"tool": tool, "arguments": {"ref": item.ref, "element": element, **given}}
 
 
 class ScriptReplayer:
@@ -198,10 +193,8 @@ class ScriptReplayer:
     def __init__(
         self, script: Sequence[str], finder: ControlFinder, *, wanders: bool
     ) -> None:
-        self._script = tuple(script)
-        self._finder = finder
-        self._wanders = wanders
-        self._cursor = ScriptCursor(self._script, finder, wanders=wanders)
+        self._begin = partial(ScriptCursor, tuple(script), finder, wanders=wanders)
+        self._cursor = self._begin()
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -213,7 +206,7 @@ class ScriptReplayer:
             tools: not used.
             memory_dir: not used.
         """
-        self._cursor = ScriptCursor(self._script, self._finder, wanders=self._wanders)
+        self._cursor = self._begin()
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the script on this page.

@@ -237,7 +237,5 @@ def _facts(plan: RenderPlan) -> set[tuple[Any, ...]]:
                 for name in part.__struct_fields__
             }
     skipped = ("labels", "slots", "lists", "flows", "templates")
-    for name in plan.__struct_fields__:
-        if name not in skipped:
-            facts.add((name, getattr(plan, name)))
-    return facts
+    names = (name for name in plan.__struct_fields__ if name not in skipped)
+    return facts | {(name, getattr(plan, name)) for name in names}

@@ -166,13 +166,8 @@ def _edit(a: RoleTree, b: RoleTree) -> int:
         gone = _size(child)
         new = [row[0] + gone]
         for i, other in enumerate(b.children):
-            new.append(
-                min(
-                    row[i + 1] + gone,
-                    new[i] + _size(other),
-                    row[i] + _edit(child, other),
-                )
-            )
+            renamed = row[i] + _edit(child, other)
+            new.append(min(row[i + 1] + gone, new[i] + _size(other), renamed))
         row = new
     return row[-1] + int(a.label != b.label)
 

@@ -217,11 +217,9 @@ class SurfPlausibleWrong(_Control):
         step = self._access.oracle.hint(timeline, self._as_if_right(state))
         if step["tool"] == "declare_infeasible":
             return tool_call("finish", answer="done", p=0.9)
-        drafting = state.site.draft is not None and state.site.page.startswith("flow")
-        wrong = None
-        if drafting:
-            wrong = self._wronged(step, state) or self._spoilt(step, state)
-        return step if wrong is None else wrong
+        if state.site.draft is None or not state.site.page.startswith("flow"):
+            return step
+        return self._wronged(step, state) or self._spoilt(step, state) or step
 
     def _as_if_right(self, state: SurfState) -> SurfState:
         """Return the state as it were if the twisted values were the right ones."""
@@ -272,9 +270,8 @@ class SurfPlausibleWrong(_Control):
     ) -> BrowserToolCall | None:
         """Return a wrong value where a form that came with the right ones is sent."""
         pressed = state.page.control(int(step["arguments"].get("ref", 0)))
-        if self._twisted or self._passed_over:
-            return None
-        if pressed is None or pressed.role != "button":
+        is_sent = pressed is not None and pressed.role == "button"
+        if self._twisted or self._passed_over or not is_sent:
             return None
         made = (self._wronged(kept, state) for kept in _kept(state.page))
         return next((wrong for wrong in made if wrong is not None), None)

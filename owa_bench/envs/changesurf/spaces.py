@@ -119,7 +119,8 @@ _ROLES = (
 _HASH = 16
 WIDTH = len(_ROLES) + 1 + 4 + 6 + 3 + 2 + _HASH
 PAGE = 8 + _HASH
-FEATURES = ELEMENTS * WIDTH + ARGUMENTS * _HASH + PAGE
+_PARTS = (ELEMENTS * WIDTH, ELEMENTS * WIDTH + ARGUMENTS * _HASH)  # where they end
+FEATURES = _PARTS[-1] + PAGE
 OTHERS = ("scroll_down", "scroll_up", "back", "press_enter")
 MACROS = (
     *(f"click_{i}" for i in range(ELEMENTS)),
@@ -149,15 +150,12 @@ def features(
         (FEATURES,) float32 in [0, 1].
     """
     values = np.zeros(FEATURES, dtype=np.float32)
-    at = 0
-    for control in listed_controls(page):
-        values[at : at + WIDTH] = _row(control, page, arguments)
-        at += WIDTH
-    at = ELEMENTS * WIDTH
-    for text in arguments[:ARGUMENTS]:
-        values[at : at + _HASH] = _hashed(text)
-        at += _HASH
-    values[ELEMENTS * WIDTH + ARGUMENTS * _HASH :] = _page(page)
+    rows, texts, whole = np.split(values, _PARTS)  # views of the vector
+    for i, control in enumerate(listed_controls(page)):
+        rows.reshape(ELEMENTS, WIDTH)[i] = _row(control, page, arguments)
+    for i, text in enumerate(arguments[:ARGUMENTS]):
+        texts.reshape(ARGUMENTS, _HASH)[i] = _hashed(text)
+    whole[:] = _page(page)
     return values
 
 
@@ -168,14 +166,9 @@ def _row(
     wide, high = max(window.width, 1), max(window.height, 1)
     values = [float(control.role == role) for role in _ROLES]
     values.append(float(control.role not in _ROLES))
-    values += [
-        _clipped(control.x / wide),
-        _clipped(control.y / high),
-        _clipped(control.width / wide),
-        _clipped(control.height / high),
-    ]
-    values.append(float(control.has(IN_VIEW)))
-    flags = (DISABLED, CHECKED, FOCUSED, REQUIRED, INVALID)
+    values += [_clipped(control.x / wide), _clipped(control.y / high)]
+    values += [_clipped(control.width / wide), _clipped(control.height / high)]
+    flags = (IN_VIEW, DISABLED, CHECKED, FOCUSED, REQUIRED, INVALID)
     values += [float(control.has(flag)) for flag in flags]
     values += [float(bool(control.value)), float(control.value in arguments)]
     values.append(float(_is_named(control, arguments)))
@@ -257,11 +250,8 @@ def _fill(control: ObservedControl, text: str) -> BrowserToolCall | None:
         return None
     if control.options:
         labels = [option.label for option in control.options if option.enabled]
-        return (
-            tool_call("select", ref=control.ref, option=text)
-            if text in labels
-            else None
-        )
+        choice = tool_call("select", ref=control.ref, option=text)
+        return choice if text in labels else None
     if control.role in _TEXTUAL:
         return tool_call("type", ref=control.ref, text=text)
     return None

@@ -117,7 +117,8 @@ class Browser:
             The plan; it ends when the field has the value or does not take it.
         """
         for _ in range(_MOST_WRITES):
-            now = next((f for f in fields(self.body) if _same(f, field)), None)
+            same = (f for f in fields(self.body) if _identity(f) == _identity(field))
+            now = next(same, None)
             call = next(fill_calls(now, value, pattern), None) if now else None
             if call is None:
                 return
@@ -235,7 +236,7 @@ class Browser:
             for way in self._ways()[:1]:
                 yield from self.do(press(way))
             return
-        if self._is_refused():
+        if self.page.notices:
             self._refused += 1
             self.signs.add("refused")
             self._named = False
@@ -253,21 +254,19 @@ class Browser:
         if len(form) > 1:
             self._named = True
             return [user, self._password()]
+        was_named, self._named = self._named, False
         if "mailbox" in found:
-            self._named = False
             return [(yield from self._mailed())]
         if "code" in found and "One-time code" in self._credentials:
-            self._named = False
             return [self._credentials["One-time code"]]
-        is_second = self._is_second(form[0].label)
-        self._named = not is_second
-        return [self._password() if is_second else user]
-
-    def _is_second(self, label: str) -> bool:
-        """Return whether a lone field asks for the password and not for the name."""
-        if lexicon.alike(label, _SECRET) >= _LEAST:
-            return True
-        return self._named and lexicon.alike(label, _NAME) < _LEAST
+        label = form[0].label
+        # A lone field asks for the password, or for the name.
+        if lexicon.alike(label, _SECRET) >= _LEAST or (
+            was_named and lexicon.alike(label, _NAME) < _LEAST
+        ):
+            return [self._password()]
+        self._named = True
+        return [user]
 
     def _password(self) -> str:
         """Return the password to try: the last one issued, then those before it."""
@@ -276,9 +275,6 @@ class Browser:
             return ""
         tried = self._refused if self._habits.retries else len(known) - 1
         return known[-1 - tried % len(known)]
-
-    def _is_refused(self) -> bool:
-        return bool(self.page.notices)
 
     def _mailed(self) -> ToolPlan[str]:
         """Look a code up in the site's mailbox and come back."""
@@ -318,9 +314,5 @@ class Browser:
         return next((i for i in items if i.role == "button" and is_open(i)), None)
 
 
-def _same(one: ViewField, other: ViewField) -> bool:
-    return (one.label, one.kind, one.items[0].group) == (
-        other.label,
-        other.kind,
-        other.items[0].group,
-    )
+def _identity(field: ViewField) -> tuple[str, str, str]:
+    return field.label, field.kind, field.items[0].group

@@ -35,7 +35,8 @@ class ListReader:
         """Return every row of the list by title; the way ends at row `title`."""
         found = {row.title: row for row in self.here()}
         self._note(found)
-        turn = self._turner()
+        # On the first page there is only one link to more rows.
+        turn = next(reversed(self._links()), None)
         while turn is not None and title not in found:
             if not self._habits.pages:
                 self.short = True
@@ -88,7 +89,8 @@ class ListReader:
         groups = [i for i in self._browser.body if i.role == "link" and i.group]
         titles = {row.title for row in self.here()}
         for item in groups:
-            if item.name not in titles and _says(words, item.name):
+            named = re.search(rf"(?<!\w){re.escape(item.name)}(?!\w)", words)
+            if item.name not in titles and named is not None:
                 yield from self._browser.press(item)
                 return
 
@@ -100,11 +102,6 @@ class ListReader:
         yield from self._browser.fill(boxes[0], title, "")
         buttons = [i for i in self._browser.body if i.role == "button"]
         yield from self._browser.press(buttons[0])
-
-    def _turner(self) -> PageControl | None:
-        """Return the link to more rows: on the first page there is only one."""
-        links = self._links()
-        return links[-1] if links else None
 
     def _links(self) -> list[PageControl]:
         """Return the links below the list that are no rows."""
@@ -127,10 +124,6 @@ def _form(title: str) -> str:
     if re.fullmatch(r"[A-Z]+-?\d+", title):
         return "A-9"
     return "9" if title.isdigit() else "a"
-
-
-def _says(words: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
 class SiteAmount(NamedTuple):
@@ -309,7 +302,8 @@ class ListSearch:
         yield from self._open(entry)
         again = yield from self._lists.find(row.title)
         own = (yield from self._lists.read(again)) if again else {}
-        whole = {matching.cents(own[x], in_cents=False) for x in _money(own)}
+        labels = matching.money_labels([own])
+        whole = {matching.cents(own[x], in_cents=False) for x in labels}
         in_cents = bool(whole) and matching.cents(shown, in_cents=True) in whole
         self.units[entry] = in_cents
         return in_cents
@@ -322,7 +316,3 @@ class ListSearch:
 
 def _near(question: AmountQuestion, label: str) -> float:
     return lexicon.alike(question.text, label)
-
-
-def _money(cells: dict[str, str]) -> list[str]:
-    return matching.money_labels([cells])

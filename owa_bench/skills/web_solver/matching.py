@@ -208,7 +208,7 @@ def select_rows(
     """
     kept = list(rows)
     met = 0
-    for header in _headers(rows):
+    for header in _labels(row.cells for row in rows):
         named = {
             value
             for row in rows
@@ -260,17 +260,14 @@ def amount_label(
 def money_labels(rows: Iterable[Mapping[str, str]]) -> list[str]:
     """Return the labels under which all rows have an amount, likely ones first."""
     tables = list(rows)
-    found = {label: None for cells in tables for label in cells}
-    decimal = [x for x in found if _all(_MONEY, (t.get(x, "") for t in tables))]
-    whole = [x for x in found if CENTS in x.lower()]
+    decimal = _labels_like(_MONEY, tables)
+    whole = [x for x in _labels(tables) if CENTS in x.lower()]
     return [*decimal, *(x for x in whole if x not in decimal)]
 
 
 def numeric_labels(rows: Iterable[Mapping[str, str]]) -> list[str]:
     """Return the labels under which all rows have a number."""
-    tables = list(rows)
-    found = {label: None for cells in tables for label in cells}
-    return [x for x in found if _all(_NUMBER, (t.get(x, "") for t in tables))]
+    return _labels_like(_NUMBER, list(rows))
 
 
 def cents(text: str, *, in_cents: bool) -> int:
@@ -348,8 +345,8 @@ def _whole(value: str) -> re.Match[str] | None:
     return _DATE.fullmatch(value)
 
 
-def _headers(rows: Sequence[ViewRow]) -> list[str]:
-    return list({header: None for row in rows for header in row.cells})
+def _labels(tables: Iterable[Mapping[str, str]]) -> list[str]:
+    return list(dict.fromkeys(label for cells in tables for label in cells))
 
 
 def _is_named(value: str, words: str) -> bool:
@@ -359,6 +356,9 @@ def _is_named(value: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", words) is not None
 
 
-def _all(form: re.Pattern[str], values: Iterable[str]) -> bool:
-    known = list(values)
-    return bool(known) and all(form.fullmatch(value) for value in known)
+def _labels_like(
+    form: re.Pattern[str], tables: Sequence[Mapping[str, str]]
+) -> list[str]:
+    """Return the labels under which every table has a value of a form."""
+    labels = _labels(tables)
+    return [x for x in labels if all(form.fullmatch(t.get(x, "")) for t in tables)]

@@ -173,14 +173,17 @@ MONTHS = (
 )
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _AMOUNT = re.compile(r"EUR (-?[\d,]+\.\d\d)")
-_LISTS = frozenset({"combobox", "listbox"})
-_TEXTS = frozenset({"textbox", "searchbox", "spinbutton"})
-_BOXES = frozenset({"checkbox", "switch"})
+_LISTS = ("combobox", "listbox")
 _MONEY_NOTE = re.compile(r"\bEUR\b|\bamount\b")
 _YES_NO = frozenset({"yes", "no"})
 _LONG_MONTH = 28  # a list of at least so many numbers is one of days
 _YEAR = re.compile(r"\d{4}")
 InputKind = Literal["text", "choice", "check", "date"]
+_KINDS: Mapping[str, InputKind] = {
+    **dict.fromkeys(_LISTS, "choice"),
+    **dict.fromkeys(("checkbox", "switch"), "check"),
+    **dict.fromkeys(("textbox", "searchbox", "spinbutton"), "text"),
+}
 
 
 class ViewField(NamedTuple):
@@ -211,19 +214,14 @@ def fields(items: Sequence[PageControl]) -> tuple[ViewField, ...]:
         if base in dates and item in dates[base]:
             if not any(f.kind == "date" and f.label == base for f in found):
                 found.append(ViewField(base, "date", dates[base]))
+        elif item.role in _KINDS:
+            found.append(ViewField(item.name, _KINDS[item.role], (item,)))
         elif item.role == "radio":
-            if found and found[-1].items[0].role == "radio" == item.role:
-                last = found[-1]
-                if last.label == item.group:
-                    found[-1] = last._replace(items=(*last.items, item))
-                    continue
-            found.append(ViewField(item.group, "choice", (item,)))
-        elif item.role in _LISTS:
-            found.append(ViewField(item.name, "choice", (item,)))
-        elif item.role in _BOXES:
-            found.append(ViewField(item.name, "check", (item,)))
-        elif item.role in _TEXTS:
-            found.append(ViewField(item.name, "text", (item,)))
+            last = found[-1] if found else None
+            if last and (last.items[0].role, last.label) == ("radio", item.group):
+                found[-1] = last._replace(items=(*last.items, item))
+            else:
+                found.append(ViewField(item.group, "choice", (item,)))
     return tuple(found)
 
 
@@ -371,9 +369,8 @@ def _chosen(items: Sequence[PageControl], text: str) -> Iterator[PlanCall]:
     for item in items:
         if item.role in _LISTS and item.value != text:
             yield PlanCall("select", {**_target(item), "option": text})
-        elif (item.role, item.name) == ("radio", text) and (
-            "checked" not in item.states
-        ):
+        is_unticked = item.role == "radio" and "checked" not in item.states
+        if is_unticked and item.name == text:
             yield press(item)
 
 

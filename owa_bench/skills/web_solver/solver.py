@@ -161,9 +161,8 @@ class WebSolver:
         for _ in range(_MOST_FORMS):
             here = self.browser.page.url
             placed = yield from self._fill(left, tried)
-            buttons = [
-                i for i in self.browser.body if i.role == "button" and is_open(i)
-            ]
+            body = self.browser.body
+            buttons = [i for i in body if i.role == "button" and is_open(i)]
             if not buttons:
                 return FormOutcome(accepted=self._is_thanked())
             if not waited:
@@ -207,19 +206,25 @@ class WebSolver:
 
     def _mends(self, refusals: int) -> bool:
         """Return whether a refusal tells of something that another try may mend."""
-        faulty = any("invalid" in item.states for item in self.browser.body)
-        self.browser.signs |= {"bad request"} if faulty else set()
-        return faulty and self._habits.repages and refusals <= 2
+        if not self._is_faulty:
+            return False
+        self.browser.signs.add("bad request")
+        return self._habits.repages and refusals <= 2
+
+    @property
+    def _is_faulty(self) -> bool:
+        """Whether the site finds something wrong with a field of the page."""
+        return any("invalid" in item.states for item in self.browser.body)
 
     def _refused(self) -> FormOutcome:
         """Return the refusal of a form whose fields the site finds nothing wrong with.
 
         Only a rule of the site is evidence that the goal cannot be reached.
         """
-        faulty = any("invalid" in item.states for item in self.browser.body)
         passing = self.browser.is_too_soon or self.browser.wants_sign_in
         found = " ".join(self.browser.page.notices)
-        return FormOutcome(accepted=False, refusal="" if faulty or passing else found)
+        mendable = self._is_faulty or passing
+        return FormOutcome(accepted=False, refusal="" if mendable else found)
 
     def _is_thanked(self) -> bool:
         found = [x for x in self.browser.page.lines if not x.startswith("[")]

@@ -162,9 +162,8 @@ class PlaywrightDriver:
         hosts = frozenset() if self._target is None else self._target.hosts
         url = _sandbox_url(tab.page.url, address, hosts)
         if url is None:
-            return InputRefusal(
-                "outside", f"{address} is outside the sandbox and was refused."
-            )
+            reason = f"{address} is outside the sandbox and was refused."
+            return InputRefusal("outside", reason)
         await tab.go(url)
         return None
 
@@ -206,16 +205,14 @@ class PlaywrightDriver:
         for place, option in enumerate(control.options):
             if label in (option.label, option.value):
                 if not option.enabled:
-                    return InputRefusal(
-                        "disabled", f"the option {label!r} is disabled."
-                    )
+                    reason = f"the option {label!r} is disabled."
+                    return InputRefusal("disabled", reason)
                 done = await tab.ask(f"owa.choose({control.ref}, {place})")
                 gone = f"[{control.ref}] is no longer on the page."
                 return InputRefusal("gone", gone) if done is None else None
         known = ", ".join(repr(option.label) for option in control.options[:24])
-        return InputRefusal(
-            "unfit", f"[{control.ref}] has no option {label!r}; it has {known}."
-        )
+        reason = f"[{control.ref}] has no option {label!r}; it has {known}."
+        return InputRefusal("unfit", reason)
 
 
 def _sandbox_url(base: str, address: str, hosts: frozenset[str]) -> str | None:
@@ -245,18 +242,13 @@ def _control_refusal(
         return InputRefusal("gone", f"[{action.ref}] is not on the page; {there}.")
     if control.has(observation.DISABLED):
         return InputRefusal("disabled", f"[{action.ref}] {control.role} is disabled.")
+    is_list, unfit = control.tag == "select", ""
     if action.op == "type":
-        editable = control.role in _TEXTUAL and control.tag != "select"
-        if not editable or control.has(observation.READ_ONLY):
-            return InputRefusal(
-                "unfit", f"[{action.ref}] is a {control.role} and takes no text."
-            )
-    if action.op == "select" and not control.options:
-        return InputRefusal(
-            "unfit", f"[{action.ref}] is a {control.role} without options."
-        )
-    if action.op == "click" and control.tag == "select":
-        return InputRefusal(
-            "unfit", f"[{action.ref}] is a list: use select with a label."
-        )
-    return None
+        editable = control.role in _TEXTUAL and not control.has(observation.READ_ONLY)
+        unfit = "" if editable and not is_list else "{} and takes no text."
+    elif action.op == "select" and not control.options:
+        unfit = "{} without options."
+    elif action.op == "click" and is_list:
+        unfit = "list: use select with a label."
+    reason = f"[{action.ref}] is a {unfit.format(control.role)}"
+    return InputRefusal("unfit", reason) if unfit else None

@@ -181,17 +181,11 @@ class _StepFinder:
 
     def _form(self) -> OracleStep:
         form = self._forms[0]
-        for field in form.fields:
-            step = self._fill(field)
-            if step is not None:
-                return step
-        wait = self._wait_until(
-            self._site.served_ms + self._world.plan.friction.least_ms
-        )
-        if wait is not None:
-            return wait
+        open_ms = self._site.served_ms + self._world.plan.friction.least_ms
+        step = next(filter(None, map(self._fill, form.fields)), None)
         offered = "offer:no" in self._buttons
-        return self._press("offer:no" if offered else form.buttons[0].ref)
+        send = "offer:no" if offered else form.buttons[0].ref
+        return step or self._wait_until(open_ms) or self._press(send)
 
     def _fill(self, field: FormField) -> OracleStep | None:
         """Return the step that sets a field to the goal's value, None if it is set."""
@@ -210,12 +204,11 @@ class _StepFinder:
     def _date(self, field: FormField, day: str) -> OracleStep | None:
         year, month, date = map(int, day.split("-"))
         texts = {"day": str(date), "month": MONTHS[month - 1], "year": str(year)}
-        for part in field.parts:
-            group = part.label if part.control == "radio" else field.label
-            step = self._set(part, texts[part.ref.rpartition("/")[2]], group=group)
-            if step is not None:
-                return step
-        return None
+        steps = (
+            self._set(part, texts[part.ref.rpartition("/")[2]], field.label)
+            for part in field.parts
+        )
+        return next(filter(None, steps), None)
 
     def _set(self, field: FormField, text: str, group: str = "") -> OracleStep | None:
         if field.control == "radio":
