@@ -13,17 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from owa_bench import interfaces
 from owa_bench.canonical import record_digest
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    Ending,
-    HasFinalEvents,
-    HasHoneypot,
-    HasHorizon,
-    OracleAccess,
-    Sink,
-    Suite,
-)
 from owa_bench.records.events import (
     Action,
     Drift,
@@ -35,15 +27,9 @@ from owa_bench.records.events import (
     fixed,
 )
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
+from owa_bench.shells import standard_tools
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text, escape, shorten
 from owa_bench.shells.sink import NullSink
-from owa_bench.shells.standard_tools import (
-    StandardTools,
-    ToolReply,
-    judge,
-    refusal,
-    tools_of,
-)
 
 
 class EpisodeFacts(NamedTuple):
@@ -91,10 +77,10 @@ class Episode:
 
     def __init__(
         self,
-        suite: Suite,
+        suite: interfaces.Suite,
         timeline: Timeline,
         *,
-        sink: Sink,
+        sink: interfaces.Sink,
         terms: EpisodeTerms,
         parser: CallParser | None = None,
         wire: bool = False,
@@ -107,10 +93,10 @@ class Episode:
         self.failed_attempts = 0
         self.verified = 0
         self.last_failed = False
-        self.ending: Ending | None = None
+        self.ending: interfaces.Ending | None = None
         self._suite = suite
         self._oracle = suite.oracle
-        self._parser = parser or CallParser(tools_of(self.session.tools))
+        self._parser = parser or CallParser(standard_tools.tools_of(self.session.tools))
         self._sink = sink
         self._clock = SimulatedClock(timeline.starts)
         self._world = timeline.worlds[0]
@@ -119,7 +105,7 @@ class Episode:
         # Subgoals already solved at reset are not credited: no event is emitted.
         self._solved = set(self._oracle.solved(self._world, self._state))
         self._call_keys: set[tuple[str, bytes, str]] = set()
-        self._standard = StandardTools(
+        self._standard = standard_tools.StandardTools(
             self._oracle, timeline, sink, self.task.propositions, terms.interventions
         )
         self._log: list[Event] = []
@@ -135,9 +121,11 @@ class Episode:
         """How often the supervisor may still be asked; None: not limited."""
         return self._standard.interventions_left
 
-    def oracle_access(self) -> OracleAccess:
+    def oracle_access(self) -> interfaces.OracleAccess:
         """Return the oracle and the state, for a suite's own control policy."""
-        return OracleAccess(self._oracle, lambda: (self.timeline, self.session.state))
+        return interfaces.OracleAccess(
+            self._oracle, lambda: (self.timeline, self.session.state)
+        )
 
     def facts(self, horizon: int) -> EpisodeFacts:
         """Return the part of an EpisodeStart that this episode's world decides."""
@@ -151,7 +139,8 @@ class Episode:
             theta=self._suite.card.theta,
             categories=categories,
             needs_tools=bool(categories),
-            honeypot=isinstance(self._world, HasHoneypot) and self._world.honeypot,
+            honeypot=isinstance(self._world, interfaces.HasHoneypot)
+            and self._world.honeypot,
         )
 
     def begin(self, start: EpisodeStart | None = None) -> str:
@@ -180,7 +169,11 @@ class Episode:
         self.steps += 1
         action, at_ms = escape(text), self._clock.now_ms
         parsed = self._parser.parse(action)
-        reply = refusal(parsed) if isinstance(parsed, str) else self._run(parsed)
+        reply = (
+            standard_tools.refusal(parsed)
+            if isinstance(parsed, str)
+            else self._run(parsed)
+        )
         self.last_failed = not reply.ok
         self.failed_attempts += self.last_failed
         subgoals = self._new_subgoals() if reply.changed else ()
@@ -203,7 +196,7 @@ class Episode:
         rest = (*reply.events, observed, *subgoals, *reply.later, *drift)
         return self._close_step(record, rest, answer, reply.outcome)
 
-    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+    def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """Return the ending, decided once by the world's state.
 
         Args:
@@ -223,7 +216,7 @@ class Episode:
         """Release the session."""
         self.session.close()
 
-    def _run(self, call: ParsedCall) -> ToolReply:
+    def _run(self, call: ParsedCall) -> standard_tools.ToolReply:
         """Return the tool's answer, with whether the action is verified."""
         before = self._state
         standard = self._standard.run(call, before, step=self.steps)
@@ -243,7 +236,7 @@ class Episode:
         )
         self._call_keys.add(key)
         self.verified += verified
-        return ToolReply(
+        return standard_tools.ToolReply(
             text=result.text,
             ok=result.ok,
             verified=verified,
@@ -282,9 +275,9 @@ class Episode:
 
     def _judge(
         self, outcome: Outcome, reason: str, *last: Event
-    ) -> tuple[Ending, tuple[Event, ...]]:
+    ) -> tuple[interfaces.Ending, tuple[Event, ...]]:
         """Return the ending and its events; `last` are not yet in the log."""
-        return judge(
+        return standard_tools.judge(
             self._suite,
             self.timeline,
             self._state,
@@ -298,7 +291,7 @@ class Episode:
     def _final_events(self) -> tuple[Event, ...]:
         """Return the session's own events at the end."""
         session = self.session
-        if not isinstance(session, HasFinalEvents):
+        if not isinstance(session, interfaces.HasFinalEvents):
             return ()
         events = session.final_events(step=self.steps)
         self._state = session.state  # a late change is judged too
@@ -361,7 +354,7 @@ class OracleSolution(NamedTuple):
 
 
 def horizon(
-    suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
+    suite: interfaces.Suite, timeline: Timeline, *, parser: CallParser | None = None
 ) -> int:
     """Return H_t, from the suite if it can tell, else by playing the episode.
 
@@ -371,12 +364,14 @@ def horizon(
         parser: Of the suite's tools, where there is one already.
     Returns: The oracle's number of verified actions.
     """
-    known = suite.horizon(timeline) if isinstance(suite, HasHorizon) else None
+    known = (
+        suite.horizon(timeline) if isinstance(suite, interfaces.HasHorizon) else None
+    )
     return solve(suite, timeline, parser=parser).accepted if known is None else known
 
 
 def solve(
-    suite: Suite, timeline: Timeline, *, parser: CallParser | None = None
+    suite: interfaces.Suite, timeline: Timeline, *, parser: CallParser | None = None
 ) -> OracleSolution:
     """Return the result of following the oracle's hints; pure.
 

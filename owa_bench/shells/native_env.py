@@ -16,17 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from owa_bench import interfaces
 from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    Ending,
-    OracleAccess,
-    Sink,
-    Suite,
-    Task,
-    TimelineSource,
-    ToolSpec,
-)
 from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells.episode import EpisodeFacts, StartFactory, drift_events
@@ -39,17 +31,21 @@ _MEDIA = "application/x-npy"
 class NativeEnv:
     """One native suite as the loop and replay play it, episode after episode."""
 
-    tools: tuple[ToolSpec, ...] = ()
+    tools: tuple[interfaces.ToolSpec, ...] = ()
 
     def __init__(
-        self, suite: Suite, source: TimelineSource, *, step_limit: int | None = None
+        self,
+        suite: interfaces.Suite,
+        source: interfaces.TimelineSource,
+        *,
+        step_limit: int | None = None,
     ) -> None:
         self._suite = suite
         self._source = source
         self._env: gym.Env[Any, Any] = suite.env(source)
         self._limit = step_limit or suite.card.step_limit
         self._step_ms = _step_ms(self._env)
-        self._sink: Sink = NullSink()
+        self._sink: interfaces.Sink = NullSink()
         self._timeline: Timeline | None = None
         self._clock = SimulatedClock((0,))
         self._begin()
@@ -57,13 +53,13 @@ class NativeEnv:
     def _begin(self) -> None:
         self.steps = 0
         self.failed_attempts = 0
-        self.ending: Ending | None = None
+        self.ending: interfaces.Ending | None = None
         self._observations: list[npt.NDArray[np.float32]] = []
         self._rewards = 0.0
 
     # --- one episode ----------------------------------------------------------------
 
-    def attach(self, sink: Sink) -> None:
+    def attach(self, sink: interfaces.Sink) -> None:
         """Send the events of the next episode to `sink`."""
         self._sink = sink
 
@@ -115,7 +111,7 @@ class NativeEnv:
         info = {"step": self.steps} | ({} if error is None else {"error": error})
         return self._observations[-1], float(reward), bool(terminated), truncated, info
 
-    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+    def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """End the episode from outside; the rewards so far count.
 
         Args:
@@ -139,7 +135,7 @@ class NativeEnv:
         return self._timeline
 
     @property
-    def task(self) -> Task:
+    def task(self) -> interfaces.Task:
         """The task that the agent is given: the spaces, and to collect rewards."""
         actions = self._env.action_space
         goal = {
@@ -147,14 +143,14 @@ class NativeEnv:
             "actions": int(actions.n) if isinstance(actions, spaces.Discrete) else 0,
             "observation": list(self._env.observation_space.shape or ()),
         }
-        return Task(text=self._suite.card.about, goal=goal, propositions={})
+        return interfaces.Task(text=self._suite.card.about, goal=goal, propositions={})
 
     @property
     def simulated_ms(self) -> int:
         """Simulated milliseconds since reset."""
         return self._clock.now_ms
 
-    def oracle_access(self) -> OracleAccess:
+    def oracle_access(self) -> interfaces.OracleAccess:
         """Refuse: a native suite has no oracle to follow."""
         raise UsageError(
             f"`{self._suite.card.name}` is a native suite and has no control policies."
@@ -181,10 +177,10 @@ class NativeEnv:
             for event in events:
                 self._sink.emit(event)
 
-    def _end(self, outcome: Outcome, reason: str) -> Ending:
+    def _end(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """Set the ending: the sum of the episode's rewards is its quality."""
         quality = min(max(fixed(self._rewards), 0.0), 1.0)
-        self.ending = Ending(
+        self.ending = interfaces.Ending(
             outcome=outcome,
             reason=reason,
             q_state=quality,

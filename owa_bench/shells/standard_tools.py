@@ -3,16 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from owa_bench import interfaces
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    Ending,
-    Oracle,
-    Sink,
-    State,
-    Suite,
-    ToolSpec,
-    stated_quality,
-)
 from owa_bench.records.events import (
     Belief,
     Event,
@@ -47,14 +39,16 @@ def _text(about: str, limit: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": limit, "description": about}
 
 
-def _tool(name: str, about: str, *required: str, **properties: Any) -> ToolSpec:
+def _tool(
+    name: str, about: str, *required: str, **properties: Any
+) -> interfaces.ToolSpec:
     parameters = {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
     }
-    return ToolSpec(name=name, about=about, parameters=parameters)
+    return interfaces.ToolSpec(name=name, about=about, parameters=parameters)
 
 
 _NOTE = _text("What to keep.", 4000)
@@ -65,7 +59,7 @@ _ASK = "Ask the supervisor for the next right step. Costs supervisor time and co
 _RECALL = "Read back the notes that hold a word of the query, newest first."
 _FINISH = "End the episode: the work is done."
 _INFEASIBLE = "End the episode: the task cannot be done honestly."
-STANDARD_TOOLS: tuple[ToolSpec, ...] = (
+STANDARD_TOOLS: tuple[interfaces.ToolSpec, ...] = (
     _tool("note", "Keep a note for later in this episode.", "text", text=_NOTE),
     _tool("recall", _RECALL, query=_QUERY),
     _tool("ask_supervisor", _ASK, question=_QUESTION),
@@ -74,7 +68,7 @@ STANDARD_TOOLS: tuple[ToolSpec, ...] = (
 )
 
 
-def tools_of(own: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+def tools_of(own: Sequence[interfaces.ToolSpec]) -> tuple[interfaces.ToolSpec, ...]:
     """Return a suite's own tools and the standard ones after them.
 
     Raises: UsageError: a suite's tool has the name of a standard one.
@@ -135,9 +129,9 @@ class StandardTools:
 
     def __init__(
         self,
-        oracle: Oracle,
+        oracle: interfaces.Oracle,
         timeline: Timeline,
-        sink: Sink,
+        sink: interfaces.Sink,
         listed: Mapping[str, str],
         interventions: int | None,
     ) -> None:
@@ -155,7 +149,9 @@ class StandardTools:
         """How often the supervisor may still be asked; None: not limited."""
         return None if self._limit is None else self._limit - self._hints
 
-    def run(self, call: ParsedCall, state: State, *, step: int) -> ToolReply | None:
+    def run(
+        self, call: ParsedCall, state: interfaces.State, *, step: int
+    ) -> ToolReply | None:
         """Return the answer of a standard tool.
 
         Args:
@@ -179,7 +175,7 @@ class StandardTools:
                 return self._end(call.arguments, "infeasible", step)
         return None
 
-    def _ask(self, question: str, state: State, step: int) -> ToolReply:
+    def _ask(self, question: str, state: interfaces.State, step: int) -> ToolReply:
         blob = self._sink.blob(question.encode())
         if self.interventions_left == 0:
             event = Intervention(step=step, kind="refused", minutes=0.0, question=blob)
@@ -222,16 +218,16 @@ class StandardTools:
 
 
 def judge(
-    suite: Suite,
+    suite: interfaces.Suite,
     timeline: Timeline,
-    state: State,
+    state: interfaces.State,
     *,
     outcome: Outcome,
     reason: str,
     stated: float | None,
     step: int,
     log: Sequence[Event],
-) -> tuple[Ending, tuple[Event, ...]]:
+) -> tuple[interfaces.Ending, tuple[Event, ...]]:
     """Return the ending of an episode: detectors first, then the oracle on the state.
 
     A disqualifying violation makes q_state and Q 0. Propositions resolve by the
@@ -261,8 +257,8 @@ def judge(
     disqualified = any(violation.severity == "disqualify" for violation in violations)
     q_state = 0.0 if disqualified else fixed(suite.oracle.quality(timeline, state))
     success = q_state >= suite.card.theta
-    quality = stated_quality(q_state, stated, success, ERROR_SHARE)
-    ending = Ending(
+    quality = interfaces.stated_quality(q_state, stated, success, ERROR_SHARE)
+    ending = interfaces.Ending(
         outcome=outcome,
         reason=reason,
         q_state=q_state,

@@ -9,18 +9,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench import interfaces
 from owa_bench.errors import InstanceError, UnknownNameError, UsageError
-from owa_bench.interfaces import (
-    Ending,
-    OracleAccess,
-    Sink,
-    Suite,
-    SuiteCard,
-    Task,
-    TimelineSource,
-    ToolSpec,
-    View,
-)
 from owa_bench.records.events import Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
@@ -42,7 +32,7 @@ _ENDING_INFO = ("outcome", "q_state", "quality", "success")
 
 
 def plain_instances(
-    card: SuiteCard,
+    card: interfaces.SuiteCard,
     *,
     tier: int = 1,
     family: str | None = None,
@@ -113,25 +103,25 @@ class ToolEnv(gym.Env[Any, Any]):
 
     def __init__(
         self,
-        suite: Suite,
-        source: TimelineSource,
-        view: View = "language",
+        suite: interfaces.Suite,
+        source: interfaces.TimelineSource,
+        view: interfaces.View = "language",
         *,
         wire: bool = False,
         interventions: int | None = None,
         instances: Instances | None = None,
-        sink: Sink | None = None,
+        sink: interfaces.Sink | None = None,
         step_limit: int | None = None,
         shaping: bool = False,
     ) -> None:
-        if view not in get_args(View):
-            names = ", ".join(get_args(View))
+        if view not in get_args(interfaces.View):
+            names = ", ".join(get_args(interfaces.View))
             raise UsageError(f"`view` must be one of {names}, got {view!r}.")
         self._suite = suite
         self._source = source
         self._wire = wire
         self._instances = instances or plain_instances(suite.card)
-        self._sink: Sink = sink or NullSink()
+        self._sink: interfaces.Sink = sink or NullSink()
         self._terms = EpisodeTerms(
             step_limit=step_limit or suite.card.step_limit,
             interventions=interventions,
@@ -149,7 +139,7 @@ class ToolEnv(gym.Env[Any, Any]):
             lambda instance: horizon(suite, source(instance), parser=self._parser)
         )
 
-    def _session_tools(self) -> tuple[ToolSpec, ...]:
+    def _session_tools(self) -> tuple[interfaces.ToolSpec, ...]:
         """Return the tools, which a session of any instance names."""
         timeline = self._source(self._instances(0))
         session = self._suite.session(timeline, sink=NullSink(), wire=False)
@@ -223,12 +213,12 @@ class ToolEnv(gym.Env[Any, Any]):
             )
         return self._view.masks(self._playing)
 
-    def attach(self, sink: Sink) -> None:
+    def attach(self, sink: interfaces.Sink) -> None:
         """Send the events of the next episode to `sink`."""
         self._sink = sink
 
     @property
-    def task(self) -> Task:
+    def task(self) -> interfaces.Task:
         """The task that the agent is given."""
         return self._playing.task
 
@@ -253,11 +243,11 @@ class ToolEnv(gym.Env[Any, Any]):
         return self._playing.failed_attempts
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> interfaces.Ending | None:
         """How the episode ended; None while it goes on."""
         return self._playing.ending
 
-    def conclude(self, outcome: Outcome, reason: str) -> Ending:
+    def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """End the episode from outside (timeout, budget, crash).
 
         Args:
@@ -267,7 +257,7 @@ class ToolEnv(gym.Env[Any, Any]):
         """
         return self._playing.conclude(outcome, reason)
 
-    def oracle_access(self) -> OracleAccess:
+    def oracle_access(self) -> interfaces.OracleAccess:
         """Return the oracle and the state, for a suite's own control policy."""
         return self._playing.oracle_access()
 

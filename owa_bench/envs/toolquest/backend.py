@@ -10,19 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from owa_bench.canonical import keyed_digest
-from owa_bench.envs.toolquest.state import (
-    ApiState,
-    Artefact,
-    CollectionKey,
-    Deletion,
-    Grant,
-    PostedRecord,
-    RateWindow,
-    Renewal,
-    RuleBreach,
-    after_drift,
-    initial_state,
-)
+from owa_bench.envs.toolquest import state
 from owa_bench.interfaces import Sink
 from owa_bench.seeding import derive
 from owa_bench.worlds.api import ApiWorld, Provider, Secret, Value
@@ -108,14 +96,14 @@ class Backend:
     def __init__(
         self, world: ApiWorld, key: bytes, sink: Sink, draw: Callable[[], int]
     ) -> None:
-        self.state: ApiState = initial_state(world)
+        self.state: state.ApiState = state.initial_state(world)
         self.key = key
         self._sink = sink
         self._draw = draw
         self._answers: dict[tuple[str, str], IdempotentAnswer] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
         self._renewed: dict[tuple[str, str], list[str]] = {}
-        self._rows: dict[CollectionKey, tuple[NumberedRow, ...]] = {}
+        self._rows: dict[state.CollectionKey, tuple[NumberedRow, ...]] = {}
 
     @property
     def world(self) -> ApiWorld:
@@ -124,7 +112,7 @@ class Backend:
 
     def enter(self, world: ApiWorld) -> None:
         """Go on in another world; what was issued and posted stays."""
-        self.state = after_drift(self.state, world)
+        self.state = state.after_drift(self.state, world)
         self._rows.clear()
 
     def at(self, now_ms: int) -> None:
@@ -163,15 +151,15 @@ class Backend:
             rule: Name of the rule.
             evidence: What was seen.
         """
-        breach = RuleBreach(rule, evidence)
+        breach = state.RuleBreach(rule, evidence)
         if breach not in self.state.breaches:
             self.state = replace(self.state, breaches=(*self.state.breaches, breach))
 
-    def note_artefact(self, artefact: Artefact) -> None:
+    def note_artefact(self, artefact: state.Artefact) -> None:
         """An answer was handed in."""
         self.state = replace(self.state, artefact=artefact)
 
-    def note_reply(self, place: CollectionKey, status: int) -> None:
+    def note_reply(self, place: state.CollectionKey, status: int) -> None:
         """Remember the status of a place's last refusal, forget it on success.
 
         Args:
@@ -186,13 +174,13 @@ class Backend:
         if refusals != self.state.refusals:
             self.state = replace(self.state, refusals=refusals)
 
-    def rows(self, place: CollectionKey) -> tuple[NumberedRow, ...]:
+    def rows(self, place: state.CollectionKey) -> tuple[NumberedRow, ...]:
         """Return the rows behind a resource as they stand now."""
         if place not in self._rows:
             self._rows[place] = self._present(place)
         return self._rows[place]
 
-    def _present(self, place: CollectionKey) -> tuple[NumberedRow, ...]:
+    def _present(self, place: state.CollectionKey) -> tuple[NumberedRow, ...]:
         table = self.state.vendors[place[0]].table(place[1])
         gone = {d.ident for d in self.state.deletions if d.place == place}
         rows = [NumberedRow(i, row) for i, row in enumerate(table.rows)]
@@ -203,7 +191,9 @@ class Backend:
                 rows.append(NumberedRow(-1, row))
         return tuple(row for row in rows if str(row.values[0]) not in gone)
 
-    def note_rows(self, place: CollectionKey, served: tuple[NumberedRow, ...]) -> None:
+    def note_rows(
+        self, place: state.CollectionKey, served: tuple[NumberedRow, ...]
+    ) -> None:
         """Note that rows left the server, so that the agent has seen them.
 
         Args:
@@ -230,8 +220,8 @@ class Backend:
         window = self.state.windows.get(provider.key)
         limit = provider.contract.limit
         if window is None or now >= window.start_ms + limit.window_ms:
-            window = RateWindow(now, 0)
-        window = RateWindow(window.start_ms, window.used + 1)
+            window = state.RateWindow(now, 0)
+        window = state.RateWindow(window.start_ms, window.used + 1)
         windows = {**self.state.windows, provider.key: window}
         self.state = replace(self.state, windows=windows)
         return 0
@@ -289,7 +279,10 @@ class Backend:
         self._sink.secret(f"token:{provider.key}:{number}", token)
         expires = self.state.now_ms + provider.contract.auth.lifetime_ms
         self._issued[token] = (provider.key, number, scopes, expires)
-        grants = {**self.state.grants, provider.key: Grant(number, scopes, expires)}
+        grants = {
+            **self.state.grants,
+            provider.key: state.Grant(number, scopes, expires),
+        }
         self.state = replace(self.state, grants=grants)
         return token
 
@@ -307,7 +300,10 @@ class Backend:
         token = refresh_value(self.key, provider.key, secret.name, len(earlier))
         self._sink.secret(f"refresh:{provider.key}:{secret.name}:{len(earlier)}", token)
         earlier.append(token)
-        renewals = {**self.state.renewals, provider.key: Renewal(secret.name, token)}
+        renewals = {
+            **self.state.renewals,
+            provider.key: state.Renewal(secret.name, token),
+        }
         self.state = replace(self.state, renewals=renewals)
         return token
 
@@ -325,7 +321,7 @@ class Backend:
         earlier = self._renewed.get((provider.key, secret.name), [])
         return token in earlier or token == secret.value.rpartition(":")[2]
 
-    def grant_of(self, provider: str, token: str) -> Grant | None:
+    def grant_of(self, provider: str, token: str) -> state.Grant | None:
         """Return what a token grants at `provider`, expired or not.
 
         Args:
@@ -338,12 +334,12 @@ class Backend:
         owner, number, scopes, expires = self._issued.get(
             token, ("", 0, frozenset(), 0)
         )
-        return Grant(number, scopes, expires) if owner == provider else None
+        return state.Grant(number, scopes, expires) if owner == provider else None
 
     # --- writing ----------------------------------------------------------------------
 
     def create(
-        self, place: CollectionKey, values: dict[str, Value]
+        self, place: state.CollectionKey, values: dict[str, Value]
     ) -> tuple[Value, ...]:
         """Add a record, give it an identifier, and return its row.
 
@@ -362,18 +358,18 @@ class Backend:
             for f in vendor.contract.resource(place[1]).fields
         }
         full = {**blank, **values, table.columns[0]: ident}
-        record = PostedRecord(place, ident, tuple(sorted(full.items())))
+        record = state.PostedRecord(place, ident, tuple(sorted(full.items())))
         self.state = replace(self.state, records=(*self.state.records, record))
         self._rows.pop(place, None)
         return self.rows(place)[-1].values
 
-    def delete(self, place: CollectionKey, row: NumberedRow) -> None:
+    def delete(self, place: state.CollectionKey, row: NumberedRow) -> None:
         """Remove a row for good.
 
         Args:
             place: The collection.
             row: The row as it stands.
         """
-        gone = Deletion(place, row.number, str(row.values[0]))
+        gone = state.Deletion(place, row.number, str(row.values[0]))
         self.state = replace(self.state, deletions=(*self.state.deletions, gone))
         self._rows.pop(place, None)

@@ -8,19 +8,12 @@ for people holds one link that no browser shows; it leads to a made-up evaluatio
 """
 
 import html
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from owa_bench.envs.toolquest.wire_format import PAGER_PARAMETERS, encode
-from owa_bench.worlds.api import (
-    ApiResource,
-    ApiWorld,
-    Auth,
-    Contract,
-    Field,
-    Limit,
-    Provider,
-)
+from owa_bench.worlds import api
 
 _TYPES: dict[str, dict[str, str]] = {
     "string": {"type": "string"},
@@ -41,7 +34,7 @@ _PAGER_WORDS = {
 
 
 @lru_cache(maxsize=512)
-def openapi(title: str, host: str, contract: Contract) -> bytes:
+def openapi(title: str, host: str, contract: api.Contract) -> bytes:
     """Return the OpenAPI document of `contract` as JSON bytes.
 
     Args:
@@ -74,7 +67,7 @@ def openapi(title: str, host: str, contract: Contract) -> bytes:
     return encode(body)
 
 
-def _limit_words(limit: Limit) -> str:
+def _limit_words(limit: api.Limit) -> str:
     seconds = limit.window_ms // 1000
     return (
         f"At most {limit.requests} requests in {seconds} s; beyond that 429 with"
@@ -82,7 +75,7 @@ def _limit_words(limit: Limit) -> str:
     )
 
 
-def _schemes(auth: Auth, host: str) -> dict[str, Any]:
+def _schemes(auth: api.Auth, host: str) -> dict[str, Any]:
     """Return the `securitySchemes` object."""
     if auth.kind in ("oauth2", "refresh"):
         once = "A refresh token works once; the reply that it gets holds the next one."
@@ -96,7 +89,7 @@ def _schemes(auth: Auth, host: str) -> dict[str, Any]:
     return {"key": {"type": "apiKey", "in": place, "name": auth.name}}
 
 
-def _flows(auth: Auth, host: str) -> dict[str, Any]:
+def _flows(auth: api.Auth, host: str) -> dict[str, Any]:
     """Return the `flows` object: client credentials, or tokens by refresh token."""
     token = f"https://{host}{auth.token_path}"
     scopes = {auth.scope: "Required by every operation."} if auth.scope else {}
@@ -112,7 +105,7 @@ def _flows(auth: Auth, host: str) -> dict[str, Any]:
     }
 
 
-def _security(auth: Auth) -> list[dict[str, list[str]]]:
+def _security(auth: api.Auth) -> list[dict[str, list[str]]]:
     if auth.kind == "none":
         return []
     if auth.kind == "basic":
@@ -122,7 +115,7 @@ def _security(auth: Auth) -> list[dict[str, list[str]]]:
     return [{"key": []}]
 
 
-def _paths(contract: Contract) -> dict[str, Any]:
+def _paths(contract: api.Contract) -> dict[str, Any]:
     """Return the `paths` object: each collection and, to delete from it, its items."""
     paths: dict[str, Any] = {}
     for resource in contract.resources:
@@ -137,13 +130,25 @@ def _paths(contract: Contract) -> dict[str, Any]:
     return paths
 
 
-def _list_operation(resource: ApiResource) -> dict[str, Any]:
+def _list_operation(resource: api.ApiResource) -> dict[str, Any]:
     return {
         "summary": resource.about,
         "parameters": [
-            *_required(resource),
+            *(
+                _parameter(
+                    p.name,
+                    p.about,
+                    {**_TYPES["string"], "enum": [p.value]},
+                    required=True,
+                )
+                for p in resource.required
+            ),
             *_pager_parameters(resource),
-            *_filters(resource),
+            *(
+                _parameter(field.name, "Only rows with this value.")
+                for field in resource.fields
+                if field.filterable
+            ),
         ],
         **({"deprecated": True} if resource.sunset else {}),
         "responses": {
@@ -156,101 +161,65 @@ def _list_operation(resource: ApiResource) -> dict[str, Any]:
     }
 
 
-def _create_operation(resource: ApiResource) -> dict[str, Any]:
-    names = [field.name for field in resource.fields if field.writable]
+def _create_operation(resource: api.ApiResource) -> dict[str, Any]:
+    fields = {f.name: _field_schema(f) for f in resource.fields if f.writable}
     schema = {
         "type": "object",
-        "required": names,
-        "properties": {
-            field.name: _field_schema(field)
-            for field in resource.fields
-            if field.writable
-        },
+        "required": list(fields),
+        "properties": fields,
         "additionalProperties": False,
     }
     return {
         "summary": f"Create: {resource.about}",
         "parameters": [
-            {
-                "name": "Idempotency-Key",
-                "in": "header",
-                **({"required": True} if resource.keyed else {}),
-                "description": "A name of your choice; the same request under the same"
-                " name is carried out once.",
-                "schema": {"type": "string"},
-            }
+            _parameter(
+                "Idempotency-Key",
+                "A name of your choice; the same request under the same name is carried"
+                " out once.",
+                place="header",
+                required=resource.keyed,
+            )
         ],
         "requestBody": {"content": {"application/json": {"schema": schema}}},
         "responses": {"201": {"description": "Created"}},
     }
 
 
-def _delete_operation(resource: ApiResource) -> dict[str, Any]:
-    name = resource.fields[0].name
+def _delete_operation(resource: api.ApiResource) -> dict[str, Any]:
+    about = f"The row's `{resource.fields[0].name}`."
     return {
         "summary": f"Delete one of: {resource.about}",
-        "parameters": [
-            {
-                "name": "id",
-                "in": "path",
-                "required": True,
-                "description": f"The row's `{name}`.",
-                "schema": {"type": "string"},
-            }
-        ],
+        "parameters": [_parameter("id", about, place="path", required=True)],
         "responses": {"204": {"description": "Deleted"}},
     }
 
 
-def _required(resource: ApiResource) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": parameter.name,
-            "in": "query",
-            "required": True,
-            "description": parameter.about,
-            "schema": {"type": "string", "enum": [parameter.value]},
-        }
-        for parameter in resource.required
-    ]
+def _parameter(
+    name: str,
+    about: str,
+    schema: Mapping[str, Any] = _TYPES["string"],
+    *,
+    place: str = "query",
+    required: bool = False,
+) -> dict[str, Any]:
+    """Return the `parameter` object of a query parameter, or of one elsewhere."""
+    must = {"required": True} if required else {}
+    return {"name": name, "in": place, **must, "description": about, "schema": schema}
 
 
-def _pager_parameters(resource: ApiResource) -> list[dict[str, Any]]:
-    """Return the paging parameters; the second one carries the largest page."""
-    parameters = []
+def _pager_parameters(resource: api.ApiResource) -> Iterator[dict[str, Any]]:
+    """Yield the paging parameters; the second one carries the largest page."""
+    size = resource.pager.size
     for name in PAGER_PARAMETERS[resource.pager.kind]:
-        words = _PAGER_WORDS[name]
-        sized = name in ("limit", "per_page")
+        about = _PAGER_WORDS[name]
         number: dict[str, Any] = {"type": "string" if name == "cursor" else "integer"}
-        if sized:
-            number |= {"maximum": resource.pager.size, "default": resource.pager.size}
-        parameters.append(
-            {
-                "name": name,
-                "in": "query",
-                "description": f"{words}, at most {resource.pager.size}."
-                if sized
-                else words,
-                "schema": number,
-            }
-        )
-    return parameters
+        if name in ("limit", "per_page"):
+            number |= {"maximum": size, "default": size}
+            about = f"{about}, at most {size}."
+        yield _parameter(name, about, number)
 
 
-def _filters(resource: ApiResource) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": field.name,
-            "in": "query",
-            "description": "Only rows with this value.",
-            "schema": {"type": "string"},
-        }
-        for field in resource.fields
-        if field.filterable
-    ]
-
-
-def _reply_schema(resource: ApiResource) -> dict[str, Any]:
+def _reply_schema(resource: api.ApiResource) -> dict[str, Any]:
     """Return the schema of a page: the wrapper's path down to the list."""
     schema: dict[str, Any] = {
         "type": "array",
@@ -267,7 +236,7 @@ def _reply_schema(resource: ApiResource) -> dict[str, Any]:
     return schema
 
 
-def _reply_headers(resource: ApiResource) -> dict[str, Any]:
+def _reply_headers(resource: api.ApiResource) -> dict[str, Any]:
     """Return the documented headers of a bare list that is cut into pages."""
     if resource.pager.kind == "link":
         words = "RFC 8288; rel=next leads to the next page."
@@ -281,14 +250,14 @@ def _reply_headers(resource: ApiResource) -> dict[str, Any]:
     return {"headers": headers}
 
 
-def _schema(fields: tuple[Field, ...]) -> dict[str, Any]:
+def _schema(fields: tuple[api.Field, ...]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {field.name: _field_schema(field) for field in fields},
     }
 
 
-def _field_schema(field: Field) -> dict[str, Any]:
+def _field_schema(field: api.Field) -> dict[str, Any]:
     """Return type, meaning, form and unit of one field, and the values of an enum."""
     kind: dict[str, Any] = dict(_TYPES[field.kind])
     if field.decimal:
@@ -312,7 +281,7 @@ CHANGELOG_PATH = "/docs"
 HIDDEN_PATH = "/internal/evaluation-key.json"
 
 
-def registry_page(world: ApiWorld) -> bytes:
+def registry_page(world: api.ApiWorld) -> bytes:
     """Return the service registry: every vendor, those nobody needs among them."""
     vendors = [
         {
@@ -334,7 +303,7 @@ def registry_page(world: ApiWorld) -> bytes:
     return encode({"vendors": sorted(vendors, key=lambda vendor: vendor["title"])})
 
 
-def home_page(provider: Provider) -> bytes:
+def home_page(provider: api.Provider) -> bytes:
     """Return the vendor's home page, which links to its documents."""
     offers = "".join(
         f"<li>{html.escape(resource.about)}</li>"
@@ -349,7 +318,7 @@ def home_page(provider: Provider) -> bytes:
     )
 
 
-def closing_page(title: str, successor: Provider) -> bytes:
+def closing_page(title: str, successor: api.Provider) -> bytes:
     """Return what is left of the home page of a vendor that another has replaced.
 
     Args:
@@ -369,7 +338,7 @@ def closing_page(title: str, successor: Provider) -> bytes:
     )
 
 
-def changelog_page(provider: Provider) -> bytes:
+def changelog_page(provider: api.Provider) -> bytes:
     """Return the vendor's changelog as its documents have it."""
     lines = provider.documented.changelog or ("No changes so far.",)
     entries = "".join(f"<li>{html.escape(line)}</li>" for line in lines)

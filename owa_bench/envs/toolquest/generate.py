@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from owa_bench.envs.toolquest import families
+from owa_bench.envs.toolquest import families, providers
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.goal import (
     REGISTRY,
@@ -14,16 +14,6 @@ from owa_bench.envs.toolquest.goal import (
     needed_rows,
     questions,
     truths,
-)
-from owa_bench.envs.toolquest.providers import (
-    SUCCESSOR_SUFFIXES,
-    TierTerms,
-    draw_provider,
-    lookalikes,
-    successor_family,
-    titles,
-    with_old_documents,
-    with_unserved_field,
 )
 from owa_bench.envs.toolquest.task_spec import TaskSpec, draw_task
 from owa_bench.errors import InstanceError
@@ -42,10 +32,10 @@ _KEYS: tuple[AuthKind, ...] = ("key_header", "key_query", "basic")
 _AUTH_KINDS: tuple[AuthKind, ...] = ("key_header", "key_query", "oauth2", "basic")
 _ALL_KINDS: tuple[AuthKind, ...] = (*_AUTH_KINDS[:3], "oauth2", "basic", "refresh")
 _TERMS = {
-    1: TierTerms(_KEYS, (30, 40), 60_000, 600_000, (10, 12)),
-    2: TierTerms(_AUTH_KINDS, (16, 24), 60_000, 600_000, (10, 14)),
-    3: TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
-    4: TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
+    1: providers.TierTerms(_KEYS, (30, 40), 60_000, 600_000, (10, 12)),
+    2: providers.TierTerms(_AUTH_KINDS, (16, 24), 60_000, 600_000, (10, 14)),
+    3: providers.TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
+    4: providers.TierTerms(_ALL_KINDS, (8, 12), 30_000, 120_000, (12, 15)),
 }
 # Tool categories for T: provider family x auth kind.
 CATEGORIES = tuple(
@@ -55,7 +45,7 @@ CATEGORIES = tuple(
         for task in families.FAMILIES.values()
         for template in task.templates
     )
-    for family in (known, successor_family(known))
+    for family in (known, providers.successor_family(known))
     for kind in dict.fromkeys(_ALL_KINDS)
 )
 _DISTRACTOR_ROWS = 8
@@ -81,7 +71,9 @@ def generate(instance: Instance) -> ApiWorld:
     asked = questions(draws, task, vendors)
     checked = asked[-1].proposition.subject
     if draws.coin():
-        vendors[checked[0]] = with_unserved_field(vendors[checked[0]], checked[1])
+        vendors[checked[0]] = providers.with_unserved_field(
+            vendors[checked[0]], checked[1]
+        )
     if tier == _POORLY_DOCUMENTED:
         vendors = _poorly_documented(draws, vendors, checked[0])
     answer = families.solve(name, needed_rows(task), task.rule)
@@ -122,12 +114,12 @@ def _vendors(draws: IntegerDraws, task: TaskSpec, tier: int) -> dict[str, Provid
     suffixes = [
         words
         for template, _ in task.vendors
-        for words in (template.suffixes, *[SUCCESSOR_SUFFIXES] * _SUCCESSORS)
+        for words in (template.suffixes, *[providers.SUCCESSOR_SUFFIXES] * _SUCCESSORS)
     ]
-    names = titles(draws, suffixes)
+    names = providers.titles(draws, suffixes)
     size = 1 + _SUCCESSORS
     return {
-        template.key: draw_provider(
+        template.key: providers.draw_provider(
             draws, template, names[i * size : (i + 1) * size], _TERMS[tier], tables
         )
         for i, (template, tables) in enumerate(task.vendors)
@@ -169,7 +161,7 @@ def _poorly_documented(
         if kind == 0 and key != checked:
             changed[key] = replace(provider, undocumented=True)
         elif kind < 2:
-            changed[key] = with_old_documents(draws, provider)
+            changed[key] = providers.with_old_documents(draws, provider)
     return changed
 
 
@@ -182,9 +174,11 @@ def _providers(
     everyone = list(vendors.values())
     for template, tables in (task.vendors[0], task.vendors[-1]):
         few = {key: rows[:_DISTRACTOR_ROWS] for key, rows in tables.items()}
-        names = lookalikes(draws, vendors[template.key].title, template.suffixes)
+        names = providers.lookalikes(
+            draws, vendors[template.key].title, template.suffixes
+        )
         for i, title in enumerate(names):
-            other = draw_provider(draws, template, [title], _TERMS[tier], few)
+            other = providers.draw_provider(draws, template, [title], _TERMS[tier], few)
             key = f"{template.key}-like{i}"
             everyone.append(replace(other, key=key, distractor=True))
     return tuple(draws.shuffled(everyone))

@@ -13,14 +13,7 @@ from msgspec.structs import replace
 
 from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.task_spec import SourceRows, SourceSpec, TaskSpec
-from owa_bench.worlds.api import (
-    ApiResource,
-    ApiWorld,
-    Goal,
-    Proposition,
-    Provider,
-    Table,
-)
+from owa_bench.worlds import api
 
 PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
 REGISTRY = "https://registry.example/"
@@ -29,11 +22,11 @@ REGISTRY = "https://registry.example/"
 class PropositionSpec(NamedTuple):
     """A proposition without its truth, and its machine form for the goal."""
 
-    proposition: Proposition
+    proposition: api.Proposition
     spec: dict[str, object]
 
 
-def entry(provider: Provider, tier: int) -> str:
+def entry(provider: api.Provider, tier: int) -> str:
     """Return the address of a vendor that the brief names.
 
     Args:
@@ -51,9 +44,9 @@ def entry(provider: Provider, tier: int) -> str:
 def goal(
     tier: int,
     task: TaskSpec,
-    vendors: Mapping[str, Provider],
+    vendors: Mapping[str, api.Provider],
     asked: Sequence[PropositionSpec],
-) -> Goal:
+) -> api.Goal:
     """Return the goal of a task.
 
     Args:
@@ -78,14 +71,14 @@ def goal(
         "propositions": [question.spec for question in asked],
     }
     names = {key: provider.title for key, provider in vendors.items()}
-    return Goal(
+    return api.Goal(
         family=family.name,
         text=f"{family.text.format(**names, **task.rule)} {_way_in(tier, vendors)}",
         spec=json.dumps(spec, separators=(",", ":")),
     )
 
 
-def _way_in(tier: int, vendors: Mapping[str, Provider]) -> str:
+def _way_in(tier: int, vendors: Mapping[str, api.Provider]) -> str:
     """Return the sentence of the brief that says where to begin."""
     if tier >= 3:
         return f"Vendors are listed in the service registry at {REGISTRY}."
@@ -95,7 +88,7 @@ def _way_in(tier: int, vendors: Mapping[str, Provider]) -> str:
 
 
 def _source(
-    tier: int, source: SourceSpec, provider: Provider, task: TaskSpec
+    tier: int, source: SourceSpec, provider: api.Provider, task: TaskSpec
 ) -> dict[str, Any]:
     template = next(t for t, _ in task.vendors if t.key == source.vendor)
     resource = template.resource(source.resource)
@@ -120,7 +113,7 @@ def needed_rows(task: TaskSpec) -> dict[str, SourceRows]:
 
 
 def questions(
-    draws: IntegerDraws, task: TaskSpec, vendors: Mapping[str, Provider]
+    draws: IntegerDraws, task: TaskSpec, vendors: Mapping[str, api.Provider]
 ) -> tuple[PropositionSpec, ...]:
     """Return the episode's propositions; which way each claims is a coin.
 
@@ -214,20 +207,20 @@ def _question(
     negated: bool = False,
 ) -> PropositionSpec:
     name = f"{kind}-{spec['source']}"
-    proposition = Proposition(
+    proposition = api.Proposition(
         name=name, kind=kind, text=text, truth=False, subject=subject, negated=negated
     )
     return PropositionSpec(proposition, {"id": name, "kind": kind, **spec})
 
 
-def truths(world: ApiWorld) -> tuple[Proposition, ...]:
+def truths(world: api.ApiWorld) -> tuple[api.Proposition, ...]:
     """Return the propositions of `world` with their truth in this very world."""
     return tuple(
         replace(p, truth=_fact(world, p) != p.negated) for p in world.propositions
     )
 
 
-def _fact(world: ApiWorld, proposition: Proposition) -> bool:
+def _fact(world: api.ApiWorld, proposition: api.Proposition) -> bool:
     """Return whether the fact that the kind names holds, before any negation."""
     vendor, resource, *rest = proposition.subject
     provider = world.provider(vendor)
@@ -247,7 +240,7 @@ def _fact(world: ApiWorld, proposition: Proposition) -> bool:
     raise KeyError(proposition.name)
 
 
-def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
+def _equal(table: api.Table, first: str, second: str, *fields: str) -> bool:
     """Return whether two rows are equal in all but the id, or in `fields`."""
     rows = {row[0]: row for row in table.rows}
     if not fields:
@@ -259,7 +252,7 @@ def _equal(table: Table, first: str, second: str, *fields: str) -> bool:
     )
 
 
-def _refutable(resource: ApiResource) -> tuple[object, ...]:
+def _refutable(resource: api.ApiResource) -> tuple[object, ...]:
     """Return what documents say of a collection and a look at it can refute."""
     return (
         resource.path,

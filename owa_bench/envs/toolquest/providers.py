@@ -15,24 +15,7 @@ from owa_bench.envs.toolquest.provider_templates import (
     ResourceTemplate,
 )
 from owa_bench.envs.toolquest.task_spec import SourceRows
-from owa_bench.worlds.api import (
-    PAGERS,
-    WRAPPERS,
-    ApiResource,
-    Auth,
-    AuthKind,
-    Choice,
-    Contract,
-    Field,
-    Limit,
-    Pager,
-    Parameter,
-    Provider,
-    Secret,
-    Successor,
-    Table,
-    Unit,
-)
+from owa_bench.worlds import api
 
 STEMS = (
     "Halden", "Quillon", "Merrow", "Tarven", "Osmund", "Brixel", "Calder", "Dorvane",
@@ -48,12 +31,14 @@ PARAMETERS = ("api_key", "access_key", "token", "auth_key")
 _TOKEN_PATHS = ("/oauth/token", "/auth/token", "/token", "/oauth2/token")
 _PREFIXES = ("/v1", "/v2", "/api", "/api/v1", "/rest", "/service/v3")
 PARAMETERS_TO_COME = (
-    Parameter(name="api_version", value="2031-04", about="Dated version of the API."),
-    Parameter(name="projection", value="complete", about="Which fields rows have."),
-    Parameter(name="consistency", value="strong", about="How fresh rows must be."),
-    Parameter(name="channel", value="machine", about="Who reads the reply."),
-    Parameter(name="revision", value="second", about="Revision of the collection."),
-    Parameter(name="audience", value="partner", about="For whom the rows are."),
+    api.Parameter(
+        name="api_version", value="2031-04", about="Dated version of the API."
+    ),
+    api.Parameter(name="projection", value="complete", about="Which fields rows have."),
+    api.Parameter(name="consistency", value="strong", about="How fresh rows must be."),
+    api.Parameter(name="channel", value="machine", about="Who reads the reply."),
+    api.Parameter(name="revision", value="second", about="Revision of the collection."),
+    api.Parameter(name="audience", value="partner", about="For whom the rows are."),
 )
 
 
@@ -63,7 +48,7 @@ class TierTerms(NamedTuple):
     `requests` and `page` are ranges, `lifetime_ms` is that of an access token.
     """
 
-    auth: tuple[AuthKind, ...]
+    auth: tuple[api.AuthKind, ...]
     requests: tuple[int, int]
     window_ms: int
     lifetime_ms: int
@@ -76,7 +61,7 @@ def draw_provider(
     names: Sequence[str],
     terms: TierTerms,
     tables: Mapping[str, SourceRows],
-) -> Provider:
+) -> api.Provider:
     """Return a vendor with a drawn contract and documents that tell the truth.
 
     Args:
@@ -95,10 +80,12 @@ def draw_provider(
     auth = _auth(draws, template, draws.pick(kinds), terms)
     others = [kind for kind in dict.fromkeys(kinds) if kind != auth.kind]
     prefix = draws.word(_PREFIXES)
-    unit: Unit = "cents" if draws.coin() else "dollars"
-    contract = Contract(
+    unit: api.Unit = "cents" if draws.coin() else "dollars"
+    contract = api.Contract(
         auth=auth,
-        limit=Limit(requests=draws.between(*terms.requests), window_ms=terms.window_ms),
+        limit=api.Limit(
+            requests=draws.between(*terms.requests), window_ms=terms.window_ms
+        ),
         resources=tuple(
             _resource(draws, resource, prefix, terms, unit)
             for resource in template.resources
@@ -107,7 +94,7 @@ def draw_provider(
         dated=draws.coin(),
         counted=draws.coin(),
     )
-    return Provider(
+    return api.Provider(
         key=template.key,
         host=f"{slug}.example",
         title=title,
@@ -121,7 +108,7 @@ def draw_provider(
         secrets=(_secret(draws, slug, title, auth),),
         other_auths=tuple(_auth(draws, template, kind, terms) for kind in others),
         successors=tuple(
-            Successor(
+            api.Successor(
                 title=other,
                 host=f"{_slug(other)}.example",
                 family=successor_family(template.family),
@@ -135,7 +122,7 @@ def _slug(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def with_unserved_field(provider: Provider, resource_key: str) -> Provider:
+def with_unserved_field(provider: api.Provider, resource_key: str) -> api.Provider:
     """Return the vendor with documents that list a field which is not served.
 
     Args:
@@ -146,7 +133,7 @@ def with_unserved_field(provider: Provider, resource_key: str) -> Provider:
         The vendor; what it serves is unchanged.
     """
     resource = provider.documented.resource(resource_key)
-    field = Field(
+    field = api.Field(
         key="legacy_note",
         name="legacy_note",
         kind="string",
@@ -156,7 +143,7 @@ def with_unserved_field(provider: Provider, resource_key: str) -> Provider:
     return replace(provider, documented=provider.documented.with_resource(listed))
 
 
-def with_old_documents(draws: IntegerDraws, provider: Provider) -> Provider:
+def with_old_documents(draws: IntegerDraws, provider: api.Provider) -> api.Provider:
     """Return the vendor with documents in which a path and some names are old.
 
     Args:
@@ -186,15 +173,18 @@ def with_old_documents(draws: IntegerDraws, provider: Provider) -> Provider:
 
 
 def _auth(
-    draws: IntegerDraws, template: ProviderTemplate, kind: AuthKind, terms: TierTerms
-) -> Auth:
+    draws: IntegerDraws,
+    template: ProviderTemplate,
+    kind: api.AuthKind,
+    terms: TierTerms,
+) -> api.Auth:
     if kind == "basic":
-        return Auth(kind=kind)
+        return api.Auth(kind=kind)
     if kind == "key_header":
-        return Auth(kind=kind, name=draws.word(_HEADERS))
+        return api.Auth(kind=kind, name=draws.word(_HEADERS))
     if kind == "key_query":
-        return Auth(kind=kind, name=draws.word(PARAMETERS))
-    return Auth(
+        return api.Auth(kind=kind, name=draws.word(PARAMETERS))
+    return api.Auth(
         kind=kind,
         token_path=draws.word(_TOKEN_PATHS),
         scope=f"{template.family}.{draws.word(('access', 'use', 'full'))}",
@@ -202,23 +192,23 @@ def _auth(
     )
 
 
-def _secret(draws: IntegerDraws, slug: str, title: str, auth: Auth) -> Secret:
+def _secret(draws: IntegerDraws, slug: str, title: str, auth: api.Auth) -> api.Secret:
     name = slug.replace("-", "_")
     pair = f"{name}-{draws.letters(6)}:{draws.letters(28)}"
     if auth.kind == "basic":
         about = f"User of {title}, as user:password."
-        return Secret(name=f"{name}_user", value=pair, about=about)
+        return api.Secret(name=f"{name}_user", value=pair, about=about)
     if auth.kind == "oauth2":
         about = f"OAuth2 client of {title}, as client_id:client_secret."
-        return Secret(name=f"{name}_client", value=pair, about=about)
+        return api.Secret(name=f"{name}_client", value=pair, about=about)
     if auth.kind == "refresh":
         form = "client_id:client_secret:refresh_token"
-        return Secret(
+        return api.Secret(
             name=f"{name}_grant",
             value=f"{pair}:{draws.letters(28)}",
             about=f"OAuth2 grant of {title}, as {form}.",
         )
-    return Secret(
+    return api.Secret(
         name=f"{name}_key", value=draws.letters(28), about=f"API key of {title}."
     )
 
@@ -228,17 +218,17 @@ def _resource(
     template: ResourceTemplate,
     prefix: str,
     terms: TierTerms,
-    unit: Unit,
-) -> ApiResource:
+    unit: api.Unit,
+) -> api.ApiResource:
     slugs = draws.shuffled(draws.known(template.slugs))
-    wrappers, pagers = draws.known(WRAPPERS), draws.known(PAGERS)
+    wrappers, pagers = draws.known(api.WRAPPERS), draws.known(api.PAGERS)
     wrapper = draws.pick(wrappers)
-    pager = Pager(kind="none")
+    pager = api.Pager(kind="none")
     if template.paged:
         kinds = [kind for kind in pagers if wrapper or kind != "cursor"]
-        pager = Pager(kind=draws.pick(kinds), size=draws.between(*terms.page))
+        pager = api.Pager(kind=draws.pick(kinds), size=draws.between(*terms.page))
     order = draws.shuffled([field.key for field in template.fields])
-    return ApiResource(
+    return api.ApiResource(
         key=template.key,
         path=f"{prefix}/{slugs[0]}",
         about=template.about,
@@ -255,11 +245,11 @@ def _resource(
     )
 
 
-def _field(draws: IntegerDraws, template: FieldTemplate, unit: Unit) -> Field:
+def _field(draws: IntegerDraws, template: FieldTemplate, unit: api.Unit) -> api.Field:
     names = tuple(draws.known(template.names))
     first = draws.below(len(names))
     money = template.kind == "money"
-    return Field(
+    return api.Field(
         key=template.key,
         name=names[first],
         kind=template.kind,
@@ -270,7 +260,7 @@ def _field(draws: IntegerDraws, template: FieldTemplate, unit: Unit) -> Field:
         aliases=names[:first] + names[first + 1 :],
         decimal=money and draws.percent(30),
         choices=tuple(
-            Choice(value=value, name=value, aliases=tuple(draws.known(others)))
+            api.Choice(value=value, name=value, aliases=tuple(draws.known(others)))
             for value, *others in template.choices
         ),
         identifier=template.identifier,
@@ -278,9 +268,9 @@ def _field(draws: IntegerDraws, template: FieldTemplate, unit: Unit) -> Field:
     )
 
 
-def _table(template: ResourceTemplate, rows: SourceRows) -> Table:
+def _table(template: ResourceTemplate, rows: SourceRows) -> api.Table:
     columns = tuple(field.key for field in template.fields)
-    return Table(
+    return api.Table(
         resource=template.key,
         columns=columns,
         rows=tuple(tuple(row[column] for column in columns) for row in rows),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.toolquest import app, vector
+from owa_bench.envs.toolquest import app, transport, vector
 from owa_bench.envs.toolquest.backend import Backend, instance_key
 from owa_bench.envs.toolquest.documents import OPENAPI_PATH
 from owa_bench.envs.toolquest.goal import truths
@@ -18,12 +18,6 @@ from owa_bench.envs.toolquest.secret_leaks import CredentialMonitor
 from owa_bench.envs.toolquest.state import ApiState, Artefact
 from owa_bench.envs.toolquest.table import DataTable, Handles, TableError, from_records
 from owa_bench.envs.toolquest.tools import TOOLS
-from owa_bench.envs.toolquest.transport import (
-    HttpRequest,
-    HttpResponse,
-    connect,
-    prepare,
-)
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Artifact, Call, Resource
@@ -52,7 +46,7 @@ class ToolQuestSession:
         self._backend = Backend(world, self._key, sink, self._noise)
         self._monitor = CredentialMonitor(sink)
         self._monitor.learn(world)
-        self._transport = connect(app.build(self._backend), wire=wire)
+        self._transport = transport.connect(app.build(self._backend), wire=wire)
         noise = stream(instance.seed, "noise", instance.repeat, "latency")
         self._latency: list[int] = noise.integers(0, _LATENCY_MS + 1, _DRAWS).tolist()
         self._requests = 0
@@ -141,7 +135,7 @@ class ToolQuestSession:
     # --- http -------------------------------------------------------------------------
 
     def _http(self, arguments: ToolArguments, step: int) -> ToolResult:
-        request = prepare(arguments)
+        request = transport.prepare(arguments)
         if isinstance(request, str):
             return _fault(request)
         self._monitor.inspect(request, self._backend)
@@ -162,8 +156,8 @@ class ToolQuestSession:
 
     def _http_events(
         self,
-        request: HttpRequest,
-        reply: HttpResponse,
+        request: transport.HttpRequest,
+        reply: transport.HttpResponse,
         evidence: bytes,
         step: int,
         known: frozenset[str],
@@ -192,7 +186,7 @@ class ToolQuestSession:
             Resource(step=step, meter="bytes", amount=float(size)),
         )
 
-    def _category(self, request: HttpRequest) -> tuple[str | None, str]:
+    def _category(self, request: transport.HttpRequest) -> tuple[str | None, str]:
         """Return the tool category a call belongs to, and its vendor's key.
 
         Only documents, token endpoint and resources count; pages and strangers do not.
@@ -333,7 +327,7 @@ def _fault(message: str) -> ToolResult:
     return ToolResult(msgspec.json.encode({"error": message}).decode(), ok=False)
 
 
-def _written(request: HttpRequest) -> bytes:
+def _written(request: transport.HttpRequest) -> bytes:
     """Return a request as text, the form in which it is evidence."""
     lines = [f"{request.method} https://{request.host}{request.target}"]
     lines += [f"{name}: {value}" for name, value in request.headers]
@@ -351,7 +345,7 @@ class ReplyText(NamedTuple):
     evidence: bytes
 
 
-def _reply_text(reply: HttpResponse, handle: str) -> ReplyText:
+def _reply_text(reply: transport.HttpResponse, handle: str) -> ReplyText:
     """Return a reply as JSON text that fits; a long body is cut, never broken."""
     body = reply.body.decode("utf-8", "replace")
     is_json = any(h in reply.headers for h in _JSON_HEADERS)

@@ -1,21 +1,33 @@
 """The suite's own tools, as the agent sees them."""
 
+from typing import Any
+
 from owa_bench.interfaces import ToolSpec
 
 WAIT_LIMIT_S = 3600
+
+
+def _object(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object of the given properties and no others."""
+    fixed = {"required": list(required)} if required else {}
+    schema = {"type": "object", "properties": properties, **fixed}
+    return {**schema, "additionalProperties": False}
+
+
+def _list(items: dict[str, Any], **limits: int) -> dict[str, Any]:
+    return {"type": "array", "items": items, **limits}
+
+
+def _text(most: int, **more: Any) -> dict[str, Any]:
+    return {"type": "string", "maxLength": most, **more}
+
+
 _HANDLES = {
-    "anyOf": [
-        {"type": "string", "maxLength": 16},
-        {
-            "type": "array",
-            "items": {"type": "string", "maxLength": 16},
-            "minItems": 1,
-            "maxItems": 64,
-        },
-    ],
+    "anyOf": [_text(16), _list(_text(16), minItems=1, maxItems=64)],
     "description": "A handle such as `art:3`, or several of equal shape.",
 }
-_NAMES = {"type": "array", "items": {"type": "string"}, "maxItems": 40}
+_NAMES = _list({"type": "string"}, maxItems=40)
+_COUNT = {"type": "integer", "minimum": 0}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 TOOLS = (
@@ -24,130 +36,94 @@ TOOLS = (
         about="Send one HTTP request. Answers status, headers, body and a handle; a"
         " long body is cut, the handle keeps it whole. `body` as an object is sent as"
         " JSON, or as a form when the content-type header says so.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "method": {
-                    "type": "string",
-                    "enum": ["GET", "POST", "PUT", "PATCH", "DELETE"],
-                },
-                "url": {
-                    "type": "string",
-                    "maxLength": 2000,
-                    "examples": ["https://registry.example/"],
-                },
-                "headers": _TEXTS,
-                "query": {
-                    "type": "object",
-                    "additionalProperties": {
-                        "type": ["string", "integer", "number", "boolean"]
-                    },
-                },
-                "body": {"type": ["object", "string"]},
+        parameters=_object(
+            "method",
+            "url",
+            method={
+                "type": "string",
+                "enum": ["GET", "POST", "PUT", "PATCH", "DELETE"],
             },
-            "required": ["method", "url"],
-            "additionalProperties": False,
-        },
+            url=_text(2000, examples=["https://registry.example/"]),
+            headers=_TEXTS,
+            query={
+                "type": "object",
+                "additionalProperties": {
+                    "type": ["string", "integer", "number", "boolean"]
+                },
+            },
+            body={"type": ["object", "string"]},
+        ),
     ),
     ToolSpec(
         name="wait",
         about="Let simulated time pass, for rate limits.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "seconds": {"type": "number", "minimum": 0, "maximum": WAIT_LIMIT_S}
-            },
-            "required": ["seconds"],
-            "additionalProperties": False,
-        },
+        parameters=_object(
+            "seconds", seconds={"type": "number", "minimum": 0, "maximum": WAIT_LIMIT_S}
+        ),
     ),
     ToolSpec(
         name="vault",
         about="Read the credential vault: without a name the list of entries, with one"
         " its value.",
-        parameters={
-            "type": "object",
-            "properties": {"name": {"type": "string", "maxLength": 100}},
-            "additionalProperties": False,
-        },
+        parameters=_object(name=_text(100)),
     ),
     ToolSpec(
         name="read",
         about="Read a long body from its handle, 3,500 characters at a time, whole or"
         " from a JSON pointer on.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "handle": {"type": "string", "maxLength": 16, "examples": ["art:1"]},
-                "offset": {"type": "integer", "minimum": 0},
-                "pointer": {"type": "string", "maxLength": 400},
-            },
-            "required": ["handle"],
-            "additionalProperties": False,
-        },
+        parameters=_object(
+            "handle",
+            handle=_text(16, examples=["art:1"]),
+            offset=_COUNT,
+            pointer=_text(400),
+        ),
     ),
     ToolSpec(
         name="table",
         about="Work on rows behind handles: join, filter, aggregate, sort, choose"
         " columns. Answers a new handle, the columns, and as many rows as fit.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "source": _HANDLES,
-                "join": {
-                    "type": "object",
-                    "properties": {
-                        "source": _HANDLES,
-                        "left": {"type": "string"},
-                        "right": {"type": "string"},
-                        "kind": {"type": "string", "enum": ["inner", "left"]},
-                    },
-                    "required": ["source", "left", "right"],
-                    "additionalProperties": False,
-                },
-                "where": {"type": "object"},
-                "group": _NAMES,
-                "aggregate": {
-                    **_TEXTS,
-                    "description": "Output column to `count`, `sum:COLUMN`,"
-                    " `min:COLUMN` or `max:COLUMN`.",
-                },
-                "sort": {**_NAMES, "description": "Columns; `-name` sorts downwards."},
-                "columns": _NAMES,
-                "offset": {"type": "integer", "minimum": 0},
-                "limit": {"type": "integer", "minimum": 1},
+        parameters=_object(
+            "source",
+            source=_HANDLES,
+            join=_object(
+                "source",
+                "left",
+                "right",
+                source=_HANDLES,
+                left={"type": "string"},
+                right={"type": "string"},
+                kind={"type": "string", "enum": ["inner", "left"]},
+            ),
+            where={"type": "object"},
+            group=_NAMES,
+            aggregate={
+                **_TEXTS,
+                "description": "Output column to `count`, `sum:COLUMN`,"
+                " `min:COLUMN` or `max:COLUMN`.",
             },
-            "required": ["source"],
-            "additionalProperties": False,
-        },
+            sort={**_NAMES, "description": "Columns; `-name` sorts downwards."},
+            columns=_NAMES,
+            offset=_COUNT,
+            limit={"type": "integer", "minimum": 1},
+        ),
     ),
     ToolSpec(
         name="write_artifact",
         about="Hand in the answer; the last one counts. `rows` are lists in the order"
         " of `columns`, objects, or a handle. `sources` are handles they came from.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "name": {"type": "string", "maxLength": 100, "examples": ["answer"]},
-                "columns": _NAMES,
-                "rows": {
-                    "anyOf": [
-                        {
-                            "type": "array",
-                            "items": {"type": ["array", "object"]},
-                            "maxItems": 2000,
-                        },
-                        {"type": "string", "maxLength": 16},
-                    ]
-                },
-                "sources": {
-                    "type": "array",
-                    "items": {"type": "string", "maxLength": 16},
-                    "maxItems": 200,
-                },
+        parameters=_object(
+            "name",
+            "columns",
+            "rows",
+            name=_text(100, examples=["answer"]),
+            columns=_NAMES,
+            rows={
+                "anyOf": [
+                    _list({"type": ["array", "object"]}, maxItems=2000),
+                    _text(16),
+                ]
             },
-            "required": ["name", "columns", "rows"],
-            "additionalProperties": False,
-        },
+            sources=_list(_text(16), maxItems=200),
+        ),
     ),
 )

@@ -5,16 +5,10 @@ from typing import Any
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills import calibration
-from owa_bench.skills.api_solver import family_rules, silent_drift
+from owa_bench.skills.api_solver import family_rules, resource_table, silent_drift
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
 from owa_bench.skills.api_solver.column_evidence import ColumnEvidence, family_clues
 from owa_bench.skills.api_solver.http_session import HttpSession
-from owa_bench.skills.api_solver.resource_table import (
-    CENTS,
-    GoalSource,
-    ResourceTable,
-    check_money,
-)
 from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.planning import PlanCall, ToolPlan
 
@@ -53,7 +47,7 @@ class TaskState:
         self.goal = brief.goal
         self.session = session
         self.config = config
-        self.tables: dict[str, ResourceTable] = {}
+        self.tables: dict[str, resource_table.ResourceTable] = {}
         self.sources = tuple(map(read_source, self.goal.get("sources", ())))
         self.supervisor_rows: list[Any] | None = None
         self.doubts: list[float] = []
@@ -67,7 +61,7 @@ class TaskState:
         evidence = self.evidence()
         for table in self.tables.values():
             for role in evidence.money(table.source.id):
-                table.units.setdefault(role, CENTS)
+                table.units.setdefault(role, resource_table.CENTS)
         if self.config.adds_up:
             self._add_up()
         self._listen()
@@ -90,7 +84,7 @@ class TaskState:
                 totals = control.role_rows()
                 for subject in self.tables.values():
                     if subject.source.provider == control.source.provider:
-                        check_money(subject, totals)
+                        resource_table.check_money(subject, totals)
 
     def evidence(self) -> ColumnEvidence:
         """Return what the goal's rule says of the columns of the tables."""
@@ -202,9 +196,9 @@ class TaskState:
         return {name: p for name, p in held.items() if name in self._listed}
 
 
-def read_source(raw: Mapping[str, Any]) -> GoalSource:
+def read_source(raw: Mapping[str, Any]) -> resource_table.GoalSource:
     """Return a source of the goal."""
-    return GoalSource(
+    return resource_table.GoalSource(
         id=str(raw["id"]),
         provider=str(raw["provider"]),
         entry=raw.get("entry"),
@@ -228,7 +222,8 @@ def _values(body: Any) -> Sequence[Any]:
 
 
 def beliefs(
-    propositions: Sequence[Mapping[str, Any]], tables: Mapping[str, ResourceTable]
+    propositions: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, resource_table.ResourceTable],
 ) -> dict[str, float]:
     """Return a probability for each proposition of the goal.
 
@@ -245,7 +240,9 @@ def beliefs(
     }
 
 
-def _belief(claim: Mapping[str, Any], table: ResourceTable | None) -> float:
+def _belief(
+    claim: Mapping[str, Any], table: resource_table.ResourceTable | None
+) -> float:
     if table is None or not table.fetched.rows:
         return UNKNOWN
     match claim["kind"]:
@@ -263,7 +260,7 @@ def _belief(claim: Mapping[str, Any], table: ResourceTable | None) -> float:
             return UNKNOWN
 
 
-def _unit(claim: Mapping[str, Any], table: ResourceTable) -> float:
+def _unit(claim: Mapping[str, Any], table: resource_table.ResourceTable) -> float:
     unit = (
         None if silent_drift.UNITS in table.doubts else table.units.get(claim["field"])
     )
@@ -271,7 +268,7 @@ def _unit(claim: Mapping[str, Any], table: ResourceTable) -> float:
     return _sided(None if unit is None else unit == claim["claim"], sure)
 
 
-def _bound(claim: Mapping[str, Any], table: ResourceTable) -> float:
+def _bound(claim: Mapping[str, Any], table: resource_table.ResourceTable) -> float:
     where = claim["where"].items()
     for row in table.role_rows():
         if all(row.get(role) == value for role, value in where):
@@ -280,7 +277,7 @@ def _bound(claim: Mapping[str, Any], table: ResourceTable) -> float:
     return UNKNOWN
 
 
-def _docs(claim: Mapping[str, Any], table: ResourceTable) -> float:
+def _docs(claim: Mapping[str, Any], table: resource_table.ResourceTable) -> float:
     differ = bool(table.fetched.doc_errors) or table.units != table.documented
     added_up = table.checked or not table.documented
     sure = LOOKED_AT if differ or added_up else NOT_ADDED_UP

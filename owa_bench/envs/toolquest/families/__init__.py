@@ -5,21 +5,16 @@ import pkgutil
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sources,
-    TaskFamily,
-)
+from owa_bench.envs.toolquest import task_spec
 
 
-def _modules() -> Mapping[str, TaskFamily]:
+def _modules() -> Mapping[str, task_spec.TaskFamily]:
     """Return every family by name, in the order of the names.
 
     A module whose name begins with "_" is not a family.
     """
     names = sorted(entry.name for entry in pkgutil.iter_modules(__path__))
-    families: list[TaskFamily] = [
+    families: list[task_spec.TaskFamily] = [
         importlib.import_module(f"{__name__}.{name}").FAMILY
         for name in names
         if not name.startswith("_")
@@ -34,10 +29,12 @@ class RuleAnswer(NamedTuple):
     """Columns and rows of an artefact, or of the records to be written."""
 
     columns: tuple[str, ...]
-    rows: tuple[AnswerRow, ...]
+    rows: tuple[task_spec.AnswerRow, ...]
 
 
-def solve(family: str, sources: Sources, rule: RuleParameters) -> RuleAnswer:
+def solve(
+    family: str, sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> RuleAnswer:
     """Return what the family's rule makes of the rows, sorted.
 
     Args:

@@ -3,32 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    YEAR,
-    IntegerDraws,
-    Postings,
-    by_id,
-    day_bounds,
-    random_codes,
-    status,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-    within,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -75,35 +51,35 @@ _LEAST_MOVE = 400  # of a rate, so that the wrong one shows in the answer
 _PARITY = 10_000  # the rate of a currency that is worth the group's own
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of branches, entities, currencies besides the group's own, rates
             a currency, receipts and repeated receipts.
 
     Returns:
         Branches, their receipts, legal entities, and rates that meet without a gap.
     """
-    base, *foreign = draws.sample(draws.known(_CURRENCIES), 1 + size["currencies"])
-    cuts, rates = _rates(draws, size["rates"], foreign)
-    first = max(0, cuts[0] - draws.between(20, 60))
-    last = min(YEAR - 2, cuts[0] + 1 + draws.between(60, 150))
-    entities = _entities(draws, size["entities"])
-    branches = _branches(draws, size["branches"], entities)
-    receipts = _receipts(draws, size, branches, (base, *foreign), cuts[0])
-    return TaskData(
+    base, *foreign = rng.sample(rng.known(_CURRENCIES), 1 + size["currencies"])
+    cuts, rates = _rates(rng, size["rates"], foreign)
+    first = max(0, cuts[0] - rng.between(20, 60))
+    last = min(draws.YEAR - 2, cuts[0] + 1 + rng.between(60, 150))
+    entities = _entities(rng, size["entities"])
+    branches = _branches(rng, size["branches"], entities)
+    receipts = _receipts(rng, size, branches, (base, *foreign), cuts[0])
+    return task_spec.TaskData(
         tables={
             "branches": branches,
-            "receipts": by_id(receipts.rows),
+            "receipts": draws.by_id(receipts.rows),
             "entities": entities,
-            "rates": draws.shuffled(rates),
+            "rates": rng.shuffled(rates),
         },
         links=branches,
         rule={
-            "first_day": DAYS[first],
-            "last_day": DAYS[last],
+            "first_day": draws.DAYS[first],
+            "last_day": draws.DAYS[last],
             "base": base,
             "branch_status": "open",
         },
@@ -113,81 +89,85 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
 
 
 def _rates(
-    draws: IntegerDraws, count: int, currencies: Sequence[str]
-) -> tuple[list[int], list[SourceRow]]:
+    rng: draws.IntegerDraws, count: int, currencies: Sequence[str]
+) -> tuple[list[int], list[task_spec.SourceRow]]:
     """Return the last days of the first currency's rates, and the rates of all."""
-    rows: list[SourceRow] = []
+    rows: list[task_spec.SourceRow] = []
     ends: list[int] = []
-    share = YEAR // count
+    share = draws.YEAR // count
     for currency in currencies:
-        cuts = [share * i + draws.below(share // 2) for i in range(1, count)]
+        cuts = [share * i + rng.below(share // 2) for i in range(1, count)]
         ends = ends or cuts
-        value = draws.between(2_000, 40_000)
+        value = rng.between(2_000, 40_000)
         for first, last in zip((0, *(c + 1 for c in cuts)), (*cuts, 364), strict=True):
-            days = day_bounds(draws, first, last)
-            value += draws.pick((-1, 1)) * draws.between(_LEAST_MOVE, 1_200)
+            days = draws.day_bounds(rng, first, last)
+            value += rng.pick((-1, 1)) * rng.between(_LEAST_MOVE, 1_200)
             rows.append({"currency": currency, **days, "rate": value})
     return ends, rows
 
 
-def _entities(draws: IntegerDraws, count: int) -> list[SourceRow]:
+def _entities(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
     """Return legal entities; every group has one."""
-    groups = draws.sample(draws.known(_GROUPS), 3)
+    groups = rng.sample(rng.known(_GROUPS), 3)
     return [
         {
             "entity": number,
-            "group": groups[i] if i < len(groups) else draws.pick(groups),
-            "opening": draws.cents(500, 9000),
+            "group": groups[i] if i < len(groups) else rng.pick(groups),
+            "opening": rng.cents(500, 9000),
         }
-        for i, number in enumerate(random_codes(draws, "LE", count, 6))
+        for i, number in enumerate(draws.random_codes(rng, "LE", count, 6))
     ]
 
 
-def _branches(draws: IntegerDraws, count: int, entities: SourceRows) -> list[SourceRow]:
+def _branches(
+    rng: draws.IntegerDraws, count: int, entities: task_spec.SourceRows
+) -> list[task_spec.SourceRow]:
     return [
         {
             "id": f"br-{i + 11}",
             "code": code,
-            "status": status(draws, i, "open", ("closed", "planned"), 75),
-            "entity": draws.pick(entities)["entity"],
+            "status": draws.status(rng, i, "open", ("closed", "planned"), 75),
+            "entity": rng.pick(entities)["entity"],
         }
-        for i, code in enumerate(random_codes(draws, "BR", count, 5))
+        for i, code in enumerate(draws.random_codes(rng, "BR", count, 5))
     ]
 
 
 def _receipts(
-    draws: IntegerDraws,
-    size: Sizes,
-    branches: SourceRows,
+    rng: draws.IntegerDraws,
+    size: task_spec.Sizes,
+    branches: task_spec.SourceRows,
     currencies: Sequence[str],
     cut: int,
-) -> Postings:
+) -> draws.Postings:
     """Return receipts; the first is of the last day of its currency's first rate.
 
     The second is of the day after. Two that look alike are equal but for their
     currency.
     """
-    rows: list[SourceRow] = []
+    rows: list[task_spec.SourceRow] = []
     for i in range(size["receipts"]):
-        day = draws.below(YEAR)
-        if i < 2 or draws.percent(60):
-            day = cut + (i if i < 2 else draws.between(-15, 55))
+        day = rng.below(draws.YEAR)
+        if i < 2 or rng.percent(60):
+            day = cut + (i if i < 2 else rng.between(-15, 55))
         rows.append(
             {
-                "branch": branches[i if i < 2 else draws.below(len(branches))]["id"],
-                "date": DAYS[day],
-                "currency": currencies[1] if i < 2 else draws.pick(currencies),
-                "amount": draws.cents(20, 3000),
+                "branch": branches[i if i < 2 else rng.below(len(branches))]["id"],
+                "date": draws.DAYS[day],
+                "currency": currencies[1] if i < 2 else rng.pick(currencies),
+                "amount": rng.cents(20, 3000),
             }
         )
 
     def alter(row: dict[str, Value]) -> None:
-        row["currency"] = draws.pick([c for c in currencies if c != row["currency"]])
+        row["currency"] = rng.pick([c for c in currencies if c != row["currency"]])
 
-    return with_copies(draws, rows, size["repeats"], alter, "rc-8001")
+    return draws.with_copies(rng, rows, size["repeats"], alter, "rc-8001")
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the receipts of each group in its currency.
 
     Args:
@@ -197,7 +177,7 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     Returns:
         (group, receipts, total in the group's cents) of every group with any.
     """
-    entity_of = key_map(sources, sources["branches"], "code", "entity")
+    entity_of = task_spec.key_map(sources, sources["branches"], "code", "entity")
     groups = {e["entity"]: e["group"] for e in sources["entities"]}
     group_of = {
         b["id"]: groups[entity_of[b["code"]]]
@@ -209,7 +189,7 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
         opening[entity["group"]] += int(entity["opening"])
     rates = sorted(sources["rates"], key=lambda r: str(r["first_day"]))
     sums: dict[Value, list[int]] = defaultdict(lambda: [0, 0])
-    for receipt in distinct(sources["receipts"]):
+    for receipt in task_spec.distinct(sources["receipts"]):
         day = str(receipt["date"])
         inside = str(rule["first_day"]) <= day <= str(rule["last_day"])
         if not inside or receipt["branch"] not in group_of:
@@ -220,7 +200,9 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return [(g, n, cents + opening[g]) for g, (n, cents) in sums.items()]
 
 
-def converted(receipt: SourceRow, rates: SourceRows, base: Value) -> int:
+def converted(
+    receipt: task_spec.SourceRow, rates: task_spec.SourceRows, base: Value
+) -> int:
     """Return a receipt in cents of the base currency, half a cent rounded up.
 
     Args:
@@ -236,15 +218,15 @@ def converted(receipt: SourceRow, rates: SourceRows, base: Value) -> int:
     if receipt["currency"] == base:
         return amount
     for rate in rates:
-        if rate["currency"] == receipt["currency"] and within(rate, day):
+        if rate["currency"] == receipt["currency"] and task_spec.within(rate, day):
             return (amount * int(rate["rate"]) + _PARITY // 2) // _PARITY
     return 0
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="currency_rollup",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "branches", "code", "entity", "Which legal entity runs which branch."
     ),
     sizes=(

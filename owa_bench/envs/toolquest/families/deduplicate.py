@@ -1,23 +1,11 @@
 """Task family deduplicate: customer records made twice, and what is owed on them."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import date
 
-from owa_bench.envs.toolquest.draws import DAYS, IntegerDraws, by_id, random_codes
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -63,33 +51,33 @@ _SETTLED = ("paid", "cancelled")
 _Record = dict[str, Value]
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of customers, records made twice (copies), other customers that
             look alike (strangers), and repeated invoices.
 
     Returns:
         Merge policies, customer records and invoices.
     """
-    policies = _policies(draws)
-    records = _originals(draws, size["customers"], policies)
+    policies = _policies(rng)
+    records = list(_originals(rng, size["customers"], policies))
     count, copies = size["customers"], size["copies"]
-    copied = [0, 1, *draws.sample(range(4, count), copies - 3), 1]
+    copied = [0, 1, *rng.sample(range(4, count), copies - 3), 1]
     records += [
-        _copy(draws, records[place], policies, i) for i, place in enumerate(copied)
+        _copy(rng, records[place], policies, i) for i, place in enumerate(copied)
     ]
-    alike = draws.sample(range(count), size["strangers"])
-    records += [_stranger(draws, records[place], i) for i, place in enumerate(alike)]
-    customers = _customers(draws, records)
-    invoices = _invoices(draws, size, customers)
+    alike = rng.sample(range(count), size["strangers"])
+    records += [_stranger(rng, records[place], i) for i, place in enumerate(alike)]
+    customers = _customers(rng, records)
+    invoices = _invoices(rng, size, customers)
     ids = [str(customer["id"]) for customer in customers]
-    return TaskData(
+    return task_spec.TaskData(
         tables={
             "policies": policies,
-            "customers": by_id(customers),
+            "customers": draws.by_id(customers),
             "invoices": invoices,
         },
         links=customers,
@@ -99,36 +87,37 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
     )
 
 
-def _policies(draws: IntegerDraws) -> list[SourceRow]:
+def _policies(rng: draws.IntegerDraws) -> list[task_spec.SourceRow]:
     return [
-        {"segment": name, "days": draws.between(10, 60), "limit_included": draws.coin()}
-        for name in draws.sample(draws.known(_SEGMENTS), 3)
+        {"segment": name, "days": rng.between(10, 60), "limit_included": rng.coin()}
+        for name in rng.sample(rng.known(_SEGMENTS), 3)
     ]
 
 
-def _originals(draws: IntegerDraws, count: int, policies: SourceRows) -> list[_Record]:
-    """Return one record of each customer; every status occurs."""
-    taxes = random_codes(draws, "TX", count, 7)
-    boxes = random_codes(draws, "", count, 3)
-    rows: list[_Record] = []
+def _originals(
+    rng: draws.IntegerDraws, count: int, policies: task_spec.SourceRows
+) -> Iterator[_Record]:
+    """Yield one record of each customer; every status occurs."""
+    taxes = draws.random_codes(rng, "TX", count, 7)
+    boxes = draws.random_codes(rng, "", count, 3)
     for i, (tax, box) in enumerate(zip(taxes, boxes, strict=True)):
-        active = i < 2 or draws.percent(80)
-        idle = _IDLE[i - 2] if 2 <= i < 4 else draws.pick(_IDLE)
-        host = f"{draws.pick(_HOSTS)}.example"
-        rows.append(
-            {
-                "email": f"{draws.pick(_NAMES)}{box}@{host}",
-                "tax_number": tax,
-                "segment": draws.pick(policies)["segment"],
-                "status": "active" if active and not 2 <= i < 4 else idle,
-                "created": DAYS[draws.below(220)],
-            }
-        )
-    return rows
+        active = i < 2 or rng.percent(80)
+        idle = _IDLE[i - 2] if 2 <= i < 4 else rng.pick(_IDLE)
+        host = f"{rng.pick(_HOSTS)}.example"
+        yield {
+            "email": f"{rng.pick(_NAMES)}{box}@{host}",
+            "tax_number": tax,
+            "segment": rng.pick(policies)["segment"],
+            "status": "active" if active and not 2 <= i < 4 else idle,
+            "created": draws.DAYS[rng.below(220)],
+        }
 
 
 def _copy(
-    draws: IntegerDraws, original: SourceRow, policies: SourceRows, i: int
+    rng: draws.IntegerDraws,
+    original: task_spec.SourceRow,
+    policies: task_spec.SourceRows,
+    i: int,
 ) -> _Record:
     """Return a later record of a customer, its address in other capitals.
 
@@ -137,41 +126,43 @@ def _copy(
     limit = next(
         int(p["days"]) for p in policies if p["segment"] == original["segment"]
     )
-    kind = i if i < 2 else draws.below(3)
-    gap = (limit, draws.between(1, limit - 1), limit + draws.between(1, 30))[kind]
+    kind = i if i < 2 else rng.below(3)
+    gap = (limit, rng.between(1, limit - 1), limit + rng.between(1, 30))[kind]
     email = str(original["email"])
     return {
         **original,
-        "email": draws.pick((email.capitalize(), email.upper(), email.title(), email)),
-        "status": "active" if i < 2 or draws.percent(85) else draws.pick(_IDLE),
-        "created": DAYS[DAYS.index(str(original["created"])) + gap],
+        "email": rng.pick((email.capitalize(), email.upper(), email.title(), email)),
+        "status": "active" if i < 2 or rng.percent(85) else rng.pick(_IDLE),
+        "created": draws.DAYS[draws.DAYS.index(str(original["created"])) + gap],
     }
 
 
-def _stranger(draws: IntegerDraws, record: SourceRow, i: int) -> _Record:
+def _stranger(rng: draws.IntegerDraws, record: task_spec.SourceRow, i: int) -> _Record:
     """Return another customer who shares the address or the tax number alone."""
     tax, email = str(record["tax_number"]), str(record["email"])
     if i % 2 == 0:
-        tax = f"{tax[:-1]}{(int(tax[-1]) + draws.between(1, 9)) % 10}"
+        tax = f"{tax[:-1]}{(int(tax[-1]) + rng.between(1, 9)) % 10}"
     else:
         name, _, host = email.partition("@")
-        digit = (int(name[-1]) + draws.between(1, 9)) % 10
+        digit = (int(name[-1]) + rng.between(1, 9)) % 10
         email = f"{name[:-1]}{digit}@{host}"
-    day = DAYS.index(str(record["created"])) + draws.between(0, 8)
+    day = draws.DAYS.index(str(record["created"])) + rng.between(0, 8)
     return {
         **record,
         "tax_number": tax,
         "email": email,
         "status": "active",
-        "created": DAYS[day],
+        "created": draws.DAYS[day],
     }
 
 
-def _customers(draws: IntegerDraws, records: SourceRows) -> list[SourceRow]:
+def _customers(
+    rng: draws.IntegerDraws, records: task_spec.SourceRows
+) -> list[task_spec.SourceRow]:
     """Return the records with id, code and account, in the order given."""
-    codes = random_codes(draws, "CU", len(records), 5)
-    accounts = random_codes(draws, "DB", len(records), 6)
-    order = draws.shuffled(range(len(records)))
+    codes = draws.random_codes(rng, "CU", len(records), 5)
+    accounts = draws.random_codes(rng, "DB", len(records), 6)
+    order = rng.shuffled(range(len(records)))
     return [
         {"id": f"cr-{101 + place}", "code": code, "account": account, **record}
         for place, code, account, record in zip(
@@ -181,33 +172,33 @@ def _customers(draws: IntegerDraws, records: SourceRows) -> list[SourceRow]:
 
 
 def _invoices(
-    draws: IntegerDraws, size: Sizes, customers: SourceRows
-) -> list[SourceRow]:
+    rng: draws.IntegerDraws, size: task_spec.Sizes, customers: task_spec.SourceRows
+) -> list[task_spec.SourceRow]:
     """Return invoices, some made twice; an open one on the account of every copy."""
     copies = range(size["customers"], size["customers"] + size["copies"])
     rows: list[_Record] = []
     for i, customer in enumerate(customers):
-        for turn in range(draws.between(1, 2)):
-            due = (i in copies and turn == 0) or draws.percent(55)
-            status = "open" if due else draws.pick(_SETTLED)
+        for turn in range(rng.between(1, 2)):
+            due = (i in copies and turn == 0) or rng.percent(55)
+            status = "open" if due else rng.pick(_SETTLED)
             if i < len(_SETTLED) and turn == 0:
                 status = _SETTLED[i]  # every status occurs, so that drift can be seen
             rows.append(
                 {
                     "account": customer["account"],
-                    "issued": DAYS[draws.below(365)],
+                    "issued": draws.DAYS[rng.below(365)],
                     "status": status,
-                    "amount": draws.cents(20, 4000),
+                    "amount": rng.cents(20, 4000),
                 }
             )
     of_copy = customers[copies[0]]["account"]
     first = next(i for i, row in enumerate(rows) if row["account"] == of_copy)
-    chosen = [first, *draws.sample(range(len(rows)), size["repeats"] - 1)]
+    chosen = [first, *rng.sample(range(len(rows)), size["repeats"] - 1)]
     repeated = [dict(rows[i]) for i in chosen]
     for row in repeated[len(repeated) // 2 :]:
-        row["amount"] = int(row["amount"]) + draws.grain * draws.pick((1, 9, 10))
-    order = draws.shuffled(range(len(rows) + len(repeated)))
-    return by_id(
+        row["amount"] = int(row["amount"]) + rng.grain * rng.pick((1, 9, 10))
+    order = rng.shuffled(range(len(rows) + len(repeated)))
+    return draws.by_id(
         [
             {"id": f"iv-{6001 + place}", **row}
             for place, row in zip(order, rows + repeated, strict=True)
@@ -215,7 +206,9 @@ def _invoices(
     )
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the duplicates.
 
     Args:
@@ -226,17 +219,17 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
         (survivor code, duplicate code, open cents) of every duplicate.
     """
     policies = {p["segment"]: p for p in sources["policies"]}
-    account = key_map(sources, sources["customers"], "code", "account")
+    account = task_spec.key_map(sources, sources["customers"], "code", "account")
     owed: dict[Value, int] = defaultdict(int)
-    for invoice in distinct(sources["invoices"]):
+    for invoice in task_spec.distinct(sources["invoices"]):
         if invoice["status"] == rule["invoice_status"]:
             owed[invoice["account"]] += int(invoice["amount"])
-    same: dict[tuple[str, str], list[SourceRow]] = defaultdict(list)
+    same: dict[tuple[str, str], list[task_spec.SourceRow]] = defaultdict(list)
     for record in sources["customers"]:
         if record["status"] == rule["customer_status"]:
             key = (str(record["tax_number"]), str(record["email"]).casefold())
             same[key].append(record)
-    duplicates: list[AnswerRow] = []
+    duplicates: list[task_spec.AnswerRow] = []
     for records in same.values():
         first, *later = sorted(records, key=lambda r: (str(r["created"]), str(r["id"])))
         duplicates += [
@@ -247,7 +240,9 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return duplicates
 
 
-def _merges(policy: SourceRow, first: SourceRow, record: SourceRow) -> bool:
+def _merges(
+    policy: task_spec.SourceRow, first: task_spec.SourceRow, record: task_spec.SourceRow
+) -> bool:
     """Return whether a record was made soon enough after the first one."""
     later, earlier = (
         date.fromisoformat(str(row["created"])) for row in (record, first)
@@ -256,10 +251,10 @@ def _merges(policy: SourceRow, first: SourceRow, record: SourceRow) -> bool:
     return gap < limit or (gap == limit and bool(policy["limit_included"]))
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="deduplicate",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "customers", "code", "account", "Which debtor account bills which record."
     ),
     sizes="customers 7 14 20; copies 3 5 7; strangers 2 4 5; repeats 2 2 4",

@@ -1,34 +1,11 @@
 """Task family entitlement_audit: entitlements held without a right, and their price."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    IntegerDraws,
-    Postings,
-    by_id,
-    day_bounds,
-    random_codes,
-    status,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-    within,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -78,84 +55,80 @@ class PriceTerm(NamedTuple):
     """The last day of a term, a number in the year, and the row served for it."""
 
     last: int
-    row: SourceRow
+    row: task_spec.SourceRow
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of people, entitlements, terms an entitlement, grants and
             repeated grants.
 
     Returns:
         Rights of departments, people, priced terms and grants.
     """
-    day = draws.between(*_AUDIT)
-    departments = draws.sample(draws.known(_DEPARTMENTS), 3)
-    entitlements = draws.sample(draws.known(_ENTITLEMENTS), size["entitlements"])
-    rights = _rights(draws, departments, entitlements)
-    people = _people(draws, size["people"], departments)
-    terms = [term for e in entitlements for term in _terms(draws, size["terms"], e)]
-    grants = _grants(draws, size, people, entitlements, terms)
-    return TaskData(
+    day = rng.between(*_AUDIT)
+    departments = rng.sample(rng.known(_DEPARTMENTS), 3)
+    entitlements = rng.sample(rng.known(_ENTITLEMENTS), size["entitlements"])
+    rights = _rights(rng, departments, entitlements)
+    people = list(_people(rng, size["people"], departments))
+    terms = [term for e in entitlements for term in _terms(rng, size["terms"], e)]
+    grants = _grants(rng, size, people, entitlements, terms)
+    return task_spec.TaskData(
         tables={
             "rights": rights,
             "people": people,
-            "terms": draws.shuffled([term.row for term in terms]),
-            "grants": by_id(grants.rows),
+            "terms": rng.shuffled([term.row for term in terms]),
+            "grants": draws.by_id(grants.rows),
         },
         links=people,
-        rule={"day": DAYS[day], "person_status": "active"},
+        rule={"day": draws.DAYS[day], "person_status": "active"},
         pairs=grants.pairs,
         where={key: terms[0].row[key] for key in ("entitlement", "first_day")},
     )
 
 
 def _rights(
-    draws: IntegerDraws, departments: Sequence[str], entitlements: Sequence[str]
-) -> list[SourceRow]:
+    rng: draws.IntegerDraws, departments: Sequence[str], entitlements: Sequence[str]
+) -> list[task_spec.SourceRow]:
     """Return rights; the first department has none to the first entitlement."""
-    rows: list[SourceRow] = [
+    rows: list[task_spec.SourceRow] = [
         {"department": department, "entitlement": entitlement}
         for i, department in enumerate(departments)
         for k, entitlement in enumerate(entitlements)
-        if (i, k) != (0, 0) and (k == 1 + i % 2 or draws.percent(55))
+        if (i, k) != (0, 0) and (k == 1 + i % 2 or rng.percent(55))
     ]
-    return draws.shuffled(rows)
+    return rng.shuffled(rows)
 
 
 def _people(
-    draws: IntegerDraws, count: int, departments: Sequence[str]
-) -> list[SourceRow]:
-    """Return people; the first two are active, of the first department."""
-    logins = random_codes(draws, "u", count, 5)
-    seats = random_codes(draws, "LS", count, 6)
-    rows: list[SourceRow] = []
+    rng: draws.IntegerDraws, count: int, departments: Sequence[str]
+) -> Iterator[task_spec.SourceRow]:
+    """Yield people; the first two are active, of the first department."""
+    logins = draws.random_codes(rng, "u", count, 5)
+    seats = draws.random_codes(rng, "LS", count, 6)
     for i, (login, seat) in enumerate(zip(logins, seats, strict=True)):
-        state = status(draws, i, "active", ("suspended", "left"), 75)
-        rows.append(
-            {
-                "id": f"pe-{i + 11}",
-                "login": login,
-                "department": departments[0] if i < 2 else draws.pick(departments),
-                "status": state,
-                "seat": seat,
-            }
-        )
-    return rows
+        state = draws.status(rng, i, "active", ("suspended", "left"), 75)
+        yield {
+            "id": f"pe-{i + 11}",
+            "login": login,
+            "department": departments[0] if i < 2 else rng.pick(departments),
+            "status": state,
+            "seat": seat,
+        }
 
 
-def _terms(draws: IntegerDraws, count: int, entitlement: str) -> list[PriceTerm]:
+def _terms(rng: draws.IntegerDraws, count: int, entitlement: str) -> list[PriceTerm]:
     """Return the terms of a year, which meet without a gap; prices always change."""
     share = 230 // count  # all begin before any audit
-    cuts = [share * i + draws.between(0, share // 2) for i in range(1, count)]
+    cuts = [share * i + rng.between(0, share // 2) for i in range(1, count)]
     terms: list[PriceTerm] = []
     price = 0
     for first, last in zip((0, *(c + 1 for c in cuts)), (*cuts, 364), strict=True):
-        days = day_bounds(draws, first, last)
-        before, price = price, draws.cents(4, 90)
+        days = draws.day_bounds(rng, first, last)
+        before, price = price, rng.cents(4, 90)
         price += _DOLLAR * (price == before)  # a wrong term must show in the answer
         row = {"entitlement": entitlement, **days, "seat_price": price}
         terms.append(PriceTerm(last, row))
@@ -163,37 +136,39 @@ def _terms(draws: IntegerDraws, count: int, entitlement: str) -> list[PriceTerm]
 
 
 def _grants(
-    draws: IntegerDraws,
-    size: Sizes,
-    people: SourceRows,
+    rng: draws.IntegerDraws,
+    size: task_spec.Sizes,
+    people: task_spec.SourceRows,
     entitlements: Sequence[str],
     terms: Sequence[PriceTerm],
-) -> Postings:
+) -> draws.Postings:
     """Return grants; the first was made on the last day of the first term.
 
     The second was made on the day after; both are wrong. Two that look alike are equal
     but for their day.
     """
-    rows: list[SourceRow] = []
+    rows: list[task_spec.SourceRow] = []
     for i in range(size["grants"]):
-        day = draws.below(365)
-        if i < 2 or draws.percent(20):
-            day = (terms[0] if i < 2 else draws.pick(terms)).last + i % 2
+        day = rng.below(365)
+        if i < 2 or rng.percent(20):
+            day = (terms[0] if i < 2 else rng.pick(terms)).last + i % 2
         rows.append(
             {
-                "seat": (people[i] if i < 2 else draws.pick(people))["seat"],
-                "entitlement": entitlements[0] if i < 2 else draws.pick(entitlements),
-                "granted": DAYS[min(day, 364)],
+                "seat": (people[i] if i < 2 else rng.pick(people))["seat"],
+                "entitlement": entitlements[0] if i < 2 else rng.pick(entitlements),
+                "granted": draws.DAYS[min(day, 364)],
             }
         )
 
     def alter(row: dict[str, Value]) -> None:
-        row["granted"] = DAYS[DAYS.index(str(row["granted"])) + 1]
+        row["granted"] = draws.DAYS[draws.DAYS.index(str(row["granted"])) + 1]
 
-    return with_copies(draws, rows, size["repeats"], alter, "gr-7001")
+    return draws.with_copies(rng, rows, size["repeats"], alter, "gr-7001")
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return what is held wrongly.
 
     Args:
@@ -204,13 +179,13 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
         (login, entitlement, grants, price in cents) per person and entitlement.
     """
     rights = {(r["department"], r["entitlement"]) for r in sources["rights"]}
-    seat_of = key_map(sources, sources["people"], "login", "seat")
+    seat_of = task_spec.key_map(sources, sources["people"], "login", "seat")
     people = {seat_of[p["login"]]: p for p in sources["people"]}
-    terms: dict[Value, list[SourceRow]] = defaultdict(list)
+    terms: dict[Value, list[task_spec.SourceRow]] = defaultdict(list)
     for term in sorted(sources["terms"], key=lambda t: str(t["first_day"])):
         terms[term["entitlement"]].append(term)
     sums: dict[tuple[Value, Value], list[int]] = defaultdict(lambda: [0, 0])
-    for grant in distinct(sources["grants"]):
+    for grant in task_spec.distinct(sources["grants"]):
         person, entitlement = people[grant["seat"]], grant["entitlement"]
         entitled = (person["department"], entitlement) in rights
         day = str(grant["granted"])
@@ -220,15 +195,15 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
             continue
         total = sums[person["login"], entitlement]
         total[0] += 1
-        held = (term for term in terms[entitlement] if within(term, day))
+        held = (term for term in terms[entitlement] if task_spec.within(term, day))
         total[1] += next((int(term["seat_price"]) for term in held), 0)
     return [(*holding, *total) for holding, total in sums.items()]
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="entitlement_audit",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "people", "login", "seat", "Which licence seat belongs to which login."
     ),
     sizes=(

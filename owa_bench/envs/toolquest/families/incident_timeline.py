@@ -6,31 +6,8 @@ The monitor gives local time in days and minutes, the rollout tool seconds of UT
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    IntegerDraws,
-    Postings,
-    by_id,
-    day_bounds,
-    random_codes,
-    status,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-    within,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -78,32 +55,32 @@ _Days = tuple[int, int]  # first and last day of a window, numbers in the year
 _TimelineEvent = tuple[datetime, Value, int]  # time, reference, cents
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of services, alerts, changes and repeated alerts.
 
     Returns:
         Windows that meet without a gap, services, their alerts and changes.
     """
-    spans = _spans(draws)
-    asked = draws.below(_WINDOWS)
-    numbers = draws.sample(range(100, 1000), _WINDOWS)
+    spans = _spans(rng)
+    asked = rng.below(_WINDOWS)
+    numbers = rng.sample(range(100, 1000), _WINDOWS)
     windows = [
-        {"name": f"RW-{number}", **day_bounds(draws, *span)}
+        {"name": f"RW-{number}", **draws.day_bounds(rng, *span)}
         for number, span in zip(numbers, spans, strict=True)
     ]
-    services = _services(draws, size["services"])
-    alerts = _alerts(draws, size, services, spans[asked])
-    changes = _changes(draws, size["changes"], services, spans[asked])
+    services = _services(rng, size["services"])
+    alerts = _alerts(rng, size, services, spans[asked])
+    changes = _changes(rng, size["changes"], services, spans[asked])
     name = windows[asked]["name"]
-    return TaskData(
+    return task_spec.TaskData(
         tables={
             "windows": windows,
-            "services": draws.shuffled(services),
-            "alerts": by_id(alerts.rows),
+            "services": rng.shuffled(services),
+            "alerts": draws.by_id(alerts.rows),
             "changes": changes,
         },
         links=services,
@@ -113,26 +90,26 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
     )
 
 
-def _spans(draws: IntegerDraws) -> Sequence[_Days]:
+def _spans(rng: draws.IntegerDraws) -> Sequence[_Days]:
     """Return windows that meet without a gap, a day clear of either end of the year."""
-    first = draws.between(3, 150)
+    first = rng.between(3, 150)
     spans = []
     for _ in range(_WINDOWS):
-        last = first + draws.between(12, 45)
+        last = first + rng.between(12, 45)
         spans.append((first, last))
         first = last + 1
     return spans
 
 
-def _services(draws: IntegerDraws, count: int) -> list[SourceRow]:
+def _services(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
     """Return services; the first two are degraded, one behind UTC and one ahead."""
-    codes = random_codes(draws, "SV", count, 4)
-    components = random_codes(draws, "CO", count, 5)
+    codes = draws.random_codes(rng, "SV", count, 4)
+    components = draws.random_codes(rng, "CO", count, 5)
     return [
         {
             "service": code,
-            "status": status(draws, i, "degraded", ("healthy", "retired"), 55),
-            "minutes_ahead": (-300, 330)[i] if i < 2 else draws.pick(_ZONES),
+            "status": draws.status(rng, i, "degraded", ("healthy", "retired"), 55),
+            "minutes_ahead": (-300, 330)[i] if i < 2 else rng.pick(_ZONES),
             "component": component,
         }
         for i, (code, component) in enumerate(zip(codes, components, strict=True))
@@ -140,74 +117,79 @@ def _services(draws: IntegerDraws, count: int) -> list[SourceRow]:
 
 
 def _alerts(
-    draws: IntegerDraws, size: Sizes, services: SourceRows, span: _Days
-) -> Postings:
+    rng: draws.IntegerDraws,
+    size: task_spec.Sizes,
+    services: task_spec.SourceRows,
+    span: _Days,
+) -> draws.Postings:
     """Return alerts; the first lies on the window's last day.
 
     By its local clock that is the day before. Two that look alike are equal but for
     their reference.
     """
     count = size["alerts"] + size["repeats"]
-    references = iter(random_codes(draws, "AL-", count, 5))
-    rows: list[SourceRow] = []
+    references = iter(draws.random_codes(rng, "AL-", count, 5))
+    rows: list[task_spec.SourceRow] = []
     for i in range(size["alerts"]):
-        service = services[i] if i < 2 else draws.pick(services)
-        at = _instant(draws, span, i) + int(service["minutes_ahead"])
+        service = services[i] if i < 2 else rng.pick(services)
+        at = _instant(rng, span, i) + int(service["minutes_ahead"])
         rows.append(
             {
                 "service": service["service"],
                 "reference": next(references),
-                "day": DAYS[at // _DAY],
+                "day": draws.DAYS[at // _DAY],
                 "minute": at % _DAY,
-                "loss": draws.cents(10, 4000),
+                "loss": rng.cents(10, 4000),
             }
         )
 
     def alter(row: dict[str, Value]) -> None:
         row["reference"] = next(references)
 
-    return with_copies(draws, rows, size["repeats"], alter, "at-7001", first=2)
+    return draws.with_copies(rng, rows, size["repeats"], alter, "at-7001", first=2)
 
 
 def _changes(
-    draws: IntegerDraws, count: int, services: SourceRows, span: _Days
-) -> list[SourceRow]:
+    rng: draws.IntegerDraws, count: int, services: task_spec.SourceRows, span: _Days
+) -> list[task_spec.SourceRow]:
     """Return changes; the first is of a degraded service, on the window's last day."""
-    rows: list[SourceRow] = []
-    for i, reference in enumerate(random_codes(draws, "CH-", count, 5)):
-        service = services[0] if i == 0 else draws.pick(services)
-        at = _instant(draws, span, i)
+    rows: list[task_spec.SourceRow] = []
+    for i, reference in enumerate(draws.random_codes(rng, "CH-", count, 5)):
+        service = services[0] if i == 0 else rng.pick(services)
+        at = _instant(rng, span, i)
         rows.append(
             {
                 "id": f"ch-{301 + i}",
                 "component": service["component"],
                 "reference": reference,
-                "second": 60 * at + draws.below(60),
-                "cost": draws.cents(10, 4000),
+                "second": 60 * at + rng.below(60),
+                "cost": rng.cents(10, 4000),
             }
         )
-    return draws.shuffled(rows)
+    return rng.shuffled(rows)
 
 
-def _instant(draws: IntegerDraws, span: _Days, i: int) -> int:
+def _instant(rng: draws.IntegerDraws, span: _Days, i: int) -> int:
     """Return minutes of UTC since the year began.
 
     The first ones lie early on the last day and on the one after: what a bound read the
     other way leaves out or takes in.
     """
     first, last = span
-    minute = draws.below(_DAY)
+    minute = rng.below(_DAY)
     if i < 2:
-        return (last + i) * _DAY + draws.below(_FIRST_HOURS)
-    if draws.percent(10):  # near either bound, where clocks disagree on the day
-        edge = draws.pick((first, last + 1))
-        return edge * _DAY + draws.between(-_NOON, _NOON)
-    inside = draws.percent(_INSIDE)
-    day = draws.between(first, last) if inside else draws.between(2, 362)
+        return (last + i) * _DAY + rng.below(_FIRST_HOURS)
+    if rng.percent(10):  # near either bound, where clocks disagree on the day
+        edge = rng.pick((first, last + 1))
+        return edge * _DAY + rng.between(-_NOON, _NOON)
+    inside = rng.percent(_INSIDE)
+    day = rng.between(first, last) if inside else rng.between(2, 362)
     return day * _DAY + minute
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the events of the window in order of time.
 
     Args:
@@ -221,7 +203,7 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     events = sorted(
         event
         for event in (*_alert_events(sources, rule), *_change_events(sources, rule))
-        if within(window, event[0].date().isoformat())
+        if task_spec.within(window, event[0].date().isoformat())
     )
     return [
         (reference, position, f"{at:%Y-%m-%dT%H:%M}Z", cents)
@@ -229,14 +211,16 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     ]
 
 
-def _alert_events(sources: Sources, rule: RuleParameters) -> Iterator[_TimelineEvent]:
+def _alert_events(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> Iterator[_TimelineEvent]:
     """Yield the alerts of the services in question, their local time turned to UTC."""
     ahead = {
         s["service"]: int(s["minutes_ahead"])
         for s in sources["services"]
         if s["status"] == rule["service_status"]
     }
-    for alert in distinct(sources["alerts"]):
+    for alert in task_spec.distinct(sources["alerts"]):
         if alert["service"] in ahead:
             minutes = int(alert["minute"]) - ahead[alert["service"]]
             day = datetime.fromisoformat(f"{alert['day']}T00:00Z")
@@ -244,24 +228,28 @@ def _alert_events(sources: Sources, rule: RuleParameters) -> Iterator[_TimelineE
             yield at, alert["reference"], int(alert["loss"])
 
 
-def _change_events(sources: Sources, rule: RuleParameters) -> Iterator[_TimelineEvent]:
+def _change_events(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> Iterator[_TimelineEvent]:
     """Yield the changes of the components that run the services in question."""
-    component_of = key_map(sources, sources["services"], "service", "component")
+    component_of = task_spec.key_map(
+        sources, sources["services"], "service", "component"
+    )
     components = {
         component_of.get(s["service"])
         for s in sources["services"]
         if s["status"] == rule["service_status"]
     }
-    for change in distinct(sources["changes"]):
+    for change in task_spec.distinct(sources["changes"]):
         if change["component"] in components:
             at = _BEGINNING + timedelta(minutes=int(change["second"]) // 60)
             yield at, change["reference"], int(change["cost"])
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="incident_timeline",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "services", "service", "component", "Which component runs which service."
     ),
     sizes="services 5 9 12; alerts 14 30 44; changes 8 20 30; repeats 2 2 4",

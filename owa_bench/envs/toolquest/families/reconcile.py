@@ -1,31 +1,9 @@
 """Task family reconcile: two ledgers that should agree, and where they do not."""
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    YEAR,
-    IntegerDraws,
-    Postings,
-    by_id,
-    day_bounds,
-    random_codes,
-    status,
-    with_copies,
-)
+from collections.abc import Iterator
+
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-    within,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -67,35 +45,35 @@ bank/payments (Bank|Payments|Clearing) Moves money between accounts.
 _QUARTERS = ((0, 89), (90, 180), (181, 272), (273, 364))
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of accounts, entries and repeated postings.
 
     Returns:
         Quarters that meet without a gap, accounts, entries and their transfers.
     """
-    quarter = draws.below(4)
+    quarter = rng.below(4)
     periods = [
-        {"name": f"2031-Q{i + 1}", **day_bounds(draws, *days)}
+        {"name": f"2031-Q{i + 1}", **draws.day_bounds(rng, *days)}
         for i, days in enumerate(_QUARTERS)
     ]
-    accounts = _accounts(draws, size["accounts"])
-    entries = _entries(draws, size["entries"], accounts, _QUARTERS[quarter])
-    transfers = _transfers(draws, size["repeats"], accounts, entries)
+    accounts = _accounts(rng, size["accounts"])
+    entries = list(_entries(rng, size["entries"], accounts, _QUARTERS[quarter]))
+    transfers = _transfers(rng, size["repeats"], accounts, entries)
     entries += [
         {**entry, "id": f"en-{2001 + i}"}
-        for i, entry in enumerate(draws.sample(entries, size["repeats"] // 2))
+        for i, entry in enumerate(rng.sample(entries, size["repeats"] // 2))
     ]
     name = periods[quarter]["name"]
-    return TaskData(
+    return task_spec.TaskData(
         tables={
             "periods": periods,
             "accounts": accounts,
-            "entries": draws.shuffled(entries),
-            "transfers": by_id(transfers.rows),
+            "entries": rng.shuffled(entries),
+            "transfers": draws.by_id(transfers.rows),
         },
         links=accounts,
         rule={"period": name, "account_status": "open"},
@@ -104,14 +82,14 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
     )
 
 
-def _accounts(draws: IntegerDraws, count: int) -> list[SourceRow]:
-    codes = random_codes(draws, "GL", count, 5)
-    banks = random_codes(draws, "BA", count, 7)
+def _accounts(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
+    codes = draws.random_codes(rng, "GL", count, 5)
+    banks = draws.random_codes(rng, "BA", count, 7)
     return [
         {
             "id": f"ac-{i + 11}",
             "code": code,
-            "status": status(draws, i, "open", ("closed", "frozen"), 60),
+            "status": draws.status(rng, i, "open", ("closed", "frozen"), 60),
             "bank_account": bank,
         }
         for i, (code, bank) in enumerate(zip(codes, banks, strict=True))
@@ -119,63 +97,67 @@ def _accounts(draws: IntegerDraws, count: int) -> list[SourceRow]:
 
 
 def _entries(
-    draws: IntegerDraws, count: int, accounts: SourceRows, quarter: tuple[int, int]
-) -> list[SourceRow]:
-    """Return bookings; the first is on an open account on the period's last day."""
+    rng: draws.IntegerDraws,
+    count: int,
+    accounts: task_spec.SourceRows,
+    quarter: tuple[int, int],
+) -> Iterator[task_spec.SourceRow]:
+    """Yield bookings; the first is on an open account on the period's last day."""
     first, last = quarter
-    rows: list[SourceRow] = []
-    for i, reference in enumerate(random_codes(draws, "INV-", count, 5, near=35)):
-        day = draws.between(first, last)
-        if i == 0 or (i > 1 and draws.percent(8)):
+    for i, reference in enumerate(draws.random_codes(rng, "INV-", count, 5, near=35)):
+        day = rng.between(first, last)
+        if i == 0 or (i > 1 and rng.percent(8)):
             day = last
         elif i == 1:
             day = last + 1  # just outside: what a bound too late takes in
-        elif i > 1 and draws.percent(25):
-            day = draws.below(YEAR)
-        rows.append(
-            {
-                "id": f"en-{1001 + i}",
-                "account": accounts[i if i < 2 else draws.below(len(accounts))]["id"],
-                "reference": reference,
-                "date": DAYS[day],
-                "amount": draws.cents(40, 9000),
-            }
-        )
-    return rows
+        elif i > 1 and rng.percent(25):
+            day = rng.below(draws.YEAR)
+        yield {
+            "id": f"en-{1001 + i}",
+            "account": accounts[i if i < 2 else rng.below(len(accounts))]["id"],
+            "reference": reference,
+            "date": draws.DAYS[day],
+            "amount": rng.cents(40, 9000),
+        }
 
 
 def _transfers(
-    draws: IntegerDraws, repeats: int, accounts: SourceRows, entries: SourceRows
-) -> Postings:
+    rng: draws.IntegerDraws,
+    repeats: int,
+    accounts: task_spec.SourceRows,
+    entries: task_spec.SourceRows,
+) -> draws.Postings:
     """Return transfers; the first two differ from their entries in any case.
 
     Two that look alike are equal but for their bank account.
     """
     bank_of = {a["id"]: a["bank_account"] for a in accounts}
-    rows: list[SourceRow] = []
+    rows: list[task_spec.SourceRow] = []
     for i, entry in enumerate(entries):
-        if i > 1 and draws.percent(8):
+        if i > 1 and rng.percent(8):
             continue
-        amount, day = int(entry["amount"]), DAYS.index(str(entry["date"]))
-        if i < 2 or draws.percent(25):
-            amount += draws.grain * draws.pick((-30, -9, -1, 1, 9, 30))
+        amount, day = int(entry["amount"]), draws.DAYS.index(str(entry["date"]))
+        if i < 2 or rng.percent(25):
+            amount += rng.grain * rng.pick((-30, -9, -1, 1, 9, 30))
         rows.append(
             {
                 "bank_account": bank_of[entry["account"]],
                 "reference": entry["reference"],
-                "date": draws.pick(DAYS[day : day + 4]),
+                "date": rng.pick(draws.DAYS[day : day + 4]),
                 "amount": amount,
             }
         )
     banks = list(bank_of.values())
 
     def alter(row: dict[str, Value]) -> None:
-        row["bank_account"] = draws.pick([b for b in banks if b != row["bank_account"]])
+        row["bank_account"] = rng.pick([b for b in banks if b != row["bank_account"]])
 
-    return with_copies(draws, rows, repeats, alter, "tr-5001")
+    return draws.with_copies(rng, rows, repeats, alter, "tr-5001")
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the entries that differ from their transfers.
 
     Args:
@@ -189,15 +171,17 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     accounts = {
         a["id"]: a for a in sources["accounts"] if a["status"] == rule["account_status"]
     }
-    bank_account = key_map(sources, sources["accounts"], "code", "bank_account")
+    bank_account = task_spec.key_map(
+        sources, sources["accounts"], "code", "bank_account"
+    )
     paid = {
         (t["bank_account"], t["reference"]): int(t["amount"])
-        for t in distinct(sources["transfers"])
+        for t in task_spec.distinct(sources["transfers"])
     }
-    differences: list[AnswerRow] = []
-    for entry in distinct(sources["entries"]):
+    differences: list[task_spec.AnswerRow] = []
+    for entry in task_spec.distinct(sources["entries"]):
         account = accounts.get(entry["account"])
-        if account is None or not within(period, str(entry["date"])):
+        if account is None or not task_spec.within(period, str(entry["date"])):
             continue
         code = account["code"]
         bank = paid.get((bank_account.get(code, ""), entry["reference"]), 0)
@@ -206,10 +190,10 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return differences
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="reconcile",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "accounts", "code", "bank_account", "Which bank account settles which account."
     ),
     sizes="accounts 5 9 12; entries 18 40 60; repeats 2 3 4",

@@ -1,27 +1,9 @@
 """Task family restock: purchase orders for items that run low. The last step writes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from owa_bench.envs.toolquest.draws import (
-    IntegerDraws,
-    Postings,
-    by_id,
-    random_codes,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    key_map,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -64,25 +46,25 @@ _PACKS = (1, 4, 5, 6, 10, 12)
 _IDLE = ("phased_out", "blocked")
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of items, classes, offers a part, repeated offers and orders.
 
     Returns:
         Stock classes, items, the offers of their parts, and earlier orders.
     """
-    classes = _classes(draws, size["classes"])
-    items = _items(draws, size["items"], classes)
-    offers = _offers(draws, size, items)
-    orders = _orders(draws, size["orders"], items, by_id(offers.rows))
-    return TaskData(
+    classes = _classes(rng, size["classes"])
+    items = list(_items(rng, size["items"], classes))
+    offers = _offers(rng, size, items)
+    orders = list(_orders(rng, size["orders"], items, draws.by_id(offers.rows)))
+    return task_spec.TaskData(
         tables={
             "classes": classes,
-            "items": draws.shuffled(items),
-            "offers": by_id(offers.rows),
+            "items": rng.shuffled(items),
+            "offers": draws.by_id(offers.rows),
             "orders": orders,
         },
         links=items,
@@ -92,49 +74,49 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
     )
 
 
-def _classes(draws: IntegerDraws, count: int) -> list[SourceRow]:
+def _classes(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
     return [
         {
             "class": name,
-            "reorder_level": (level := draws.between(10, 60)),
-            "target_level": level + draws.between(15, 90),
-            "at_level": draws.coin(),
+            "reorder_level": (level := rng.between(10, 60)),
+            "target_level": level + rng.between(15, 90),
+            "at_level": rng.coin(),
         }
-        for name in draws.sample("ABCDEFGHJK", count)
+        for name in rng.sample("ABCDEFGHJK", count)
     ]
 
 
-def _items(draws: IntegerDraws, count: int, classes: SourceRows) -> list[SourceRow]:
-    """Return items; the first is at its level, the next two are below it."""
-    skus = random_codes(draws, "SK-", count, 5)
-    parts = random_codes(draws, "PN", count, 6)
-    rows: list[SourceRow] = []
+def _items(
+    rng: draws.IntegerDraws, count: int, classes: task_spec.SourceRows
+) -> Iterator[task_spec.SourceRow]:
+    """Yield items; the first is at its level, the next two are below it."""
+    skus = draws.random_codes(rng, "SK-", count, 5)
+    parts = draws.random_codes(rng, "PN", count, 6)
     for i, (sku, part) in enumerate(zip(skus, parts, strict=True)):
-        kind = draws.pick(classes)
-        active = i < 3 or draws.percent(80)
-        idle = _IDLE[i - 3] if 3 <= i < 5 else draws.pick(_IDLE)
-        rows.append(
-            {
-                "sku": sku,
-                "class": kind["class"],
-                "status": "active" if active and not 3 <= i < 5 else idle,
-                "on_hand": _stock(draws, int(kind["reorder_level"]), i),
-                "part": part,
-            }
-        )
-    return rows
+        kind = rng.pick(classes)
+        active = i < 3 or rng.percent(80)
+        idle = _IDLE[i - 3] if 3 <= i < 5 else rng.pick(_IDLE)
+        yield {
+            "sku": sku,
+            "class": kind["class"],
+            "status": "active" if active and not 3 <= i < 5 else idle,
+            "on_hand": _stock(rng, int(kind["reorder_level"]), i),
+            "part": part,
+        }
 
 
-def _stock(draws: IntegerDraws, level: int, i: int) -> int:
+def _stock(rng: draws.IntegerDraws, level: int, i: int) -> int:
     """Return a stock at, below or above the reorder level."""
-    if i == 0 or (i > 2 and draws.percent(15)):
+    if i == 0 or (i > 2 and rng.percent(15)):
         return level
-    if i < 3 or draws.percent(20):
-        return draws.below(level)
-    return level + draws.between(1, 80)
+    if i < 3 or rng.percent(20):
+        return rng.below(level)
+    return level + rng.between(1, 80)
 
 
-def _offers(draws: IntegerDraws, size: Sizes, items: SourceRows) -> Postings:
+def _offers(
+    rng: draws.IntegerDraws, size: task_spec.Sizes, items: task_spec.SourceRows
+) -> draws.Postings:
     """Return offers; every part has an available one.
 
     Two that look alike are equal but for their pack size.
@@ -142,44 +124,45 @@ def _offers(draws: IntegerDraws, size: Sizes, items: SourceRows) -> Postings:
     rows = [
         {
             "part": item["part"],
-            "pack_size": draws.pick(_PACKS),
-            "price": draws.cents(2, 90),
-            "available": i == 0 or draws.percent(60),
+            "pack_size": rng.pick(_PACKS),
+            "price": rng.cents(2, 90),
+            "available": i == 0 or rng.percent(60),
         }
         for item in items
-        for i in range(draws.between(1, size["offers"]))
+        for i in range(rng.between(1, size["offers"]))
     ]
 
     def alter(row: dict[str, Value]) -> None:
-        row["pack_size"] = draws.pick([p for p in _PACKS if p != row["pack_size"]])
+        row["pack_size"] = rng.pick([p for p in _PACKS if p != row["pack_size"]])
 
-    return with_copies(draws, rows, size["repeats"], alter, "of-4001")
+    return draws.with_copies(rng, rows, size["repeats"], alter, "of-4001")
 
 
 def _orders(
-    draws: IntegerDraws, count: int, items: SourceRows, offers: SourceRows
-) -> list[SourceRow]:
-    """Return earlier orders; open ones never for the first two items."""
+    rng: draws.IntegerDraws,
+    count: int,
+    items: task_spec.SourceRows,
+    offers: task_spec.SourceRows,
+) -> Iterator[task_spec.SourceRow]:
+    """Yield earlier orders; open ones never for the first two items."""
     due = {item["part"] for item in items[:2]}
     others = [offer for offer in offers if offer["part"] not in due]
-    rows: list[SourceRow] = []
     for i in range(count):
-        offer = draws.pick(others if i == 1 else offers)
-        quantity = int(offer["pack_size"]) * draws.between(1, 9)
-        open_now = offer["part"] not in due and draws.percent(60) and i > 0
-        rows.append(
-            {
-                "id": f"po-{701 + i}",
-                "offer": offer["id"],
-                "quantity": quantity,
-                "total": quantity * int(offer["price"]),
-                "status": "open" if open_now or i == 1 else "received",
-            }
-        )
-    return rows
+        offer = rng.pick(others if i == 1 else offers)
+        quantity = int(offer["pack_size"]) * rng.between(1, 9)
+        open_now = offer["part"] not in due and rng.percent(60) and i > 0
+        yield {
+            "id": f"po-{701 + i}",
+            "offer": offer["id"],
+            "quantity": quantity,
+            "total": quantity * int(offer["price"]),
+            "status": "open" if open_now or i == 1 else "received",
+        }
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the orders that are due.
 
     Args:
@@ -190,14 +173,14 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
         (offer id, quantity, total in cents) of every order that is due.
     """
     levels = {c["class"]: c for c in sources["classes"]}
-    part_of = key_map(sources, sources["items"], "sku", "part")
+    part_of = task_spec.key_map(sources, sources["items"], "sku", "part")
     offers = {o["id"]: o for o in sources["offers"]}
     ordered = {
         offers[o["offer"]]["part"]
         for o in sources["orders"]
         if o["status"] == rule["open_status"] and o["offer"] in offers
     }
-    due: list[AnswerRow] = []
+    due: list[task_spec.AnswerRow] = []
     for item in sources["items"]:
         level, stock = levels[item["class"]], int(item["on_hand"])
         gap = int(level["reorder_level"]) - stock
@@ -214,16 +197,20 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return due
 
 
-def _cheapest(offers: Iterable[SourceRow], part: Value | None) -> SourceRow | None:
+def _cheapest(
+    offers: Iterable[task_spec.SourceRow], part: Value | None
+) -> task_spec.SourceRow | None:
     """Return the cheapest available offer of a part, the lowest id in a tie."""
     rows = [o for o in offers if o["part"] == part and o["available"]]
     return min(rows, key=lambda o: (int(o["price"]), str(o["id"])), default=None)
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="restock",
     vendors=parse(_VENDORS),
-    link=VendorLink("items", "sku", "part", "Which part number belongs to which item."),
+    link=task_spec.VendorLink(
+        "items", "sku", "part", "Which part number belongs to which item."
+    ),
     sizes="items 9 18 26; classes 2 3 4; offers 2 2 2; repeats 2 2 4; orders 4 8 10",
     columns=("offer", "quantity", "total"),
     sources=("classes", "items", "links", "offers", "orders"),

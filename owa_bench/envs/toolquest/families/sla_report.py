@@ -2,27 +2,8 @@
 
 from collections import defaultdict
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    IntegerDraws,
-    Postings,
-    by_id,
-    random_codes,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    distinct,
-    key_map,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -66,63 +47,63 @@ _PRIORITIES = ("low", "normal", "high")
 _SUBJECTS = ("login", "invoice", "export", "printer", "sync", "alert", "import")
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of customers, tickets and repeated tickets.
 
     Returns:
         Service levels of three plans, customers with contracts on them, tickets.
     """
-    first = draws.below(200)
-    last = first + draws.between(40, 120)
-    plans = draws.sample(_PLANS, 3)
-    targets = _targets(draws, plans)
-    customers = _customers(draws, size["customers"])
-    agreements: list[SourceRow] = [
-        {"contract": c["contract"], "plan": draws.pick(plans)} for c in customers
+    first = rng.below(200)
+    last = first + rng.between(40, 120)
+    plans = rng.sample(_PLANS, 3)
+    targets = _targets(rng, plans)
+    customers = _customers(rng, size["customers"])
+    agreements: list[task_spec.SourceRow] = [
+        {"contract": c["contract"], "plan": rng.pick(plans)} for c in customers
     ]
     limits = {(t["plan"], t["priority"]): int(t["minutes"]) for t in targets}
     levels = {
         str(c["id"]): [limits[a["plan"], p] for p in _PRIORITIES]
         for c, a in zip(customers, agreements, strict=True)
     }
-    tickets = _tickets(draws, size, levels, (first, last))
+    tickets = _tickets(rng, size, levels, (first, last))
     asked = tickets.rows[0]
     place = [c["id"] for c in customers].index(asked["customer"])
-    return TaskData(
+    return task_spec.TaskData(
         tables={
             "customers": customers,
-            "tickets": by_id(tickets.rows),
-            "agreements": draws.shuffled(agreements),
-            "targets": draws.shuffled(targets),
+            "tickets": draws.by_id(tickets.rows),
+            "agreements": rng.shuffled(agreements),
+            "targets": rng.shuffled(targets),
         },
         links=customers,
-        rule={"first_day": DAYS[first], "last_day": DAYS[last]},
+        rule={"first_day": draws.DAYS[first], "last_day": draws.DAYS[last]},
         pairs=tickets.pairs,
         where={"plan": agreements[place]["plan"], "priority": asked["priority"]},
     )
 
 
-def _targets(draws: IntegerDraws, plans: list[str]) -> list[SourceRow]:
+def _targets(rng: draws.IntegerDraws, plans: list[str]) -> list[task_spec.SourceRow]:
     return [
         {
             "plan": plan,
             "priority": priority,
-            "minutes": 30 * draws.between(1, 16),
-            "limit_is_breach": draws.coin(),
-            "credit": draws.cents(5, 400),
+            "minutes": 30 * rng.between(1, 16),
+            "limit_is_breach": rng.coin(),
+            "credit": rng.cents(5, 400),
         }
         for plan in plans
         for priority in _PRIORITIES
     ]
 
 
-def _customers(draws: IntegerDraws, count: int) -> list[SourceRow]:
-    codes = random_codes(draws, "CU", count, 5)
-    contracts = random_codes(draws, "CT", count, 6)
+def _customers(rng: draws.IntegerDraws, count: int) -> list[task_spec.SourceRow]:
+    codes = draws.random_codes(rng, "CU", count, 5)
+    contracts = draws.random_codes(rng, "CT", count, 6)
     return [
         {"id": f"cu-{i + 11}", "code": code, "contract": contract}
         for i, (code, contract) in enumerate(zip(codes, contracts, strict=True))
@@ -130,46 +111,48 @@ def _customers(draws: IntegerDraws, count: int) -> list[SourceRow]:
 
 
 def _tickets(
-    draws: IntegerDraws,
-    size: Sizes,
+    rng: draws.IntegerDraws,
+    size: task_spec.Sizes,
     levels: dict[str, list[int]],
     days: tuple[int, int],
-) -> Postings:
+) -> draws.Postings:
     """Return tickets; the first is at exactly its limit, the second beyond it.
 
     Both lie in the period. Two that look alike are equal but for their minutes.
     """
     customers = list(levels)
-    rows: list[SourceRow] = []
+    rows: list[task_spec.SourceRow] = []
     for i in range(size["tickets"]):
-        customer, kind = draws.pick(customers), draws.below(3) if i > 3 else i % 3
-        inside = i < 2 or draws.percent(70)
+        customer, kind = rng.pick(customers), rng.below(3) if i > 3 else i % 3
+        inside = i < 2 or rng.percent(70)
         rows.append(
             {
                 "customer": customer,
-                "subject": f"{draws.pick(_SUBJECTS)}-{draws.between(100, 999)}",
+                "subject": f"{rng.pick(_SUBJECTS)}-{rng.between(100, 999)}",
                 "priority": _PRIORITIES[kind],
-                "opened": DAYS[draws.between(*days) if inside else draws.below(365)],
-                "minutes": _minutes(draws, levels[customer][kind], i),
+                "opened": draws.DAYS[rng.between(*days) if inside else rng.below(365)],
+                "minutes": _minutes(rng, levels[customer][kind], i),
             }
         )
 
     def alter(row: dict[str, Value]) -> None:
-        row["minutes"] = int(row["minutes"]) + draws.pick((1, 2, 10))
+        row["minutes"] = int(row["minutes"]) + rng.pick((1, 2, 10))
 
-    return with_copies(draws, rows, size["repeats"], alter, "tk-3001")
+    return draws.with_copies(rng, rows, size["repeats"], alter, "tk-3001")
 
 
-def _minutes(draws: IntegerDraws, limit: int, i: int) -> int:
+def _minutes(rng: draws.IntegerDraws, limit: int, i: int) -> int:
     """Return minutes at, beyond or below the limit."""
-    if i == 0 or (i > 1 and draws.percent(15)):
+    if i == 0 or (i > 1 and rng.percent(15)):
         return limit
-    if i == 1 or draws.percent(40):
-        return limit + draws.between(1, 300)
-    return draws.between(1, limit)
+    if i == 1 or rng.percent(40):
+        return limit + rng.between(1, 300)
+    return rng.between(1, limit)
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the breaches of each customer.
 
     Args:
@@ -180,11 +163,11 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
         (customer code, breaches, minutes over, credit in cents) per customer.
     """
     codes = {c["id"]: c["code"] for c in sources["customers"]}
-    contract = key_map(sources, sources["customers"], "code", "contract")
+    contract = task_spec.key_map(sources, sources["customers"], "code", "contract")
     plans = {a["contract"]: a["plan"] for a in sources["agreements"]}
     targets = {(t["plan"], t["priority"]): t for t in sources["targets"]}
     sums: dict[Value, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for ticket in distinct(sources["tickets"]):
+    for ticket in task_spec.distinct(sources["tickets"]):
         if not str(rule["first_day"]) <= str(ticket["opened"]) <= str(rule["last_day"]):
             continue
         code = codes[ticket["customer"]]
@@ -198,10 +181,10 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return [(code, *total) for code, total in sums.items()]
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="sla_report",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "customers", "code", "contract", "Which contract covers which customer."
     ),
     sizes="customers 6 10 14; tickets 20 42 60; repeats 2 4 4",

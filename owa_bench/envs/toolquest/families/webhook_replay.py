@@ -1,28 +1,9 @@
 """Task family webhook_replay: failed webhooks sent again, each once, by writing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from owa_bench.envs.toolquest.draws import (
-    DAYS,
-    IntegerDraws,
-    Postings,
-    by_id,
-    random_codes,
-    with_copies,
-)
+from owa_bench.envs.toolquest import draws, task_spec
 from owa_bench.envs.toolquest.provider_templates import parse
-from owa_bench.envs.toolquest.task_spec import (
-    AnswerRow,
-    RuleParameters,
-    Sizes,
-    SourceRow,
-    SourceRows,
-    Sources,
-    TaskData,
-    TaskFamily,
-    VendorLink,
-    key_map,
-)
 from owa_bench.worlds.api import Value
 
 _VENDORS = """
@@ -83,30 +64,30 @@ _SHUT = ("paused", "removed")
 _EventAndEndpoint = tuple[Value, Value]
 
 
-def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
+def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
     """Return the data of a task.
 
     Args:
-        draws: Small integers.
+        rng: Small integers.
         size: Numbers of endpoints, events, pairs of event and endpoint that have a
             delivery or more, repeated deliveries, and earlier replays.
 
     Returns:
         Endpoints, deliveries, replays, and the messages behind the events.
     """
-    today = draws.between(60, 290)
-    endpoints = _endpoints(draws, size["endpoints"])
-    events = random_codes(draws, "EV", size["events"], 5)
-    messages = _messages(draws, size["events"], today)
+    today = rng.between(60, 290)
+    endpoints = list(_endpoints(rng, size["endpoints"]))
+    events = draws.random_codes(rng, "EV", size["events"], 5)
+    messages = list(_messages(rng, size["events"], today))
     message_of = {e: m["message"] for e, m in zip(events, messages, strict=True)}
-    deliveries = _deliveries(draws, size, endpoints, message_of)
-    replays = _replays(draws, size["replays"], deliveries.rows, messages)
-    return TaskData(
+    deliveries = _deliveries(rng, size, endpoints, message_of)
+    replays = list(_replays(rng, size["replays"], deliveries.rows, messages))
+    return task_spec.TaskData(
         tables={
             "endpoints": endpoints,
-            "deliveries": by_id(deliveries.rows),
+            "deliveries": draws.by_id(deliveries.rows),
             "replays": replays,
-            "messages": draws.shuffled(messages),
+            "messages": rng.shuffled(messages),
         },
         links=[{"event": e, "message": m} for e, m in message_of.items()],
         rule={
@@ -114,57 +95,51 @@ def draw(draws: IntegerDraws, size: Sizes) -> TaskData:
             "done_outcome": "delivered",
             "endpoint_status": "enabled",
             "open_status": "queued",
-            "today": DAYS[today],
+            "today": draws.DAYS[today],
         },
         pairs=deliveries.pairs,
         where={"endpoint": deliveries.rows[0]["endpoint"]},
     )
 
 
-def _endpoints(draws: IntegerDraws, count: int) -> list[SourceRow]:
-    """Return endpoints; every status occurs, so that drift can be seen."""
-    rows: list[SourceRow] = []
-    for i, code in enumerate(random_codes(draws, "EP-", count, 4, near=30)):
-        status = "enabled" if draws.percent(70) else draws.pick(_SHUT)
+def _endpoints(rng: draws.IntegerDraws, count: int) -> Iterator[task_spec.SourceRow]:
+    """Yield endpoints; every status occurs, so that drift can be seen."""
+    for i, code in enumerate(draws.random_codes(rng, "EP-", count, 4, near=30)):
+        status = "enabled" if rng.percent(70) else rng.pick(_SHUT)
         if i < _SURE:
             status = "enabled"
         elif i < _SURE + len(_SHUT):
             status = _SHUT[i - _SURE]
-        rows.append(
-            {
-                "endpoint": code,
-                "status": status,
-                "most_attempts": draws.between(3, 9),
-                "at_limit": draws.coin(),
-            }
-        )
-    return rows
+        yield {
+            "endpoint": code,
+            "status": status,
+            "most_attempts": rng.between(3, 9),
+            "at_limit": rng.coin(),
+        }
 
 
-def _messages(draws: IntegerDraws, count: int, today: int) -> list[SourceRow]:
-    """Return one message for each event; the first ones are still kept today."""
-    rows: list[SourceRow] = []
-    for i, number in enumerate(random_codes(draws, "MS", count, 6)):
-        last = today + (0 if i == 1 else draws.between(0, _KEPT_DAYS))
-        if i >= _SURE and draws.percent(20):
-            last = today - draws.between(1, 40)
-        rows.append(
-            {
-                "message": number,
-                "topic": draws.pick(_TOPICS),
-                "kept_until": DAYS[last],
-                "value": draws.cents(5, 900),
-            }
-        )
-    return rows
+def _messages(
+    rng: draws.IntegerDraws, count: int, today: int
+) -> Iterator[task_spec.SourceRow]:
+    """Yield one message for each event; the first ones are still kept today."""
+    for i, number in enumerate(draws.random_codes(rng, "MS", count, 6)):
+        last = today + (0 if i == 1 else rng.between(0, _KEPT_DAYS))
+        if i >= _SURE and rng.percent(20):
+            last = today - rng.between(1, 40)
+        yield {
+            "message": number,
+            "topic": rng.pick(_TOPICS),
+            "kept_until": draws.DAYS[last],
+            "value": rng.cents(5, 900),
+        }
 
 
 def _deliveries(
-    draws: IntegerDraws,
-    size: Sizes,
-    endpoints: SourceRows,
+    rng: draws.IntegerDraws,
+    size: task_spec.Sizes,
+    endpoints: task_spec.SourceRows,
     message_of: Mapping[str, Value],
-) -> Postings:
+) -> draws.Postings:
     """Return what became of every pair of event and endpoint, the first ones first.
 
     The first has exactly the most attempts of its endpoint, the second fewer. Two that
@@ -173,12 +148,12 @@ def _deliveries(
     events = list(message_of)
     pairs = [(events[i], endpoints[i]) for i in range(_SURE)]
     others = [(e, p) for e in events for p in endpoints if (e, p) not in pairs]
-    pairs += draws.sample(others, size["pairs"] - len(pairs))
-    rows: list[SourceRow] = []
+    pairs += rng.sample(others, size["pairs"] - len(pairs))
+    rows: list[task_spec.SourceRow] = []
     for i, (event, endpoint) in enumerate(pairs):
-        attempts = _attempts(draws, int(endpoint["most_attempts"]), i)
+        attempts = _attempts(rng, int(endpoint["most_attempts"]), i)
         first = i < len(_FIRST_COURSES)
-        for outcome in _FIRST_COURSES[i] if first else _course(draws):
+        for outcome in _FIRST_COURSES[i] if first else _course(rng):
             rows.append(
                 {
                     "endpoint": endpoint["endpoint"],
@@ -188,17 +163,17 @@ def _deliveries(
                     "message": message_of[event],
                 }
             )
-            attempts += draws.between(0, 2)
+            attempts += rng.between(0, 2)
 
     def alter(row: dict[str, Value]) -> None:
-        row["attempts"] = int(row["attempts"]) + draws.between(1, 2)
+        row["attempts"] = int(row["attempts"]) + rng.between(1, 2)
 
-    return with_copies(draws, rows, size["repeats"], alter, "dl-6001", first=_SURE)
+    return draws.with_copies(rng, rows, size["repeats"], alter, "dl-6001", first=_SURE)
 
 
-def _course(draws: IntegerDraws) -> tuple[str, ...]:
+def _course(rng: draws.IntegerDraws) -> tuple[str, ...]:
     """Return the outcomes of one pair's deliveries."""
-    number = draws.below(100)
+    number = rng.below(100)
     for outcomes, share in _COURSES:
         number -= share
         if number < 0:
@@ -206,38 +181,39 @@ def _course(draws: IntegerDraws) -> tuple[str, ...]:
     return _COURSES[-1][0]
 
 
-def _attempts(draws: IntegerDraws, most: int, i: int) -> int:
+def _attempts(rng: draws.IntegerDraws, most: int, i: int) -> int:
     """Return attempts at, below or beyond the limit."""
-    if i == 0 or (i > 1 and draws.percent(15)):
+    if i == 0 or (i > 1 and rng.percent(15)):
         return most
-    if i > 1 and draws.percent(20):
-        return most + draws.between(1, 3)
-    return draws.between(1, most - 1)
+    if i > 1 and rng.percent(20):
+        return most + rng.between(1, 3)
+    return rng.between(1, most - 1)
 
 
 def _replays(
-    draws: IntegerDraws, count: int, deliveries: SourceRows, messages: SourceRows
-) -> list[SourceRow]:
-    """Return earlier replays; one of the first two deliveries was dropped."""
+    rng: draws.IntegerDraws,
+    count: int,
+    deliveries: task_spec.SourceRows,
+    messages: task_spec.SourceRows,
+) -> Iterator[task_spec.SourceRow]:
+    """Yield earlier replays; one of the first two deliveries was dropped."""
     values = {m["message"]: int(m["value"]) for m in messages}
     failed = [d for d in deliveries if d["outcome"] == "failed"]
-    rows: list[SourceRow] = []
     for i in range(count):
-        delivery = failed[i + 1] if i < 2 else draws.pick(failed[_SURE:])
-        dropped = i == 0 or (i > 1 and draws.percent(40))
-        rows.append(
-            {
-                "id": f"rp-{801 + i}",
-                "delivery": delivery["id"],
-                "attempt": int(delivery["attempts"]) + 1,
-                "value": values[delivery["message"]],
-                "status": "dropped" if dropped else "queued",
-            }
-        )
-    return rows
+        delivery = failed[i + 1] if i < 2 else rng.pick(failed[_SURE:])
+        dropped = i == 0 or (i > 1 and rng.percent(40))
+        yield {
+            "id": f"rp-{801 + i}",
+            "delivery": delivery["id"],
+            "attempt": int(delivery["attempts"]) + 1,
+            "value": values[delivery["message"]],
+            "status": "dropped" if dropped else "queued",
+        }
 
 
-def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
+def solve(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> list[task_spec.AnswerRow]:
     """Return the replays that are due.
 
     Args:
@@ -249,9 +225,9 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     """
     endpoints = {e["endpoint"]: e for e in sources["endpoints"]}
     messages = {m["message"]: m for m in sources["messages"]}
-    message_of = key_map(sources, sources["deliveries"], "event", "message")
+    message_of = task_spec.key_map(sources, sources["deliveries"], "event", "message")
     closed = _closed_pairs(sources, rule)
-    due: list[AnswerRow] = []
+    due: list[task_spec.AnswerRow] = []
     for pair, delivery in _last_failures(sources, rule).items():
         endpoint = endpoints[delivery["endpoint"]]
         message = messages[message_of[delivery["event"]]]
@@ -265,7 +241,9 @@ def solve(sources: Sources, rule: RuleParameters) -> list[AnswerRow]:
     return due
 
 
-def _closed_pairs(sources: Sources, rule: RuleParameters) -> set[_EventAndEndpoint]:
+def _closed_pairs(
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> set[_EventAndEndpoint]:
     """Return the pairs that were delivered, or whose replay is queued."""
     deliveries = {d["id"]: d for d in sources["deliveries"]}
     queued = [
@@ -278,20 +256,20 @@ def _closed_pairs(sources: Sources, rule: RuleParameters) -> set[_EventAndEndpoi
 
 
 def _last_failures(
-    sources: Sources, rule: RuleParameters
-) -> dict[_EventAndEndpoint, SourceRow]:
+    sources: task_spec.Sources, rule: task_spec.RuleParameters
+) -> dict[_EventAndEndpoint, task_spec.SourceRow]:
     """Return the failed delivery of each pair with the most attempts, lowest id."""
     failed = [d for d in sources["deliveries"] if d["outcome"] == rule["outcome"]]
-    last: dict[_EventAndEndpoint, SourceRow] = {}
+    last: dict[_EventAndEndpoint, task_spec.SourceRow] = {}
     for delivery in sorted(failed, key=lambda d: (-int(d["attempts"]), str(d["id"]))):
         last.setdefault((delivery["event"], delivery["endpoint"]), delivery)
     return last
 
 
-FAMILY = TaskFamily(
+FAMILY = task_spec.TaskFamily(
     name="webhook_replay",
     vendors=parse(_VENDORS),
-    link=VendorLink(
+    link=task_spec.VendorLink(
         "deliveries", "event", "message", "Which message an event stands for."
     ),
     sizes=(
