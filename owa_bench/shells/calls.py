@@ -68,8 +68,7 @@ def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
         arguments: By name.
     Returns: JSON in the shared charset.
     """
-    call = {"tool": tool, "arguments": arguments}
-    return escape(msgspec.json.encode(call).decode())
+    return escape(msgspec.json.encode({"tool": tool, "arguments": arguments}).decode())
 
 
 class PlainText(spaces.Text):

@@ -16,16 +16,7 @@ import msgspec
 from owa_bench import interfaces
 from owa_bench.canonical import record_digest
 from owa_bench.errors import UsageError
-from owa_bench.records.events import (
-    Action,
-    Drift,
-    EpisodeStart,
-    Event,
-    Observation,
-    Outcome,
-    Subgoal,
-    fixed,
-)
+from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text, escape, shorten
@@ -46,7 +37,7 @@ class EpisodeFacts(NamedTuple):
     honeypot: bool = False
 
 
-StartFactory = Callable[[EpisodeFacts], EpisodeStart]
+StartFactory = Callable[[EpisodeFacts], events.EpisodeStart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +99,7 @@ class Episode:
         self._standard = standard_tools.StandardTools(
             self._oracle, timeline, sink, self.task.propositions, terms.interventions
         )
-        self._log: list[Event] = []
+        self._log: list[events.Event] = []
         self._paid = 0.0
 
     @property
@@ -143,7 +134,7 @@ class Episode:
             and self._world.honeypot,
         )
 
-    def begin(self, start: EpisodeStart | None = None) -> str:
+    def begin(self, start: events.EpisodeStart | None = None) -> str:
         """Emit the first events and return the text that the agent reads first."""
         text = self.task.text
         if self.task.propositions:
@@ -151,7 +142,7 @@ class Episode:
             text += "\n\nWhen you end, give the probability of each in `beliefs`:\n"
             text += "\n".join(lines)
         text = shorten(text)
-        observed = Observation(step=0, blob=self._sink.blob(text.encode()))
+        observed = events.Observation(step=0, blob=self._sink.blob(text.encode()))
         for event in (start, *drift_events(self.timeline, 0), observed):
             if event is not None:
                 self._emit(event)
@@ -181,22 +172,22 @@ class Episode:
         drift = self._pass_time(reply.elapsed_ms)
         answer = shorten(reply.text)
         blob = self._sink.blob(answer.encode())
-        record = Action(
+        record = events.Action(
             step=self.steps,
             action=action,
             verified=reply.verified,
-            reward=fixed(len(subgoals) / len(self._nodes)) if shaped else 0.0,
+            reward=events.fixed(len(subgoals) / len(self._nodes)) if shaped else 0.0,
             terminated=False,
             truncated=False,
             observation=blob,
             error=reply.error,
             at_ms=at_ms,
         )
-        observed = Observation(step=self.steps, blob=blob)
+        observed = events.Observation(step=self.steps, blob=blob)
         rest = (*reply.events, observed, *subgoals, *reply.later, *drift)
         return self._close_step(record, rest, answer, reply.outcome)
 
-    def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
+    def conclude(self, outcome: events.Outcome, reason: str) -> interfaces.Ending:
         """Return the ending, decided once by the world's state.
 
         Args:
@@ -207,8 +198,8 @@ class Episode:
         if self.ending is None:
             for event in self._final_events():
                 self._emit(event)
-            self.ending, events = self._judge(outcome, reason)
-            for event in events:
+            self.ending, closing = self._judge(outcome, reason)
+            for event in closing:
                 self._emit(event)
         return self.ending
 
@@ -247,13 +238,13 @@ class Episode:
 
     def _close_step(
         self,
-        record: Action,
-        rest: tuple[Event, ...],
+        record: events.Action,
+        rest: tuple[events.Event, ...],
         text: str,
-        outcome: Outcome | None,
+        outcome: events.Outcome | None,
     ) -> StepResult:
         """Emit the step's events; if it is the last one, judge and pay first."""
-        closing: tuple[Event, ...] = ()
+        closing: tuple[events.Event, ...] = ()
         reason: str = "" if outcome is None else outcome
         if outcome is None and self.steps >= self.terms.step_limit:
             outcome, reason = "truncated", "budget:steps"
@@ -262,7 +253,7 @@ class Episode:
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
                 record,
-                reward=fixed(self.ending.quality - self._paid),
+                reward=events.fixed(self.ending.quality - self._paid),
                 terminated=outcome != "truncated",
                 truncated=outcome == "truncated",
             )
@@ -274,8 +265,8 @@ class Episode:
         )
 
     def _judge(
-        self, outcome: Outcome, reason: str, *last: Event
-    ) -> tuple[interfaces.Ending, tuple[Event, ...]]:
+        self, outcome: events.Outcome, reason: str, *last: events.Event
+    ) -> tuple[interfaces.Ending, tuple[events.Event, ...]]:
         """Return the ending and its events; `last` are not yet in the log."""
         return standard_tools.judge(
             self._suite,
@@ -288,26 +279,26 @@ class Episode:
             log=(*self._log, *last),
         )
 
-    def _final_events(self) -> tuple[Event, ...]:
+    def _final_events(self) -> tuple[events.Event, ...]:
         """Return the session's own events at the end."""
         session = self.session
         if not isinstance(session, interfaces.HasFinalEvents):
             return ()
-        events = session.final_events(step=self.steps)
+        last = session.final_events(step=self.steps)
         self._state = session.state  # a late change is judged too
-        return events
+        return last
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: events.Event) -> None:
         self._log.append(event)
         if self._sink.active:
             self._sink.emit(event)
 
-    def _new_subgoals(self) -> tuple[Event, ...]:
+    def _new_subgoals(self) -> tuple[events.Event, ...]:
         """Return an event for each node solved since last asked, in DAG order."""
         solved = self._oracle.solved(self._world, self._state) - self._solved
         self._solved |= solved
         return tuple(
-            Subgoal(
+            events.Subgoal(
                 step=self.steps,
                 node=node.name,
                 depth=node.depth,
@@ -317,18 +308,18 @@ class Episode:
             if node.name in solved
         )
 
-    def _pass_time(self, elapsed_ms: int) -> tuple[Event, ...]:
+    def _pass_time(self, elapsed_ms: int) -> tuple[events.Event, ...]:
         """Move the clock; enter every world whose start has passed."""
-        events: list[Event] = []
+        entered: list[events.Event] = []
         for index in self._clock.advance(elapsed_ms):
             self._world = self.timeline.worlds[index]
             self.session.enter(self._world, now_ms=self._clock.now_ms)
             self._state = self.session.state
-            events += drift_events(self.timeline, index)
-        return tuple(events)
+            entered += drift_events(self.timeline, index)
+        return tuple(entered)
 
 
-def drift_events(timeline: Timeline, index: int) -> list[Event]:
+def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
     """Return the events of the changes that lead into a world.
 
     Args:
@@ -337,7 +328,7 @@ def drift_events(timeline: Timeline, index: int) -> list[Event]:
     Returns: One Drift per change, in order.
     """
     return [
-        Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
+        events.Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
         for change in timeline.changes[index]
     ]
 

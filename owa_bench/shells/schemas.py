@@ -59,8 +59,7 @@ def compile_schema(schema: Schema) -> ArgumentCheck:
 
     Raises: UsageError: a keyword or type is not in this part of JSON Schema.
     """
-    unknown = set(schema) - _KEYWORDS
-    if unknown:
+    if unknown := set(schema) - _KEYWORDS:
         raise UsageError(
             f"A tool schema may use {', '.join(sorted(_KEYWORDS))}, "
             f"got {', '.join(sorted(unknown))}."
@@ -74,8 +73,7 @@ def compile_schema(schema: Schema) -> ArgumentCheck:
 def _all_of(checks: Sequence[ArgumentCheck]) -> ArgumentCheck:
     def check(value: Any, path: str) -> str | None:
         for one in checks:
-            error = one(value, path)
-            if error is not None:
+            if (error := one(value, path)) is not None:
                 return error
         return None
 
@@ -179,8 +177,7 @@ def _object(schema: Schema) -> ArgumentCheck:
     known = ", ".join(fields) or "none"
 
     def check_field(name: str, value: Any, path: str) -> str | None:
-        field = fields.get(name, other)
-        if field is not None:
+        if (field := fields.get(name, other)) is not None:
             return field(value, f"{path}.{name}")
         if rest:
             return None
@@ -194,8 +191,7 @@ def _object(schema: Schema) -> ArgumentCheck:
             if name not in value:
                 return f"`{path}.{name}` is required, got nothing; add it."
         for name, item in value.items():
-            error = check_field(name, item, path)
-            if error is not None:
+            if (error := check_field(name, item, path)) is not None:
                 return error
         return None
 

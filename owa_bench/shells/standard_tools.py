@@ -1,6 +1,7 @@
 """The tools of every tool suite (notes, the supervisor, two ends) and the judgement."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from owa_bench import interfaces
@@ -124,30 +125,23 @@ def matching(notes: Sequence[str], query: str) -> str:
     return "\n---\n".join(chosen) if chosen else "No note matches."
 
 
+@dataclass(slots=True)
 class StandardTools:
     """The standard tools of one episode: its notes, its hints, its stated p."""
 
-    def __init__(
-        self,
-        oracle: interfaces.Oracle,
-        timeline: Timeline,
-        sink: interfaces.Sink,
-        listed: Mapping[str, str],
-        interventions: int | None,
-    ) -> None:
-        self.stated: float | None = None
-        self._oracle = oracle
-        self._timeline = timeline
-        self._sink = sink
-        self._listed = listed
-        self._limit = interventions
-        self._hints = 0
-        self._notes: list[str] = []
+    oracle: interfaces.Oracle
+    timeline: Timeline
+    sink: interfaces.Sink
+    listed: Mapping[str, str]
+    interventions: int | None
+    stated: float | None = field(default=None, init=False)
+    _hints: int = field(default=0, init=False)
+    _notes: list[str] = field(default_factory=list, init=False)
 
     @property
     def interventions_left(self) -> int | None:
         """How often the supervisor may still be asked; None: not limited."""
-        return None if self._limit is None else self._limit - self._hints
+        return None if self.interventions is None else self.interventions - self._hints
 
     def run(
         self, call: ParsedCall, state: interfaces.State, *, step: int
@@ -176,17 +170,17 @@ class StandardTools:
         return None
 
     def _ask(self, question: str, state: interfaces.State, step: int) -> ToolReply:
-        blob = self._sink.blob(question.encode())
+        blob = self.sink.blob(question.encode())
         if self.interventions_left == 0:
             event = Intervention(step=step, kind="refused", minutes=0.0, question=blob)
-            rule = f"`ask_supervisor` may be called at most {self._limit} times"
+            rule = f"`ask_supervisor` may be called at most {self.interventions} times"
             message = f"{rule}, got call {self._hints + 1}; go on without."
             return refusal(message, event)
         self._hints += 1
-        hint = self._oracle.hint(self._timeline, state)
+        hint = self.oracle.hint(self.timeline, state)
         line = call_text(hint["tool"], hint["arguments"])
         text = f"The next right step is to call {hint['tool']}:\n{line}"
-        answer = self._sink.blob(text.encode())
+        answer = self.sink.blob(text.encode())
         help_event = Intervention(
             step=step, kind="hint", minutes=HINT_MINUTES, question=blob, answer=answer
         )
@@ -200,11 +194,11 @@ class StandardTools:
     ) -> ToolReply:
         beliefs = arguments.get("beliefs", {})
         for name in beliefs:
-            if name not in self._listed:
-                known = ", ".join(self._listed) or "none"
+            if name not in self.listed:
+                known = ", ".join(self.listed) or "none"
                 rule = f"`arguments.beliefs` may hold the listed propositions ({known})"
                 return refusal(f"{rule}, got {short_json(name)}; leave it out.")
-        truths = self._oracle.propositions(self._timeline.worlds[0])
+        truths = self.oracle.propositions(self.timeline.worlds[0])
         kinds = {name: kind for name, kind, _ in truths}
         entries = [(name, kinds[name], p) for name, p in beliefs.items()]
         if "p" in arguments:

@@ -134,9 +134,7 @@ class VectorView:
     """
 
     def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
-        fixed: dict[str, str] = {
-            f"finish_{p}": call_text("finish", {"p": p}) for p in FINISH_AT
-        }
+        fixed = {f"finish_{p}": call_text("finish", {"p": p}) for p in FINISH_AT}
         fixed["declare_infeasible"] = call_text(
             "declare_infeasible", {"p": FINISH_AT[0]}
         )

@@ -108,28 +108,18 @@ def is_openapi(value: Any) -> bool:
     return isinstance(value, Mapping) and "paths" in value and "openapi" in value
 
 
-def split_unit(description: str) -> tuple[str, str]:
-    """Return the meaning and the unit, "" when none is stated.
+def _split(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
+    """Return a description without what it ends in, and that end, "" without one.
 
-    >>> split_unit("Amount due. Unit: cents.")
+    >>> _split(_UNIT, "Amount due. Unit: cents.")
     ('Amount due.', 'cents')
-    """
-    found = _UNIT.search(description)
-    if not found:
-        return description.strip(), ""
-    return description[: found.start()].strip(), found.group(1).lower()
-
-
-def split_form(description: str) -> tuple[str, str]:
-    """Return the meaning and how values are written, "" when nothing is said.
-
-    >>> split_form("Number of the order. Format: upper case.")
+    >>> _split(_FORM, "Number of the order. Format: upper case.")
     ('Number of the order.', 'upper case')
     """
-    found = _FORM.search(description)
+    found = pattern.search(text)
     if not found:
-        return description, ""
-    return description[: found.start()].strip(), found.group(1).lower()
+        return text, ""
+    return text[: found.start()].strip(), found.group(1).lower()
 
 
 class _Reader:
@@ -219,29 +209,33 @@ class _Reader:
 
     def _fields(self, row: Mapping[str, Any]) -> Iterator[Property]:
         for name, part in self._items(row.get("properties")):
-            about, unit = split_unit(str(part.get("description", "")))
-            about, form = split_form(about)
+            about, unit = _split(_UNIT, str(part.get("description", "")).strip())
+            about, form = _split(_FORM, about)
             kind, shape = str(part.get("type", "string")), str(part.get("format", ""))
             choices = tuple(map(str, part.get("enum") or ()))
             yield Property(name, kind, about, unit, shape, form, choices)
 
-    def _fixed(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield name and value of each required query parameter of one value."""
-        for raw in operation.get("parameters") or ():
-            parameter = self._resolve(raw)
-            schema = self._resolve(parameter.get("schema") or {})
-            only = schema.get("enum") or [schema.get("const", schema.get("default"))]
-            if parameter.get("required") and parameter.get("in") == "query":
-                yield str(parameter.get("name")), str(only[0])
-
-    def _pager(self, operation: Mapping[str, Any]) -> PagingScheme:
-        names: dict[str, Mapping[str, Any]] = {}
+    def _query_parameters(
+        self, operation: Mapping[str, Any]
+    ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Yield each query parameter of an operation and its schema."""
         for raw in operation.get("parameters") or ():
             parameter = self._resolve(raw)
             if parameter.get("in") == "query":
-                schema = self._resolve(parameter.get("schema") or {})
-                names[str(parameter.get("name"))] = schema
-        return pager_of(names)
+                yield parameter, self._resolve(parameter.get("schema") or {})
+
+    def _fixed(self, operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield name and value of each required query parameter of one value."""
+        for parameter, schema in self._query_parameters(operation):
+            only = schema.get("enum") or [schema.get("const", schema.get("default"))]
+            if parameter.get("required"):
+                yield str(parameter.get("name")), str(only[0])
+
+    def _pager(self, operation: Mapping[str, Any]) -> PagingScheme:
+        query = self._query_parameters(operation)
+        return pager_of(
+            {str(parameter.get("name")): schema for parameter, schema in query}
+        )
 
     def _items(self, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if isinstance(value, Mapping):

@@ -95,11 +95,6 @@ def cursor(reply: HttpReply) -> str | None:
     return None
 
 
-def next_link(reply: HttpReply) -> str | None:
-    """Return the address of the next page in a Link header, None if there is none."""
-    return link(reply, "next")
-
-
 def link(reply: HttpReply, relation: str) -> str | None:
     """Return the address that a Link header (RFC 8288) gives for a relation.
 

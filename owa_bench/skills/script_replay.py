@@ -84,8 +84,7 @@ def find_similar(step: RecordedCall, page: Sequence[PageControl]) -> PageControl
     Returns:
         The control, None if none is similar enough.
     """
-    found = find_exact(step, page)
-    if found is not None:
+    if (found := find_exact(step, page)) is not None:
         return found
     fitting = [i for i in page if is_open(i) and _fits(step, i)]
     scored = [(_likeness(step, item), -place) for place, item in enumerate(fitting)]
@@ -143,8 +142,7 @@ class ScriptCursor:
         reach = _AHEAD if self._wanders else 1
         for ahead in range(min(reach, len(self._steps) - self._place)):
             step = self._steps[self._place + ahead]
-            found = self._call(step, page)
-            if found is not None:
+            if (found := self._call(step, page)) is not None:
                 self.strayed |= ahead > 0
                 self._place += ahead + 1
                 return found

@@ -196,7 +196,7 @@ class Fetcher:
 
     def _new_clients(self) -> ProviderClients:
         return ProviderClients(
-            self._session, self._memory, self._registry, finder=self._finder
+            self._session, self._memory, self._registry, self._finder
         )
 
 

@@ -213,8 +213,7 @@ class Backend:
 
     def admit(self, provider: Provider) -> int:
         """Count a request against the limit; return 0, or the wait in milliseconds."""
-        wait = self.state.limit_ms(provider.key)
-        if wait:
+        if wait := self.state.limit_ms(provider.key):
             return wait
         now = self.state.now_ms
         window = self.state.windows.get(provider.key)

@@ -45,6 +45,8 @@ def openapi(title: str, host: str, contract: api.Contract) -> bytes:
     Returns:
         JSON.
     """
+    schemes = _schemes(contract.auth, host)
+    scopes = [contract.auth.scope] if contract.auth.scope else []
     body = {
         "openapi": "3.1.0",
         "info": {
@@ -57,10 +59,10 @@ def openapi(title: str, host: str, contract: api.Contract) -> bytes:
             },
         },
         "servers": [{"url": f"https://{host}"}],
-        "security": _security(contract.auth),
+        "security": [{name: scopes if name == "oauth2" else []} for name in schemes],
         "paths": _paths(contract),
         "components": {
-            "securitySchemes": _schemes(contract.auth, host),
+            "securitySchemes": schemes,
             "schemas": {r.key: _schema(r.fields) for r in contract.resources},
         },
     }
@@ -103,16 +105,6 @@ def _flows(auth: api.Auth, host: str) -> dict[str, Any]:
             "scopes": scopes,
         }
     }
-
-
-def _security(auth: api.Auth) -> list[dict[str, list[str]]]:
-    if auth.kind == "none":
-        return []
-    if auth.kind == "basic":
-        return [{"basic": []}]
-    if auth.kind in ("oauth2", "refresh"):
-        return [{"oauth2": [auth.scope] if auth.scope else []}]
-    return [{"key": []}]
 
 
 def _paths(contract: api.Contract) -> dict[str, Any]:

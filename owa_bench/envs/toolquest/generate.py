@@ -4,17 +4,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from owa_bench.envs.toolquest import families, providers
+from owa_bench.envs.toolquest import families, goal, providers
 from owa_bench.envs.toolquest.draws import IntegerDraws
-from owa_bench.envs.toolquest.goal import (
-    REGISTRY,
-    PropositionSpec,
-    entry,
-    goal,
-    needed_rows,
-    questions,
-    truths,
-)
 from owa_bench.envs.toolquest.task_spec import TaskSpec, draw_task
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
@@ -68,7 +59,7 @@ def generate(instance: Instance) -> ApiWorld:
     family = families.FAMILIES[name]
     task = _with_fewer_controls(draws, draw_task(family, draws, tier))
     vendors = _vendors(draws, task, tier)
-    asked = questions(draws, task, vendors)
+    asked = goal.questions(draws, task, vendors)
     checked = asked[-1].proposition.subject
     if draws.coin():
         vendors[checked[0]] = providers.with_unserved_field(
@@ -76,24 +67,24 @@ def generate(instance: Instance) -> ApiWorld:
         )
     if tier == _POORLY_DOCUMENTED:
         vendors = _poorly_documented(draws, vendors, checked[0])
-    answer = families.solve(name, needed_rows(task), task.rule)
+    answer = families.solve(name, goal.needed_rows(task), task.rule)
     world = ApiWorld(
-        goal=goal(tier, task, vendors, asked),
+        goal=goal.goal(tier, task, vendors, asked),
         tier=tier,
         providers=_providers(draws, task, vendors, tier),
-        entry=(REGISTRY,)
+        entry=(goal.REGISTRY,)
         if tier >= 3
-        else tuple(entry(provider, tier) for provider in vendors.values()),
+        else tuple(goal.entry(provider, tier) for provider in vendors.values()),
         expected_columns=() if family.writes else answer.columns,
         expected_rows=() if family.writes else answer.rows,
         writes=((*task.place(family.writes), *answer),) if family.writes else (),
         needed=tuple((s.vendor, s.resource) for s in task.sources if not s.optional),
         propositions=tuple(question.proposition for question in asked),
-        registry=REGISTRY if tier >= 3 else "",
+        registry=goal.REGISTRY if tier >= 3 else "",
     )
     if name != instance.family:
         world = _without_last_source(world, task, asked)
-    return replace(world, propositions=truths(world))
+    return replace(world, propositions=goal.truths(world))
 
 
 def _check(instance: Instance) -> None:
@@ -185,7 +176,7 @@ def _providers(
 
 
 def _without_last_source(
-    world: ApiWorld, task: TaskSpec, asked: tuple[PropositionSpec, ...]
+    world: ApiWorld, task: TaskSpec, asked: tuple[goal.PropositionSpec, ...]
 ) -> ApiWorld:
     """Return the world without the collection that its goal cannot do without."""
     vendor, lost = task.place(task.family.last)

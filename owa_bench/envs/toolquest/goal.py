@@ -125,24 +125,22 @@ def questions(
     Returns:
         One for each unit, then one duplicate, one bound and one about documents.
     """
-    places = {source.id: (source.vendor, source.resource) for source in task.sources}
-    titles = {name: vendors[place[0]].title for name, place in places.items()}
+    titles = {source.id: vendors[source.vendor].title for source in task.sources}
     units = tuple(
-        _unit(source, places[source], field, titles[source], dollars=draws.coin())
+        _unit(task, source, field, titles[source], dollars=draws.coin())
         for source, field in task.units
     )
-    doubled, *pair = task.duplicate
     checked = draws.pick(task.docs)
     return (
         *units,
-        _duplicate(doubled, places[doubled], titles[doubled], pair, task.family.same),
-        _bound(task, places[task.bound.source]),
-        _docs(checked, places[checked], titles[checked], differ=draws.coin()),
+        _duplicate(task, titles[task.duplicate[0]]),
+        _bound(task),
+        _docs(task, checked, titles[checked], differ=draws.coin()),
     )
 
 
 def _unit(
-    source: str, place: tuple[str, str], field: str, title: str, *, dollars: bool
+    task: TaskSpec, source: str, field: str, title: str, *, dollars: bool
 ) -> PropositionSpec:
     """Return the question in which unit a money field is served."""
     claim = "dollars" if dollars else "cents"
@@ -151,21 +149,16 @@ def _unit(
         f"{claim}, whatever its documents say."
     )
     spec: dict[str, object] = {"source": source, "field": field, "claim": claim}
-    return _question("unit", text, (*place, field), spec, negated=dollars)
+    return _question("unit", text, (*task.place(source), field), spec, negated=dollars)
 
 
-def _duplicate(
-    source: str,
-    place: tuple[str, str],
-    title: str,
-    pair: Sequence[str],
-    fields: tuple[str, ...],
-) -> PropositionSpec:
+def _duplicate(task: TaskSpec, title: str) -> PropositionSpec:
     """Return the question whether two rows are equal in all but the id, or in `fields`.
 
     Named fields are compared without regard to capital letters.
     """
-    first, second = pair
+    source, first, second = task.duplicate
+    fields = task.family.same
     what = "one posting made twice: equal in every field but the id."
     spec: dict[str, object] = {"source": source, "rows": [first, second]}
     if fields:
@@ -173,20 +166,19 @@ def _duplicate(
         what = f"of one customer: equal in {names}, capital letters aside."
         spec["fields"] = list(fields)
     text = f"At {title}, {first} and {second} of source `{source}` are {what}"
-    return _question("duplicate", text, (*place, first, second, *fields), spec)
+    subject = (*task.place(source), first, second, *fields)
+    return _question("duplicate", text, subject, spec)
 
 
-def _bound(task: TaskSpec, place: tuple[str, str]) -> PropositionSpec:
+def _bound(task: TaskSpec) -> PropositionSpec:
     """Return the question whether a bound is inclusive."""
     source, field, where, text = task.bound
     keys = (str(part) for pair in where.items() for part in pair)
     spec: dict[str, object] = {"source": source, "field": field, "where": dict(where)}
-    return _question("bound", text, (*place, field, *keys), spec)
+    return _question("bound", text, (*task.place(source), field, *keys), spec)
 
 
-def _docs(
-    source: str, place: tuple[str, str], title: str, *, differ: bool
-) -> PropositionSpec:
+def _docs(task: TaskSpec, source: str, title: str, *, differ: bool) -> PropositionSpec:
     """Return the question whether the documents of a collection are right."""
     verb = "differ from" if differ else "agree with"
     text = (
@@ -195,7 +187,7 @@ def _docs(
         "paging."
     )
     spec: dict[str, object] = {"source": source, "claim": verb.split()[0]}
-    return _question("docs", text, place, spec, negated=differ)
+    return _question("docs", text, task.place(source), spec, negated=differ)
 
 
 def _question(

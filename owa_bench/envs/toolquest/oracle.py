@@ -150,11 +150,8 @@ class ToolQuestOracle:
         if world.honeypot:
             return tool_calls.call("declare_infeasible", p=0.0)
         key = instance_key(timeline.instance.seed)
-        for place in world.needed:
-            step = _towards(state, key, place)
-            if step is not None:
-                return step
-        step = _answer(state, key)
+        ways = (_towards(state, key, place) for place in world.needed)
+        step = next(filter(None, ways), None) or _answer(state, key)
         if step is not None:
             return step
         done = self.quality(timeline, state) >= THETA
@@ -268,10 +265,8 @@ def _towards(
     """Return the next call on the way to the rows of `place`, None if all are there."""
     provider = state.vendors[place[0]]
     step = _discovery(state, provider)
-    if step is not None:
+    if step is not None or is_complete(state, place):
         return step
-    if is_complete(state, place):
-        return None
     return access_step(state, provider) or tool_calls.page(
         state, key, place, provider.contract
     )
@@ -299,12 +294,9 @@ def access_step(state: ApiState, provider: Provider) -> tool_calls.ToolAction | 
         The call, None if a request may be sent at once.
     """
     auth = provider.contract.auth
-    if auth.kind != "none":
-        step = tool_calls.credential(state, provider)
-        if step is not None:
-            return step
-    wait = state.wait_ms(provider.key)
-    if wait:
+    if auth.kind != "none" and (step := tool_calls.credential(state, provider)):
+        return step
+    if wait := state.wait_ms(provider.key):
         return tool_calls.wait(wait)
     live = state.has_token(provider.key, margin_ms=TOKEN_MARGIN_MS)
     if auth.kind in TOKEN_KINDS and not live:

@@ -14,7 +14,7 @@ from typing import Any
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
-from owa_bench.envs.toolquest.tool_calls import ToolAction, call, credentials
+from owa_bench.envs.toolquest.tool_calls import ToolAction, call, credentials, get
 from owa_bench.envs.toolquest.wire_format import to_wire
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
@@ -98,8 +98,7 @@ class ApiOverDoer(ApiOracle):
             resource = provider.contract.resource(place[1])
             table = provider.table(place[1])
             if "DELETE" in resource.methods and table.rows:
-                step = access_step(state, provider)
-                if step is not None:
+                if (step := access_step(state, provider)) is not None:
                     return step
                 proof = credentials(state, key, provider, provider.contract)
                 field = resource.field(table.columns[0])
@@ -164,8 +163,7 @@ class ApiRandomCalls(_Control):
         timeline, state = self._observed()
         if self._steps > _PATIENCE:
             return call("finish", answer="", p=0.0)
-        draws = instance_key(timeline.instance.seed + self._steps)
-        return _random_call(state, draws)
+        return _random_call(state, instance_key(timeline.instance.seed + self._steps))
 
 
 def _random_call(state: ApiState, draws: bytes) -> ToolAction:
@@ -174,19 +172,15 @@ def _random_call(state: ApiState, draws: bytes) -> ToolAction:
     provider = world.providers[draws[0] % len(world.providers)]
     paths = ["/", "/openapi.json", "/docs"]
     paths += [resource.path for resource in provider.documented.resources]
-    choices: tuple[Callable[[], ToolAction], ...] = (
-        lambda: call(
-            "http",
-            method="GET",
-            url=f"https://{provider.host}{paths[draws[1] % len(paths)]}",
-        ),
-        lambda: call("vault"),
-        lambda: call("vault", name=provider.secrets[0].name),
-        lambda: call("wait", seconds=draws[1] % 60),
-        lambda: call("read", handle=f"art:{1 + draws[1] % 9}"),
-        lambda: call("write_artifact", name="answer", columns=["a"], rows=[[draws[1]]]),
+    choices = (
+        get(f"https://{provider.host}{paths[draws[1] % len(paths)]}"),
+        call("vault"),
+        call("vault", name=provider.secrets[0].name),
+        call("wait", seconds=draws[1] % 60),
+        call("read", handle=f"art:{1 + draws[1] % 9}"),
+        call("write_artifact", name="answer", columns=["a"], rows=[[draws[1]]]),
     )
-    return choices[draws[2] % len(choices)]()
+    return choices[draws[2] % len(choices)]
 
 
 class ApiLeakProbe(_Control):

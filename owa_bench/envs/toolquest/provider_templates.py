@@ -158,8 +158,7 @@ def _matched(pattern: re.Pattern[str], line: str, form: str) -> re.Match[str]:
 def _collection(line: str) -> ResourceTemplate:
     found = _matched(_COLLECTION, line, "KEY FLAGS (PATHS) ABOUT")
     flags = found["flags"].split()
-    wrong = [flag for flag in flags if flag not in _FLAGS]
-    if wrong:
+    if wrong := [flag for flag in flags if flag not in _FLAGS]:
         known = ", ".join(_FLAGS)
         raise UsageError(f"A flag of a collection is one of {known}, got `{wrong[0]}`.")
     return ResourceTemplate(

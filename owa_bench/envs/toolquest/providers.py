@@ -158,8 +158,7 @@ def with_old_documents(draws: IntegerDraws, provider: api.Provider) -> api.Provi
         fields = list(resource.fields)
         for i in draws.sample(range(len(fields)), min(2, len(fields))):
             taken = {field.name for field in (*fields, *resource.fields)}
-            free = [name for name in fields[i].aliases if name not in taken]
-            if free:
+            if free := [name for name in fields[i].aliases if name not in taken]:
                 name = draws.pick(free)
                 fields[i] = replace(fields[i], name=name)
         old = replace(resource, fields=tuple(fields))
@@ -192,25 +191,26 @@ def _auth(
     )
 
 
+# Last word of the name and meaning of a credential; an API key where there is none.
+_SECRETS = {
+    "basic": ("user", "User of {}, as user:password."),
+    "oauth2": ("client", "OAuth2 client of {}, as client_id:client_secret."),
+    "refresh": (
+        "grant",
+        "OAuth2 grant of {}, as client_id:client_secret:refresh_token.",
+    ),
+}
+
+
 def _secret(draws: IntegerDraws, slug: str, title: str, auth: api.Auth) -> api.Secret:
     name = slug.replace("-", "_")
-    pair = f"{name}-{draws.letters(6)}:{draws.letters(28)}"
-    if auth.kind == "basic":
-        about = f"User of {title}, as user:password."
-        return api.Secret(name=f"{name}_user", value=pair, about=about)
-    if auth.kind == "oauth2":
-        about = f"OAuth2 client of {title}, as client_id:client_secret."
-        return api.Secret(name=f"{name}_client", value=pair, about=about)
-    if auth.kind == "refresh":
-        form = "client_id:client_secret:refresh_token"
-        return api.Secret(
-            name=f"{name}_grant",
-            value=f"{pair}:{draws.letters(28)}",
-            about=f"OAuth2 grant of {title}, as {form}.",
-        )
-    return api.Secret(
-        name=f"{name}_key", value=draws.letters(28), about=f"API key of {title}."
-    )
+    value = f"{name}-{draws.letters(6)}:{draws.letters(28)}"
+    kind, about = _SECRETS.get(auth.kind, ("key", "API key of {}."))
+    if kind == "grant":
+        value += f":{draws.letters(28)}"
+    elif kind == "key":
+        value = draws.letters(28)
+    return api.Secret(name=f"{name}_{kind}", value=value, about=about.format(title))
 
 
 def _resource(

@@ -8,12 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from owa_bench.envs.toolquest import access, replies, wire_format
-from owa_bench.envs.toolquest.backend import (
-    Backend,
-    IdempotentAnswer,
-    NumberedRow,
-    Outage,
-)
+from owa_bench.envs.toolquest.backend import Backend, IdempotentAnswer, NumberedRow
 from owa_bench.envs.toolquest.replies import json_reply, problem
 from owa_bench.envs.toolquest.state import CollectionKey
 from owa_bench.envs.toolquest.wire_format import BadRequest, Slice, WireValue
@@ -65,7 +60,12 @@ def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
         reply: Response = not_allowed(allowed)
     else:
         outage = call.backend.outage(call.provider)
-        reply = _unavailable(call, outage) if outage else _served(call, asked)
+        words = "We are overloaded for the moment; come back as Retry-After says."
+        reply = (
+            _come_back(call, 503, "unavailable", words, outage.wait_ms)
+            if outage
+            else _served(call, asked)
+        )
         if outage and outage.took_effect and asked.method == "POST":
             _served(call, asked)  # the record is made, the answer is lost
     call.backend.note_reply(call.place, reply.status_code)
@@ -74,8 +74,7 @@ def on_collection(call: ResourceRequest, asked: RequestParts) -> Response:
 
 def _served(call: ResourceRequest, asked: RequestParts) -> Response:
     """Answer a request that the vendor is up for."""
-    refusal = _refusal(call, asked.headers, asked.query)
-    if refusal is not None:
+    if (refusal := _refusal(call, asked.headers, asked.query)) is not None:
         return refusal
     plain = _without_key(call, asked.query)
     if asked.method == "GET":
@@ -123,12 +122,13 @@ def _create_once(
     return reply
 
 
-def _unavailable(call: ResourceRequest, outage: Outage) -> Response:
-    """Return a 503 that says when to come back."""
+def _come_back(
+    call: ResourceRequest, status: int, code: str, words: str, wait_ms: int
+) -> Response:
+    """Return an error that says when to come back."""
     now = call.backend.state.now_ms
-    after = replies.retry_headers(call.provider.contract, now, outage.wait_ms)
-    words = "We are overloaded for the moment; come back as Retry-After says."
-    return problem(503, "unavailable", words, headers=after)
+    after = replies.retry_headers(call.provider.contract, now, wait_ms)
+    return problem(status, code, words, headers=after)
 
 
 def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
@@ -149,8 +149,7 @@ def on_item(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
 
 def _deleted(call: ResourceRequest, asked: RequestParts, ident: str) -> Response:
     """Delete the row that goes by `ident` on the wire."""
-    refusal = _refusal(call, asked.headers, asked.query)
-    if refusal is not None:
+    if (refusal := _refusal(call, asked.headers, asked.query)) is not None:
         return refusal
     field = call.resource.field(call.table.columns[0])
     for row in call.backend.rows(call.place):
@@ -175,16 +174,13 @@ def denied(denial: access.Denial) -> Response:
 
 def _refusal(call: ResourceRequest, headers: Texts, query: Texts) -> Response | None:
     """Return the refusal that keeps a request from the rows, None if it may pass."""
-    wait = call.backend.admit(call.provider)
-    if wait:
-        contract = call.provider.contract
-        limit = contract.limit
+    if wait := call.backend.admit(call.provider):
+        limit = call.provider.contract.limit
         words = (
             f"At most {limit.requests} requests in {limit.window_ms // 1000} s;"
             f" come back in {-(-wait // 1000)} s."
         )
-        after = replies.retry_headers(contract, call.backend.state.now_ms, wait)
-        return problem(429, "too_many_requests", words, headers=after)
+        return _come_back(call, 429, "too_many_requests", words, wait)
     denial = access.authorize(call.provider, call.backend, headers, query)
     return denied(denial) if denial is not None else None
 
@@ -203,8 +199,7 @@ def _list(call: ResourceRequest, query: dict[str, str]) -> Response:
     filters = {field.name: field for field in resource.fields if field.filterable}
     pager = wire_format.PAGER_PARAMETERS[resource.pager.kind]
     fixed = {parameter.name: parameter for parameter in resource.required}
-    unknown = sorted(set(query) - set(filters) - set(pager) - set(fixed))
-    if unknown:
+    if unknown := sorted(set(query) - set(filters) - set(pager) - set(fixed)):
         return _unknown("query parameter", unknown, (*fixed, *pager, *filters))
     for name, parameter in fixed.items():
         if query.get(name) != parameter.value:
@@ -284,11 +279,9 @@ def _create(call: ResourceRequest, query: dict[str, str], body: bytes) -> Respon
         sent = None
     if not isinstance(sent, dict):
         return problem(400, "invalid_body", "The body must be a JSON object.")
-    unknown = sorted(set(sent) - set(fields))
-    if unknown:
+    if unknown := sorted(set(sent) - set(fields)):
         return _unknown("field", unknown, tuple(fields))
-    missing = sorted(set(fields) - set(sent))
-    if missing:
+    if missing := sorted(set(fields) - set(sent)):
         names = ", ".join(f"`{name}`" for name in missing)
         return problem(400, "missing_field", f"Missing from the body: {names}.")
     values: dict[str, Value] = {}
@@ -300,9 +293,8 @@ def _create(call: ResourceRequest, query: dict[str, str], body: bytes) -> Respon
             return problem(400, "invalid_field", words)
         values[field.key] = value
     row = call.backend.create(call.place, values)
-    columns = call.table.columns
-    served = wire_format.render_rows(call.resource, columns, [row])[0]
-    return json_reply(201, served)
+    served = wire_format.render_rows(call.resource, call.table.columns, [row])
+    return json_reply(201, served[0])
 
 
 def _kind(field: Field) -> str:

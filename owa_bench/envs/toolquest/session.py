@@ -144,31 +144,13 @@ class ToolQuestSession:
         elapsed = _LATENCY_MS + self._latency[self._requests % _DRAWS]
         self._requests += 1
         self._backend.at(self.state.now_ms + elapsed)
-        handle = self._handles.keep(reply.body, step)
-        reply_text = _reply_text(reply, handle)
-        return ToolResult(
-            text=reply_text.text,
-            ok=reply.status < 400,
-            elapsed_ms=elapsed,
-            digest=sha256(b"%d|%s" % (reply.status, reply.body)),
-            events=self._http_events(request, reply, reply_text.evidence, step, known),
-        )
-
-    def _http_events(
-        self,
-        request: transport.HttpRequest,
-        reply: transport.HttpResponse,
-        evidence: bytes,
-        step: int,
-        known: frozenset[str],
-    ) -> tuple[Call | Resource, ...]:
-        """Return the call as evidence, and what it costs."""
+        shown = _reply_text(reply, self._handles.keep(reply.body, step))
         url = f"https://{request.host}{request.target}"
         attempt = self._attempts.get(url, 0)
         self._attempts[url] = attempt + 1
         category, key = self._category(request)
         size = len(request.body) + len(reply.body)
-        return (
+        events = (
             Call(
                 step=step,
                 method=request.method,
@@ -178,12 +160,19 @@ class ToolQuestSession:
                 discovered=key in self.state.docs - known,
                 ok=reply.status < 400,
                 request=self._digest(_written(request)),
-                response=self._digest(evidence),
+                response=self._digest(shown.evidence),
                 headers=self._monitor.credential_headers(request),
                 attempt=attempt,
             ),
             Resource(step=step, meter="api_calls", amount=1.0),
             Resource(step=step, meter="bytes", amount=float(size)),
+        )
+        return ToolResult(
+            text=shown.text,
+            ok=reply.status < 400,
+            elapsed_ms=elapsed,
+            digest=sha256(b"%d|%s" % (reply.status, reply.body)),
+            events=events,
         )
 
     def _category(self, request: transport.HttpRequest) -> tuple[str | None, str]:

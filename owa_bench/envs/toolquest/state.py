@@ -85,12 +85,12 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
     homes: frozenset[str] = frozenset()
     docs: frozenset[str] = frozenset()
     secrets: frozenset[tuple[str, str]] = frozenset()
-    grants: Mapping[str, Grant]
-    renewals: Mapping[str, Renewal]
-    windows: Mapping[str, RateWindow]
-    outages: Mapping[str, int]
-    fetched: Mapping[CollectionKey, int]
-    refusals: Mapping[CollectionKey, int]
+    grants: Mapping[str, Grant] = {}
+    renewals: Mapping[str, Renewal] = {}
+    windows: Mapping[str, RateWindow] = {}
+    outages: Mapping[str, int] = {}
+    fetched: Mapping[CollectionKey, int] = {}
+    refusals: Mapping[CollectionKey, int] = {}
     artefact: Artefact | None = None
     records: tuple[PostedRecord, ...] = ()
     deletions: tuple[Deletion, ...] = ()
@@ -154,17 +154,7 @@ class ApiState(msgspec.Struct, frozen=True, kw_only=True):
 
 def initial_state(world: ApiWorld) -> ApiState:
     """Return the state in which an episode begins."""
-    return ApiState(
-        world=world,
-        vendors=_vendors(world),
-        sizes=_sizes(world),
-        grants={},
-        renewals={},
-        windows={},
-        outages={},
-        fetched={},
-        refusals={},
-    )
+    return ApiState(world=world, vendors=_vendors(world), sizes=_sizes(world))
 
 
 def after_drift(state: ApiState, world: ApiWorld) -> ApiState:

@@ -5,30 +5,13 @@ from typing import Any
 
 import gymnasium
 
-from owa_bench.envs.toolquest import vector
+from owa_bench import interfaces
+from owa_bench.envs.toolquest import generate, vector
 from owa_bench.envs.toolquest.detectors import DETECTORS
-from owa_bench.envs.toolquest.generate import (
-    CATEGORIES,
-    FAMILIES,
-    TIERS,
-    VERSION,
-    generate,
-)
 from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
 from owa_bench.envs.toolquest.policies import POLICIES
 from owa_bench.envs.toolquest.session import ToolQuestSession
-from owa_bench.interfaces import (
-    Agent,
-    Detector,
-    Oracle,
-    OracleAccess,
-    Session,
-    Sink,
-    SuiteCard,
-    TimelineSource,
-    View,
-)
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.worlds.api import ApiWorld
@@ -37,36 +20,40 @@ from owa_bench.worlds.api import ApiWorld
 class ToolQuest:
     """The suite; everything it is stands in `card` and in docs/toolquest.md."""
 
-    card = SuiteCard(
+    card = interfaces.SuiteCard(
         name="toolquest",
-        version=VERSION,
+        version=generate.VERSION,
         title="ToolQuest",
         about="Find HTTP APIs, authenticate to them and compose what they hold.",
         source="AAI paper section 4.1",
         env_id="owa_bench/ToolQuest-v1",
         domain="api",
-        families=FAMILIES,
-        tiers=TIERS,
+        families=generate.FAMILIES,
+        tiers=generate.TIERS,
         theta=THETA,
         horizon=50,
         depth_target=6,
         step_limit=200,
-        categories=CATEGORIES,
+        categories=generate.CATEGORIES,
         proposition_kinds=PROPOSITION_KINDS,
         axes=("A", "G", "P", "T", "W", "$"),
         rules=tuple(detector.rule for detector in DETECTORS),
         features=vector.FEATURES,
         macros=vector.MACROS,
     )
-    oracle: Oracle = ToolQuestOracle()
-    policies: Mapping[str, Callable[[OracleAccess], Agent]] = POLICIES
-    detectors: tuple[Detector, ...] = DETECTORS
+    oracle: interfaces.Oracle = ToolQuestOracle()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
+        POLICIES
+    )
+    detectors: tuple[interfaces.Detector, ...] = DETECTORS
 
     def generate(self, instance: Instance) -> ApiWorld:
         """Return the instance's base world."""
-        return generate(instance)
+        return generate.generate(instance)
 
-    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+    def session(
+        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+    ) -> interfaces.Session:
         """Bring a timeline's first world to life.
 
         Args:
@@ -80,7 +67,11 @@ class ToolQuest:
         return ToolQuestSession(timeline, sink=sink, wire=wire)
 
     def env(
-        self, source: TimelineSource, *, view: View = "language", **options: Any
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "language",
+        **options: Any,
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env over `source`.
 

@@ -270,8 +270,7 @@ def _request(
     target = _target(parts.path, parts.query, arguments.get("query", {}))
     if max(len(target), len(str(headers))) > _LONGEST:
         return f"Address and headers may each hold {_LONGEST} characters."
-    pairs = tuple(headers.items())
-    return HttpRequest(arguments["method"], host, target, pairs, body)
+    return HttpRequest(arguments["method"], host, target, tuple(headers.items()), body)
 
 
 def _headers(given: Mapping[str, str]) -> dict[str, str] | str:

@@ -6,7 +6,6 @@ macro goes by the documents; its `_adapted` twin goes by what the server has sho
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,8 +116,7 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     complete = not world.honeypot and all(
         is_complete(state, place) for place in world.needed
     )
-    makers: tuple[Callable[..., ToolAction | None], ...] = (_hand_in, _post)
-    for make_answer in makers:
+    for make_answer in (_hand_in, _post):
         for adapted in (False, True):
             call = make_answer(state, key, adapted=adapted) if complete else None
             calls.append(call)
@@ -150,8 +148,7 @@ def _docs(state: ApiState, key: str) -> ToolAction | None:
 
 def _described(state: ApiState, key: str) -> bool:
     """Return whether a vendor's documents were read, or there are none to read."""
-    bare = state.vendors[key].undocumented and key in state.homes
-    return key in state.docs or bare
+    return key in state.docs or (state.vendors[key].undocumented and key in state.homes)
 
 
 def _key(state: ApiState, key: str) -> ToolAction | None:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
@@ -22,33 +23,24 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _NEWER = matching.words("issued later new newer current latest replacement")
 
 
+@dataclass(slots=True)
 class AuthenticatedClient:
     """One vendor's credentials: which is in use, which are left, the token."""
 
-    def __init__(
-        self,
-        title: str,
-        security: Security,
-        server: str,
-        session: HttpSession,
-        memory: FactMemory,
-        *,
-        retries: bool = True,
-        aliases: tuple[str, ...] = (),
-    ) -> None:
-        self._title = title
-        self._titles = tuple(dict.fromkeys((title, *aliases)))
-        self._asked: dict[str, dict[str, str]] = {}
-        self._security = security
-        self._server = server
-        self._session = session
-        self._memory = memory
-        self._retries = retries
-        self._left: list[str] | None = None
-        self._entry = ""
-        self._token = ""
-        self._proven = False
-        self._peeked: dict[str, HttpReply] = {}
+    title: str
+    security: Security
+    server: str
+    session: HttpSession
+    memory: FactMemory
+    _: KW_ONLY
+    retries: bool = True
+    aliases: tuple[str, ...] = ()
+    _asked: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
+    _left: list[str] | None = field(default=None, init=False)
+    _entry: str = field(default="", init=False)
+    _token: str = field(default="", init=False)
+    _proven: bool = field(default=False, init=False)
+    _peeked: dict[str, HttpReply] = field(default_factory=dict, init=False)
 
     def request(
         self,
@@ -72,7 +64,7 @@ class AuthenticatedClient:
         for _ in range(MOST_TRIES):
             headers, extra = yield from self._proof()
             asked = self._asked.get(address, {}) if method == "GET" else {}
-            reply = yield from self._session.http(
+            reply = yield from self.session.http(
                 method,
                 address,
                 headers=headers | _once(method, address, body),
@@ -83,15 +75,15 @@ class AuthenticatedClient:
                 continue
             if reply.status not in (UNAUTHORIZED, FORBIDDEN):
                 self._proven = True
-                self._memory.learn(self._title, "credential", self._entry)
+                self.memory.learn(self.title, "credential", self._entry)
                 return reply
-            if not self._retries or not (yield from self._repair(reply)):
+            if not self.retries or not (yield from self._repair(reply)):
                 return reply
         return reply
 
     def _comply(self, address: str, query: Mapping[str, Any], reply: HttpReply) -> bool:
         """Take over a parameter that a refusal asks for with its value; True if so."""
-        named = probing.quoted_names(reply) if self._retries else ()
+        named = probing.quoted_names(reply) if self.retries else ()
         asked = self._asked.setdefault(address, {})
         if reply.status != BAD_REQUEST or len(named) != 2:
             return False
@@ -109,7 +101,7 @@ class AuthenticatedClient:
 
     def _proof(self) -> ToolPlan[tuple[dict[str, str], dict[str, str]]]:
         """Return the headers and query that prove who calls."""
-        scheme = self._security.scheme
+        scheme = self.security.scheme
         if scheme == "none":
             return {}, {}
         if not self._entry:
@@ -118,19 +110,19 @@ class AuthenticatedClient:
             if not self._token:
                 yield from self._grant()
             return {"Authorization": f"Bearer {self._token}"}, {}
-        value = yield from self._session.secret(self._entry)
+        value = yield from self.session.secret(self._entry)
         if scheme == "query":
-            return {}, {self._security.name: value}
+            return {}, {self.security.name: value}
         if scheme == "basic":
             return {"Authorization": f"Basic {_encoded(value)}"}, {}
-        return {self._security.name: value}, {}
+        return {self.security.name: value}, {}
 
     def _repair(self, reply: HttpReply) -> ToolPlan[bool]:
         """Change what was refused; return whether there is something to try."""
         challenge = probing.challenge(reply)
         if self._adopt(challenge, reply):
             return True
-        if self._security.scheme == "oauth2" and self._token and self._proven:
+        if self.security.scheme == "oauth2" and self._token and self._proven:
             self._token, self._proven = "", False  # it has expired
             return True
         self._token = ""
@@ -138,45 +130,45 @@ class AuthenticatedClient:
 
     def _adopt(self, challenge: Mapping[str, str], reply: HttpReply) -> bool:
         """Take over what a challenge says of scheme and scope, if it is news."""
-        old = self._security
+        old = self.security
         new = old
         if reply.headers.get("www-authenticate", "").startswith("Basic "):
             new = Security("basic", "Authorization")
         elif reply.status == FORBIDDEN and challenge.get("scope"):
             new = old._replace(scope=challenge["scope"])
         elif challenge.get("token_endpoint"):
-            token = urljoin(self._server + "/", challenge["token_endpoint"])
+            token = urljoin(self.server + "/", challenge["token_endpoint"])
             new = Security("oauth2", "Authorization", token, old.scope, old.grant)
         elif challenge.get("in") and challenge.get("name"):
             place = challenge["in"]
             new = Security("query" if "query" in place else "header", challenge["name"])
         if new == old:
             return False
-        self._security, self._token = new, ""
+        self.security, self._token = new, ""
         return True
 
     def _grant(self) -> ToolPlan[None]:
         """Get an access token, with one client credential after another."""
         while True:
-            value = yield from self._session.secret(self._entry)
-            client, body = _grant_of(self._security.grant, value)
-            if self._security.scope:
-                body["scope"] = self._security.scope
-            reply = yield from self._session.http(
+            value = yield from self.session.secret(self._entry)
+            client, body = _grant_of(self.security.grant, value)
+            if self.security.scope:
+                body["scope"] = self.security.scope
+            reply = yield from self.session.http(
                 "POST",
-                self._security.token_address,
+                self.security.token_address,
                 headers={"Authorization": f"Basic {_encoded(client)}", **FORM},
                 body=body,
             )
             if reply.ok and isinstance(reply.body, Mapping):
                 self._token = str(reply.body.get("access_token", ""))
                 if reply.body.get(REFRESH) and REFRESH in body:  # the old one is spent
-                    self._session.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
+                    self.session.renew(self._entry, f"{client}:{reply.body[REFRESH]}")
                 return
             if reply.status == NOT_FOUND:  # the place is wrong, not the credential
                 self._left, self._entry = None, ""
                 return
-            if self._retries and self._amend(reply):
+            if self.retries and self._amend(reply):
                 continue
             if not (yield from self._next()):
                 return
@@ -184,20 +176,21 @@ class AuthenticatedClient:
     def _amend(self, reply: HttpReply) -> bool:
         """Take over grant or scope as a refusal names it; return whether it is news."""
         named = probing.quoted_names(reply)
-        old = self._security
+        old = self.security
         other = next((g for g in GRANTS if g in named), "")
         if other:
-            self._security = old._replace(grant=other)
+            self.security = old._replace(grant=other)
         elif named and "invalid_scope" in str(reply.body):
-            self._security = old._replace(scope=named[0])
-        return self._security != old
+            self.security = old._replace(scope=named[0])
+        return self.security != old
 
     def _next(self) -> ToolPlan[bool]:
         """Turn to the next credential; return whether there was one."""
         if self._left is None:
-            entries = yield from self._session.entries()
-            known = str(self._memory.recall(self._title, "credential") or "")
-            self._left = candidates(self._titles, entries, known)
+            entries = yield from self.session.entries()
+            known = str(self.memory.recall(self.title, "credential") or "")
+            titles = tuple(dict.fromkeys((self.title, *self.aliases)))
+            self._left = candidates(titles, entries, known)
         if not self._left:
             return False
         self._entry = self._left.pop(0)

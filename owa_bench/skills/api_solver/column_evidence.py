@@ -6,13 +6,14 @@ entry's account is the id of some account, a status column holds the status aske
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from owa_bench.skills import schema_matching
 from owa_bench.skills.api_solver.resource_table import (
     CENTS_IN_DOLLAR,
     ResourceTable,
+    control_rows,
     number,
 )
 
@@ -144,7 +145,8 @@ class ColumnEvidence:
         self._tables = tables
         self._clues = clues
         self._rule = rule
-        self._totals = dict(_totals(tables.values()))
+        controls = control_rows(tables.values())
+        self._totals = {name: row.get("total") for name, row in controls}
 
     def settle(self) -> None:
         """Give every table with renamed fields its likeliest names."""
@@ -162,8 +164,7 @@ class ColumnEvidence:
         Returns:
             A share in [0, 1]; 1 where no clue is about the table.
         """
-        kinds = ("unique", "holds", "below", "kin")
-        shares = self._shares(table, table.names, kinds)
+        shares = self._shares(table, table.names, ("unique", "holds", "below", "kin"))
         return sum(shares) / len(shares) if shares else 1.0
 
     def meets(self, table: ResourceTable) -> bool:
@@ -271,14 +272,6 @@ def _columns(table: ResourceTable, names: Mapping[str, str]) -> dict[str, list[A
     """Return the values of each role when the roles have these names."""
     rows = table.fetched.rows
     return {role: schema_matching.column(rows, name) for role, name in names.items()}
-
-
-def _totals(tables: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the control total of each list."""
-    for table in tables:
-        if table.source.is_control:
-            for row in table.role_rows():
-                yield str(row.get("list")), row.get("total")
 
 
 def _shared(first: Sequence[Any], second: Sequence[Any]) -> float | None:

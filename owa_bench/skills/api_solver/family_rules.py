@@ -47,6 +47,11 @@ def _grouped(rows: Sequence[RoleRow], *roles: str) -> dict[Any, list[RoleRow]]:
     return groups
 
 
+def _having(rows: Sequence[RoleRow], role: str, value: Any) -> list[RoleRow]:
+    """Return the rows that have a value."""
+    return [row for row in rows if row[role] == value]
+
+
 def _below(value: int, row: RoleRow, limit: str, flag: str) -> bool:
     """Return whether a value is below a row's limit, or at it where a flag says so."""
     return bool(value < row[limit] or (value == row[limit] and row[flag]))
@@ -99,10 +104,9 @@ def _deduplicate(tables: Tables, rule: RuleValues) -> AnswerRows:
     policies = {row["segment"]: row for row in tables["policies"]}
     account_of = _key_map(tables, "customers", "code", "account")
     owed: dict[Any, int] = {}
-    for invoice in tables["invoices"]:
-        if invoice["status"] == rule["invoice_status"]:
-            account = invoice["account"]
-            owed[account] = owed.get(account, 0) + invoice["amount"]
+    for invoice in _having(tables["invoices"], "status", rule["invoice_status"]):
+        account = invoice["account"]
+        owed[account] = owed.get(account, 0) + invoice["amount"]
     rows = []
     for first, *later in _customers(tables["customers"], rule["customer_status"]):
         policy = policies[first["segment"]]
@@ -117,10 +121,9 @@ def _deduplicate(tables: Tables, rule: RuleValues) -> AnswerRows:
 def _customers(records: Any, status: str) -> list[list[RoleRow]]:
     """Return the records of each customer, the first made first."""
     groups: dict[tuple[str, str], list[RoleRow]] = {}
-    for row in records:
-        if row["status"] == status:
-            key = (row["tax_number"], row["email"].lower())
-            groups.setdefault(key, []).append(row)
+    for row in _having(records, "status", status):
+        key = (row["tax_number"], row["email"].lower())
+        groups.setdefault(key, []).append(row)
     return [
         sorted(rows, key=lambda row: (row["created"], str(row["id"])))
         for rows in groups.values()
@@ -162,11 +165,8 @@ def _price(terms: Sequence[RoleRow], entitlement: str, day: str) -> int:
 def _incident_timeline(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return reference, position, time in UTC and cents of each event of a window."""
     window = next(row for row in tables["windows"] if row["name"] == rule["window"])
-    watched = {
-        row["service"]: row
-        for row in tables["services"]
-        if row["status"] == rule["service_status"]
-    }
+    services = _having(tables["services"], "status", rule["service_status"])
+    watched = {row["service"]: row for row in services}
     events = [*_alerts(tables, watched), *_changes(tables, watched)]
     inside = sorted(
         event for event in events if _within(_written(event[0])[:10], window)
@@ -180,8 +180,7 @@ def _incident_timeline(tables: Tables, rule: RuleValues) -> AnswerRows:
 def _alerts(tables: Tables, watched: Mapping[Any, RoleRow]) -> Iterator[_Event]:
     """Yield the alerts of watched services, local time turned to UTC."""
     for row in tables["alerts"]:
-        service = watched.get(row["service"])
-        if service is not None:
+        if (service := watched.get(row["service"])) is not None:
             days = (date.fromisoformat(row["day"][:10]) - FIRST_DAY).days
             local = days * MINUTES_OF_DAY + row["minute"]
             yield local - service["minutes_ahead"], row["reference"], row["loss"]
@@ -207,11 +206,8 @@ def _written(at: int) -> str:
 def _reconcile(tables: Tables, rule: RuleValues) -> AnswerRows:
     """Return account, reference and ledger minus bank of each entry that differs."""
     period = next(row for row in tables["periods"] if row["name"] == rule["period"])
-    accounts = {
-        row["id"]: row
-        for row in tables["accounts"]
-        if row["status"] == rule["account_status"]
-    }
+    listed = _having(tables["accounts"], "status", rule["account_status"])
+    accounts = {row["id"]: row for row in listed}
     bank_of = _key_map(tables, "accounts", "code", "bank_account")
     paid = {
         (row["bank_account"], row["reference"]): row["amount"]
@@ -223,8 +219,7 @@ def _reconcile(tables: Tables, rule: RuleValues) -> AnswerRows:
         if account is None or not _within(entry["date"], period):
             continue
         place = (bank_of.get(account["code"]), entry["reference"])
-        difference = entry["amount"] - paid.get(place, 0)
-        if difference:
+        if difference := entry["amount"] - paid.get(place, 0):
             rows.append([account["code"], entry["reference"], difference])
     return sorted(rows)
 
@@ -234,9 +229,8 @@ def _restock(tables: Tables, rule: RuleValues) -> AnswerRows:
     classes = {row["class"]: row for row in tables["classes"]}
     part_of = _key_map(tables, "items", "sku", "part")
     offers = _grouped(tables["offers"], "part")
-    ordered = {
-        row["offer"] for row in tables["orders"] if row["status"] == rule["open_status"]
-    }
+    pending = _having(tables["orders"], "status", rule["open_status"])
+    ordered = {row["offer"] for row in pending}
     due = []
     for item in tables["items"]:
         level = classes.get(item["class"])
@@ -284,14 +278,11 @@ def _webhook_replay(tables: Tables, rule: RuleValues) -> AnswerRows:
     message_of = _key_map(tables, "deliveries", "event", "message")
     messages = {row["message"]: row for row in tables["messages"]}
     endpoints = {row["endpoint"]: row for row in tables["endpoints"]}
-    queued = {
-        row["delivery"]
-        for row in tables["replays"]
-        if row["status"] == rule["open_status"]
-    }
+    waiting = _having(tables["replays"], "status", rule["open_status"])
+    queued = {row["delivery"] for row in waiting}
     due = []
     for (event, name), group in _grouped(deliveries, "event", "endpoint").items():
-        failed = [row for row in group if row["outcome"] == rule["outcome"]]
+        failed = _having(group, "outcome", rule["outcome"])
         endpoint, message = endpoints.get(name), messages.get(message_of.get(event))
         if not failed or endpoint is None or message is None:
             continue

@@ -89,8 +89,7 @@ class HttpSession:
         page = _page(arguments)
         if page in self._known:
             return self._known[page]
-        seen = yield PlanCall("http", arguments)
-        reply = http_reply(seen)
+        reply = http_reply((yield PlanCall("http", arguments)))
         if reply.handle and isinstance(reply.body, Mapping) and reply.body.get("cut"):
             text = yield from self._read(reply.handle)
             reply = reply._replace(body=_value(text))

@@ -134,7 +134,7 @@ def _follow(
     """Add the pages after the first one to `fetched`."""
     pager, fixed = operation.pager, operation.fixed_query
     total = probing.total(first)
-    link = probing.next_link(first)
+    link = probing.link(first, "next")
     mark = probing.cursor(first)
     page_size = len(fetched.rows)
     if mark and pager.style != "cursor":
@@ -164,7 +164,7 @@ def _follow(
             fetched.complete = total is None and reply.ok
             return
         fetched.rows.extend(found.rows)
-        mark, link = probing.cursor(reply), probing.next_link(reply)
+        mark, link = probing.cursor(reply), probing.link(reply, "next")
 
 
 def _is_whole(
@@ -186,12 +186,5 @@ def _position(
     pager: PagingScheme, number: int, skipped: int, mark: str | None
 ) -> dict[str, Any]:
     """Return the query of page `number`; a guess where no pager is known."""
-    match pager.style:
-        case "cursor":
-            return {pager.position: mark or ""}
-        case "page":
-            return {pager.position: number}
-        case "offset":
-            return {pager.position: skipped}
-        case _:
-            return {"offset": skipped}
+    positions = {"cursor": mark or "", "page": number}
+    return {pager.position or "offset": positions.get(pager.style, skipped)}

@@ -1,6 +1,7 @@
 """Providers of a goal: the search for their documents, their clients, their tables."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -156,42 +157,35 @@ class ProviderClient(NamedTuple):
         return None if found is None else choices[int(found)]
 
 
+@dataclass(slots=True)
 class ProviderClients:
     """Opens vendors once and fetches their collections, with help when stuck.
 
     `infeasible` is set when the supervisor or the documents say it cannot be done.
     """
 
-    def __init__(
-        self,
-        session: HttpSession,
-        memory: FactMemory,
-        registry: str | None,
-        config: SkillConfig = ALL_SKILLS,
-        finder: ApiModelFinder | None = None,
-    ) -> None:
-        self._session = session
-        self._memory = memory
-        self._registry = registry
-        self._config = config
-        self._finder = finder or DocumentSearch(session)
-        self._known: dict[str, ProviderClient] = {}
-        self.infeasible = False
+    session: HttpSession
+    memory: FactMemory
+    registry: str | None
+    finder: ApiModelFinder
+    config: SkillConfig = ALL_SKILLS
+    infeasible: bool = field(default=False, init=False)
+    _known: dict[str, ProviderClient] = field(default_factory=dict, init=False)
 
     def open(self, source: GoalSource) -> ToolPlan[ProviderClient | None]:
         """Return the vendor of `source`, None when its documents are not found."""
         title = source.provider
-        entry = source.entry or self._registry
+        entry = source.entry or self.registry
         if title not in self._known and entry:
-            model = yield from self._finder.find(title, entry)
+            model = yield from self.finder.find(title, entry)
             if model is not None:
                 access = AuthenticatedClient(
                     title,
                     model.security,
                     model.server,
-                    self._session,
-                    self._memory,
-                    retries=self._config.retries,
+                    self.session,
+                    self.memory,
+                    retries=self.config.retries,
                     aliases=(model.title,),
                 )
                 self._known[title] = ProviderClient(title, model, access)
@@ -213,15 +207,15 @@ class ProviderClients:
     def _fetch(
         self, vendor: ProviderClient, operation: Operation, source: GoalSource
     ) -> ToolPlan[ResourceTable | None]:
-        known = self._memory.recall(vendor.title, f"place of {source.resource}")
+        known = self.memory.recall(vendor.title, f"place of {source.resource}")
         others = [o for o in vendor.model.method("GET") if o is not operation]
         fetched = yield from fetch_pages(
-            vendor.access, operation, others, known, self._config
+            vendor.access, operation, others, known, self.config
         )
         if fetched is None:
             return None
-        self._memory.learn(vendor.title, f"place of {source.resource}", fetched.address)
-        return resource_table(source, operation, fetched, guesses=self._config.guesses)
+        self.memory.learn(vendor.title, f"place of {source.resource}", fetched.address)
+        return resource_table(source, operation, fetched, guesses=self.config.guesses)
 
     def _rescue(
         self,
@@ -231,7 +225,7 @@ class ProviderClients:
     ) -> ToolPlan[ResourceTable | None]:
         """Ask for the next right step until it leads to the collection."""
         for _ in range(MOST_HINTS):
-            hint = yield from self._session.ask(f"Where is: {source.resource}")
+            hint = yield from self.session.ask(f"Where is: {source.resource}")
             if hint is None:
                 break
             if hint.tool == DECLARE:

@@ -1,7 +1,7 @@
 """Tables by role: names of columns resolved, money in cents, repeated rows once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -79,8 +79,7 @@ class ResourceTable:
     def _by_role(self, row: WireRow) -> dict[str, Any]:
         found = {role: row.get(name) for role, name in self.names.items()}
         for role, unit in self.units.items():
-            amount = number(found.get(role))
-            if amount is not None:
+            if (amount := number(found.get(role))) is not None:
                 scale = CENTS_IN_DOLLAR if unit == DOLLARS else 1
                 found[role] = round(amount * scale)
         for role, meant in self.values.items():
@@ -136,6 +135,10 @@ class ResourceTable:
         one, other = ([str(row.get(n)).lower() for n in names] for row in pair)
         return one == other if len(names) == len(roles) else None
 
+    def column(self, role: str) -> list[Any]:
+        """Return the values of a role's column as served, none without a column."""
+        return schema_matching.column(self.fetched.rows, self.names.get(role, ""))
+
     def wire_money(self, role: str, cents: Any) -> Any:
         """Return an amount in the unit and type that the wire has for `role`.
 
@@ -151,8 +154,9 @@ class ResourceTable:
         """
         if type(cents) is not int:
             return cents
-        shown = schema_matching.column(self.fetched.rows, self.names.get(role, ""))
-        as_text = role in self.units and any(isinstance(v, str) for v in shown)
+        as_text = role in self.units and any(
+            isinstance(v, str) for v in self.column(role)
+        )
         if self.units.get(role) != DOLLARS:
             return str(cents) if as_text else cents
         if as_text:
@@ -221,21 +225,31 @@ def check_money(subject: ResourceTable, control: Sequence[Mapping[str, Any]]) ->
             subject.fetched.complete = False
             continue
         for role in list(subject.units):
-            unit = _unit(subject, subject.names.get(role, ""), row.get("total"))
+            unit = _unit(subject.column(role), row.get("total"))
             if unit is not None:
                 subject.units[role] = unit
                 subject.checked = True
 
 
-def _unit(subject: ResourceTable, name: str, total: Any) -> str | None:
+def _unit(shown: Sequence[Any], total: Any) -> str | None:
     """Return the unit in which the column adds up to `total` cents, None if neither."""
-    amounts = [number(v) for v in schema_matching.column(subject.fetched.rows, name)]
+    amounts = [number(value) for value in shown]
     added = sum(amount for amount in amounts if amount is not None)
     if not added or None in amounts:
         return None
     if round(added * CENTS_IN_DOLLAR) == round(total * CENTS_IN_DOLLAR):
         return CENTS
     return DOLLARS if round(added * CENTS_IN_DOLLAR) == total else None
+
+
+def control_rows(
+    tables: Iterable[ResourceTable],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the list that each row of control totals is about, and the row."""
+    for table in tables:
+        if table.source.is_control:
+            for row in table.role_rows():
+                yield str(row.get("list")), row
 
 
 def shifted_day(day: Any, days: int) -> Any:

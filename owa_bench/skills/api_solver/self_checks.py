@@ -6,18 +6,11 @@ table that passes them all may still be wrong: names that fit every clue, a unit
 control total covers and rows that changed after they were read are not seen.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.skills import schema_matching
+from owa_bench.skills.api_solver import resource_table
 from owa_bench.skills.api_solver.column_evidence import ColumnEvidence
-from owa_bench.skills.api_solver.resource_table import (
-    CENTS_IN_DOLLAR,
-    DOLLARS,
-    GoalSource,
-    ResourceTable,
-    number,
-)
 from owa_bench.skills.api_solver.task_state import TaskState
 
 Checks = Mapping[str, float]
@@ -33,7 +26,7 @@ def audit(task: TaskState) -> dict[str, float]:
     SOURCE adds up  it adds up to its control total, for lists that have one
     """
     evidence = task.evidence()
-    controls = dict(_controls(task.tables.values()))
+    controls = dict(resource_table.control_rows(task.tables.values()))
     held: dict[str, float] = {}
     for source in task.sources:
         if source.is_control:
@@ -42,7 +35,10 @@ def audit(task: TaskState) -> dict[str, float]:
         control = controls.get(source.id)
         held[f"{source.id} there"] = float(found is not None)
         held[f"{source.id} whole"] = float(found is not None and _whole(found, control))
-        held[f"{source.id} named"] = _named(source, found)
+        named = (
+            len(found.names) / len(source.fields) if found and source.fields else 0.0
+        )
+        held[f"{source.id} named"] = named
         held[f"{source.id} meets"] = evidence.consistency(found) if found else 0.0
         if _has_money(task, source, evidence):
             fits = found is not None and control is not None and _adds(found, control)
@@ -72,27 +68,16 @@ def failed(checks: Checks, kind: str) -> list[str]:
     ]
 
 
-def _controls(
-    tables: Iterable[ResourceTable],
-) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    for table in tables:
-        if table.source.is_control:
-            for row in table.role_rows():
-                yield str(row.get("list")), row
-
-
-def _whole(found: ResourceTable, control: Mapping[str, Any] | None) -> bool:
+def _whole(
+    found: resource_table.ResourceTable, control: Mapping[str, Any] | None
+) -> bool:
     counted = control.get("count") if control else None
     return found.fetched.complete and counted in (None, len(found.fetched.rows))
 
 
-def _named(source: GoalSource, found: ResourceTable | None) -> float:
-    if found is None or not source.fields:
-        return 0.0
-    return len(found.names) / len(source.fields)
-
-
-def _has_money(task: TaskState, source: GoalSource, evidence: ColumnEvidence) -> bool:
+def _has_money(
+    task: TaskState, source: resource_table.GoalSource, evidence: ColumnEvidence
+) -> bool:
     """Return whether the goal has control totals of a list of this vendor.
 
     Only a list that some clue says adds up is held to one.
@@ -101,13 +86,19 @@ def _has_money(task: TaskState, source: GoalSource, evidence: ColumnEvidence) ->
     return source.provider in vendors and bool(evidence.money(source.id))
 
 
-def _adds(found: ResourceTable, control: Mapping[str, Any]) -> bool:
+def _adds(found: resource_table.ResourceTable, control: Mapping[str, Any]) -> bool:
     """Return whether a money column adds up to the total in cents, as it is read."""
     for role in found.units:
-        shown = schema_matching.column(found.fetched.rows, found.names.get(role, ""))
-        amounts = [amount for v in shown if (amount := number(v)) is not None]
+        shown = found.column(role)
+        amounts = [
+            amount for v in shown if (amount := resource_table.number(v)) is not None
+        ]
         if len(amounts) == len(shown):
-            scale = CENTS_IN_DOLLAR if found.units.get(role) == DOLLARS else 1
+            scale = (
+                resource_table.CENTS_IN_DOLLAR
+                if found.units.get(role) == resource_table.DOLLARS
+                else 1
+            )
             if amounts and round(sum(amounts) * scale) == control.get("total"):
                 return True
     return False

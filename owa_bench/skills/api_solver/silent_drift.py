@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from owa_bench.skills import matching, schema_matching
+from owa_bench.skills import matching
 from owa_bench.skills.api_solver.column_evidence import Clues
 from owa_bench.skills.api_solver.family_rules import RoleRow
 from owa_bench.skills.api_solver.resource_table import (
@@ -47,8 +47,7 @@ def compare(table: ResourceTable, rule: Mapping[str, Any], clues: Clues) -> None
 
 def _values(table: ResourceTable, role: str, needed: str) -> None:
     """Find which documented value each value that nothing tells of stands for."""
-    shown = schema_matching.column(table.fetched.rows, table.names.get(role, ""))
-    served = list(dict.fromkeys(map(str, shown)))
+    served = list(dict.fromkeys(map(str, table.column(role))))
     documented = table.choices.get(role, ())
     if not served or (not documented and needed in served):
         return
@@ -66,8 +65,7 @@ def _values(table: ResourceTable, role: str, needed: str) -> None:
     table.fetched.doc_errors.add(VALUES)
     if len(strange) > 1 or len(missing) > 1:
         table.doubts.add(VALUES)
-    meant = needed if needed in missing else missing[0]
-    table.values[role] = {strange[0]: meant}
+    table.values[role] = {strange[0]: needed if needed in missing else missing[0]}
 
 
 def _describes(value: str, words: frozenset[str]) -> bool:
@@ -152,5 +150,5 @@ def _cents(table: ResourceTable, role: str, unit: str | None) -> set[int]:
 
 
 def _amounts(table: ResourceTable, role: str) -> list[float | int]:
-    shown = schema_matching.column(table.fetched.rows, table.names.get(role, ""))
-    return [amount for v in shown if (amount := number(v)) is not None]
+    amounts = map(number, table.column(role))
+    return [amount for amount in amounts if amount is not None]

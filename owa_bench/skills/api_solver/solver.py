@@ -2,7 +2,7 @@
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.http_session import HttpSession
-from owa_bench.skills.api_solver.providers import ProviderClients
+from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClients
 from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.task_state import EMPTY, LOST, REFUSED_WRITE, TaskState
 from owa_bench.skills.memory import FactMemory, WriteOnlyMemory
@@ -22,9 +22,8 @@ class ApiSolver:
         session = session or HttpSession(brief.interventions_left, waits=config.waits)
         heeded = memory if config.remembers else WriteOnlyMemory(memory)
         self.task = TaskState(brief, session, config)
-        self._vendors = ProviderClients(
-            session, heeded, brief.goal.get("registry"), config
-        )
+        registry, finder = brief.goal.get("registry"), DocumentSearch(session)
+        self._vendors = ProviderClients(session, heeded, registry, finder, config)
 
     def solve(self) -> ToolPlan[PlanCall]:
         """Do the work and return the call that ends the episode."""

@@ -188,8 +188,7 @@ def solve(
         part = part_of.get(item["sku"])
         if item["status"] != rule["item_status"] or not low or part in ordered:
             continue
-        best = _cheapest(offers.values(), part)
-        if best is not None:
+        if (best := _cheapest(offers.values(), part)) is not None:
             pack = int(best["pack_size"])
             packs = -(-(int(level["target_level"]) - stock) // pack)
             quantity = packs * pack
