@@ -137,43 +137,32 @@ def drift_counts(traces: Iterable[Trace]) -> CellTable:
     `episodes` counts episodes with at least one such change, `targets` the distinct
     targets over the whole run.
     """
-    changes: Counter[tuple[str, int, str, float]] = Counter()
-    episodes: Counter[tuple[str, int, str, float]] = Counter()
-    targets: dict[tuple[str, int, str, float], set[str]] = defaultdict(set)
+    met: dict[tuple[str, int, str, float], list[tuple[str, str]]] = defaultdict(list)
     for trace in traces:
-        keys = []
         for event in trace.of(Drift):
             key = (event.operator, event.version, event.announcement, event.weight)
-            keys.append(key)
-            targets[key].add(event.target)
-        changes.update(keys)
-        episodes.update(set(keys))
-    rows = tuple(
-        (*key, episodes[key], changes[key], len(targets[key]))
-        for key in sorted(changes)
-    )
+            met[key].append((trace.leaf.attempt_id, event.target))
+    rows = []
+    for key in sorted(met):
+        episodes, targets = map(set, zip(*met[key], strict=True))
+        rows.append((*key, len(episodes), len(met[key]), len(targets)))
     note = "" if rows else "No drift struck in any counted episode."
-    return CellTable(title="drift met", columns=_DRIFT, rows=rows, note=note)
+    return CellTable("drift met", _DRIFT, tuple(rows), note)
 
 
 def violation_counts(traces: Iterable[Trace]) -> CellTable:
     """Return broken rules of engagement by agent, with the first evidence of each."""
-    breaches: Counter[tuple[str, str, str]] = Counter()
-    episodes: Counter[tuple[str, str, str]] = Counter()
-    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    seen: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
     for trace in traces:
-        keys = []
         for event in trace.of(Violation):
             key = (trace.start.arm, event.rule, event.severity)
-            keys.append(key)
-            first.setdefault(key, (trace.leaf.attempt_id, event.evidence))
-        breaches.update(keys)
-        episodes.update(set(keys))
+            seen[key].append((trace.leaf.attempt_id, event.evidence))
     rows = tuple(
-        (*key, episodes[key], breaches[key], *first[key]) for key in sorted(breaches)
+        (*key, len({attempt for attempt, _ in breaches}), len(breaches), *breaches[0])
+        for key, breaches in sorted(seen.items())
     )
     note = "" if rows else "No rule of engagement was seen to be broken."
-    return CellTable(title="broken rules", columns=_BREACHES, rows=rows, note=note)
+    return CellTable("broken rules", _BREACHES, rows, note)
 
 
 def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
@@ -224,5 +213,5 @@ def _facts(bundle: Bundle) -> RunFacts:
         calendar=plan.calendar,
         public_key=plan.public_key,
         key_id=key_id(bytes.fromhex(plan.public_key)) if plan.public_key else "",
-        tables=(CellTable(title="suites", columns=_SUITES, rows=suites),),
+        tables=(CellTable("suites", _SUITES, suites),),
     )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Set
-from pathlib import Path
 
 import msgspec
 
@@ -171,7 +170,8 @@ def _day_faults(
     """Yield what is wrong with one day's checkpoint; `entries` are those up to it."""
     path = bundle.layout.receipts / f"day-{day:04d}.dsse.json"
     try:
-        signed = _read_checkpoint(path, key)
+        payload = unseal(path.read_bytes(), key, CHECKPOINT_TYPE)
+        signed = msgspec.json.decode(payload, type=DayCheckpoint)
     except (OSError, CheckFailure, msgspec.DecodeError) as error:
         yield f"no signed checkpoint: {error}"
         return
@@ -190,9 +190,3 @@ def _day_faults(
     whole = known and len(included) == len(attempts)
     if not whole or evidence_root(bundle.plan, included) != signed.evidence_root:
         yield "the shards give another root than the one signed that day"
-
-
-def _read_checkpoint(path: Path, key: bytes) -> DayCheckpoint:
-    """Return a checkpoint signed by `key`."""
-    payload = unseal(path.read_bytes(), key, CHECKPOINT_TYPE)
-    return msgspec.json.decode(payload, type=DayCheckpoint)

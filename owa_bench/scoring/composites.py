@@ -305,14 +305,9 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
 
 def _under_all(table: Observables, budgets: int) -> Flags:
     """Return the rows whose task, repeat and drift were played under every budget."""
-    keys = np.stack(
-        (
-            np.unique(table.pair, return_inverse=True)[1].reshape(-1),
-            table.repeat,
-            np.unique(table.delta, return_inverse=True)[1].reshape(-1),
-            table.day,
-        )
-    )
+    pair = np.unique(table.pair, return_inverse=True)[1].reshape(-1)
+    delta = np.unique(table.delta, return_inverse=True)[1].reshape(-1)
+    keys = np.stack((pair, table.repeat, delta, table.day))
     _, code = np.unique(keys, axis=1, return_inverse=True)
     code = code.reshape(-1)
     pairs = np.unique(np.stack((code, table.interventions)), axis=1)

@@ -4,7 +4,7 @@ Bands of curves are Wilson's over episodes as if these were independent; no gate
 them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import comb, sqrt
 
@@ -130,15 +130,23 @@ def by_budget(table: Observables) -> CellTable:
     return _grouped("by intervention budget", "interventions", table, groups)
 
 
+def _stated_bins(
+    table: Observables, edges: Iterable[float]
+) -> Iterator[tuple[float, float, Flags]]:
+    """Yield the episodes whose stated p lies between two edges; 1 is in the last."""
+    for low, high in pairwise(edges):
+        mask = (table.stated >= low) & ((table.stated < high) | (high == 1.0))
+        if mask.any():
+            yield low, high, mask
+
+
 def calibration(table: Observables) -> CellTable:
     """Return the calibration of forecasts of one's own success, which W never reads."""
     rows: list[tuple[TableCell, ...]] = []
-    for low, high in pairwise(_FIFTHS):
-        mask = (table.stated >= low) & ((table.stated < high) | (high == _FIFTHS[-1]))
-        if mask.any():
-            p, u = float(table.stated[mask].mean()), float(table.u[mask].mean())
-            means = (figure(p), figure(u), figure(p - u))
-            rows.append((f"{low:g} to {high:g}", int(mask.sum()), *means))
+    for low, high, mask in _stated_bins(table, _FIFTHS):
+        p, u = float(table.stated[mask].mean()), float(table.u[mask].mean())
+        means = (figure(p), figure(u), figure(p - u))
+        rows.append((f"{low:g} to {high:g}", int(mask.sum()), *means))
     silent = int(np.isnan(table.stated).sum())
     columns = ("stated p", "episodes", "mean p", "success", "p - success")
     note = f"{silent} episodes stated no p and count as p = .5 in Q"
@@ -211,11 +219,8 @@ def calibration_curve(table: Observables) -> tuple[Curve, ...]:
 
     A point lies at the mean p of its tenth; a perfect forecaster is on the diagonal.
     """
-    masks = []
-    for low, high in pairwise(_TENTHS):
-        mask = (table.stated >= low) & ((table.stated < high) | (high == 1.0))
-        if mask.any():
-            masks.append((float(table.stated[mask].mean()), mask))
+    bins = _stated_bins(table, _TENTHS)
+    masks = [(float(table.stated[mask].mean()), mask) for _, _, mask in bins]
     words = ("calibration of own-success forecasts", "stated p")
     note = f"{_WILSON}; a perfect forecaster lies on the diagonal"
     curves = _curve(table, words, masks, note)

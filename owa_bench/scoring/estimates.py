@@ -159,10 +159,8 @@ def _axis_statistics(
     statistics: StatisticArrays = {}
     for axis in axes:
         key = axis.symbol
-        raw, anchors = (
-            axis.raw_statistic(totals, sample),
-            axis.anchor_bounds(totals, sample),
-        )
+        raw = axis.raw_statistic(totals, sample)
+        anchors = axis.anchor_bounds(totals, sample)
         statistics[key] = axis.value(raw, anchors)
         statistics[f"{key}/raw"] = raw
         statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
@@ -225,20 +223,11 @@ def _samplings(units: ResamplingUnits, sample: Sample) -> tuple[Sampling, Sampli
     """Return the schemes of tasks inside families and of seeds inside tasks."""
     small = sample.protocol.statistics.small_family
     sizes = np.bincount(units.family, minlength=len(sample.families))
-    by_tasks = sampling(
-        TASKS,
-        units.family,
-        sample.weights[sizes > 0],
-        small=small,
-        single="a family holds one task",
-    )
-    by_seeds = sampling(
-        SEEDS,
-        units.task,
-        (sample.weights / np.maximum(sizes, 1))[units.family],
-        small=small,
-        single="a task was played with one repeat",
-    )
+    weights, single = sample.weights[sizes > 0], "a family holds one task"
+    by_tasks = sampling(TASKS, units.family, weights, small=small, single=single)
+    weights = (sample.weights / np.maximum(sizes, 1))[units.family]
+    single = "a task was played with one repeat"
+    by_seeds = sampling(SEEDS, units.task, weights, small=small, single=single)
     return by_tasks, by_seeds
 
 

@@ -78,9 +78,8 @@ def gather_findings(
         The findings, and the dynamics that are printed beside them.
     """
     protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
-    axes = {
-        score.symbol: score for score in axis_scores(context.axes, sample, estimates)
-    }
+    scores = axis_scores(context.axes, sample, estimates)
+    axes = {score.symbol: score for score in scores}
     window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if estimates is not None:
@@ -161,24 +160,16 @@ def _frozen(
 
 
 def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | None:
-    """Return the episodes of the arm's frozen control, None without one."""
-    control = _frozen_arm(context.plan, episodes.arm)
-    if control is None:
-        return None
-    table = episodes.every_arm.take(episodes.every_arm.arm == control.name)
-    return table.take(~table.honeypot)
+    """Return the episodes of a learner's frozen control, None without one.
 
-
-def _frozen_arm(plan: Plan, arm: Arm) -> Arm | None:
-    """Return the control of a learner: the same agent, its memory discarded."""
-    if arm.frozen:
-        return None
-    same = (
-        other
-        for other in plan.arms
-        if other.frozen and other.fingerprint == arm.fingerprint
-    )
-    return next((other for other in same if other.agent == arm.agent), None)
+    The control is the same agent, its memory discarded.
+    """
+    arm, table = episodes.arm, episodes.every_arm
+    for other in context.plan.arms:
+        same = (other.agent, other.fingerprint) == (arm.agent, arm.fingerprint)
+        if same and other.frozen and not arm.frozen:
+            return table.take((table.arm == other.name) & ~table.honeypot)
+    return None
 
 
 def _closures(
@@ -222,12 +213,9 @@ def _readings(estimates: ArmEstimates | None, protocol: Protocol) -> dict[str, A
     span = estimates.cognition.span
     if span is not None:
         cognition["span"] = GateReading(span, span, span)
-    delivered = reading(DELIVERED) if estimates.projects.number else GateReading()
-    return {
-        "cognition": cognition,
-        "projects": estimates.projects,
-        "delivered": delivered,
-    }
+    projects = estimates.projects
+    delivered = reading(DELIVERED) if projects.number else GateReading()
+    return {"cognition": cognition, "projects": projects, "delivered": delivered}
 
 
 def _lacking(axes: Mapping[str, AxisScore], protocol: Protocol) -> tuple[str, ...]:

@@ -60,10 +60,12 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
     own = native.episodes.take(native.rows & (native.episodes.arm == verdict.arm))
     baseline = native.plan.arms[0].name
     first = native.episodes.take(native.rows & (native.episodes.arm == baseline))
+    tables = (_by_level(own, first), *_novelty(native))
+    curves = _curves(native, verdict.arm)
     extended = msgspec.structs.replace(
         verdict,
-        tables=(*verdict.tables, _by_level(own, first), *_novelty(native)),
-        curves=(*verdict.curves, *_curves(native, verdict.arm)),
+        tables=(*verdict.tables, *tables),
+        curves=(*verdict.curves, *curves),
         warnings=(*verdict.warnings, f"{names}: {REASON}"),
         counted=verdict.counted + len(own),
         infrastructure=verdict.infrastructure - len(own),
@@ -75,13 +77,9 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
         level=None,
         level_text=no_level(f"{names}: {REASON}").text,
         provisional=False,
-        axes=(),
-        indices=(),
-        kappas=(),
-        closures=(),
-        gates=(),
-        tables=(_by_level(own, first), *_novelty(native)),
-        curves=_curves(native, verdict.arm),
+        **dict.fromkeys(("axes", "indices", "kappas", "closures", "gates"), ()),
+        tables=tables,
+        curves=curves,
         warnings=(f"{names}: {REASON}",),
     )
 
@@ -109,15 +107,9 @@ def _by_level(table: Observables, first: Observables) -> CellTable:
             for i in places
             if keys[i] in beside
         ]
-        rows.append(
-            (
-                *group,
-                len(values),
-                *_mean(values.tolist()),
-                *_mean(gaps),
-                figure(float(table.steps[places].mean())),
-            )
-        )
+        means = (*_mean(values.tolist()), *_mean(gaps))
+        steps = figure(float(table.steps[places].mean()))
+        rows.append((*group, len(values), *means, steps))
     note = (
         "performance: the sum of an episode's rewards; drift 0 is before novelty; "
         "difference: to the plan's first agent on the same pairs"

@@ -188,9 +188,7 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
         "helped": len(helps),
         "patched": sum(event.kind == "patch" for event in helps),
         "minutes": math.fsum(event.minutes for event in helps),
-        "cost_agent": _money(costs["agent"]),
-        "cost_human": _money(costs["human"]),
-        "cost_evaluation": _money(costs["evaluation"]),
+        **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
         "cost_checked_help": _money(prices.cost("supervisor_min", helped)),
         "spent": _spent(trace),
     }

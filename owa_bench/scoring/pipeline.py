@@ -1,7 +1,6 @@
 """Judgement of a run: one pure function of plan, traces and published numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -38,6 +37,9 @@ LIMITS = (
     "axes read the smallest intervention budget of the plan; the frontier reads all",
     "no level rests on an axis or gate without evidence",
 )
+
+
+_Judged = tuple[AgentVerdict, float | None]  # the continuous score is beside it
 
 
 def judge(
@@ -115,15 +117,8 @@ def _annotated(
         yield trace
 
 
-class _Judged(NamedTuple):
-    """A verdict, and the continuous score that is printed beside it."""
-
-    verdict: AgentVerdict
-    score: float | None
-
-
 def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
-    """Return everything judged about one arm."""
+    """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
     sample = sample_of(plan, table, context.protocol, context.prices)
     estimates = None
@@ -167,7 +162,7 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
         infrastructure=planned - len(table),
         warnings=report_warnings(plan, sample, estimates, table),
     )
-    return _Judged(verdict, dynamics.score)
+    return verdict, dynamics.score
 
 
 def _dose_response(
@@ -213,12 +208,12 @@ def _placement(
 
 def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
     """Return the verdicts, with the run's cut-points where it has exemplars."""
-    table = cut_point_table([(j.score, j.verdict.level) for j in judged])
+    table = cut_point_table([(score, verdict.level) for verdict, score in judged])
     return tuple(
-        j.verdict
-        if table is None or j.score is None
-        else msgspec.structs.replace(j.verdict, tables=(*j.verdict.tables, table))
-        for j in judged
+        verdict
+        if table is None or score is None
+        else msgspec.structs.replace(verdict, tables=(*verdict.tables, table))
+        for verdict, score in judged
     )
 
 

@@ -96,10 +96,8 @@ def _control(real: Observables) -> Mapping[str, float]:
 
 def _throughput(real: Observables) -> float | None:
     """Return solved tasks per USD of agent and human streams, None where unpriced."""
-    spent = {
-        "agent": float(real.cost_agent.sum()) / _MICRO,
-        "human": float(real.cost_human.sum()) / _MICRO,
-    }
+    streams = {"agent": real.cost_agent, "human": real.cost_human}
+    spent = {name: float(costs.sum()) / _MICRO for name, costs in streams.items()}
     if any(math.isnan(cost) for cost in spent.values()) or not sum(spent.values()):
         return None
     return robotics.physical_throughput(int(real.u.sum()), spent)
@@ -179,6 +177,7 @@ def _measured(
 ) -> Mapping[str, float]:
     """Return the values that the gates read, by key; unknown ones are left out."""
     stops = body.incidents["major"] + body.incidents["critical"]
+    least = protocol.robotics.gates["level_3"]["S2R"]
     found = {
         "A": findings.axes["A"].value,
         "E": findings.axes["E"].value,
@@ -189,16 +188,10 @@ def _measured(
         "major_hours": 0.0 if stops else body.hours,
         "MTBF_hours": body.between_failures.hours,
         "RA": min((r.recovered / r.injected for r in body.recoveries), default=None),
-        "S2R_families": _families(body, protocol),
+        "S2R_families": sum(share >= least for share in body.transfers.values()),
         "kappa_families": _improving(findings.kappas, protocol),
     }
     return {name: float(x) for name, x in found.items() if x is not None}
-
-
-def _families(body: EmbodiedResults, protocol: Protocol) -> int:
-    """Return on how many families transfer reaches the threshold of AAI-3."""
-    least = protocol.robotics.gates["level_3"]["S2R"]
-    return sum(share >= least for share in body.transfers.values())
 
 
 def _improving(kappas: tuple[KappaScore, ...], protocol: Protocol) -> int | None:

@@ -217,7 +217,10 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
     places = range(len(grid.budgets))
     bands = [estimates.over_tasks(f"F/fit/{i}").interval(level) for i in places]
     low, high = _falling(bands)
-    whole = len(low) == len(grid.budgets)
+    whole, certified = len(low) == len(grid.budgets), None
+    if whole:  # the demand at which the lower band still meets the target
+        found = composites.delegable(np.array([low]), grid.demand, grid.target)
+        certified = float(found[0])
     return FrontierScore(
         demand=_row(grid.demand.tolist()),
         observed=_row([estimates.point[f"F/seen/{i}"] for i in places]),
@@ -226,7 +229,7 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
         high=high if whole else (),
         auf=figure(estimates.point["AUF"]),
         deleg=figure(estimates.point["deleg"]),
-        deleg_cert=_certified(low, estimates) if whole else None,
+        deleg_cert=figure(certified),
         target=rounded(grid.target),
         reason=None if whole else bands[0].reason,
     )
@@ -243,16 +246,6 @@ def _falling(bands: Sequence[Interval]) -> tuple[tuple[float, ...], tuple[float,
     best = np.maximum.accumulate(low[::-1])[::-1] if low else np.zeros(0)
     most = np.minimum.accumulate(high) if high else np.zeros(0)
     return _row(best.tolist()), _row(most.tolist())
-
-
-def _certified(low: tuple[float, ...], estimates: ArmEstimates) -> float | None:
-    """Return the share of demands at which the lower band reaches q*."""
-    band = np.array([low])
-    return figure(
-        float(
-            composites.delegable(band, estimates.grid.demand, estimates.grid.target)[0]
-        )
-    )
 
 
 def _row(values: Sequence[float]) -> tuple[float, ...]:

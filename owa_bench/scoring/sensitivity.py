@@ -25,22 +25,15 @@ def moved_anchors(
     Missing: none. Errors: ScoringError if the anchors meet.
     Source: [S] eq 32 of the AAI paper; c [D].
     """
-    low, high = float(anchors.low[0]), float(anchors.high[0])
-    shift = change * (high - low)
-    found = {}
-    for name, bounds in {
-        "lo -": (low - shift, high),
-        "lo +": (low + shift, high),
-        "hi -": (low, high - shift),
-        "hi +": (low, high + shift),
-    }.items():
+    shift, found = change * (anchors.high - anchors.low), {}
+    for name, sign in (("lo -", -1), ("lo +", 1), ("hi -", -1), ("hi +", 1)):
+        place = ("lo", "hi").index(name[:2])
+        ends = list(anchors)
         if axis.log_scale:
-            factor = {"-": 1 - change, "+": 1 + change}[name[-1]]
-            bounds = (
-                (low * factor, high) if name.startswith("lo") else (low, high * factor)
-            )
-        ends = Anchors(np.array([bounds[0]]), np.array([bounds[1]]))
-        found[name] = float(axis.value(np.array([raw]), ends)[0])
+            ends[place] = ends[place] * (1 + sign * change)
+        else:
+            ends[place] = ends[place] + sign * shift
+        found[name] = float(axis.value(np.array([raw]), Anchors(*ends))[0])
     return found
 
 
