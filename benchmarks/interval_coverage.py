@@ -25,12 +25,7 @@ from owa_bench.scoring.expansion import Capabilities, expansion_test, passes
 from owa_bench.scoring.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement.curvature import curvature
 from owa_bench.scoring.improvement.kappa import theil_sen
-from owa_bench.scoring.improvement.theorem import (
-    Response,
-    margins,
-    response,
-    weakest,
-)
+from owa_bench.scoring.improvement.theorem import Response, margins, response, weakest
 from owa_bench.scoring.maintenance import decide, ratios
 from owa_bench.seeding import stream
 
@@ -253,14 +248,7 @@ def expands(gain: float, kept: float, k: int) -> bool:
         control_after=played(0.0),
         ablated=played(gain * kept),
     )
-    test = expansion_test(
-        parts,
-        level=LEVEL,
-        gate_level=RULES.statistics.gate_level,
-        gain_lost=RULES.closures.gain_lost,
-        resamples=500,
-        root=f"{ROOT}{k}",
-    )
+    test = expansion_test(parts, RULES, resamples=500, root=f"{ROOT}{k}")
     return passes([test], LEVEL)[0]
 
 

@@ -43,6 +43,12 @@ _BREACHES = ("agent", "rule", "severity", "episodes", "breaches", "first", "evid
 _SUITES = ("suite", "version", "families", "tiers", "weight", "source digest")
 
 
+_FROM_PLAN = (
+    *("name", "battery", "created", "attempt_rule", "transcripts", "commitment"),
+    *("verifier_nonce", "calendar", "public_key"),
+)
+
+
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The run as its plan and its shards have it, for the head of the page."""
 
@@ -193,25 +199,17 @@ def _facts(bundle: Bundle) -> RunFacts:
         for suite in plan.suites
     )
     return RunFacts(
-        name=plan.name,
-        battery=plan.battery,
+        **{name: getattr(plan, name) for name in _FROM_PLAN},
         suites=tuple(f"{s.name} v{s.version}" for s in plan.suites),
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
-        created=plan.created,
         planned=len(plan.entries),
         attempts=len(bundle.leaves),
         counted=sum(leaf is not None for leaf in bundle.counted),
         infrastructure=states["infrastructure"],
         unfinished=states["unfinished"],
         without_attempt=len(bundle.missing),
-        attempt_rule=plan.attempt_rule,
         resamples=plan.bootstrap.resamples,
         simulated_days=plan.simulated_days and any(e.day for e in plan.entries),
-        transcripts=plan.transcripts,
-        commitment=plan.commitment,
-        verifier_nonce=plan.verifier_nonce,
-        calendar=plan.calendar,
-        public_key=plan.public_key,
         key_id=key_id(bytes.fromhex(plan.public_key)) if plan.public_key else "",
         tables=(CellTable("suites", _SUITES, suites),),
     )

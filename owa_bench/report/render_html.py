@@ -155,9 +155,8 @@ def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:
     if any(v.axes for v in verdicts):
         axes = [ArmSeries(v.arm, i, v.axes) for i, v in enumerate(verdicts)]
         blocks.append(_block(figures.axis_figure(axes), _AXES_CAPTION))
-    for name in dict.fromkeys(
-        c.name for v in verdicts for c in v.curves if not c.panel
-    ):
+    drawn = (curve.name for v in verdicts for curve in v.curves if not curve.panel)
+    for name in dict.fromkeys(drawn):
         curves = _series(verdicts, "", name)
         note = curves[0].data.note or "Band: tasks like these."
         text = f"{name[:1].upper()}{name[1:]}. {note[:1].upper()}{note[1:]}"

@@ -68,9 +68,7 @@ def _grouped(
             columns = (table.q, table.q_state, table.u, table.helped, table.d)
             means = (figure(float(column[mask].mean())) for column in columns)
             rows.append((name, count, *means))
-    return CellTable(
-        title=title, columns=(label, *_COLUMNS), rows=tuple(rows), note=note
-    )
+    return CellTable(title, (label, *_COLUMNS), tuple(rows), note)
 
 
 def by_family(table: Observables) -> CellTable:
@@ -155,14 +153,9 @@ def calibration(table: Observables) -> CellTable:
 
 def pass_powers(table: Observables) -> CellTable:
     """Return pass^k over instances with at least k repeats."""
-    keys = zip(
-        table.pair.tolist(),
-        map(repr, table.delta.tolist()),
-        table.day.tolist(),
-        table.interventions.tolist(),
-        strict=True,
-    )
-    tries: dict[tuple[str, str, int, int], list[bool]] = {}
+    settings = (x.tolist() for x in (table.pair, table.day, table.interventions))
+    keys = zip(map(repr, table.delta.tolist()), *settings, strict=True)
+    tries: dict[tuple[object, ...], list[bool]] = {}
     for key, won in zip(keys, table.u.tolist(), strict=True):
         tries.setdefault(key, []).append(bool(won))
     most = max((len(won) for won in tries.values()), default=0)

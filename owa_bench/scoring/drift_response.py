@@ -215,13 +215,9 @@ def _dose_table(response: DoseResponse) -> CellTable:
     for cell in response.cells:
         estimate, band = response.estimates[cell.key], response.interval(cell)
         pairs = len(np.unique(response.sample.table.pair[cell.rows]))
-        rows.append(
-            (
-                *(cell.kind.label, cell.delta, int(cell.rows.sum()), pairs),
-                *(figure(estimate.point), band.low, band.high),
-                *_realised(response, cell).values(),
-            )
-        )
+        played = (cell.kind.label, cell.delta, int(cell.rows.sum()), pairs)
+        quality = (figure(estimate.point), band.low, band.high)
+        rows.append((*played, *quality, *_realised(response, cell).values()))
     columns = (*_DOSES, SHARE, *names)
     note = (
         "Q over tasks like these, 95 percent; beside it the realised magnitude: "
@@ -245,15 +241,11 @@ def _gap_table(response: DoseResponse) -> CellTable:
         if not cell.delta or not cell.paired.any():
             continue
         drifted, clean = table.q[cell.paired], response.clean[cell.paired]
-        rows.append(
-            (
-                *(cell.kind.label, cell.delta, int(cell.paired.sum())),
-                *(figure(float(clean.mean())), figure(float(drifted.mean()))),
-                *response.gap(cell),
-                *(int((drifted < clean).sum()), int((drifted == clean).sum())),
-                int((drifted > clean).sum()),
-            )
-        )
+        played = (cell.kind.label, cell.delta, int(cell.paired.sum()))
+        means = (figure(float(clean.mean())), figure(float(drifted.mean())))
+        signs = (drifted < clean, drifted == clean, drifted > clean)
+        counts = (int(sign.sum()) for sign in signs)
+        rows.append((*played, *means, *response.gap(cell), *counts))
     note = (
         "a pair is one task and noise seed at magnitude 0 and drifted; the "
         "difference weighs families as the battery does, the means do not"

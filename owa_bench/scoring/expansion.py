@@ -51,13 +51,7 @@ def _check(found: Capabilities) -> None:
 
 
 def expansion_test(
-    found: Capabilities,
-    *,
-    level: float,
-    gate_level: float,
-    gain_lost: float,
-    resamples: int,
-    root: str,
+    found: Capabilities, protocol: Protocol, *, resamples: int, root: str
 ) -> Expansion:
     """Return the paired test of one tool family.
 
@@ -72,13 +66,14 @@ def expansion_test(
     Source: [S] section 3.4 of the AAI paper; the test [R].
     """
     _check(found)
+    rules, gain_lost = protocol.statistics, protocol.closures.gain_lost
     gains = (found.after - found.before) - (found.control_after - found.control_before)
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
     table, free = np.stack([gains, lost, left], axis=1), len(gains) - 1
     means, errors = table.mean(axis=0), _errors(table, resamples, root)
-    reach = float(stats.t.ppf((1 + level) / 2, free))
-    once = float(stats.t.ppf(gate_level, free))
+    reach = float(stats.t.ppf((1 + rules.level) / 2, free))
+    once = float(stats.t.ppf(rules.gate_level, free))
     half = means[0] / 2
     p_left = max(
         float(stats.t.sf((half - means[2]) / errors[2], free)),
@@ -99,13 +94,9 @@ def expansion_test(
 def _errors(table: Floats, resamples: int, root: str) -> Floats:
     """Return the paired bootstrap errors of the column means, above 0."""
     strata = np.zeros(len(table), dtype=np.int64)
-    drawn = np.concatenate(
-        [
-            weights @ table / weights.sum(axis=1, keepdims=True)
-            for weights in bootstrap_weights(strata, resamples, root, "expansion")
-        ]
-    )
-    errors: Floats = np.maximum(drawn.std(axis=0), _SMALL)
+    draws = bootstrap_weights(strata, resamples, root, "expansion")
+    means = [weights @ table / weights.sum(axis=1, keepdims=True) for weights in draws]
+    errors: Floats = np.maximum(np.concatenate(means).std(axis=0), _SMALL)
     return errors
 
 
@@ -229,14 +220,7 @@ def expansion(
         tested_on = every_arm.family[np.isin(every_arm.attempt, attempts)]
         paired, test = _paired_capabilities(every_arm, evidence), None
         if paired is not None and len(paired.before) > 1:
-            test = expansion_test(
-                paired,
-                level=protocol.statistics.level,
-                gate_level=protocol.statistics.gate_level,
-                gain_lost=protocol.closures.gain_lost,
-                resamples=resamples,
-                root=root,
-            )
+            test = expansion_test(paired, protocol, resamples=resamples, root=root)
         day, needing = int(table.day[events.row[i]]), frozenset(tested_on.tolist())
         installed[family] = _InstalledFamily(family, evidence, day, needing, test)
     return _decided(tuple(installed.values()), table, frozen, protocol)

@@ -105,12 +105,10 @@ def _window(
     episodes: ArmEpisodes,
 ) -> checkpoints.CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
-    protocol, statistics = context.protocol, context.protocol.statistics
+    protocol, level = context.protocol, context.protocol.statistics.gate_level
     lacking, counted = _lacking(axes, protocol), episodes.counted
     days, control = _days(context, counted), _control(context, episodes)
-    points = checkpoints.checkpoint_series(
-        counted, sample.families, statistics.gate_level
-    )
+    points = checkpoints.checkpoint_series(counted, sample.families, level)
     daily = days.points(points.days)
     return checkpoints.CampaignWindow(
         points=points,
@@ -118,14 +116,7 @@ def _window(
         frozen=_frozen(context, sample, control, points),
         table=counted,
         closures=_closures(context, episodes, control, lacking, days),
-        kappas=kappas(
-            points,
-            daily.dynamic,
-            protocol.improvement,
-            lacking,
-            level=statistics.level,
-            root=context.root,
-        ),
+        kappas=kappas(points, daily.dynamic, protocol, lacking, context.root),
         flow=axes["R"].value,
         protocol=protocol,
         resamples=context.plan.bootstrap.resamples,
@@ -154,9 +145,8 @@ def _frozen(
         return None
     level = context.protocol.statistics.gate_level
     series = checkpoints.checkpoint_series(control, sample.families, level)
-    return checkpoints.FrozenControl(
-        series, _days(context, control).points(series.days)
-    )
+    daily = _days(context, control).points(series.days)
+    return checkpoints.FrozenControl(series, daily)
 
 
 def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | None:
@@ -181,17 +171,11 @@ def _closures(
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
     protocol, table = context.protocol, episodes.counted
-    level = protocol.statistics.gate_level
+    level, every_arm = protocol.statistics.gate_level, episodes.every_arm
+    resamples, root = context.plan.bootstrap.resamples, context.root
     closures = (
         maintenance(table, lacking, protocol.closures, level, days.resampled),
-        expansion(
-            table,
-            episodes.every_arm,
-            control,
-            protocol,
-            resamples=context.plan.bootstrap.resamples,
-            root=context.root,
-        ),
+        expansion(table, every_arm, control, protocol, resamples=resamples, root=root),
     )
     return {closure.name: closure for closure in closures}
 

@@ -178,12 +178,9 @@ def _decided(
     )
     rows = np.isin(table.day, window.drifted) & (table.phase == "checkpoint")
     names = table.attempt[rows].tolist()
+    seen, days_kept = (f"{names[0]} to {names[-1]}",), len(window.drifted)
     return ClosureResult(
-        name=NAME,
-        status=status,
-        reason=words,
-        evidence=(f"{names[0]} to {names[-1]}",),
-        days=len(window.drifted),
+        name=NAME, status=status, reason=words, evidence=seen, days=days_kept
     )
 
 

@@ -102,11 +102,8 @@ def _by_level(table: Observables, first: Observables) -> CellTable:
     rows = []
     for group, places in sorted(groups.items()):
         values = table.q_state[places]
-        gaps = [
-            float(table.q_state[i]) - beside[keys[i]]
-            for i in places
-            if keys[i] in beside
-        ]
+        paired = [i for i in places if keys[i] in beside]
+        gaps = [float(table.q_state[i]) - beside[keys[i]] for i in paired]
         means = (*_mean(values.tolist()), *_mean(gaps))
         steps = figure(float(table.steps[places].mean()))
         rows.append((*group, len(values), *means, steps))

@@ -219,12 +219,10 @@ def _exposure(trace: Trace) -> dict[str, Any]:
 def _propositions(trace: Trace) -> tuple[_StatedProposition, ...]:
     """Return the world propositions with the last probability stated for each."""
     stated = {event.proposition: event.p for event in trace.of(events.Belief)}
+    resolved = (e for e in trace.of(events.Resolution) if e.kind != OWN_SUCCESS)
     return tuple(
-        _StatedProposition(
-            event.kind, _probability(stated.get(event.proposition)), event.y
-        )
-        for event in trace.of(events.Resolution)
-        if event.kind != OWN_SUCCESS
+        _StatedProposition(e.kind, _probability(stated.get(e.proposition)), e.y)
+        for e in resolved
     )
 
 
@@ -254,9 +252,8 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
     """
     rows = [_row(t, prices) for t in traces if t.end.outcome != "infrastructure"]
     rows.sort(key=lambda row: (row.columns["index"], row.columns["attempt"]))
-    categories = tuple(
-        sorted(frozenset[str]().union(*(row.categories["offered"] for row in rows)))
-    )
+    offered = (row.categories["offered"] for row in rows)
+    categories = tuple(sorted(frozenset[str]().union(*offered)))
     columns = [row.columns for row in rows]
     return Observables(
         **arrays(Observables, columns, leave_out=_NOT_SCALAR),

@@ -98,9 +98,7 @@ def judge(
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
-        verdicts=tuple(
-            with_native(verdict, native) for verdict in _with_cut_points(judged)
-        ),
+        verdicts=tuple(with_native(v, native) for v in _with_cut_points(judged)),
         limits=LIMITS,
     )
 

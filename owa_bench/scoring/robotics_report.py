@@ -134,15 +134,10 @@ def robotics_tables(
     body = _embodied_results(sample, level)
     if body is None:
         return ()
-    return (
-        CellTable(
-            title="Robotics annex",
-            columns=("figure", "value", "low", "high", "note"),
-            rows=tuple(_figures(body, level)),
-            note="hours, shares and tasks per USD; never averaged into E",
-        ),
-        _gates(_measured(body, findings, protocol), protocol),
-    )
+    columns = ("figure", "value", "low", "high", "note")
+    note = "hours, shares and tasks per USD; never averaged into E"
+    annex = CellTable("Robotics annex", columns, tuple(_figures(body, level)), note)
+    return annex, _gates(_measured(body, findings, protocol), protocol)
 
 
 def _figures(body: EmbodiedResults, level: float) -> Iterator[_Row]:

@@ -218,7 +218,7 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
     bands = [estimates.over_tasks(f"F/fit/{i}").interval(level) for i in places]
     low, high = _falling(bands)
     whole, certified = len(low) == len(grid.budgets), None
-    if whole:  # the demand at which the lower band still meets the target
+    if whole:  # the share of demands at which the lower band reaches q*
         found = composites.delegable(np.array([low]), grid.demand, grid.target)
         certified = float(found[0])
     return FrontierScore(

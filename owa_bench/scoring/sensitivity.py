@@ -58,10 +58,8 @@ def anchor_table(
         value = point.get(axis.symbol, np.nan)
         if np.isnan(value):
             continue
-        ends = Anchors(
-            np.array([point[f"{axis.symbol}/low"]]),
-            np.array([point[f"{axis.symbol}/high"]]),
-        )
+        bounds = (np.array([point[f"{axis.symbol}/{end}"]]) for end in ("low", "high"))
+        ends = Anchors(*bounds)
         raw = point[f"{axis.symbol}/raw"]
         values = moved_anchors(axis, raw, ends, rules.anchor_change)
         if whole and axis.symbol in weights:
@@ -112,10 +110,8 @@ def price_table(
         for factor in (1 - change, 1 + change):
             cost = (whole + (factor - 1) * usd) / whole
             expert = factor if meter == "supervisor_min" else 1.0
-            ends = Anchors(
-                np.array([point["$/low"] / expert]),
-                np.array([point["$/high"] / expert]),
-            )
+            low, high = point["$/low"] / expert, point["$/high"] / expert
+            ends = Anchors(np.array([low]), np.array([high]))
             raw: Floats = np.array([point["$/raw"] / cost])
             values.append(figure(float(axis.value(raw, ends)[0])))
         rows.append((meter, figure(usd / whole), *values))

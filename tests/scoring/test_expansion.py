@@ -45,12 +45,7 @@ def planted(gain: float, kept: float, seed: int, tasks: int = 40) -> Capabilitie
 
 def examined(*args: float, seed: int) -> Expansion:
     return expansion_test(
-        planted(*args, seed),
-        level=0.95,
-        gate_level=0.95,
-        gain_lost=0.5,
-        resamples=200,
-        root=f"{ROOT}{seed}",
+        planted(*args, seed), PROTOCOL, resamples=200, root=f"{ROOT}{seed}"
     )
 
 
@@ -77,9 +72,7 @@ def test_a_gain_of_the_control_too_is_no_gain() -> None:
     drifting = found._replace(control_after=found.control_before + 0.3)
     test = expansion_test(
         drifting._replace(control_after=np.clip(drifting.control_after, 0, 1)),
-        level=0.95,
-        gate_level=0.95,
-        gain_lost=0.5,
+        PROTOCOL,
         resamples=200,
         root=ROOT,
     )
@@ -137,14 +130,7 @@ def test_bad_input_is_refused() -> None:
         Capabilities(*(part[:1] for part in good)),
     ):
         with pytest.raises(ScoringError):
-            expansion_test(
-                bad,
-                level=0.95,
-                gate_level=0.95,
-                gain_lost=0.5,
-                resamples=10,
-                root=ROOT,
-            )
+            expansion_test(bad, PROTOCOL, resamples=10, root=ROOT)
 
 
 def sustained(days: int, kept_until: int) -> ClosureResult:

@@ -61,12 +61,11 @@ def _core(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the core score (equal weights on G, P, M, W) against tau_AGI."""
     required, score = findings.protocol.norms.core, findings.indices["core"]
     lower = findings.lower.get("core")
+    read = gate.GateReading(score.value, lower)
     return gate.gate_result(
         rule,
         "core score",
-        gate.gate_status(
-            gate.GateReading(score.value, lower), required, findings.protocol
-        ),
+        gate.gate_status(read, required, findings.protocol),
         required=f"geometric mean of G, P, M, W >= {required:g}",
         measured="nothing" if score.value is None else f"{score.value:.3f}",
         interval=score.tasks_like_these,

@@ -106,12 +106,9 @@ def _innovation(window: CampaignWindow) -> float | None:
     useful &= (after - before) - (control_after - control_before) > 0
     tools = len({str(name) for name in events.family[useful] if name})
     months = (days[-1] - days[0] + 1) / _MONTH
-    return continuous_score.innovation(
-        tools / months,
-        float(useful.sum()) / months,
-        rules.tools_a_month,
-        rules.revisions_a_month,
-    )
+    rates = (tools / months, float(useful.sum()) / months)
+    references = (rules.tools_a_month, rules.revisions_a_month)
+    return continuous_score.innovation(*rates, *references)
 
 
 def _elasticity(window: CampaignWindow) -> float | None:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
-from owa_bench.records.protocol import Improvement
+from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
@@ -324,10 +324,8 @@ def _points(spent: Floats, values: Floats) -> tuple[tuple[float, float], ...]:
 def kappas(
     points: CheckpointSeries,
     dynamic: Floats,
-    rules: Improvement,
+    protocol: Protocol,
     missing: tuple[str, ...],
-    *,
-    level: float,
     root: str,
 ) -> tuple[KappaScore, ...]:
     """Return the agent's kappa, then each family's.
@@ -335,9 +333,8 @@ def kappas(
     Args:
         points: the checkpoints.
         dynamic: (checkpoints,) AAI_dyn, which the agent's kappa reads.
-        rules: the protocol's numbers.
+        protocol: the protocol with its rules.
         missing: axes without evidence, without which AAI_dyn is not computable.
-        level: two-sided level of the intervals.
         root: seed of the resamples.
 
     Returns:
@@ -352,6 +349,7 @@ def kappas(
         reason = "not computable: AAI_dyn is not measured at each checkpoint"
     elif not (dynamic > 0).all():
         reason = "not computable: an axis stands at 0 at a checkpoint"
+    rules, level = protocol.improvement, protocol.statistics.level
     settings: dict[str, Any] = {"rules": rules, "level": level, "root": root}
     agent = kappa(None, points, dynamic, missing=reason, **settings)
     families = points.quality.items()

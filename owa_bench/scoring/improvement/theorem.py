@@ -275,11 +275,9 @@ def weakest(found: Sequence[Response]) -> Estimate:
     value = min((slope.value for slope in known if slope.value is not None), default=0)
     if not known or (len(known) < len(below) and value > 0):
         return Estimate()
-    return Estimate(
-        value,
-        min(-math.inf if slope.low is None else slope.low for slope in known),
-        min(math.inf if slope.high is None else slope.high for slope in known),
-    )
+    low = min(-math.inf if slope.low is None else slope.low for slope in known)
+    high = min(math.inf if slope.high is None else slope.high for slope in known)
+    return Estimate(value, low, high)
 
 
 def margins(
