@@ -149,9 +149,9 @@ def drift_counts(traces: Iterable[Trace]) -> CellTable:
             key = (event.operator, event.version, event.announcement, event.weight)
             met[key].append((trace.leaf.attempt_id, event.target))
     rows = []
-    for key in sorted(met):
-        episodes, targets = map(set, zip(*met[key], strict=True))
-        rows.append((*key, len(episodes), len(met[key]), len(targets)))
+    for kind in sorted(met):
+        episodes, targets = map(set, zip(*met[kind], strict=True))
+        rows.append((*kind, len(episodes), len(met[kind]), len(targets)))
     note = "" if rows else "No drift struck in any counted episode."
     return CellTable("drift met", _DRIFT, tuple(rows), note)
 
