@@ -8,11 +8,11 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from tests.run.made_events import call, end, layout, start, subgoal, toy_plan
+from tests.builders.trace_events import call, end, layout, start, subgoal, toy_plan
 
 __all__ = ["call", "end", "layout", "start", "subgoal", "toy_plan"]
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "builders"
 
 
 @pytest.fixture

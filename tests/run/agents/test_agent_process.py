@@ -17,7 +17,7 @@ from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import load_agent
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "builders"
 OBSERVATION = {"text": "hello", "features": np.zeros(3, dtype=np.float32)}
 INFO = {"step": np.int64(3), "tools": []}
 TERMS = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")

@@ -16,7 +16,7 @@ from owa_bench.run.store import files
 from owa_bench.run.store.recorder import FRAME_BYTES, FRAME_LINES, Recorder
 from owa_bench.seeding import stream
 
-SCRIPT = Path(__file__).with_name("killed_writer.py")
+SCRIPT = Path(__file__).parents[2] / "builders" / "killed_writer.py"
 LONGEST_LINE = 151_000
 # A whole run says about 350,000 bytes, so that three kills always hit it playing.
 SAID_BY_A_THIRD = 110_000

@@ -10,7 +10,7 @@ from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.run.agents import spec
 from owa_bench.run.agents.spec import load_agent
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "builders"
 
 
 def load(text):

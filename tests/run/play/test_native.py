@@ -18,7 +18,7 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import files, keys
-from tests.run.toy_native import LIMIT, NAME, register
+from tests.builders.toy_native import LIMIT, NAME, register
 
 
 @pytest.fixture(autouse=True)
