@@ -19,14 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.errors import MissingPartError
-from owa_bench.worlds.physics import (
-    Arena,
-    Ball,
-    BallLaw,
-    Cart,
-    PhysicsWorld,
-    Pole,
-)
+from owa_bench.worlds import physics
 
 INSTALL = "pip install 'owa_bench[physics]'"
 FREE, FIXED, RAIL = "free", "fixed", "rail"
@@ -114,19 +107,19 @@ class Client:
         return partial(getattr(self.bullet, name), physicsClientId=self.id)
 
 
-def kinds_of(world: PhysicsWorld) -> set[Literal["fixed", "rail"]]:
+def kinds_of(world: physics.PhysicsWorld) -> set[Literal["fixed", "rail"]]:
     """Return the kinds of balls that a world's start laws need beside free ones."""
     both: tuple[Literal["fixed", "rail"], ...] = ("fixed", "rail")
     return {kind for kind in both if any(law.kind == kind for law in world.laws)}
 
 
-def shape_of(world: PhysicsWorld) -> PhysicsWorld:
+def shape_of(world: physics.PhysicsWorld) -> physics.PhysicsWorld:
     """Return what bodies are built from, the rest of a world put back to level 0.
 
     A world of another shape needs a scene built anew; the cart's mass, forces, starts
     and restitution do not.
     """
-    return PhysicsWorld(
+    return physics.PhysicsWorld(
         tick=world.tick,
         damping=world.damping,
         cart=msgspec.structs.replace(world.cart, mass=1.0),
@@ -135,11 +128,13 @@ def shape_of(world: PhysicsWorld) -> PhysicsWorld:
             world.ball, restitution=(1.0, 1.0), weighs=False, fewest=0, most=0
         ),
         arena=world.arena,
-        laws=tuple(BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))),
+        laws=tuple(
+            physics.BallLaw(kind=kind, share=1.0) for kind in sorted(kinds_of(world))
+        ),
     )
 
 
-def build_arena(client: Client, arena: Arena) -> int:
+def build_arena(client: Client, arena: physics.Arena) -> int:
     """Return a static body of six boxes, each offset from the body's origin.
 
     Args:
@@ -173,7 +168,7 @@ def build_arena(client: Client, arena: Arena) -> int:
     return body
 
 
-def build_cart_pole(client: Client, cart: Cart, pole: Pole) -> int:
+def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> int:
     """Return the cart with its pole, without motors, at the origin.
 
     Args:
@@ -227,7 +222,7 @@ def build_cart_pole(client: Client, cart: Cart, pole: Pole) -> int:
 
 
 def build_ball(
-    client: Client, ball: Ball, kind: str, at: tuple[float, float, float]
+    client: Client, ball: physics.Ball, kind: str, at: tuple[float, float, float]
 ) -> int:
     """Return a ball at a place.
 

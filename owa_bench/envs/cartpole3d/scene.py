@@ -12,23 +12,8 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from owa_bench.envs.cartpole3d.bodies import (
-    BASE,
-    CART,
-    FIXED,
-    FREE,
-    POLE,
-    POOL,
-    RAIL,
-    SLIDE_X,
-    Client,
-    build_arena,
-    build_ball,
-    build_cart_pole,
-    kinds_of,
-    parking_place,
-    shape_of,
-)
+from owa_bench.envs.cartpole3d import bodies
+from owa_bench.envs.cartpole3d.bodies import BASE, CART, FREE, POLE, RAIL
 from owa_bench.envs.cartpole3d.rules import point_on_pole
 from owa_bench.envs.cartpole3d.start import (
     BallState,
@@ -43,7 +28,7 @@ _ITERATIONS = 50  # of the contact solver
 _ZERO: Vector3 = (0.0, 0.0, 0.0)
 _LEVEL: Quaternion = (0.0, 0.0, 0.0, 1.0)
 _LINKS = (CART, POLE)
-_JOINTS = (SLIDE_X, CART, POLE)
+_JOINTS = (bodies.SLIDE_X, CART, POLE)
 
 
 class BallBody(NamedTuple):
@@ -67,7 +52,7 @@ class Scene:
 
     def __init__(self, world: PhysicsWorld, *, window: bool = False) -> None:
         self._window = window
-        self.engine = Client(window=window)
+        self.engine = bodies.Client(window=window)
         self._bullet = bullet = self.engine.bullet
         self.client = self.engine.id
         self._apply = bullet.applyExternalForce
@@ -93,7 +78,7 @@ class Scene:
         Returns:
             True where bodies were built anew: a state must be set then.
         """
-        shape = shape_of(world)
+        shape = bodies.shape_of(world)
         fresh = shape != self._shape
         self.world = world
         if fresh:
@@ -120,8 +105,8 @@ class Scene:
             numSolverIterations=_ITERATIONS,
             deterministicOverlappingPairs=1,
         )
-        self._arena = build_arena(engine, world.arena)
-        self._body = build_cart_pole(engine, world.cart, world.pole)
+        self._arena = bodies.build_arena(engine, world.arena)
+        self._body = bodies.build_cart_pole(engine, world.cart, world.pole)
         self.radius = world.ball.radius
         self._restitution = 1.0
         self._pools: dict[str, list[BallBody]] = {}
@@ -131,7 +116,7 @@ class Scene:
         self._railed = False
         self.lows: list[Vector3] = []
         self.before: list[Vector3] = []
-        for kind in (FREE, *sorted(kinds_of(world))):
+        for kind in (FREE, *sorted(bodies.kinds_of(world))):
             self._grow(kind)
 
     def _show(self, *, on: bool) -> None:
@@ -145,9 +130,9 @@ class Scene:
         pool = self._pools.setdefault(kind, [])
         idle = self._idle.setdefault(kind, [])
         grown = []
-        for _ in range(POOL):
-            home = parking_place(len(self._homes))
-            ball = build_ball(self.engine, self.world.ball, kind, home)
+        for _ in range(bodies.POOL):
+            home = bodies.parking_place(len(self._homes))
+            ball = bodies.build_ball(self.engine, self.world.ball, kind, home)
             link = 0 if kind == RAIL else BASE
             self._homes[ball] = home
             self._set_body_restitution(ball, link)
@@ -194,7 +179,7 @@ class Scene:
     def add(self, ball: BallState) -> None:
         """Let a ball take part, from a pool that grows where it is empty."""
         at, velocity, fixed, rail = ball
-        one = self._next(FIXED if fixed else FREE if rail is None else RAIL)
+        one = self._next(bodies.FIXED if fixed else FREE if rail is None else RAIL)
         if rail is not None:
             one = BallBody(one.body, one.link, RAIL, rail, at)
             self._set_on_rail(one, rail, velocity)
@@ -285,7 +270,7 @@ class Scene:
     def state(self) -> SceneState:
         """Return the complete state as it is now, without any lag."""
         bullet, client, body = self._bullet, self.client, self._body
-        along, across = bullet.getJointStates(body, (SLIDE_X, CART), client)
+        along, across = bullet.getJointStates(body, (bodies.SLIDE_X, CART), client)
         pole = bullet.getJointStateMultiDof(body, POLE, client)
         lows = self.lows.copy()
         self._read_rails(lows)
@@ -298,7 +283,7 @@ class Scene:
             pole=pole[0],
             rates=pole[1],
             balls=tuple(
-                BallState(at, speed, fixed=live.kind == FIXED, rail=live.rail)
+                BallState(at, speed, fixed=live.kind == bodies.FIXED, rail=live.rail)
                 for live, at, speed in balls
             ),
             restitution=self._restitution,

@@ -5,30 +5,10 @@ from typing import Any
 
 import gymnasium
 
-from owa_bench.envs.cartpole3d.levels import (
-    DOMAIN,
-    FAMILIES,
-    TIERS,
-    VERSION,
-    LevelSchedule,
-    magnitude_of,
-    parse_family,
-    tier_magnitude,
-)
+from owa_bench import interfaces
+from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.levels import SUITE as NAME
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import (
-    Agent,
-    Detector,
-    EnumerableSchedule,
-    Oracle,
-    OracleAccess,
-    Session,
-    Sink,
-    SuiteCard,
-    TimelineSource,
-    View,
-)
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.physics import PhysicsWorld, base
 
@@ -40,16 +20,16 @@ class CartPole3D:
     It stands outside every battery that gives a level.
     """
 
-    card = SuiteCard(
+    card = interfaces.SuiteCard(
         name=NAME,
-        version=VERSION,
+        version=levels.VERSION,
         title="CartPole3D",
         about="Keep a pole upright on a cart among balls, in a world that drifts.",
         source="AIQ paper sections 2.6.3 and 3.4",
         env_id="owa_bench/CartPole3D-v1",
-        domain=DOMAIN,
-        families=FAMILIES,
-        tiers=TIERS,
+        domain=levels.DOMAIN,
+        families=levels.FAMILIES,
+        tiers=levels.TIERS,
         theta=0.9,
         horizon=0,
         depth_target=0,
@@ -61,14 +41,14 @@ class CartPole3D:
         native=True,
         episode_s=0.35,
     )
-    schedule: EnumerableSchedule = LevelSchedule()
+    schedule: interfaces.EnumerableSchedule = levels.LevelSchedule()
     # A control policy is an agent that is handed the oracle, and here there is none.
     # The references need no privilege: the agents `nothing`, `random` and `pd`.
-    policies: Mapping[str, Callable[[OracleAccess], Agent]] = {}
-    detectors: tuple[Detector, ...] = ()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = {}
+    detectors: tuple[interfaces.Detector, ...] = ()
 
     @property
-    def oracle(self) -> Oracle:
+    def oracle(self) -> interfaces.Oracle:
         """The suite has none: the world's own rewards are the quality.
 
         Raises:
@@ -90,15 +70,19 @@ class CartPole3D:
 
     def generate(self, instance: Instance) -> PhysicsWorld:
         """Return the instance's world before its novelty: level 0 of its variant."""
-        tier_magnitude(instance.tier)  # refuses a tier that there is not
-        return base(parse_family(instance.family).spec)
+        levels.tier_magnitude(instance.tier)  # refuses a tier that there is not
+        return base(levels.parse_family(instance.family).spec)
 
-    def schedule_for(self, options: Mapping[str, Any]) -> EnumerableSchedule:
+    def schedule_for(self, options: Mapping[str, Any]) -> interfaces.EnumerableSchedule:
         """Return the schedule at the magnitude that options of `env` name."""
         given = options.get("magnitude", options.get("difficulty"))
-        return LevelSchedule(magnitude=None if given is None else magnitude_of(given))
+        return levels.LevelSchedule(
+            magnitude=None if given is None else levels.magnitude_of(given)
+        )
 
-    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+    def session(
+        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+    ) -> interfaces.Session:
         """Refuse: there are no tools.
 
         Args:
@@ -115,7 +99,11 @@ class CartPole3D:
         raise UsageError("CartPole3D has no tools: play it as a Gymnasium env.")
 
     def env(
-        self, source: TimelineSource, *, view: View = "vector", **options: Any
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "vector",
+        **options: Any,
     ) -> gymnasium.Env[Any, Any]:
         """Return the Gymnasium env.
 

@@ -10,17 +10,9 @@ import math
 import torch
 from torch import Tensor
 
+from owa_bench.envs.cartpole3d.batched import impulses
 from owa_bench.envs.cartpole3d.batched.dynamics import Vector, direction, dot
-from owa_bench.envs.cartpole3d.batched.impulses import (
-    Contacts,
-    Motion,
-    ball_softness,
-    cart_response,
-    columns,
-    inverse,
-    sweep,
-    with_target_speed,
-)
+from owa_bench.envs.cartpole3d.batched.impulses import Contacts, Motion
 from owa_bench.worlds.physics import PhysicsWorld
 
 MARGIN = 0.001  # m: PyBullet's, around cylinders
@@ -43,12 +35,12 @@ def resolve_contacts(motion: Motion) -> None:
     ]
     groups = others if walls is None else [walls, *others]
     for contacts in groups:
-        sweep(motion, contacts)
+        impulses.sweep(motion, contacts)
     if not others:
         return  # walls at right angles do not disturb one another
     groups = _coupled(groups, others, motion.lanes)
     for _ in range(SWEEPS if groups else 0):
-        if max(sweep(motion, contacts) for contacts in groups) < STILL:
+        if max(impulses.sweep(motion, contacts) for contacts in groups) < STILL:
             return
 
 
@@ -95,10 +87,10 @@ def _walls(motion: Motion) -> Contacts | None:
     zero = torch.zeros_like(gap)
     nx, ny, nz = (torch.where(axis == i, sign, zero) for i in range(3))
     normal = (nx, ny, nz)
-    mass = inverse(ball_softness(motion, ball, normal))
+    mass = impulses.inverse(impulses.ball_softness(motion, ball, normal))
     contacts = Contacts(normal, mass, gap, zero.clone(), ball=ball)
     bounce = motion.bounce[ball % motion.lanes]
-    return with_target_speed(motion, contacts, gap, bounce * bounce)
+    return impulses.with_target_speed(motion, contacts, gap, bounce * bounce)
 
 
 def _pairs(motion: Motion) -> Contacts | None:
@@ -118,21 +110,21 @@ def _pairs(motion: Motion) -> Contacts | None:
     if not firsts:
         return None
     first, second = torch.cat(firsts), torch.cat(seconds)
-    a, b = columns(motion.balls, first), columns(motion.balls, second)
+    a, b = impulses.columns(motion.balls, first), impulses.columns(motion.balls, second)
     x, y, z = (p - q for p, q in zip(a, b, strict=True))
     length = (x * x + y * y + z * z).sqrt().clamp_min(1e-9)
     normal = (x / length, y / length, z / length)
-    softness = ball_softness(motion, first, normal)
-    softness = softness + ball_softness(motion, second, normal)
+    softness = impulses.ball_softness(motion, first, normal)
+    softness = softness + impulses.ball_softness(motion, second, normal)
     # A ball in several pairs gets their pushes at once: each gives its share.
     crowd = torch.bincount(torch.cat((first, second)), minlength=motion.moving.numel())
     share = torch.maximum(crowd[first], crowd[second]).to(length.dtype)
     gap = length - 2.0 * radius
-    mass = inverse(softness) / share
+    mass = impulses.inverse(softness) / share
     zero = torch.zeros_like(gap)
     contacts = Contacts(normal, mass, gap, zero, ball=first, other=second)
     bounce = motion.bounce[first % lanes]
-    return with_target_speed(motion, contacts, gap, bounce * bounce)
+    return impulses.with_target_speed(motion, contacts, gap, bounce * bounce)
 
 
 def _balls_on_cart_pole(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
@@ -249,9 +241,9 @@ def _on_body(
 ) -> Contacts:
     """Return the contacts of balls with cart or pole; they do not bounce."""
     back = (-normal[0], -normal[1], -normal[2])
-    response = cart_response(motion, lane, back, arm)
-    softness = ball_softness(motion, ball, normal)
-    mass, zero = inverse(response.softness + softness), torch.zeros_like(gap)
+    response = impulses.cart_response(motion, lane, back, arm)
+    softness = impulses.ball_softness(motion, ball, normal)
+    mass, zero = impulses.inverse(response.softness + softness), torch.zeros_like(gap)
     contacts = Contacts(
         normal,
         mass,
@@ -262,7 +254,7 @@ def _on_body(
         arm=arm,
         response=response.changes,
     )
-    return with_target_speed(motion, contacts, gap, 0.0)
+    return impulses.with_target_speed(motion, contacts, gap, 0.0)
 
 
 def _cart_pole_on_walls(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
@@ -293,10 +285,10 @@ def _point_on_walls(
     x, y = (torch.where(axis == i, inward, zero) for i in range(2))
     normal = (x, y, zero)
     at = None if arm is None else _masked(arm, lane)
-    response = cart_response(motion, lane, normal, at)
+    response = impulses.cart_response(motion, lane, normal, at)
     gap = gaps[axis, lane]
-    mass, still = inverse(response.softness), torch.zeros_like(gap)
+    mass, still = impulses.inverse(response.softness), torch.zeros_like(gap)
     contacts = Contacts(
         normal, mass, gap, still, lane=lane, arm=at, response=response.changes
     )
-    return with_target_speed(motion, contacts, gap, 0.0)
+    return impulses.with_target_speed(motion, contacts, gap, 0.0)

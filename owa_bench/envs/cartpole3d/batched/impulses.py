@@ -13,14 +13,8 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from owa_bench.envs.cartpole3d.batched.dynamics import (
-    Vector,
-    cross,
-    direction,
-    dot,
-    joint_inertia,
-    solve_cart,
-)
+from owa_bench.envs.cartpole3d.batched import dynamics
+from owa_bench.envs.cartpole3d.batched.dynamics import Vector, cross, dot
 from owa_bench.worlds.physics import PhysicsWorld
 
 SLOW = 0.2  # m/s: below it nothing bounces
@@ -256,8 +250,8 @@ def cart_response(
     Returns:
         Changes of velocity and the softness.
     """
-    world, d = motion.world, direction(motion.pole[:, lane])
-    m, reach, about = world.pole.mass, world.pole.centre, joint_inertia(world)
+    world, d = motion.world, dynamics.direction(motion.pole[:, lane])
+    m, reach, about = world.pole.mass, world.pole.centre, dynamics.joint_inertia(world)
     share = m * reach / about
     load = [push[0], push[1]]
     torque: Vector | None = None
@@ -265,7 +259,7 @@ def cart_response(
         torque = cross(arm, push)
         lift = cross(torque, d)
         load = [load[i] - share * lift[i] for i in range(2)]
-    x, y = solve_cart(world, d, load)
+    x, y = dynamics.solve_cart(world, d, load)
     swing = cross(d, (x, y, torch.zeros_like(x)))
     turn = [-share * part for part in swing]
     gain = x * push[0] + y * push[1]

@@ -7,14 +7,8 @@ import torch
 from torch import Tensor
 
 from owa_bench.envs.cartpole3d import rules
+from owa_bench.envs.cartpole3d.batched import dynamics
 from owa_bench.envs.cartpole3d.batched.contacts import resolve_contacts
-from owa_bench.envs.cartpole3d.batched.dynamics import (
-    ball_accelerations,
-    cart_pole_accelerations,
-    damp_balls,
-    direction,
-    rotate,
-)
 from owa_bench.envs.cartpole3d.batched.impulses import Motion
 from owa_bench.envs.cartpole3d.batched.lanes import (
     Lanes,
@@ -147,7 +141,7 @@ class Simulator:
         if self.slots <= slots:
             return lanes.there, lanes.balls, lanes.velocity
         cart, pole = lanes.poses(self.world.lag)
-        centre = self.world.pole.centre * torch.stack(direction(pole))
+        centre = self.world.pole.centre * torch.stack(dynamics.direction(pole))
         centre[:2] += cart
         centre[2] += self.world.cart.joint
         gaps = (lanes.balls - centre[:, None]).square().sum(0)
@@ -200,11 +194,11 @@ class Simulator:
         """Move everything by one tick, in place."""
         world, dt = self.world, self.world.tick
         rails = lanes.rails if self._railed else None
-        pushed = ball_accelerations(world, lanes)
-        change = cart_pole_accelerations(world, lanes, push)
+        pushed = dynamics.ball_accelerations(world, lanes)
+        change = dynamics.cart_pole_accelerations(world, lanes, push)
         lanes.cart_velocity.add_(change.cart, alpha=dt)
         lanes.pole_velocity.add_(change.pole, alpha=dt)
-        speed = damp_balls(world, lanes.velocity, rails)
+        speed = dynamics.damp_balls(world, lanes.velocity, rails)
         if pushed is not None:
             if rails is not None:
                 along = (rails * pushed).sum(0)
@@ -229,7 +223,7 @@ class Simulator:
             lanes.shown_cart.copy_(lanes.cart)
             lanes.shown_pole.copy_(lanes.pole)
         lanes.cart.add_(lanes.cart_velocity, alpha=dt)
-        lanes.pole.copy_(rotate(lanes.pole, lanes.pole_velocity, dt))
+        lanes.pole.copy_(dynamics.rotate(lanes.pole, lanes.pole_velocity, dt))
         lanes.balls.add_(lanes.velocity, alpha=dt)
 
 
