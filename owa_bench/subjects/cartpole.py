@@ -12,14 +12,7 @@ import torch
 from torch import Tensor
 
 from owa_bench import seeding
-from owa_bench.subjects.learning import (
-    Architecture,
-    Population,
-    PPOSettings,
-    architectures,
-    performances,
-    train,
-)
+from owa_bench.subjects import learning
 
 TICK = 0.02
 MASS, POLE, HALF = 1.1, 0.1, 0.5  # kg: both, the pole alone; m: half its length
@@ -29,7 +22,7 @@ FORCES = tuple(float(n) for n in range(1, 21))  # [S section 3.1.4]
 GRAVITIES = tuple(float(n) for n in range(180, 361, 9))
 MIXED = tuple(float(n) for n in range(0, 201, 40))  # [S section 3.2.4: steps of 20]
 SHARES = tuple(i / 10 for i in range(11))  # of the first domain in a mixture [S]
-CALIBRATION: Architecture = (16,)  # the smallest that learns nearly always [D]
+CALIBRATION: learning.Architecture = (16,)  # the smallest that learns nearly always [D]
 COORDINATES = ("x", "v", "angle", "rate")
 _LANES, _SCORED = 16, 64  # episodes at once that a network learns from and is scored on
 _MIXED_LANES = 20  # so that every share is a whole number of them
@@ -121,18 +114,18 @@ def measure_parameter(
     """
     values = FORCES if what == "force" else GRAVITIES
     rng = seeding.stream(seed, "aiq", "classic pool")
-    networks = architectures(pool, rng=rng) * len(values)
+    networks = learning.architectures(pool, rng=rng) * len(values)
     generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", what))
-    population = Population(networks, 4, 2, generator=generator)
-    train(
+    population = learning.Population(networks, 4, 2, generator=generator)
+    learning.train(
         population,
         _batch(what, values, pool * _LANES, generator),
-        PPOSettings(updates=updates),
+        learning.PPOSettings(updates=updates),
         generator=generator,
         trial=_batch(what, values, pool * _LANES, generator),
     )
     scored = _batch(what, values, pool * _SCORED, generator)
-    reached = performances(population, scored).mean(1)
+    reached = learning.performances(population, scored).mean(1)
     rows = [
         {
             "table": what,
@@ -182,16 +175,18 @@ def measure_gravity_mixtures(
     ]
     name = f"gravities-{first}"
     generator = torch.Generator().manual_seed(seeding.derive(seed, "aiq", name))
-    population = Population([CALIBRATION] * len(cells), 4, 2, generator=generator)
-    train(
+    population = learning.Population(
+        [CALIBRATION] * len(cells), 4, 2, generator=generator
+    )
+    learning.train(
         population,
         _mixture(cells, _MIXED_LANES, generator),
-        PPOSettings(updates=updates),
+        learning.PPOSettings(updates=updates),
         generator=generator,
         trial=_mixture(cells, _MIXED_LANES, generator),
     )
     scored = _mixture(cells, 3 * _MIXED_LANES, generator)
-    reached = performances(population, scored).mean(1).tolist()
+    reached = learning.performances(population, scored).mean(1).tolist()
     return [
         {"table": "gravities", "first": a, "second": b, "p": p, "performance": value}
         for (a, b, p), value in zip(cells, reached, strict=True)
@@ -223,7 +218,7 @@ def _batch(
 
 @torch.no_grad()
 def _observation_counts(
-    population: Population, batch: CartPoleBatch
+    population: learning.Population, batch: CartPoleBatch
 ) -> list[list[list[int]]]:
     """Return the observations of each network's episodes, counted in bins.
 

@@ -30,21 +30,9 @@ import torch
 
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels
-from owa_bench.envs.cartpole3d.batched.simulator import (
-    CONTROLS,
-    Simulator,
-    episode_lengths,
-)
+from owa_bench.envs.cartpole3d.batched import simulator as batched
 from owa_bench.errors import UsageError
-from owa_bench.subjects import agent_play, cartpole
-from owa_bench.subjects.cartpole3d_lanes import (
-    INPUTS,
-    OUTPUTS,
-    STARTS,
-    LevelsBatch,
-    level_world,
-    mixture_batch,
-)
+from owa_bench.subjects import agent_play, cartpole, cartpole3d_lanes
 from owa_bench.subjects.learning import (
     Architecture,
     Population,
@@ -56,7 +44,7 @@ from owa_bench.subjects.learning import (
 from owa_bench.worlds.physics import Spec
 
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
-CONTROL_NAMES = tuple(CONTROLS)
+CONTROL_NAMES = tuple(batched.CONTROLS)
 HANDICAPPED = tuple((n,) * deep for deep in range(1, 6) for n in (2, 4, 8, 16, 32))
 AGENTS = ("one_step", "two_step", "model_repair", "extreme_value", "action_adjustment")
 CHUNK = 4  # levels of one unit of mixtures: more share their references' episodes
@@ -112,11 +100,11 @@ RawRow = dict[str, Any]
 def units(plan: MeasurementPlan) -> list[WorkUnit]:
     """Return all work of a plan; the large pieces come first."""
     work = [
-        WorkUnit("mixtures", *_split(plan.levels[i : i + CHUNK]))
+        WorkUnit("mixtures", plan.levels[i], plan.levels[i + 1 : i + CHUNK])
         for i in range(0, len(plan.levels), CHUNK)
     ]
     if plan.among and not plan.full:
-        work.append(WorkUnit("among", *_split(plan.among)))
+        work.append(WorkUnit("among", plan.among[0], plan.among[1:]))
     kinds = ["pool", "controls", *(["played"] if plan.agents else [])]
     for kind in kinds:
         work += [WorkUnit(kind, level) for level in reversed(plan.levels)]
@@ -226,10 +214,6 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     return _pool(unit, plan) if unit.kind == "pool" else _mixtures(unit, plan)
 
 
-def _split(chunk: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    return chunk[0], chunk[1:]
-
-
 def _pairs(plan: MeasurementPlan, chunk: Sequence[int]) -> list[tuple[int, int]]:
     """Return (reference, level) for the levels of a chunk; no pair comes twice."""
     firsts = plan.levels if plan.full else plan.references
@@ -263,11 +247,14 @@ def _trained(
     halted: each network ends as it was at its best on episodes of their own.
     """
     generator = torch.Generator().manual_seed(seed)
-    population = Population(networks, INPUTS, OUTPUTS, generator=generator)
+    ends = cartpole3d_lanes.INPUTS, cartpole3d_lanes.OUTPUTS
+    population = Population(networks, *ends, generator=generator)
     apart = len(plan.levels)  # seeds of a batch's worlds follow each other
 
-    def batch(lanes: int, number: int, *, learning: bool = False) -> LevelsBatch:
-        return mixture_batch(
+    def batch(
+        lanes: int, number: int, *, learning: bool = False
+    ) -> cartpole3d_lanes.LevelsBatch:
+        return cartpole3d_lanes.mixture_batch(
             mixtures,
             lanes,
             spec=plan.spec,
@@ -331,19 +318,23 @@ def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
 
 def _controls(level: int, plan: MeasurementPlan) -> list[RawRow]:
     """Return the performances of the control rules on a level."""
-    world = level_world(plan.spec, level, plan.magnitude, learning=False)
+    world = cartpole3d_lanes.level_world(
+        plan.spec, level, plan.magnitude, learning=False
+    )
     seed = seeding.derive(plan.seed, "aiq", "controls")
-    simulator = Simulator(world, plan.scored, seed=seed, starts=STARTS)
+    simulator = batched.Simulator(
+        world, plan.scored, seed=seed, starts=cartpole3d_lanes.STARTS
+    )
     return [
         {
             "table": "performances",
             "agent": name,
             "domain": level,
             "performance": float(
-                episode_lengths(simulator, policy).double().mean() / world.ticks
+                batched.episode_lengths(simulator, policy).double().mean() / world.ticks
             ),
         }
-        for name, policy in CONTROLS.items()
+        for name, policy in batched.CONTROLS.items()
     ]
 
 
