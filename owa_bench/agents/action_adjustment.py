@@ -18,12 +18,8 @@ import numpy as np
 
 from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.records.observables import Floats
-from owa_bench.skills.balancing.control import (
-    EFFECTS,
-    LEVEL_0,
-    BalanceState,
-    pd_action,
-)
+from owa_bench.skills.balancing import control
+from owa_bench.skills.balancing.control import EFFECTS, LEVEL_0, BalanceState
 from owa_bench.skills.balancing.novelty import NoveltyAgent, NoveltyStatement
 from owa_bench.skills.trained import load_policy
 
@@ -97,7 +93,7 @@ class _ActionAdjustment(NoveltyAgent):
 def _base(name: str) -> _BasePolicy:
     """Return the policy that is adjusted."""
     if name == "pd":
-        return lambda _observation, _info, state: pd_action(state)
+        return lambda _observation, _info, state: control.pd_action(state)
     policy = load_policy(Path(name))(AgentConfig())
     return lambda observation, info, _state: int(policy.act(observation, info))
 

@@ -11,13 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.balancing.control import (
-    LEVEL_0,
-    BalanceState,
-    parse_observation,
-    pd_action,
-    plan_action,
-)
+from owa_bench.skills.balancing import control
+from owa_bench.skills.balancing.control import BalanceState
 
 
 class _Rule:
@@ -33,7 +28,7 @@ class _Rule:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the action of the rule."""
-        return self._action(parse_observation(observation))
+        return self._action(control.parse_observation(observation))
 
     def close(self) -> None:
         """End the episode."""
@@ -51,16 +46,16 @@ AGENTS = (
     _card(
         "pd",
         "A proportional-derivative rule; the reference row of CartPole3D.",
-        pd_action,
+        control.pd_action,
     ),
     _card(
         "one_step",
         "Looks one tick ahead on a model of level 0; makes way for balls.",
-        lambda state: plan_action(LEVEL_0, state, depth=1),
+        lambda state: control.plan_action(control.LEVEL_0, state, depth=1),
     ),
     _card(
         "two_step",
         "Looks two ticks ahead on a model of level 0; makes way for balls.",
-        lambda state: plan_action(LEVEL_0, state, depth=2),
+        lambda state: control.plan_action(control.LEVEL_0, state, depth=2),
     ),
 )

@@ -16,23 +16,8 @@ import msgspec
 import numpy as np
 
 from owa_bench.interfaces import AgentCard, AgentConfig
-from owa_bench.skills.balancing.control import (
-    CAUTIOUS,
-    DRAG,
-    LEVEL_0,
-    TICK,
-    BalanceState,
-    pd_action,
-    plan_action,
-    prediction_error,
-)
-from owa_bench.skills.balancing.novelty import (
-    NoveltyAgent,
-    NoveltyStatement,
-    exceedance_probability,
-    fit_tail,
-    free_balls,
-)
+from owa_bench.skills.balancing import control, novelty
+from owa_bench.skills.balancing.control import BalanceState
 
 _CHANNELS = ("cart", "pole", "balls")
 _CHANCE = 0.003  # of one exceedance in a plain tick
@@ -48,7 +33,7 @@ class _ReferenceMemory(msgspec.Struct, kw_only=True):
     reference: dict[str, list[float]] = {}
 
 
-class _ExtremeValue(NoveltyAgent):
+class _ExtremeValue(novelty.NoveltyAgent):
     """PD until a detection, then the cautious regulator."""
 
     FILE = "extremes.json"
@@ -77,7 +62,7 @@ class _ExtremeValue(NoveltyAgent):
         if self._learning:
             return
         worst = min(
-            exceedance_probability(count, self.ticks, _CHANCE)
+            novelty.exceedance_probability(count, self.ticks, _CHANCE)
             for count in self._counts.values()
         )
         self._p = max(self._p, 1.0 - len(_CHANNELS) * worst)
@@ -88,12 +73,14 @@ class _ExtremeValue(NoveltyAgent):
     ) -> int:
         """Return the action of the rule in force."""
         if self._kept.noticed:
-            return plan_action(LEVEL_0, state, depth=1, cost=CAUTIOUS)
-        return pd_action(state)
+            return control.plan_action(
+                control.LEVEL_0, state, depth=1, cost=control.CAUTIOUS
+            )
+        return control.pd_action(state)
 
-    def statement(self) -> NoveltyStatement:
+    def statement(self) -> novelty.NoveltyStatement:
         """Return how improbable a plain world has become."""
-        return NoveltyStatement(self._p, _THRESHOLD)
+        return novelty.NoveltyStatement(self._p, _THRESHOLD)
 
     def memory(self) -> _ReferenceMemory:
         """Return the reference and the alarm."""
@@ -111,21 +98,25 @@ def _prediction_errors(
     before: BalanceState, action: int, after: BalanceState
 ) -> dict[str, float]:
     """Return by channel the largest error of level 0's prediction of one tick."""
-    largest = np.abs(prediction_error(LEVEL_0, before, action, after)).max(axis=1)
+    largest = np.abs(
+        control.prediction_error(control.LEVEL_0, before, action, after)
+    ).max(axis=1)
     errors = {"cart": float(largest[0]), "pole": float(largest[1])}
     if len(before.places) and len(before.places) == len(after.places):
-        loose = free_balls(before) & free_balls(after)
+        loose = novelty.free_balls(before) & novelty.free_balls(after)
         if loose.any():
             speed = before.speeds[loose]
-            slow = DRAG + DRAG * np.linalg.norm(speed, axis=1, keepdims=True)
-            change = after.speeds[loose] - speed + slow * TICK * speed
+            slow = control.DRAG + control.DRAG * np.linalg.norm(
+                speed, axis=1, keepdims=True
+            )
+            change = after.speeds[loose] - speed + slow * control.TICK * speed
             errors["balls"] = float(np.linalg.norm(change, axis=1).min())
     return errors
 
 
 def _levels(reference: Mapping[str, list[float]]) -> dict[str, float]:
     """Return by channel the size that a plain tick exceeds with `_CHANCE`."""
-    tails = {name: fit_tail(values) for name, values in reference.items()}
+    tails = {name: novelty.fit_tail(values) for name, values in reference.items()}
     return {name: tail.level(_CHANCE) for name, tail in tails.items() if tail}
 
 

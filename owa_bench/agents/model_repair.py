@@ -14,21 +14,8 @@ from typing import Any
 import msgspec
 
 from owa_bench.interfaces import AgentCard, AgentConfig
-from owa_bench.skills.balancing.control import (
-    CAUTIOUS,
-    LEVEL_0,
-    PLACED,
-    BalanceState,
-    LinearModel,
-    plan_action,
-)
-from owa_bench.skills.balancing.novelty import (
-    NoveltyAgent,
-    NoveltyStatement,
-    deviation,
-    initial_estimate,
-    update_estimate,
-)
+from owa_bench.skills.balancing import control, novelty
+from owa_bench.skills.balancing.control import BalanceState
 
 _LEAST = 15  # ticks before the estimate is believed
 _EVERY = 5  # ticks between repairs of the regulator
@@ -37,12 +24,12 @@ _EVERY = 5  # ticks between repairs of the regulator
 class _ModelMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Memory between episodes: the numbers of cart and pole."""
 
-    kick: float = LEVEL_0.kick
-    growth: float = LEVEL_0.growth
-    lever: float = LEVEL_0.lever
+    kick: float = control.LEVEL_0.kick
+    growth: float = control.LEVEL_0.growth
+    lever: float = control.LEVEL_0.lever
 
 
-class _ModelRepair(NoveltyAgent):
+class _ModelRepair(novelty.NoveltyAgent):
     """Plans two ticks ahead on the present estimate."""
 
     FILE = "model.json"
@@ -53,27 +40,29 @@ class _ModelRepair(NoveltyAgent):
     def begin(self, memory: bytes | None) -> None:
         """Begin with the model that the last episode left."""
         kept = msgspec.json.decode(memory or b"{}", type=_ModelMemory)
-        self._model = LinearModel(kick=kept.kick, growth=kept.growth, lever=kept.lever)
-        self._estimate = initial_estimate(self._model)
-        self._statement = NoveltyStatement(0.0)
+        self._model = control.LinearModel(
+            kick=kept.kick, growth=kept.growth, lever=kept.lever
+        )
+        self._estimate = novelty.initial_estimate(self._model)
+        self._statement = novelty.NoveltyStatement(0.0)
 
     def observe(self, before: BalanceState, action: int, after: BalanceState) -> None:
         """Update the estimate, and the model every few ticks."""
-        update_estimate(self._estimate, before, action, after)
+        novelty.update_estimate(self._estimate, before, action, after)
         if self.ticks >= _LEAST and self.ticks % _EVERY == 0:
             self._model = self._estimate.model
-            away = deviation(self._estimate).largest ** 4
-            self._statement = NoveltyStatement(away / (1.0 + away))
+            away = novelty.deviation(self._estimate).largest ** 4
+            self._statement = novelty.NoveltyStatement(away / (1.0 + away))
 
     def choose(
         self, state: BalanceState, observation: Any, info: Mapping[str, Any]
     ) -> int:
         """Return the planned action."""
         novel = self._statement.p >= self._statement.threshold
-        cost = CAUTIOUS if novel else PLACED
-        return plan_action(self._model, state, depth=2, cost=cost)
+        cost = control.CAUTIOUS if novel else control.PLACED
+        return control.plan_action(self._model, state, depth=2, cost=cost)
 
-    def statement(self) -> NoveltyStatement:
+    def statement(self) -> novelty.NoveltyStatement:
         """Return how far the estimate is from level 0, as a probability."""
         return self._statement
 

@@ -14,12 +14,7 @@ import msgspec
 
 from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.interfaces import Brief, ToolSpec
-from owa_bench.run.agents.protocol import (
-    ActRequest,
-    AgentReply,
-    AgentRequest,
-    ResetRequest,
-)
+from owa_bench.run.agents import protocol
 from owa_bench.run.play.loop import RunStopped
 
 ENDED = "The episode has ended."
@@ -102,7 +97,7 @@ class ClientCalls:
         """Return the loop's connection for one episode or session."""
         return ClientTransport(self)
 
-    def begin(self, request: ResetRequest) -> None:
+    def begin(self, request: protocol.ResetRequest) -> None:
         """Begin an episode or session, and announce it to the client.
 
         The open call gets the announcement as its result; where none is open (the
@@ -119,7 +114,7 @@ class ClientCalls:
         self._opened.set()
 
     def next_action(
-        self, request: ActRequest, deadline_s: float, *, first: bool
+        self, request: protocol.ActRequest, deadline_s: float, *, first: bool
     ) -> str:
         """Give the open call its result and return the next one's action.
 
@@ -180,7 +175,9 @@ class ClientTransport:
         self._client_calls = calls
         self._first = True
 
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
+    def ask(
+        self, request: protocol.AgentRequest, deadline_s: float
+    ) -> protocol.AgentReply:
         """Return the agent's reply: the action of the client's next call.
 
         Args:
@@ -197,8 +194,8 @@ class ClientTransport:
             action = self._client_calls.next_action(
                 request.act, deadline_s, first=first
             )
-            return AgentReply(action=action)
-        return AgentReply()
+            return protocol.AgentReply(action=action)
+        return protocol.AgentReply()
 
     def end(self) -> None:
         """End nothing: the client stays for the next episode."""
