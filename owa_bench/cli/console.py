@@ -9,15 +9,8 @@ from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -46,8 +39,7 @@ ERR = Screen(stderr=True)
 
 def data_folder() -> Path:
     """Return the folder of keys and masters: OWA_BENCH_HOME, else the user's own."""
-    named = os.environ.get("OWA_BENCH_HOME")
-    if named:
+    if named := os.environ.get("OWA_BENCH_HOME"):
         return Path(named)
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "owa-bench"
@@ -114,14 +106,14 @@ def note(text: str, screen: Screen = ERR) -> None:
     screen.print(Text.assemble(("note:", "yellow"), f" {text}"))
 
 
-def progress() -> Progress:
+def progress() -> bars.Progress:
     """Return a progress bar on standard error; it vanishes when there is no screen."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+    return bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
         console=ERR,
         disable=not ERR.is_terminal,
     )

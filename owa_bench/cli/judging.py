@@ -12,15 +12,8 @@ from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, t
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records import protocol as protocols
+from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.score import (
-    AgentVerdict,
-    AxisScore,
-    GateResult,
-    IndexScore,
-    Interval,
-    KappaScore,
-)
 from owa_bench.records.toml import in_file
 from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.run.plan.plan import read_plan
@@ -145,7 +138,7 @@ def _hex(name: str, text: str | None) -> bytes | None:
     return raw
 
 
-def _print(verdict: AgentVerdict) -> None:
+def _print(verdict: score.AgentVerdict) -> None:
     """Print the verdict on one agent."""
     OUT.print(Text.assemble("\n", (verdict.arm, "bold"), f": {verdict.level_text}"))
     if not verdict.axes:
@@ -173,7 +166,7 @@ def _print(verdict: AgentVerdict) -> None:
         note(warning, OUT)
 
 
-def _print_gates(gates: Sequence[GateResult]) -> None:
+def _print_gates(gates: Sequence[score.GateResult]) -> None:
     """Print the gates that keep an agent from the next level."""
     shut = [gate for gate in gates if gate.status != "PASS"]
     level = min((gate.level for gate in shut), default=0)
@@ -189,12 +182,12 @@ def _print_gates(gates: Sequence[GateResult]) -> None:
         )
 
 
-def _kappa_row(kappa: KappaScore) -> tuple[str, ...]:
+def _kappa_row(kappa: score.KappaScore) -> tuple[str, ...]:
     name = kappa.family or "the agent"
     return name, _number(kappa.slope), str(kappa.checkpoints), kappa.reason or ""
 
 
-def _axis_row(axis: AxisScore) -> tuple[str, ...]:
+def _axis_row(axis: score.AxisScore) -> tuple[str, ...]:
     return (
         axis.name,
         _number(axis.value),
@@ -205,7 +198,7 @@ def _axis_row(axis: AxisScore) -> tuple[str, ...]:
     )
 
 
-def _index_row(index: IndexScore) -> tuple[str, ...]:
+def _index_row(index: score.IndexScore) -> tuple[str, ...]:
     shown = "not computable" if index.value is None else _number(index.value)
     return index.name, shown, _span(index.tasks_like_these), ", ".join(index.missing)
 
@@ -221,7 +214,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _span(interval: Interval) -> str:
+def _span(interval: score.Interval) -> str:
     if interval.low is None or interval.high is None:
         return ""
     return f"[{interval.low:.3f}, {interval.high:.3f}]"

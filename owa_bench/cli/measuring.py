@@ -4,7 +4,7 @@ import csv
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
@@ -271,6 +271,22 @@ def _read(path: Path) -> dict[str, Any]:
         held = ", ".join(f"`{name}` {len(cells)}" for name, cells in columns.items())
         raise UsageError(f"{path}: every column must have as many rows, got {held}.")
     return columns
+
+
+def write_csv(
+    path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write a table as CSV with a header line.
+
+    Args:
+        path: the file; an old one is replaced.
+        columns: the header.
+        rows: cells of each row.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def _read_csv(path: Path) -> dict[str, Any]:

@@ -8,18 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from owa_bench import seeding
-from owa_bench.cli import options
+from owa_bench.cli import measuring, options
 from owa_bench.cli.console import OUT, as_json, table
-from owa_bench.cli.measuring import (
-    DataFile,
-    FigurePath,
-    Seed,
-    blames,
-    interval,
-    number,
-    resamples_option,
-    save,
-)
+from owa_bench.cli.measuring import DataFile
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import UnknownNameError, UsageError
 from owa_bench.records.observables import Floats
@@ -39,7 +30,7 @@ class MeasuredSuite(NamedTuple):
     agents: dict[str, aiq.AiqResult]
 
 
-@blames("pool", "mixtures", "distances", "performances")
+@measuring.blames("pool", "mixtures", "distances", "performances")
 def measure_aiq(
     pool: Path = option(
         ...,
@@ -61,9 +52,9 @@ def measure_aiq(
     domains: str | None = option(
         None, "Only these of the pool's domains are the suite: 14,15,16."
     ),
-    figure: Path | None = FigurePath,
-    resamples: int = resamples_option(1000),
-    seed: int = Seed,
+    figure: Path | None = measuring.FigurePath,
+    resamples: int = measuring.resamples_option(1000),
+    seed: int = measuring.Seed,
     json: bool = AsJson,
 ) -> None:
     """Complexity of domains, their dissimilarity, and each agent's AIQ.
@@ -100,7 +91,7 @@ def measure_aiq(
         matrix = suite.distances.matrix if suite.distances else None
         heights = dict(zip(suite.domains, suite.complexities, strict=True))
         drawn = aiq_figure(heights, matrix, suite.points)
-        save(drawn, figure)
+        measuring.save(drawn, figure)
     if json:
         as_json(suite)
     else:
@@ -274,13 +265,13 @@ def print_suite(suite: MeasuredSuite) -> None:
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(suite.domains, suite.complexities, strict=True):
         seen = one.how.count(complexity.OBSERVED)
-        shown = number(one.value), interval(one.span)
+        shown = measuring.number(one.value), measuring.interval(one.span)
         rows.append((name, *shown, one.used, f"{seen} of {len(one.how)}"))
     columns = ("domain", "complexity", "95% interval", "policies", "bins observed")
     table("MCCP complexity (parameters)", columns, rows)
     if suite.distances is None or suite.points is None:
         return
-    floor = number(suite.distances.floor)
+    floor = measuring.number(suite.distances.floor)
     table(
         "dissimilarity",
         ("domain", *suite.domains),
@@ -298,11 +289,11 @@ def print_suite(suite: MeasuredSuite) -> None:
             [
                 (
                     name,
-                    number(one.volume),
-                    number(one.length),
+                    measuring.number(one.volume),
+                    measuring.number(one.length),
                     one.dimension,
                     ", ".join(suite.domains[i] for i in one.corners),
-                    number(one.full),
+                    measuring.number(one.full),
                     one.reason or "",
                 )
                 for name, one in suite.agents.items()

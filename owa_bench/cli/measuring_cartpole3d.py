@@ -1,6 +1,5 @@
 """`owa-bench measure cartpole3d`: AIQ over the novelty levels, from nothing."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,16 +8,10 @@ import numpy as np
 from scipy import stats
 
 from owa_bench import seeding
-from owa_bench.cli import measuring_trials
+from owa_bench.cli import measuring_aiq, measuring_trials
 from owa_bench.cli.console import ERR, OUT, progress, table
-from owa_bench.cli.measuring import Seed, number, resamples_option, save
-from owa_bench.cli.measuring_aiq import (
-    MeasuredSuite,
-    gap_matrix,
-    measured_suite,
-    print_suite,
-    rank_agents,
-)
+from owa_bench.cli.measuring import Seed, number, resamples_option, save, write_csv
+from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
 from owa_bench.records.observables import Floats
@@ -115,14 +108,14 @@ def measure_cartpole3d(
         raise FieldError("--baseline", baseline, "goes with --trials")
     rows = _run(plan, out, workers)
     tables = _written(rows, out)
-    suite = measured_suite(
+    suite = measuring_aiq.measured_suite(
         tables["pool"],
         mixtures=tables["mixtures"],
         performances=tables["performances"],
         resamples=resamples,
         seed=seed,
     )
-    print_suite(suite)
+    measuring_aiq.print_suite(suite)
     _print_agents(suite, rows)
     drawn = _drawn(suite, rows, _handicapped(suite, rows))
     drawn |= _classic_figures(rows, resamples, seed)
@@ -204,12 +197,10 @@ def _written(rows: Sequence[_Row], out: Path) -> dict[str, Path]:
     paths = {}
     for name, columns in _COLUMNS.items():
         paths[name] = out / f"{name}.csv"
-        with paths[name].open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            chosen = [row for row in rows if row["table"] == name]
-            chosen.sort(key=lambda row: row[columns[0]])
-            writer.writerows([_cell(row[key]) for key in columns] for row in chosen)
+        chosen = [row for row in rows if row["table"] == name]
+        chosen.sort(key=lambda row: row[columns[0]])
+        cells = [[_cell(row[key]) for key in columns] for row in chosen]
+        write_csv(paths[name], columns, cells)
     return paths
 
 
@@ -292,7 +283,7 @@ def _drawn(
         raise UsageError("The tables hold no mixtures: there is no space to draw.")
     good = _performances(rows, "performances", "agent", suite.domains)
     heights = dict(zip(suite.domains, suite.complexities, strict=True))
-    ranking = rank_agents(suite, good)
+    ranking = measuring_aiq.rank_agents(suite, good)
     extremes = {name: good[name] for name in (ranking[0][0], ranking[0][-1])}
     return {
         "complexity": figures.complexity_bars(heights),
@@ -360,7 +351,7 @@ def _gravities(
     values = sorted({value for pair in gaps for value in pair})
     floor = aiq.noise_floor([gap for (a, b), gap in gaps.items() if a == b])
     others = {pair: gap for pair, gap in gaps.items() if pair[0] != pair[1]}
-    matrix = gap_matrix(others, values)
+    matrix = measuring_aiq.gap_matrix(others, values)
     pairs = [(abs(a - b), gap) for (a, b), gap in others.items()]
     apart, far = (np.array(column) for column in zip(*pairs, strict=True))
     found = aiq.dissimilarity_matrix(matrix, floor=floor)

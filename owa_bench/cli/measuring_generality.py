@@ -5,20 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from owa_bench import seeding
+from owa_bench.cli import measuring
 from owa_bench.cli.console import OUT, as_json, table
-from owa_bench.cli.measuring import (
-    DataFile,
-    DataPath,
-    FigurePath,
-    Pivot,
-    Seed,
-    blames,
-    interval,
-    number,
-    resamples_option,
-    save,
-    with_notes,
-)
+from owa_bench.cli.measuring import DataFile, Pivot
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.observables import Floats
@@ -28,9 +17,9 @@ from owa_bench.scoring.companions.generality import difficulty, measure
 CASES = ("intrinsic", "Opp", "ARef", "Rnk", "DRef", "IRT", "FA")
 
 
-@blames("file")
+@measuring.blames("file")
 def measure_generality(
-    file: Path = DataPath,
+    file: Path = measuring.DataPath,
     cases: str = option(
         "intrinsic",
         "Where difficulty comes from: intrinsic (column `difficulty`), or the "
@@ -41,9 +30,9 @@ def measure_generality(
         None, "Agents that ARef (one) or DRef (some) measure against."
     ),
     count: int = option(5, "Ranks or quantiles of Rnk and DRef.", min=1, max=1000),
-    figure: Path | None = FigurePath,
-    resamples: int = resamples_option(1000),
-    seed: int = Seed,
+    figure: Path | None = measuring.FigurePath,
+    resamples: int = measuring.resamples_option(1000),
+    seed: int = measuring.Seed,
     json: bool = AsJson,
 ) -> None:
     """Capability, spread and generality of each agent.
@@ -64,7 +53,9 @@ def measure_generality(
     long = DataFile(file).pivot("agent", "item", "response")
     if cases == "FA":
         _print_factor(
-            long.columns, with_notes(difficulty.factor_loadings, long.table), json=json
+            long.columns,
+            measuring.with_notes(difficulty.factor_loadings, long.table),
+            json=json,
         )
         return
     names, found = _with_difficulty(cases, file, long, reference, count)
@@ -80,7 +71,7 @@ def measure_generality(
     if figure:
         from owa_bench.scoring.companions.figures import generality_figure
 
-        save(generality_figure(agents), figure)
+        measuring.save(generality_figure(agents), figure)
     if json:
         as_json({"agents": agents, "intervals": spans, "slodr": law})
     else:
@@ -97,29 +88,22 @@ def _print(
     rows = [
         (
             name,
-            number(one.capability),
-            number(one.spread),
-            number(one.normalised),
-            interval(spans[name]) if name in spans else "",
+            measuring.number(one.capability),
+            measuring.number(one.spread),
+            measuring.number(one.normalised),
+            measuring.interval(spans[name]) if name in spans else "",
             one.used,
             one.reason or "",
         )
         for name, one in agents.items()
     ]
-    columns = (
-        "agent",
-        "capability",
-        "spread",
-        "gamma",
-        "95% interval",
-        "items",
-        "note",
-    )
-    table(f"generality, difficulty: {case}", columns, rows)
+    columns = ("agent", "capability", "spread", "gamma", "95% interval", "items")
+    table(f"generality, difficulty: {case}", (*columns, "note"), rows)
+    correlation = f"{measuring.number(law.correlation)} {measuring.interval(law.span)}"
     OUT.print(
-        f"mean gamma {number(law.mean)}; correlation of gamma with capability "
-        f"{number(law.correlation)} {interval(law.span)} (Spearman's "
-        "law expects it below 0)" + (f": {law.reason}" if law.reason else "")
+        f"mean gamma {measuring.number(law.mean)}; correlation of gamma with "
+        f"capability {correlation} (Spearman's law expects it below 0)"
+        + (f": {law.reason}" if law.reason else "")
     )
 
 
@@ -131,15 +115,17 @@ def _with_difficulty(
     if case in {"ARef", "DRef"}:
         return _against(case, file, long, reference, count)
     if case == "Rnk":
-        return long.rows, with_notes(difficulty.ranks, answers, count=count)
+        return long.rows, measuring.with_notes(difficulty.ranks, answers, count=count)
     if case == "Opp":
-        return long.rows, with_notes(difficulty.opponents, _matches(file, long))
+        return long.rows, measuring.with_notes(
+            difficulty.opponents, _matches(file, long)
+        )
     if case == "IRT":
-        fitted = with_notes(difficulty.item_response, answers).shifted
+        fitted = measuring.with_notes(difficulty.item_response, answers).shifted
         kept = ~np.isnan(fitted)
         made = difficulty.ItemTable(answers[:, kept], fitted[kept], items[kept])
         return long.rows, made
-    with_notes(difficulty.warn_if_small, "GA", *answers.shape)
+    measuring.with_notes(difficulty.warn_if_small, "GA", *answers.shape)
     hardness = _item_difficulty(file, long.columns)
     return long.rows, difficulty.ItemTable(answers, hardness, items)
 
@@ -161,8 +147,8 @@ def _against(
     rest, samples = long.table[~own], long.table[own]
     if case == "ARef":
         line = np.nanmean(samples, axis=0)
-        return names, with_notes(difficulty.reference_agent, rest, line)
-    return names, with_notes(
+        return names, measuring.with_notes(difficulty.reference_agent, rest, line)
+    return names, measuring.with_notes(
         difficulty.reference_distribution, rest, samples, count=count
     )
 
@@ -202,6 +188,6 @@ def _print_factor(
     if json:
         as_json({"loadings": loadings, "share": found.share})
         return
-    rows = [(item, number(x)) for item, x in loadings.items()]
+    rows = [(item, measuring.number(x)) for item, x in loadings.items()]
     table("first factor", ("item", "loading"), rows)
-    OUT.print(f"share of variance: {number(found.share)}")
+    OUT.print(f"share of variance: {measuring.number(found.share)}")

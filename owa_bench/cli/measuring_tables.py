@@ -8,19 +8,9 @@ import numpy as np
 import typer
 
 from owa_bench import seeding
+from owa_bench.cli import measuring
 from owa_bench.cli.console import OUT, as_json, note, table
-from owa_bench.cli.measuring import (
-    FORMATS,
-    DataFile,
-    DataPath,
-    FigurePath,
-    Seed,
-    blames,
-    interval,
-    number,
-    resamples_option,
-    save,
-)
+from owa_bench.cli.measuring import DataFile
 from owa_bench.cli.options import AsJson, option
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.scoring.companions.entropy_decay import measure as entropy
@@ -29,14 +19,14 @@ from owa_bench.scoring.companions.intelligence_test import failures
 from owa_bench.scoring.companions.intelligence_test import measure as decay
 
 
-@blames("file")
+@measuring.blames("file")
 def measure_entropy(
-    file: Path = typer.Argument(help=f"A table ({FORMATS}), or a .txt text."),
+    file: Path = typer.Argument(help=f"A table ({measuring.FORMATS}), or a .txt text."),
     train: Path | None = option(None, "Text the n-gram model learns (default: FILE)."),
     order: int = option(4, "Characters an n-gram spans.", min=1, max=32),
     windows: int = option(1000, "Windows per context length.", min=2),
     begins_with: str | None = option(None, "First words of the main text."),
-    figure: Path | None = FigurePath,
+    figure: Path | None = measuring.FigurePath,
     json: bool = AsJson,
 ) -> None:
     """Entropy decay curve and information gain span.
@@ -59,7 +49,7 @@ def measure_entropy(
     if figure:
         from owa_bench.scoring.companions.figures import entropy_decay_figure
 
-        save(
+        measuring.save(
             entropy_decay_figure({name: one.points for name, one in curves.items()}),
             figure,
         )
@@ -78,13 +68,13 @@ def _print_entropy(name: str, one: entropy.EntropyDecayResult) -> None:
             f"{p.conditional:.4f}",
             f"{p.marginal:.4f}",
             f"{p.uncertainty:.4f}",
-            interval(p.span),
+            measuring.interval(p.span),
             p.windows or "",
         )
         for p in one.points
     ]
     table(name, ("k", "H bits", "H* bits", "U", "95% interval", "windows"), rows)
-    gain = one.reason or f"{one.gain:.4f} {interval(one.gain_span)}"
+    gain = one.reason or f"{one.gain:.4f} {measuring.interval(one.gain_span)}"
     OUT.print(f"information gain span: {gain}")
     if one.collapsed:
         OUT.print(
@@ -130,17 +120,17 @@ def _table_curves(data: DataFile) -> dict[str, entropy.EntropyDecayResult]:
 # --- Intelligence Test ----------------------------------------------------------------
 
 
-@blames("file")
+@measuring.blames("file")
 def measure_failures(
-    file: Path = DataPath,
+    file: Path = measuring.DataPath,
     column: str = option("failures", "Column of failure counts."),
     by: str | None = option(None, "Column that names the subjects."),
     candidates: int | None = option(
         None, "Answers there are to try; counts end at K-1.", min=2
     ),
-    figure: Path | None = FigurePath,
-    resamples: int = resamples_option(200),
-    seed: int = Seed,
+    figure: Path | None = measuring.FigurePath,
+    resamples: int = measuring.resamples_option(200),
+    seed: int = measuring.Seed,
     json: bool = AsJson,
 ) -> None:
     """Level of a subject by how its failure counts decay.
@@ -174,7 +164,7 @@ def measure_failures(
             note(f"the figure shows the first subject, {name}")
         found = results[name].likelihood
         drawn = intelligence_test_figure(subjects[name], found, title=name)
-        save(drawn, figure)
+        measuring.save(drawn, figure)
     if json:
         as_json({"subjects": results, "projection": line})
         return
@@ -185,8 +175,8 @@ def measure_failures(
     )
     if line is not None:
         OUT.print(
-            f"alpha = 3 at {line.size:.3g} parameters {interval(line.span)}, "
-            f"in {number(line.years)} years by Moore's law"
+            f"alpha = 3 at {line.size:.3g} parameters {measuring.interval(line.span)}, "
+            f"in {measuring.number(line.years)} years by Moore's law"
             + (f" ({line.span.reason})" if line.span.reason else "")
         )
 
@@ -221,10 +211,10 @@ def _failure_row(name: str, one: decay.IntelligenceTestResult) -> tuple[Any, ...
     return (
         name,
         one.level.name or "undetermined",
-        number(found.alpha),
-        interval(found.span),
+        measuring.number(found.alpha),
+        measuring.interval(found.span),
         f"{found.start:g}",
-        line.reason.partition(":")[0] if line.reason else number(line.alpha),
+        line.reason.partition(":")[0] if line.reason else measuring.number(line.alpha),
         note,
     )
 

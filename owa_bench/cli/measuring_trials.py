@@ -1,19 +1,18 @@
 """`owa-bench measure novelty`, and AIQ scaled by APTI: measures of a run of trials."""
 
-import csv
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from owa_bench.cli import measuring
 from owa_bench.cli.console import as_json, table
 from owa_bench.cli.measuring import figure_path, number, save
 from owa_bench.cli.measuring_aiq import MeasuredSuite, measured_suite, rank_agents
 from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import ScoringError, UsageError
 from owa_bench.records.observables import Floats
-from owa_bench.records.score import CellTable
 from owa_bench.report import bundle
 from owa_bench.scoring.companions.novelty import trials
 
@@ -61,7 +60,8 @@ def measure_novelty(
 
         save(novelty_figure(drawn), figure)
     if json:
-        as_json({"table": _data(made), "curves": drawn})
+        rows = [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+        as_json({"table": rows, "curves": drawn})
         return
     table(made.title, made.columns, [_shown(row) for row in made.rows])
     table(
@@ -86,10 +86,6 @@ def read_lanes(
     found = bundle.read(run_dir)
     lanes = trials.complete_trials(found.plan, map(trials.read_trial, found.traces()))
     return lanes, baseline or found.plan.arms[0].name
-
-
-def _data(made: CellTable) -> list[dict[str, object]]:
-    return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
 
 
 def _shown(row: tuple[str | float | int | None, ...]) -> tuple[str, ...]:
@@ -206,15 +202,19 @@ def scale_by_apti(
     """
     levels, found = run
     path = folder / APTI_FILE
-    _write(path, found)
-    names = tuple(_level(group) for group in levels)
+    rows = [
+        (arm, _level(group), f"{value:.6f}")
+        for arm, cells in found.items()
+        for group, value in cells.items()
+    ]
+    measuring.write_csv(path, ("agent", "domain", "performance"), rows)
     suite = measured_suite(
         folder / "pool.csv",
         mixtures=folder / "mixtures.csv",
         performances=path,
         resamples=resamples,
         seed=seed,
-        only=names,
+        only=tuple(map(_level, levels)),
     )
     good = {
         arm: np.array([cells[group] for group in levels])
@@ -256,12 +256,3 @@ def _is_ours(lane: trials.ArmTrial, variant: str, tier: int) -> bool:
 
 def _level(group: str) -> str:
     return group.partition(" ")[0].rpartition("/")[2]
-
-
-def _write(path: Path, found: dict[str, dict[str, float]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("agent", "domain", "performance"))
-        for arm, cells in found.items():
-            for group, value in cells.items():
-                writer.writerow((arm, _level(group), f"{value:.6f}"))

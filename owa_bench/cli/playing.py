@@ -16,15 +16,9 @@ from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
+from owa_bench.run.plan import request as requests
 from owa_bench.run.plan.campaign import Campaign, Trials
 from owa_bench.run.plan.draws import Draw
-from owa_bench.run.plan.request import (
-    Progress,
-    Request,
-    RunEstimate,
-    RunOptions,
-    estimate,
-)
 from owa_bench.run.play import batch
 
 WHAT = Panel("What is played")
@@ -82,7 +76,7 @@ def run(
     ),
     before: str = WHAT("5,10", "Trials: fewest, most plain episodes."),
     terms: Fields = TERMS.fields(
-        Request,
+        requests.Request,
         protocol="Name or TOML file.",
         price_card="Name or TOML file.",
         calendar="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
@@ -96,7 +90,7 @@ def run(
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
     no_transcripts: bool = TERMS(False, "Keep digests only, not what was read."),
     how: Fields = HOW.fields(
-        RunOptions,
+        requests.RunOptions,
         workers="Worker processes.",
         concurrency="Episodes at once, for slow agents.",
         in_process="Agents share the worker: fast.",
@@ -122,7 +116,7 @@ def run(
 
       owa-bench run --out runs/first --resume
     """
-    run_options = RunOptions(home=data_folder(), folder=Path.cwd(), **how)
+    run_options = requests.RunOptions(home=data_folder(), folder=Path.cwd(), **how)
     given = options.given_names(context)
     calendar = terms["calendar"]
     _refuse_contradictions(given, calendar)
@@ -146,7 +140,7 @@ def run(
             "batteries` and `owa-bench list suites` show those at hand."
         )
     chosen = calendar if "calendar" in given else ""
-    request = Request(
+    request = requests.Request(
         agents=_agents(agent),
         battery=battery,
         draws=() if days is not None or trials is not None else draws,
@@ -167,7 +161,7 @@ def run(
         _print_estimate(request, run_options, json=json)
         return
 
-    def play(told: RunOptions) -> batch.RunSummary:
+    def play(told: requests.RunOptions) -> batch.RunSummary:
         return batch.play(request, out, told, resume=resume, plan_only=plan_only)
 
     _play(out, play, run_options, json=json)
@@ -236,8 +230,8 @@ def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials |
 
 def _play(
     out: Path,
-    play: Callable[[RunOptions], batch.RunSummary],
-    run_options: RunOptions,
+    play: Callable[[requests.RunOptions], batch.RunSummary],
+    run_options: requests.RunOptions,
     *,
     json: bool,
 ) -> None:
@@ -272,11 +266,11 @@ def _resume_command(out: Path) -> str:
     return f"owa-bench run --out {shlex.quote(str(out))} --resume"
 
 
-def _reporter(bar: Bar, outcomes: "Outcomes") -> Callable[[Progress], None]:
+def _reporter(bar: Bar, outcomes: "Outcomes") -> Callable[[requests.Progress], None]:
     """Return the callback that counts a closed attempt and moves the bar."""
     task = bar.add_task("playing", total=None)
 
-    def report(news: Progress) -> None:
+    def report(news: requests.Progress) -> None:
         outcomes.take(news)
         mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
         text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
@@ -293,7 +287,7 @@ class Outcomes:
         self._quality: dict[str, list[float]] = {}
         self._first: dict[str, str] = {}
 
-    def take(self, news: Progress) -> None:
+    def take(self, news: requests.Progress) -> None:
         """Count one closed attempt."""
         arm, end = news.entry.arm, news.end
         self._ends.setdefault(arm, Counter())[end.outcome] += 1
@@ -344,9 +338,11 @@ def _mean(values: list[float]) -> float | None:
 # --- `--dry-run` ----------------------------------------------------------------------
 
 
-def _print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
+def _print_estimate(
+    request: requests.Request, run_options: requests.RunOptions, *, json: bool
+) -> None:
     """Print episodes, time and the most a request can cost; plays nothing."""
-    found = estimate(request, run_options)
+    found = requests.estimate(request, run_options)
     if json:
         as_json(found)
         return
@@ -365,7 +361,7 @@ def _print_estimate(request: Request, run_options: RunOptions, *, json: bool) ->
         )
 
 
-def _cost(found: RunEstimate) -> str:
+def _cost(found: requests.RunEstimate) -> str:
     """Return the most it can cost in words."""
     if found.cost_micro_usd is None:
         return "unknown: a meter has no price on the card"

@@ -1,21 +1,18 @@
 """`owa-bench train`: a policy by reinforcement learning, evaluated on record."""
 
 from pathlib import Path
+from typing import cast
 
 import msgspec
 from rich.progress import Progress as Bar
 
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
-from owa_bench.cli.options import Fields, KeyName, Panel
+from owa_bench.cli.options import Fields, KeyName, Panel, split
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.train import learners
+from owa_bench.run.train import training as trainings
 from owa_bench.run.train.learners import OptionValue, Training
-from owa_bench.run.train.training import (
-    Evaluation,
-    TrainingCallbacks,
-    TrainingResult,
-)
 
 WHAT = Panel("What is trained")
 LEARNING = Panel("How it learns")
@@ -94,8 +91,6 @@ def _train(
     training: Training, out: Path, run_options: RunOptions, *, resume: bool, json: bool
 ) -> None:
     """Train behind a progress bar and print the result."""
-    from owa_bench.run.train import training as trainings
-
     with progress() as bar:
         callbacks = _callbacks(bar, training)
         try:
@@ -108,29 +103,26 @@ def _train(
             raise
     if json:
         as_json(done)
-        return
-    _print(done)
+    else:
+        _print(done)
 
 
-def _callbacks(bar: Bar, training: Training) -> TrainingCallbacks:
+def _callbacks(bar: Bar, training: Training) -> trainings.TrainingCallbacks:
     """Return callbacks that move the bar and verify every evaluation."""
     task = bar.add_task(f"training {training.algorithm}", total=training.steps)
 
-    def evaluated(found: Evaluation) -> None:
+    def evaluated(found: trainings.Evaluation) -> None:
         _verify(found)
-        bar.update(
-            task,
-            description=f"training {training.algorithm}, mean quality "
-            f"{found.quality:.3f}",
-        )
+        quality = f"mean quality {found.quality:.3f}"
+        bar.update(task, description=f"training {training.algorithm}, {quality}")
 
     def steps(done: int) -> None:
         bar.update(task, completed=done)
 
-    return TrainingCallbacks(steps=steps, evaluated=evaluated)
+    return trainings.TrainingCallbacks(steps=steps, evaluated=evaluated)
 
 
-def _verify(found: Evaluation) -> None:
+def _verify(found: trainings.Evaluation) -> None:
     """Check an evaluation's evidence, as `owa-bench verify` does."""
     if found.run is None:
         return
@@ -143,7 +135,7 @@ def _verify(found: Evaluation) -> None:
         )
 
 
-def _print(done: TrainingResult) -> None:
+def _print(done: trainings.TrainingResult) -> None:
     found = done.evaluation
     what = "quality" if found.run else "return"
     OUT.print(
@@ -169,14 +161,13 @@ def _values(flag: str, texts: list[str] | None) -> dict[str, OptionValue]:
 
 def _value(text: str) -> OptionValue:
     try:
-        value: OptionValue = msgspec.json.decode(text, type=OptionValue)
+        return cast("OptionValue", msgspec.json.decode(text, type=OptionValue))
     except msgspec.MsgspecError:
         return text
-    return value
 
 
 def _layers(text: str | None) -> tuple[int, ...]:
-    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    parts = split(text)
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise FieldError("--layers", text, "must be sizes above 0, such as 64,64")
     return tuple(int(part) for part in parts)
