@@ -33,14 +33,8 @@ from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.batched import simulator as batched
 from owa_bench.errors import UsageError
 from owa_bench.subjects import agent_play, cartpole, cartpole3d_lanes
-from owa_bench.subjects.learning import (
-    Architecture,
-    Population,
-    PPOSettings,
-    architectures,
-    performances,
-    train,
-)
+from owa_bench.subjects import learning as populations
+from owa_bench.subjects.learning import Architecture
 from owa_bench.worlds.physics import Spec
 
 SHARES, CALIBRATION = cartpole.SHARES, cartpole.CALIBRATION
@@ -241,14 +235,14 @@ def _trained(
     *,
     updates: int,
     halted: bool = False,
-) -> tuple[Population, list[float]]:
+) -> tuple[populations.Population, list[float]]:
     """Train each network on its mixture; return performances on these mixtures.
 
     halted: each network ends as it was at its best on episodes of their own.
     """
     generator = torch.Generator().manual_seed(seed)
     ends = cartpole3d_lanes.INPUTS, cartpole3d_lanes.OUTPUTS
-    population = Population(networks, *ends, generator=generator)
+    population = populations.Population(networks, *ends, generator=generator)
     apart = len(plan.levels)  # seeds of a batch's worlds follow each other
 
     def batch(
@@ -265,15 +259,15 @@ def _trained(
 
     episodes, scored = batch(plan.lanes, 0, learning=True), batch(plan.scored, 1)
     trial = batch(plan.lanes // 2, 2) if halted else None
-    settings = PPOSettings(updates=updates)
-    train(population, episodes, settings, generator=generator, trial=trial)
-    return population, performances(population, scored).mean(1).tolist()
+    settings = populations.PPOSettings(updates=updates)
+    populations.train(population, episodes, settings, generator=generator, trial=trial)
+    return population, populations.performances(population, scored).mean(1).tolist()
 
 
 def _pool(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     """Return sizes and performances of random and handicapped networks on a level."""
     rng = seeding.stream(plan.seed, "aiq", "pool")  # the same pool for every level
-    networks = architectures(plan.pool, rng=rng) + list(HANDICAPPED)
+    networks = populations.architectures(plan.pool, rng=rng) + list(HANDICAPPED)
     seed = seeding.derive(plan.seed, "aiq", unit.name)
     population, reached = _trained(
         networks,

@@ -8,18 +8,10 @@ from torch import Tensor
 
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.batched import dynamics
+from owa_bench.envs.cartpole3d.batched import lanes as lane_draws
 from owa_bench.envs.cartpole3d.batched.contacts import resolve_contacts
 from owa_bench.envs.cartpole3d.batched.impulses import Motion
-from owa_bench.envs.cartpole3d.batched.lanes import (
-    Lanes,
-    arrival_timetable,
-    child_seeds,
-    draw_states,
-    lanes_of,
-    most_balls,
-    spawn_due_balls,
-    uniform,
-)
+from owa_bench.envs.cartpole3d.batched.lanes import Lanes
 from owa_bench.envs.cartpole3d.start import SceneState
 from owa_bench.errors import FieldError
 from owa_bench.worlds.physics import PhysicsWorld
@@ -62,16 +54,16 @@ class Simulator:
         self.count = lanes
         self.device = _device(device)
         self.dtype = dtype
-        self.slots = most_balls(world)
-        self._timetable = arrival_timetable(world, self.device)
+        self.slots = lane_draws.most_balls(world)
+        self._timetable = lane_draws.arrival_timetable(world, self.device)
         self._railed = any(law.kind == "rail" for law in world.laws)
         self._pushes = torch.tensor(rules.DIRECTIONS, dtype=dtype).T.to(self.device)
         self._pushes *= world.cart.push
         self._sine, self._tangent = rules.fall_bounds(world.pole.fall)
-        self._starts = self._columns(draw_states(world, starts, seed))
+        self._starts = self._columns(lane_draws.draw_states(world, starts, seed))
         self._play_hidden_tick(self._starts)
         numbers = torch.arange(lanes, device=self.device)
-        self.seeds = child_seeds(numbers, seed)
+        self.seeds = lane_draws.child_seeds(numbers, seed)
         self.episodes = torch.zeros_like(numbers)
         self.lanes = self._new_episodes(numbers)
 
@@ -162,7 +154,9 @@ class Simulator:
         return tilted
 
     def _columns(self, states: list[SceneState]) -> Lanes:
-        return lanes_of(states, self.slots, device=self.device, dtype=self.dtype)
+        return lane_draws.lanes_of(
+            states, self.slots, device=self.device, dtype=self.dtype
+        )
 
     @torch.no_grad()
     def _play_hidden_tick(self, lanes: Lanes) -> None:
@@ -174,7 +168,7 @@ class Simulator:
 
     def _new_episodes(self, at: Tensor) -> Lanes:
         """Return the first states of the next episodes of the lanes `at`."""
-        seeds = child_seeds(self.seeds[at], self.episodes[at])
+        seeds = lane_draws.child_seeds(self.seeds[at], self.episodes[at])
         many = self._starts.ticks.numel()
         lanes = self._starts.take((seeds >> 1) % many)
         lanes.seeds.copy_(seeds)
@@ -185,7 +179,7 @@ class Simulator:
         if not self.world.spawns:
             self._move(lanes, push)
             return
-        spawn_due_balls(self.world, lanes, self._timetable)
+        lane_draws.spawn_due_balls(self.world, lanes, self._timetable)
         occupied = lanes.occupied()
         self._move(occupied, push)
         lanes.write_back(occupied)
@@ -256,8 +250,8 @@ def nothing(simulator: Simulator) -> Tensor:
 def random(simulator: Simulator) -> Tensor:
     """Return an action drawn uniformly by each lane's own seed and tick, (lanes,)."""
     lanes = simulator.lanes
-    seeds = child_seeds(lanes.seeds, lanes.ticks)
-    u = uniform(seeds, _RANDOM, 1, torch.float32)[0]
+    seeds = lane_draws.child_seeds(lanes.seeds, lanes.ticks)
+    u = lane_draws.uniform(seeds, _RANDOM, 1, torch.float32)[0]
     return (5.0 * u).to(torch.int64)
 
 
