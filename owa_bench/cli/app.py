@@ -14,16 +14,11 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
+from owa_bench import errors
 from owa_bench.cli import evidence, judging, listing, playing, serving, training
 from owa_bench.cli.console import ERR
 from owa_bench.cli.options import expand
-from owa_bench.errors import (
-    CheckFailure,
-    MissingPartError,
-    OwaError,
-    RunDirectoryError,
-    UsageError,
-)
+from owa_bench.errors import OwaError
 
 HELP = """Measure how much can be delegated to an agent, and prove it.
 
@@ -145,10 +140,10 @@ _WAYS_OUT = {
 }
 _CTRL_C = 130
 _CODES: tuple[tuple[type[OwaError], int], ...] = (
-    (MissingPartError, 3),
-    (UsageError, 2),
-    (RunDirectoryError, 2),
-    (CheckFailure, 1),
+    (errors.MissingPartError, 3),
+    (errors.UsageError, 2),
+    (errors.RunDirectoryError, 2),
+    (errors.CheckFailure, 1),
     (OwaError, 1),
 )
 # All that the parser refuses; typer gives no name of its own to this parent.
