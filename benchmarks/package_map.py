@@ -20,7 +20,7 @@ BEGIN, END = "<!-- made by `make map` -->", "<!-- end of what `make map` makes -
 PACKAGE = "owa_bench"
 # Rows of the picture, from what starts everything to what everything rests on.
 ROWS = (
-    ("top", ("cli", "bridges", "subjects")),
+    ("top", ("cli", "bridges", "subjects", "contract_checks")),
     (
         "acting",
         ("run", "envs", "drift", "agents", "shells", "sandbox", "skills", "calendars"),
