@@ -2,8 +2,8 @@
 
     python benchmarks/sweep.py          ToolQuest, 200 seeds a cell
     python benchmarks/sweep.py --suite changesurf    in a real browser, one seed a cell
-    python benchmarks/sweep.py --slice  seeds and cells chosen by the commit; checks
-                                        that the committed table is of these sources
+    python benchmarks/sweep.py --slice  seeds and cells chosen by the commit, and the
+                                        table's first seed, which its rows must fit
     python benchmarks/sweep.py --seeds 6 --families reconcile   some; writes nothing
 
 Cells are those of sweep_grounds.py; the whole writes a table in docs/tables/. In every
@@ -15,7 +15,6 @@ oracle declares it infeasible.
 
 import argparse
 import functools
-import hashlib
 import itertools
 import multiprocessing
 import subprocess
@@ -40,7 +39,7 @@ from sweep_grounds import (
 
 from owa_bench import calendars
 from owa_bench.canonical import sha256
-from owa_bench.discovery import get
+from owa_bench.discovery import find, get
 from owa_bench.interfaces import Sink
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
@@ -72,13 +71,21 @@ class Task(NamedTuple):
     seed: int
 
 
-def source_digest(ground: Ground) -> str:
-    """Return the digest of the sources and of the worlds that they make."""
-    digest = hashlib.sha256()
-    for path in sorted(p for pattern in ground.sources for p in ROOT.glob(pattern)):
-        digest.update(str(path.relative_to(ROOT)).encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def terms_digest(ground: Ground) -> str:
+    """Return the digest of what a table is of: worlds, and versions of what made them.
+
+    A change of a world changes its golden digest; a change of behaviour is a new
+    version of the suite or of an operator. So code may be rearranged under a table.
+    """
+    card = get("suites", ground.suite).card
+    operators = {
+        name: entry.plugin.version
+        for name, entry in find("operators").items()
+        if name.startswith(f"{card.domain}/") and not entry.package
+    }
+    terms = {"version": card.version, "operators": operators, "policies": POLICIES}
+    worlds = (ROOT / "tests" / "golden" / ground.golden).read_bytes()
+    return sha256(msgspec.json.encode(terms, order="sorted") + worlds)
 
 
 @functools.cache
@@ -203,6 +210,34 @@ def table(results: list[Played]) -> str:
     return "\n".join(rows)
 
 
+def stale_rows(page: str, results: Sequence[Played]) -> Iterator[str]:
+    """Yield the results that the table's rows leave no room for.
+
+    A row of one instance must be equal. A row of many holds extremes, which none of
+    its instances may pass; the mean of the random policy says nothing of one instance.
+    """
+    rows = {}
+    for line in page.splitlines():
+        parts = [part.strip() for part in line.strip("|").split("|")]
+        if len(parts) > 3 and parts[1].isdecimal():
+            rows[Cell(parts[0], int(parts[1]), parts[2])] = (line, parts)
+    for played in results:
+        if played.cell not in rows:
+            yield f"the table has no row of {played.cell}"
+            continue
+        line, (*_, count, _, oracle, noop, _, wrong, over, leak, _) = rows[played.cell]
+        scores = {name: round(q, 3) for name, q in played.scores.items()}
+        fits = (
+            scores["oracle"] >= float(oracle)
+            and scores["noop"] <= float(noop)
+            and scores["plausible_wrong"] <= float(wrong)
+            and scores["over_doer"] <= float(over)
+            and scores["leak_probe"] <= float(leak)
+        )
+        if not fits or (count == "1" and line not in table([played])):
+            yield f"{played.cell} seed {played.seed} is not what its row says: {scores}"
+
+
 def write(ground: Ground, results: list[Played], broken: list[str]) -> None:
     """Write the committed table."""
     verdict = (
@@ -217,7 +252,8 @@ def write(ground: Ground, results: list[Played], broken: list[str]) -> None:
         f"Made by `python benchmarks/sweep.py --suite {ground.suite}`, which says what"
         " each column must be.\nDrift at full magnitude of the class where no other is"
         " named; q_state of each control policy.\n\n"
-        f"Sources: `{source_digest(ground)}`\n\n{verdict}\n\n{table(results)}\n"
+        f"Worlds and versions: `{terms_digest(ground)}`\n\n{verdict}\n\n"
+        f"{table(results)}\n"
     )
 
 
@@ -263,19 +299,25 @@ def main() -> int:
     asked = arguments()
     ground = GROUNDS[asked.suite]
     cells = ground.cells(tuple(asked.families or ground.choices))
+    first = derive(0, "sweep", 0) % ground.seed_limit
     if asked.slice:
         count, root = ground.slice_seeds, of_commit()
         cells = sliced(ground, cells)
     else:
         count, root = asked.seeds or ground.seeds, 0
     seeds = [derive(root, "sweep", i) % ground.seed_limit for i in range(count)]
+    if asked.slice:
+        seeds.append(first)
     results = list(sweep(ground, cells, seeds, asked.workers))
     broken = [fault for played in results for fault in faults(ground, played)]
     page = TABLES / ground.table
     if asked.slice:
-        if page.exists() and source_digest(ground) not in page.read_text():
-            again = f"python benchmarks/sweep.py --suite {ground.suite}"
-            broken.append(f"{page.relative_to(ROOT)} is stale: run `{again}`")
+        again = f"run `python benchmarks/sweep.py --suite {ground.suite}`"
+        text = page.read_text()
+        if terms_digest(ground) not in text:
+            broken.append(f"{page.relative_to(ROOT)} is of other worlds: {again}")
+        kept = [played for played in results if played.seed == first]
+        broken += [f"{fault}: {again}" for fault in stale_rows(text, kept)]
     elif not (asked.families or asked.seeds):
         write(ground, results, broken)
     print(table(results))

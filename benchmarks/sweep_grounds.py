@@ -43,15 +43,16 @@ class Cell(NamedTuple):
 class Ground:
     """One suite's part: what is swept, how often, and where the table stands.
 
-    `seeds` are instances per cell of the whole sweep. A slice plays `slice_seeds` on
-    `slice_cells` of the cells (0: all of them). `hold` takes what a worker keeps for
-    all its episodes. `choices` are what `--families` may pick. Seeds lie below
-    `seed_limit`: a held-out site is in no practice world.
+    `golden` holds the digests of its worlds. `seeds` are instances a cell of the whole
+    sweep. A slice plays `slice_seeds` on `slice_cells` of the cells (0: all of them).
+    `hold` takes what a worker keeps for all its episodes. `choices` are what
+    `--families` may pick. Seeds lie below `seed_limit`: a held-out site is in no
+    practice world.
     """
 
     suite: str
     table: str
-    sources: tuple[str, ...]
+    golden: str
     choices: tuple[str, ...]
     cells: Callable[[tuple[str, ...]], list[Cell]]
     seeds: int
@@ -108,13 +109,7 @@ GROUNDS = {
     "toolquest": Ground(
         suite="toolquest",
         table="sweep.md",
-        sources=(
-            "owa_bench/envs/toolquest/**/*.py",
-            "owa_bench/drift/api/*.py",
-            "owa_bench/worlds/api*.py",
-            # What calendars.py, which other domains share, makes of them.
-            "tests/golden/worlds.json",
-        ),
+        golden="worlds.json",
         choices=TOOLQUEST.card.families,
         cells=_toolquest,
         seeds=200,
@@ -124,22 +119,12 @@ GROUNDS = {
     "changesurf": Ground(
         suite="changesurf",
         table="sweep_changesurf.md",
-        sources=(
-            # The worlds, their drift and their pages.
-            "tests/golden/sites.json",
-            *(
-                f"owa_bench/envs/changesurf/{name}.py"
-                for name in (
-                    *("oracle/goal", "oracle/oracle", "oracle/hints"),
-                    *("server/request_handler", "server/state", "policies"),
-                )
-            ),
-        ),
+        golden="sites.json",
         choices=tuple(sites()),
         cells=_changesurf,
         seeds=1,
         slice_seeds=1,
-        slice_cells=24,
+        slice_cells=12,
         seed_limit=PRACTICE_BIT,
         hold=_browser,
         honeypots=WEB_HONEYPOTS,
