@@ -274,7 +274,7 @@ def _days_kept(
     Shapes: tables of one campaign. Units: days.
     Missing: 0 without a campaign or a control, and a day is not counted where the
         control played other tasks or fewer than two.
-    Errors: none. Source: [S] AAI-4, closures sustained; the rule [R].
+    Errors: none. Source: docs/scoring.md#closures, closures sustained [S]; rule [R].
     """
     if frozen is None or installed.day == NO_DAY:
         return 0

@@ -242,7 +242,8 @@ def coverage(
         share of families with z >= 1.96 and q_agent - q_expert >= .02
     Shapes: mappings by family. Units: a share.
     Missing: a family that the agent did not play is not covered.
-    Errors: ScoringError without an expert. Source: [S] eqs 20-21; the lead [D].
+    Errors: ScoringError without an expert.
+    Source: AAI paper, equations 20-21 [S]; the lead [D].
 
     >>> one = {"f": FamilyQuality(0.9, 0.03), "g": FamilyQuality(0.5, 0.03)}
     >>> coverage(one, {"f": (0.8, 0.04), "g": (0.8, 0.04)}, 1.96, 0.02)

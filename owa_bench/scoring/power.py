@@ -105,9 +105,9 @@ def slope_instances(
     Shapes: scalars. Units: per kappa unit; kappa units a day.
     Missing: independent errors of the days are assumed. Errors: ScoringError unless
         slope and spending are above 0 and there are 5 days.
-    Source: [R] least-squares slope; the last factor is what Theil-Sen, and the
-        widening by an autocorrelation that few days leave unknown, cost: fitted to
-        simulations of 7, 10, 14 and 30 days.
+    Source: docs/scoring.md#kappa [R], least-squares slope; the last factor is what
+        Theil-Sen, and the widening by an autocorrelation that few days leave unknown,
+        cost: fitted to simulations of 7, 10, 14 and 30 days.
 
     >>> slope_instances(0.05, 7, 1.0, 0.95, 0.80)
     122

@@ -304,7 +304,7 @@ def iris_responses(*, seed: int = 0) -> IrisResponses:
     Raises:
         MissingPartError: scikit-learn is not installed.
 
-    Source: Generality paper.
+    Source: Generality paper, section on feature-based classification.
     """
     bunch = _sklearn("datasets").load_iris()
     model_selection = _sklearn("model_selection")

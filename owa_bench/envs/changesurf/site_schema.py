@@ -322,7 +322,16 @@ def workflow(
 def fact(
     table: str, column: str, values: Sequence[specs.SiteValue]
 ) -> Callable[[SiteDraw], CellFact]:
-    """Return what draws a cell of a table's column, and one of `values` beside it."""
+    """Return what draws a cell of a table's column, and one of `values` beside it.
+
+    Args:
+        table: Table of the site.
+        column: Its column.
+        values: What the proposition may claim.
+
+    Returns:
+        A function from a draw to (table, row key, column, claimed value).
+    """
 
     def drawn(draw: SiteDraw) -> CellFact:
         return table, draw.pick(draw.rows[table])[0], column, draw.pick(values)

@@ -211,7 +211,8 @@ def curvature(
     Shapes: two arrays (days,). Units: log units per kappa unit, per its square.
     Missing: below `curvature_days_min` days, where nothing was spent and where a
         capability is 0 there is no curvature, and it says so.
-    Errors: ScoringError if shapes differ. Source: [S] eqs 13-14, section 3.7.
+    Errors: ScoringError if shapes differ.
+    Source: AAI paper, equations 13-14 and section 3.7 [S].
     """
     if spent.shape != values.shape:
         raise ScoringError(

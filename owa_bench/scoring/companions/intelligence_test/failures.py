@@ -158,7 +158,7 @@ def tail(failures: Failures, start: float = 0.0) -> TailCounts:
     Units: attempts.
     Missing: as the formula says.
     Errors: none.
-    Source: [D].
+    Source: docs/companions.md#intelligence-test [D].
 
     >>> tail(from_counts([0, 2, 2, 5]), 1.0).weights.tolist()
     [2.0, 1.0]

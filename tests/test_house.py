@@ -1,0 +1,154 @@
+"""House rules that a linter does not know: names, headers, docstrings, sources, size.
+
+docs/house-rules.md says why each of them stands.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "owa_bench").rglob("*.py"))
+TREES = {path: ast.parse(path.read_text()) for path in MODULES}
+LONGEST = 400
+QUESTIONS = ("What ", "Who ", "How ", "Where ", "When ", "Why ", "Whether ")
+# Words that say that something happened to a thing, and not what the thing is.
+_PARTICIPLES = """
+begun chosen closed counted done drawn found given held kept known laid left listed lost
+made measured noted opened placed planned played resolved said seen sent served settled
+shown signed spent stated struck taken told tried wanted whole written
+"""
+PARTICIPLES = set(_PARTICIPLES.split())
+ARRAY = re.compile(r"NDArray|ndarray|ArrayLike|\bTable\b|\bFloats\b")
+PAPERS = re.findall(r"^\| (.* paper) \|", (ROOT / "docs/papers.md").read_text(), re.M)
+PLACE = re.compile(
+    r"\b(sections?|equations?|eqs?|tables?|figures?|appendix|theorem|definition|propert)", re.I
+)
+ELSEWHERE = re.compile(r"\bRFC \d+|\b(19|20)\d\d\b|doi:|https?://|PEP \d+")
+
+
+def where(path, node=None):
+    line = f":{node.lineno}" if node is not None else ""
+    return f"{path.relative_to(ROOT)}{line}"
+
+
+def public_functions():
+    """Yield (path, qualified name, node) of functions and methods a reader may call.
+
+    Drift operators all take what `interfaces.Operator.apply` describes, and commands
+    say what their options are in the options' own help.
+    """
+    for path, tree in TREES.items():
+        if path.parent.name == "cli":
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                if not any("operator(" in ast.unparse(d) for d in node.decorator_list):
+                    yield path, node.name, node
+            elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                for method in node.body:
+                    if not isinstance(method, ast.FunctionDef):
+                        continue
+                    if not method.name.startswith("_"):
+                        yield path, f"{node.name}.{method.name}", method
+
+
+def test_a_public_class_or_type_is_defined_once():
+    places = defaultdict(list)
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(where(path, node))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+                if name[0].isupper() and not name.isupper():
+                    places[name].append(where(path, node))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not {n: found for n, found in twice.items() if not n.startswith("_")}
+
+
+def test_a_module_header_is_no_question():
+    headers = {path: ast.get_docstring(tree) or "" for path, tree in TREES.items()}
+    assert not [where(p) for p, text in headers.items() if text.startswith(QUESTIONS)]
+    assert not [where(p) for p, text in headers.items() if not text]
+
+
+def test_no_participle_stands_for_a_thing():
+    faults = []
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                last = re.findall(r"[A-Z][a-z]*", node.name)[-1].lower()
+                if last in PARTICIPLES:
+                    faults.append(f"{where(path, node)} {node.name}")
+            elif isinstance(node, ast.FunctionDef) and node.name in PARTICIPLES:
+                faults.append(f"{where(path, node)} {node.name}")
+    assert not faults
+
+
+def test_functions_of_several_arguments_or_arrays_describe_them():
+    faults = []
+    for path, name, node in public_functions():
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        arguments = [a for a in arguments if a.arg not in {"self", "cls"}]
+        array = any(
+            a.annotation and ARRAY.search(ast.unparse(a.annotation)) for a in arguments
+        )
+        if len(arguments) < 2 and not array:
+            continue
+        text = ast.get_docstring(node) or ""
+        if "Args:" not in text and "Shapes:" not in text:
+            faults.append(f"{where(path, node)} {name}: no Args")
+        returns = ast.unparse(node.returns) if node.returns else "None"
+        if returns not in {"None", "Never", "NoReturn"} and not re.search(
+            r"Returns:|Yields:|Formula:", text
+        ):
+            faults.append(f"{where(path, node)} {name}: no Returns")
+    assert not faults
+
+
+def sources():
+    """Yield (place, text) of every `Source:` in the package."""
+    for path in MODULES:
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines, 1):
+            found = re.search(r"\bSources?: (.*)|\bSources?:$", line)
+            if not found or "Literal" in line:
+                continue
+            text = [found[1] or ""]
+            for more in lines[number : number + 6]:
+                if not more.strip() or '"""' in more or re.match(r"\s*[A-Z]\w+:", more):
+                    break
+                text.append(more.strip())
+            yield f"{where(path)}:{number}", " ".join(text).replace('"""', "")
+
+
+def headings(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+        for title in titles
+    }
+
+
+def test_every_source_resolves():
+    faults = []
+    for place, text in sources():
+        pages = re.findall(r"([\w./-]+\.md)(?:#([\w-]+))?", text)
+        for name, anchor in pages:
+            page = ROOT / name
+            if not page.exists():
+                faults.append(f"{place}: no page {name}")
+            elif anchor and anchor not in headings(page):
+                faults.append(f"{place}: {name} has no heading #{anchor}")
+        paper = any(name in text for name in PAPERS) and PLACE.search(text)
+        if not pages and not paper and not ELSEWHERE.search(text):
+            faults.append(f"{place}: {text}")
+    assert not faults
+
+
+def test_no_module_is_longer_than_a_reader_opens_at_once():
+    lengths = {where(path): len(path.read_text().splitlines()) for path in MODULES}
+    assert not {name: n for name, n in lengths.items() if n > LONGEST}
