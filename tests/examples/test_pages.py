@@ -1,6 +1,9 @@
 """The pages for people: the index names all of them, and every link leads somewhere."""
 
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,3 +50,34 @@ def test_figures_that_a_claim_points_to_are_there():
             if script not in (ROOT / "docs" / page).read_text():
                 lost.append(f"{page} has nothing of {script}")
     assert lost == []
+
+
+def test_each_way_crosses_at_most_nine_files_that_exist():
+    text = (ROOT / "docs" / "how-it-flows.md").read_text()
+    ways = re.split(r"^## ", text, flags=re.M)[1:]
+    assert len(ways) == 4
+    for way in ways:
+        files = re.findall(r"^\d+\. `(.*?)`", way, re.M)
+        assert 1 <= len(files) <= 9
+        assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
+def test_the_map_is_of_these_imports_and_its_files_exist():
+    script = ROOT / "benchmarks" / "package_map.py"
+    checked = subprocess.run([sys.executable, script, "--check"], cwd=ROOT, check=False)
+    assert checked.returncode == 0, "run `make map`"
+    changes = (ROOT / "docs" / "map.md").read_text().split("## Where do I change")[1]
+    rows = re.findall(r"^\| (?!you want|---)(.*?) \| (.*?) \|", changes, re.M)
+    assert len(rows) == 10
+    for _, files in rows:
+        for name in re.findall(r"`(owa_bench/[\w/.]*)", files):
+            assert (ROOT / name).exists(), name
+
+
+def test_every_dependency_has_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    core = page.split("## Core")[1].split("## Extras")[0]
+    named = re.findall(r"^\| ([\w-]+) \|", core, re.M)
+    wanted = [re.split(r"[<>=\[; ]", line)[0] for line in project["dependencies"]]
+    assert sorted(set(named) - {"package"}) == sorted(wanted)
