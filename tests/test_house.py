@@ -23,8 +23,6 @@ PARTICIPLES = set(_PARTICIPLES.split())
 ARRAY = re.compile(r"NDArray|ndarray|ArrayLike|\bTable\b|\bFloats\b")
 PAPERS = re.findall(r"^\| (.* paper) \|", (ROOT / "docs/papers.md").read_text(), re.M)
 _PLACES = "sections? equations? eqs? tables? figures? appendix theorem definition"
-    "sections? equations? eqs? tables? figures? appendix theorem definition propert"
-)
 PLACE = re.compile(rf"\b({'|'.join(_PLACES.split())}|propert)", re.I)
 ELSEWHERE = re.compile(r"\bRFC \d+|\b(19|20)\d\d\b|doi:|https?://|PEP \d+")
 
