@@ -30,12 +30,12 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import Receipt
-from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
+from owa_bench.run.play.loop import EpisodeSink
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,

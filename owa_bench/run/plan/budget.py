@@ -10,10 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, get_args
 
-import msgspec
-
 from owa_bench.errors import PlanError, one_of
-from owa_bench.interfaces import Sink
 from owa_bench.records.events import VOLATILE_METERS, Action, Event, Meter, Resource
 from owa_bench.records.plan import MOST, Budget
 
@@ -107,44 +104,6 @@ class RunTally:
         with self._lock:
             reached = _reached(self._limits, self.spent)
         return reached and reached._replace(timed=True)
-
-
-class EpisodeSink:
-    """Sink that counts what passes; always active, so that nothing is skipped.
-
-    With `evaluation` every cost is put into the evaluation stream: a campaign's
-    checkpoint is no practice.
-    """
-
-    active = True
-
-    def __init__(
-        self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool
-    ) -> None:
-        self._tally = tally
-        self._evaluation = evaluation
-        self._inner = inner
-
-    def emit(self, event: Event) -> None:
-        """Count one event and pass it on."""
-        if self._tally is not None:
-            self._tally.take(event)
-        if self._evaluation and isinstance(event, Resource):
-            event = msgspec.structs.replace(event, stream="evaluation")
-        self._inner.emit(event)
-
-    def blob(self, data: bytes) -> str:
-        """Pass a blob on and return its digest."""
-        return self._inner.blob(data)
-
-    def secret(self, name: str, value: str) -> None:
-        """Pass a secret on.
-
-        Args:
-            name: What stands in records in its place.
-            value: The secret.
-        """
-        self._inner.secret(name, value)
 
 
 def totals(events: Iterable[Event]) -> dict[str, float]:

@@ -16,8 +16,8 @@ import msgspec
 
 from owa_bench import discovery, seeding
 from owa_bench.errors import AgentFailure, AgentTimeout, InfrastructureFailure
-from owa_bench.interfaces import Brief, Ending, Suite
-from owa_bench.records.events import EpisodeEnd, EpisodeStart
+from owa_bench.interfaces import Brief, Ending, Sink, Suite
+from owa_bench.records.events import EpisodeEnd, EpisodeStart, Event, Resource
 from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
@@ -30,7 +30,7 @@ from owa_bench.run.agents.agent_process import (
 )
 from owa_bench.run.agents.protocol import ResetRequest, describe
 from owa_bench.run.agents.spec import AgentHandle
-from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, RunTally
+from owa_bench.run.plan.budget import EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.run.store.memory import EpisodeMemory
@@ -48,6 +48,44 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     leaf: Leaf
     end: EpisodeEnd
     spent: Mapping[str, float] = {}
+
+
+class EpisodeSink:
+    """Sink that counts what passes; always active, so that nothing is skipped.
+
+    With `evaluation` every cost is put into the evaluation stream: a campaign's
+    checkpoint is no practice.
+    """
+
+    active = True
+
+    def __init__(
+        self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool
+    ) -> None:
+        self._tally = tally
+        self._evaluation = evaluation
+        self._inner = inner
+
+    def emit(self, event: Event) -> None:
+        """Count one event and pass it on."""
+        if self._tally is not None:
+            self._tally.take(event)
+        if self._evaluation and isinstance(event, Resource):
+            event = msgspec.structs.replace(event, stream="evaluation")
+        self._inner.emit(event)
+
+    def blob(self, data: bytes) -> str:
+        """Pass a blob on and return its digest."""
+        return self._inner.blob(data)
+
+    def secret(self, name: str, value: str) -> None:
+        """Pass a secret on.
+
+        Args:
+            name: What stands in records in its place.
+            value: The secret.
+        """
+        self._inner.secret(name, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import Budget, PlanEntry
 from owa_bench.records.trace import replay_line
-from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup, loop
+from owa_bench.run.play.loop import EpisodeSink
 from owa_bench.run.store import files
 
 
