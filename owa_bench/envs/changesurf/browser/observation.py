@@ -157,7 +157,7 @@ def control_line(control: ObservedControl) -> str:
 
     >>> line = [3, "textbox", "Guests", "2", 4, 0, 0, 9, 9, "", "input", "text", "a",
     ...         "b", "", "", [], ""]
-    >>> control_line(msgspec.convert(line, Control))
+    >>> control_line(msgspec.convert(line, ObservedControl))
     '[3] textbox "Guests" = "2" (required)'
     """
     text = f'[{control.ref}] {control.role} "{control.name}"'
