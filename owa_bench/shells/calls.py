@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import create_shared_memory
 
+from owa_bench import bounded_json
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.shells.schemas import compile_schema, draw, short_json, suggestion
@@ -144,8 +145,8 @@ class CallParser:
             rule = f"`action` must have at most {ACTION_LIMIT} characters"
             return f"{rule}, got {len(text)}; send less at once."
         try:
-            action = msgspec.json.decode(text)
-        except (msgspec.MsgspecError, RecursionError) as error:
+            action = bounded_json.decode(text)
+        except ValueError as error:
             return f"`action` does not parse: {error}; {_SHAPE}."
         if type(action) is not dict:
             return (

@@ -7,6 +7,7 @@ itself, Observation, Subgoal, Belief, Drift, and at the end Violation and Resolu
 Steps count from 1; step 0 is the reset. `solve` follows the oracle through an episode.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,12 +16,14 @@ import msgspec
 
 from owa_bench import interfaces
 from owa_bench.canonical import record_digest
-from owa_bench.errors import UsageError
+from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
 from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text, escape, shorten
 from owa_bench.shells.sink import NullSink
+
+_LOG = logging.getLogger(__name__)
 
 
 class EpisodeFacts(NamedTuple):
@@ -213,10 +216,18 @@ class Episode:
         standard = self._standard.run(call, before, step=self.steps)
         if standard is not None:
             return standard
-        result = self.session.call(
-            call.tool, call.arguments, now_ms=self._clock.now_ms, step=self.steps
-        )
-        self._state = self.session.state
+        try:
+            result = self.session.call(
+                call.tool, call.arguments, now_ms=self._clock.now_ms, step=self.steps
+            )
+        except (InfrastructureFailure, MissingPartError, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001  an action's exceptions are the agent's
+            _LOG.warning("step %d raised", self.steps, exc_info=True)
+            kind = type(error).__name__
+            return standard_tools.refusal(f"`{call.tool}` raised {kind} on this call.")
+        finally:
+            self._state = self.session.state
         arguments = msgspec.json.encode(call.arguments, order="sorted")
         action_key = result.action_key.encode() or arguments
         key = (call.tool, action_key, result.digest or result.text)

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from owa_bench import interfaces
+from owa_bench import bounded_json, interfaces
 from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
@@ -207,8 +206,8 @@ def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
     Returns: An action, 0 for a malformed text, and an error or None.
     """
     try:
-        value = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+        value = bounded_json.decode(text)
+    except ValueError:
         value = None
     if isinstance(space, spaces.Discrete):
         if type(value) is int and space.contains(value):
@@ -217,7 +216,7 @@ def read_action(text: str, space: spaces.Space[Any]) -> tuple[Any, str | None]:
     action = np.zeros(space.shape or (), dtype=space.dtype)
     try:
         given = np.asarray(value, dtype=space.dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         given = action[..., None]
     if space.contains(given):
         return given, None

@@ -1,6 +1,6 @@
 import pytest
 
-from owa_bench.errors import UsageError
+from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.records.events import (
     Action,
     Belief,
@@ -352,3 +352,24 @@ def test_the_facts_say_what_the_world_is():
     assert not facts.honeypot
     assert facts.realised == 0.0
     assert len(facts.world) == 64
+
+
+def test_what_an_action_raises_is_a_refused_action(monkeypatch):
+    """Else an agent that finds a fault of a suite has bad episodes played again."""
+    session = type(play().session)
+
+    def raising(self, tool, arguments, *, now_ms, step):
+        raise KeyError(tool)
+
+    monkeypatch.setattr(session, "call", raising)
+    episode = play(call_text("read", {}), FINISH)
+    assert "raised KeyError" in episode.answers[0].error
+    assert episode.ending.outcome == "finished"
+    assert episode.failed_attempts == 1
+
+    def broken(self, tool, arguments, *, now_ms, step):
+        raise InfrastructureFailure("the database is gone")
+
+    monkeypatch.setattr(session, "call", broken)
+    with pytest.raises(InfrastructureFailure):
+        play(call_text("read", {}))

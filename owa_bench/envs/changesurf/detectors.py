@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from itertools import pairwise
 
-import msgspec
 from msgspec.structs import replace
 
+from owa_bench import bounded_json
 from owa_bench.envs.changesurf.browser.observation import SurfState
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence
 from owa_bench.envs.changesurf.server.control_factory import (
@@ -114,9 +114,9 @@ def _stale_selectors(
 def _element(action: str) -> str:
     """Return what an action says it acts on, "" where it says nothing."""
     try:
-        call = msgspec.json.decode(action)
+        call = bounded_json.decode(action)
         return str(call["arguments"].get("element", ""))
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return ""
 
 

@@ -5,7 +5,6 @@ by hand and uvicorn serves the same app over a socket. Contracts are read at the
 of a request's host, so a world that changes under way rebuilds its routes.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Host, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from owa_bench import bounded_json
 from owa_bench.envs.toolquest import access, documents, resources
 from owa_bench.envs.toolquest.backend import Backend
 from owa_bench.envs.toolquest.replies import in_error_format, json_reply, problem
@@ -199,7 +199,7 @@ def _form(media: str, body: bytes) -> dict[str, str] | None:
     """Return the fields of a form or a flat JSON object, None for anything else."""
     try:
         if "json" in media:
-            fields = json.loads(body)
+            fields = bounded_json.decode(body)
             return {str(k): str(v) for k, v in fields.items()}
         return dict(parse_qsl(body.decode(), strict_parsing=True))
     except (ValueError, AttributeError):

@@ -1,12 +1,12 @@
 """Collections and their items: limit, then access, then parameters, then rows."""
 
-import json
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from owa_bench import bounded_json
 from owa_bench.envs.toolquest import access, replies, wire_format
 from owa_bench.envs.toolquest.backend import Backend, IdempotentAnswer, NumberedRow
 from owa_bench.envs.toolquest.replies import json_reply, problem
@@ -274,7 +274,7 @@ def _create(call: ResourceRequest, query: dict[str, str], body: bytes) -> Respon
         return _unknown("query parameter", sorted(query), ())
     fields = {field.name: field for field in call.resource.fields if field.writable}
     try:
-        sent = json.loads(body)
+        sent = bounded_json.decode(body)
     except ValueError:
         sent = None
     if not isinstance(sent, dict):

@@ -389,9 +389,7 @@ def _at(document: Any, pointer: str) -> Any:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and name in document:
             document = document[name]
-        elif (
-            isinstance(document, list) and name.isdigit() and int(name) < len(document)
-        ):
+        elif isinstance(document, list) and name in map(str, range(len(document))):
             document = document[int(name)]
         else:
             raise TableError(f"There is nothing at the pointer `{pointer}`.")

@@ -207,8 +207,9 @@ class LoopbackTransport:
             raise InfrastructureFailure(
                 f"The loopback server did not answer: {error}."
             ) from error
-        if self._error is not None:
-            raise self._error
+        raised, self._error = self._error, None
+        if raised is not None:
+            raise raised
         return _received(answer.status, answer.getheaders(), body)
 
     def close(self) -> None:

@@ -19,7 +19,6 @@ The second half is the agent's side: its code is imported, and answers the reque
 import contextlib
 import importlib
 import importlib.util
-import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -29,10 +28,11 @@ from typing import Any, BinaryIO
 import msgspec
 import numpy as np
 
-from owa_bench import discovery
+from owa_bench import bounded_json, discovery
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Message, Meter, ModelCall, Revision
+from owa_bench.records.observables import CAPABILITIES
 from owa_bench.run.agents.spec import Origin
 
 PROTOCOL = "owa-agent-1"
@@ -40,6 +40,9 @@ PROTOCOL = "owa-agent-1"
 DECLARABLE: frozenset[str] = frozenset(
     {"api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s", "bytes"}
 )
+# The most a Move may declare on a meter; a report adds up whole runs of them exactly.
+MOST_AMOUNT = 1e7
+MOST_BYTES = 1e10
 _ARRAYS: Mapping[str, Any] = {"features": np.float32, "action_mask": np.int8}
 AgentFactory = Callable[[AgentConfig], Agent]
 
@@ -96,7 +99,6 @@ def _json_form(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_json_form)
-_REPLY = msgspec.json.Decoder(AgentReply)
 _REQUEST = msgspec.json.Decoder(AgentRequest)
 
 
@@ -112,8 +114,8 @@ def read_reply(line: bytes) -> AgentReply:
         AgentRaised: The line is no reply, or says that the agent failed.
     """
     try:
-        reply = _REPLY.decode(line)
-    except msgspec.MsgspecError as error:
+        reply = msgspec.convert(bounded_json.decode(line), AgentReply)
+    except ValueError as error:
         shown = line[:120].decode(errors="replace").strip()
         raise AgentRaised(
             f"answered nonsense: {error}; the line began {shown!r}"
@@ -148,19 +150,10 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
         The move.
 
     Raises:
-        AgentRaised: The action is neither text nor an object, or what is declared
-            with it is no meter, amount or probability.
+        AgentRaised: The action is neither text nor an object, or a number that is
+            declared with it lies outside its bounds.
     """
-    for meter, amount in reply.usage:
-        if meter not in DECLARABLE or not math.isfinite(amount) or amount < 0:
-            raise AgentRaised(
-                f"usage is a known meter and an amount >= 0, got {meter!r}, {amount!r}"
-            )
-    for name, p in reply.beliefs:
-        if not 0.0 <= p <= 1.0:
-            raise AgentRaised(
-                f"a belief is an id and a p in [0, 1], got {name!r}, {p!r}"
-            )
+    _check_declared(reply)
     action = reply.action
     if not isinstance(action, str):
         number = type(action) in (int, float) or isinstance(action, list)
@@ -176,6 +169,31 @@ def as_move(reply: AgentReply, *, numbers: bool = False) -> Move:
         beliefs=reply.beliefs,
         revision=reply.revision,
     )
+
+
+def _check_declared(reply: AgentReply) -> None:
+    """Refuse a declared number outside its bounds; AgentRaised names the field."""
+    amounts = [(f"usage.{meter}", amount) for meter, amount in reply.usage]
+    for meter, _ in reply.usage:
+        if meter not in DECLARABLE:
+            known = ", ".join(sorted(DECLARABLE))
+            raise AgentRaised(f"`usage` holds meters of {known}, got {meter!r}")
+    for call in reply.model_calls:
+        amounts.append(("model_calls.tokens_in", call.tokens_in))
+        amounts.append(("model_calls.tokens_out", call.tokens_out))
+    amounts += [("messages.tokens", message.tokens) for message in reply.messages]
+    for field, amount in amounts:
+        most = MOST_BYTES if field == "usage.bytes" else MOST_AMOUNT
+        if not 0 <= amount <= most:
+            raise AgentRaised(f"`{field}` lies in [0, {most:g}], got {amount!r}")
+    shares = [(f"beliefs.{name}", p) for name, p in reply.beliefs]
+    if reply.revision is not None:
+        shares += [("revision.fractions", part) for part in reply.revision.fractions]
+        capabilities = ((c, getattr(reply.revision, c)) for c in CAPABILITIES)
+        shares += [(f"revision.{c}", v) for c, v in capabilities if v is not None]
+    for field, share in shares:
+        if not 0.0 <= share <= 1.0:
+            raise AgentRaised(f"`{field}` lies in [0, 1], got {share!r}")
 
 
 # --- the agent's side -----------------------------------------------------------------
