@@ -15,10 +15,11 @@ from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress, tabl
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import Budget
+from owa_bench.records.plan import WEAK_HOSTINGS, Budget
 from owa_bench.run.plan import request as requests
 from owa_bench.run.plan.campaign import Campaign, Trials
 from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import batch
 
 WHAT = Panel("What is played")
@@ -33,6 +34,7 @@ _DRAWN = (
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
+    "sandbox",
 )
 _FAILED = ("agent_raised", "agent_timeout", "infrastructure")
 _LONGEST_REASON = 160  # characters of a failure that are shown
@@ -80,6 +82,7 @@ def run(
         protocol="Name or TOML file.",
         price_card="Name or TOML file.",
         calendar="nested, nested:D3, single:api/silent_units@1, reversing:0.25@4, ..",
+        sandbox="Around agents: auto, namespaces, docker, or none (V2 at most).",
     ),
     act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
     steps: int | None = TERMS(None, "Most steps an episode."),
@@ -93,7 +96,7 @@ def run(
         requests.RunOptions,
         workers="Worker processes.",
         concurrency="Episodes at once, for slow agents.",
-        in_process="Agents share the worker: fast.",
+        in_process="Agents share the worker: fast, V2 at most.",
         wire="HTTP over loopback sockets.",
         key="Name of the signing key.",
     ),
@@ -255,11 +258,25 @@ def _play(
     OUT.print(f"plan           {summary.plan_digest}")
     OUT.print(f"evidence root  {summary.evidence_root}")
     OUT.print(f"replay root    {summary.replay_root}")
+    for hosting, arms in _weak_hostings(out):
+        ERR.print(
+            f"{hosting}: V{WEAK_HOSTINGS[hosting]} at most, for {', '.join(arms)}"
+        )
     if summary.missing:
         command = _resume_command(out)
         ERR.print(f"{summary.missing} episodes are not played yet: {command}")
     else:
         ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
+
+
+def _weak_hostings(out: Path) -> list[tuple[str, list[str]]]:
+    """Return the hostings of a run that lower its assurance, each with its arms."""
+    arms: dict[str, list[str]] = {}
+    for arm in read_plan(RunLayout(out)).arms:
+        arms.setdefault(arm.hosting, []).append(arm.name)
+    return [
+        (hosting, names) for hosting, names in arms.items() if hosting in WEAK_HOSTINGS
+    ]
 
 
 def _resume_command(out: Path) -> str:

@@ -1,6 +1,7 @@
 """The plan: everything decided before episode 0, then signed."""
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -8,6 +9,15 @@ from owa_bench.records.events import Phase
 
 SOURCE_RULE = 2  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
+# The assurance of a run is at most this, by the hosting of any of its agents.
+WEAK_HOSTINGS: Mapping[str, int] = {
+    "": 2,  # a plan that does not say
+    "unsandboxed": 2,
+    "in-process": 2,
+    "local address": 2,
+    "client": 2,
+    "remote": 4,
+}
 _KEY = re.compile(r"([0-9a-f]{64})?")
 
 
@@ -44,12 +54,14 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of the run: how to make it and the digest of what it is.
 
     `frozen` marks a control: its memory is thrown away after every episode.
+    `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
     """
 
     name: str
     agent: str
     fingerprint: str
     frozen: bool = False
+    hosting: str = ""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

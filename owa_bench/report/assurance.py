@@ -7,6 +7,8 @@
     V4  replay passed by a second party
     V5  executed by the verifier, with the verifier's seeds
 
+Agents that could see the harness hold a run at V2, those of another machine at V4.
+
 Source: `docs/traces.md#assurance`.
 """
 
@@ -21,6 +23,7 @@ from owa_bench.canonical import key_id, peek, unseal
 from owa_bench.errors import CheckFailure, TraceError
 from owa_bench.records import witness
 from owa_bench.records.layout import RECEIPT_TYPE
+from owa_bench.records.plan import WEAK_HOSTINGS, Plan
 from owa_bench.records.witness import Receipt, Witness
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.integrity_checks import CheckResult
@@ -100,12 +103,29 @@ def assess(
         _attested(receipts(bundle), "no signed replay"),
         _executed(bundle, verifier),
     )
+    cap, why = hosting_cap(bundle.plan)
     levels = tuple(
-        AssuranceLevel(name=name, text=text, met=met, evidence=evidence)
-        for (name, text), (met, evidence) in zip(_TEXTS, conditions, strict=True)
+        AssuranceLevel(
+            name=name,
+            text=text,
+            met=met and place <= cap,
+            evidence=f"{evidence}; {why}" if place > cap else evidence,
+        )
+        for place, ((name, text), (met, evidence)) in enumerate(
+            zip(_TEXTS, conditions, strict=True)
+        )
     )
     highest = sum(1 for _ in takewhile(lambda level: level.met, levels)) - 1
     return Assurance(level=highest, rungs=levels)
+
+
+def hosting_cap(plan: Plan) -> tuple[int, str]:
+    """Return the highest level that the hosting of a run's agents allows, and why."""
+    caps = {arm.hosting: WEAK_HOSTINGS.get(arm.hosting, 5) for arm in plan.arms}
+    cap = min(caps.values(), default=5)
+    names = sorted(hosting for hosting, level in caps.items() if level == cap)
+    shown = ", ".join(name or "hosting not recorded" for name in names)
+    return cap, f"agents {shown}: V{cap} at most"
 
 
 def witnesses(bundle: Bundle) -> tuple[AttestationCheck, ...]:

@@ -232,7 +232,9 @@ def _play(
             env.step(sink.restore(event.action))
         elif _is_declared(event):
             outer.emit(event)
-    ending = env.ending or env.conclude(trace.end.outcome, trace.end.reason)
+    ending = env.conclude(trace.end.outcome, trace.end.reason)
+    if trace.end.outcome == "agent_raised":  # its memory_dir can fail it after the end
+        ending = ending._replace(outcome="agent_raised")
     outer.emit(episode_setup.episode_end(env, ending, timed=False, wall_s=0.0))
 
 

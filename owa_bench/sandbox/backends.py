@@ -32,7 +32,7 @@ WORK = "/work"
 NOBODY = "65534"
 BWRAP_PROCESSES = 2  # bwrap itself and the first process of the new namespace
 NOT_STARTED = 127
-_ISOLATION = (
+ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
     *("--new-session", "--clearenv", "--cap-drop", "ALL"),
     *("--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"),
@@ -105,7 +105,7 @@ class BubblewrapSandbox:
 
 def arguments(job: SandboxJob) -> list[str]:
     """Return bwrap's options for `job`: isolation, binds, work, environment."""
-    options = list(_ISOLATION)
+    options = list(ISOLATION)
     for bind in (*job.binds, Bind(source=job.work, target=WORK, writable=True)):
         option = "--bind" if bind.writable else "--ro-bind"
         options += [option, os.fspath(bind.source), bind.target or str(bind.source)]

@@ -1,5 +1,6 @@
 """Attacks by an insider that only replaying can show, on a run really played."""
 
+import dataclasses
 import shutil
 
 import msgspec
@@ -34,7 +35,7 @@ def honest(tmp_path_factory):
     key = keys.ensure(home)
     draw = Draw(name="toolquest", tiers=(1,), deltas=(0.0, 1.0))
     request = Request(agents=("fixed",), draws=(draw,))
-    batch.play(request, out, RunOptions(home=home, in_process=True))
+    batch.play(request, out, RunOptions(home=home))
     layout = RunLayout(out)
     escrow.reveal(home, layout)
     statement.write(out, key)
@@ -153,6 +154,27 @@ def test_a_second_partys_replay_gives_v4_only_above_a_witness(attacked):
     ladder = assurance.assess(run, check_evidence(run), signed=True)
     assert ladder.rungs[4].met
     assert ladder.level == 2
+
+
+def hosted(plan, hosting):
+    arms = tuple(msgspec.structs.replace(arm, hosting=hosting) for arm in plan.arms)
+    return msgspec.structs.replace(plan, arms=arms)
+
+
+@pytest.mark.parametrize("hosting", ["", "unsandboxed", "in-process", "local address"])
+def test_agents_that_could_see_the_harness_hold_a_run_at_v2(attacked, hosting):
+    replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
+    run = bundle.read(attacked.root)
+    run = dataclasses.replace(run, plan=hosted(run.plan, hosting))
+    ladder = assurance.assess(run, check_evidence(run), signed=True)
+    assert not ladder.rungs[4].met
+    assert "V2 at most" in ladder.rungs[3].evidence
+
+
+def test_a_remote_agent_holds_a_run_at_v4(attacked):
+    run = bundle.read(attacked.root)
+    assert assurance.hosting_cap(hosted(run.plan, "remote"))[0] == 4
+    assert assurance.hosting_cap(hosted(run.plan, "sandboxed"))[0] == 5
 
 
 def test_a_receipt_of_other_episodes_does_not_count(attacked):

@@ -91,7 +91,8 @@ def make_plan(pairs: int = 2, **changes: object) -> Plan:
             ),
         ),
         "arms": tuple(
-            Arm(name=a, agent=a, fingerprint=sha256(a.encode())) for a in ARMS
+            Arm(name=a, agent=a, fingerprint=sha256(a.encode()), hosting="sandboxed")
+            for a in ARMS
         ),
         "entries": entries,
         "budget": Budget(),

@@ -84,10 +84,10 @@ def test_a_witness_that_comes_late_is_kept_and_told(owa, run):
 
 def test_a_witnessed_plan_stands_higher(owa, place):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
-    assert owa(f"run --out x {flags} --in-process --plan-only").code == 0
+    assert owa(f"run --out x {flags} --plan-only").code == 0
     assert "own key" in owa("witness x --nonce 0123456789").err
     assert not owa("witness x --nonce 0123456789 --key verifier").err
-    assert owa("run --out x --resume --in-process").code == 0
+    assert owa("run --out x --resume").code == 0
     assert owa("report x").code == 0
     said = owa("verify x")
     assert said.code == 0

@@ -1,85 +1,59 @@
 """Connections to agents during one episode, with a deadline on every request.
 
-    PipeTransport    a process forked from one that has imported the agent, or the
-                     program of a command line
-    HttpTransport    an address; each request is one POST
-    LocalTransport   this process: fast, and deadlines are only noticed afterwards
-    a client's       outside, through `owa-bench serve`
-
-All raise AgentRaised or AgentTimeout for what is the agent's fault, and
+Every agent plays in a sandboxed process of its own unless the plan says otherwise
+(`hosting.py`). AgentRaised and AgentTimeout are for what is the agent's fault,
 InfrastructureFailure when the harness cannot start it.
 """
 
 import logging
-import os
-import select
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import httpx
-import msgspec
-
-from owa_bench.errors import (
-    AgentFailure,
-    AgentRaised,
-    AgentTimeout,
-    InfrastructureFailure,
-)
+from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import Move
-from owa_bench.run.agents.fork_server import AgentProcess, ForkServer
+from owa_bench.run.agents.fork_server import IMPORT_DEADLINE_S, ForkServer
+from owa_bench.run.agents.hosting import (
+    IN_PROCESS,
+    MEMORY,
+    REMOTE,
+    SANDBOXED,
+    agent_view,
+    sandbox_of,
+)
 from owa_bench.run.agents.protocol import (
     AgentFactory,
-    AgentReply,
     AgentRequest,
-    AgentRunner,
     ResetRequest,
     act_request,
     agent_factory,
     as_move,
     describe,
-    read_reply,
-    write_line,
 )
 from owa_bench.run.agents.spec import Origin
-from owa_bench.seeding import fresh_bytes
+from owa_bench.run.agents.transports import (
+    AgentTransport,
+    HttpTransport,
+    LocalTransport,
+    NoTransport,
+    PipeTransport,
+)
+from owa_bench.sandbox.first_process import ProgramLimits
+from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.views import joined
 
 _LOG = logging.getLogger(__name__)
-# A process that closed its pipes is given this long to be seen dead, for the reason.
-_PATIENCE_S = 0.25
-_CHUNK: Final = 1 << 16
-# A reply longer than this is nonsense; no move of any suite comes near it.
-REPLY_LIMIT: Final = 16 << 20
-_TAIL_BYTES: Final = 600
-
-
-class AgentTransport(Protocol):
-    """Carries one request to an agent and its reply back."""
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Return the agent's reply.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-
-        Raises:
-            AgentTimeout: The reply does not come in time.
-            AgentRaised: The agent fails otherwise.
-        """
-
-    def end(self) -> None:
-        """End the agent at once, whatever it is doing; may be called twice."""
 
 
 class AgentConnection:
-    """One agent during one episode; every call has a deadline in seconds."""
+    """One agent during one episode; every call has a deadline in seconds.
 
-    def __init__(self, transport: AgentTransport) -> None:
+    `memory_dir` is the agent's folder as the agent sees it, "" if it has none.
+    """
+
+    def __init__(self, transport: AgentTransport, memory_dir: str = "") -> None:
         self._transport = transport
+        self.memory_dir = memory_dir
 
     def reset(self, terms: ResetRequest, deadline_s: float) -> None:
         """Begin an episode, or a later session of it.
@@ -129,33 +103,87 @@ class AgentConnection:
         self._transport.end()
 
 
+class AgentServices(NamedTuple):
+    """What a sandboxed agent reaches beyond its pipes.
+
+    `services` are (port of its loopback, Unix socket outside); `environment` names
+    them to it, such as OPENAI_BASE_URL.
+    """
+
+    services: tuple[tuple[int, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
 class AgentLauncher:
-    """Connects the agents of one worker; `client` connects one that plays outside."""
+    """Connects the agents of one worker; `client` connects one that plays outside.
+
+    `hidden` are folders that no sandboxed agent sees, wherever they lie.
+    """
 
     def __init__(
         self,
         fork_server: ForkServer,
         *,
-        in_process: bool = False,
+        hidden: tuple[str, ...] = (),
+        limits: ProgramLimits = ProgramLimits(),  # noqa: B008  a tuple
         client: Callable[[], AgentTransport] | None = None,
     ) -> None:
         self._fork_server = fork_server
-        self._in_process = in_process
+        self._hidden = hidden
+        self._limits = limits
         self._client = client
         self._factories: dict[Origin, AgentFactory] = {}
+        self._unimportable: dict[Origin, AgentFailure] = {}
 
-    def connect(self, origin: Origin) -> AgentConnection:
-        """Return a connection to the agent of `origin`, for one episode."""
-        return AgentConnection(self._transport(origin))
+    def connect(
+        self,
+        origin: Origin,
+        memory: Path | None = None,
+        hosting: str = SANDBOXED,
+        services: AgentServices = AgentServices(),  # noqa: B008  a tuple
+    ) -> AgentConnection:
+        """Return a connection to an agent, for one episode.
 
-    def _transport(self, origin: Origin) -> AgentTransport:
+        Args:
+            origin: The agent.
+            memory: Its folder; None: it has none.
+            hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
+            services: What it reaches besides, in a sandbox.
+
+        Returns:
+            The connection; its `memory_dir` is where the agent finds its folder.
+        """
+        place = "" if memory is None or hosting == REMOTE else str(memory)
         if origin.kind == "http":
-            return HttpTransport(origin.target)
+            return AgentConnection(HttpTransport(origin.target), place)
         if origin.kind == "client":
-            return self._client() if self._client else NoTransport()
-        if self._in_process and origin.kind != "command":
-            return LocalTransport(self._factory(origin))
-        return PipeTransport(self._fork_server.start(origin))
+            transport = self._client() if self._client else NoTransport()
+            return AgentConnection(transport, place)
+        if hosting == IN_PROCESS and origin.kind != "command":
+            return AgentConnection(LocalTransport(self._factory(origin)), place)
+        sandbox = sandbox_of(origin, hosting)
+        view = agent_view(origin, sandbox, place, self._hidden)
+        if sandbox != "none":
+            place = MEMORY if place else view.folder
+            added = SandboxView(environment=services.environment, folder=view.folder)
+            view = joined(view, added._replace(services=services.services))
+        limits = self._limits._replace(folder=MEMORY if place == MEMORY else "")
+        process = self._fork_server.start(origin, sandbox, view, limits)
+        return AgentConnection(self._imported(origin, PipeTransport(process)), place)
+
+    def _imported(self, origin: Origin, transport: PipeTransport) -> AgentTransport:
+        """Return the transport of a process once it has imported the agent."""
+        if origin.kind == "command":
+            return transport
+        try:
+            if known := self._unimportable.get(origin):
+                raise type(known)(*known.args)
+            transport.wait_imported(IMPORT_DEADLINE_S)
+        except AgentFailure as failure:
+            transport.end()
+            self._unimportable[origin] = failure
+            raise
+        return transport
 
     def _factory(self, origin: Origin) -> AgentFactory:
         if origin not in self._factories:
@@ -166,222 +194,3 @@ class AgentLauncher:
             except (Exception, SystemExit) as error:
                 raise AgentRaised(f"importing the agent: {describe(error)}") from error
         return self._factories[origin]
-
-
-# --- transports -----------------------------------------------------------------------
-
-
-class NoTransport:
-    """Transport before any agent has been started."""
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Refuse: nothing is connected.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-        """
-        raise InfrastructureFailure("no agent has been started")
-
-    def end(self) -> None:
-        """End nothing."""
-
-
-class LocalTransport:
-    """Transport to an agent in this process."""
-
-    def __init__(self, make: AgentFactory) -> None:
-        self._runner = AgentRunner(make)
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Return the reply; a deadline missed is only noticed afterwards.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-        """
-        begun = time.monotonic()
-        try:
-            reply = write_line(self._runner.answer(request))
-        except (Exception, SystemExit) as error:
-            raise AgentRaised(describe(error)) from error
-        if time.monotonic() - begun > deadline_s:
-            raise _late(deadline_s)
-        return read_reply(reply)
-
-    def end(self) -> None:
-        """Forget the agent."""
-
-
-class HttpTransport:
-    """Transport to an agent's address: a request is one POST, its reply the response.
-
-    A service that cannot be reached is the agent's failure, not the harness': else an
-    agent could have a hard episode played again by hanging up.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._episode = fresh_bytes(8).hex()
-        self._client = httpx.Client()
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Return the reply to one POST.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-        """
-        body = write_line(msgspec.structs.replace(request, episode=self._episode))
-        try:
-            return read_reply(self._post(body, time.monotonic() + deadline_s))
-        except httpx.TimeoutException as error:
-            raise _late(deadline_s) from error
-        except httpx.HTTPError as error:
-            raise AgentRaised(
-                f"the agent's address failed: {type(error).__name__}: {error}"
-            ) from error
-
-    def end(self) -> None:
-        """Close the connection; what the service does then is its own affair."""
-        self._client.close()
-
-    def _post(self, body: bytes, until: float) -> bytes:
-        data = bytearray()
-        headers = {"content-type": "application/json"}
-        deadline_s = until - time.monotonic()
-        with self._client.stream(
-            "POST", self._url, content=body, headers=headers, timeout=deadline_s
-        ) as response:
-            if response.status_code != httpx.codes.OK:
-                raise AgentRaised(
-                    f"the agent's address answered HTTP {response.status_code}"
-                )
-            for chunk in response.iter_bytes():
-                data += chunk
-                if time.monotonic() > until:
-                    raise httpx.ReadTimeout("the response takes too long")
-                if len(data) > REPLY_LIMIT:
-                    raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
-        return bytes(data)
-
-
-class _PipeClosed(AgentRaised):
-    """The agent's process closed its side: it died or exited."""
-
-
-class PipeTransport:
-    """Transport to a process of the agent's own, over three pipes.
-
-    What the agent prints goes to the third pipe, so that it cannot stand in the
-    protocol's way; it is read while a reply is awaited, and its tail is kept.
-    """
-
-    def __init__(self, process: AgentProcess) -> None:
-        self._process: AgentProcess | None = process
-        self._requests, self._replies, self._prints = process.pipes
-        self._prints_open = True
-        self._unread = bytearray()
-        self._tail = b""
-        for descriptor in process.pipes:
-            os.set_blocking(descriptor, False)
-
-    def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
-        """Return the reply; an agent whose process died raised.
-
-        Args:
-            request: What the agent is asked.
-            deadline_s: Seconds it has.
-
-        Returns:
-            The reply.
-        """
-        if self._process is None:
-            raise AgentRaised("the agent's process has ended")
-        try:
-            return read_reply(self._exchange(write_line(request), deadline_s))
-        except _PipeClosed as error:
-            self._read_prints()
-            tail = " ".join(self._tail.decode(errors="replace").split())
-            status = self._kill(_PATIENCE_S) or "it closed its pipes"
-            words = f"; its last words: {tail}" if tail else ""
-            raise AgentRaised(f"the agent's process ended: {status}{words}") from error
-
-    def end(self) -> None:
-        """Kill the process and all it started."""
-        self._kill()
-
-    def _kill(self, patience_s: float = 0.0) -> str:
-        """Kill the process; return how it had ended before, if it had."""
-        process, self._process = self._process, None
-        return process.kill(patience_s) if process is not None else ""
-
-    def _exchange(self, request: bytes, deadline_s: float) -> bytes:
-        """Send a line and return the next one."""
-        until = time.monotonic() + deadline_s
-        unsent = memoryview(request)
-        while (end := self._unread.find(b"\n")) < 0:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise _late(deadline_s)
-            ready = self._wait(left, sending=bool(unsent))
-            if self._requests in ready:
-                unsent = unsent[self._send(unsent) :]
-            if self._prints in ready:
-                self._read_prints()
-            if self._replies in ready:
-                self._receive()
-        line = bytes(self._unread[:end])
-        del self._unread[: end + 1]
-        return line
-
-    def _wait(self, left_s: float, *, sending: bool) -> set[int]:
-        """Return the descriptors that are ready before the deadline."""
-        poll = select.poll()
-        poll.register(self._replies, select.POLLIN)
-        if self._prints_open:
-            poll.register(self._prints, select.POLLIN)
-        if sending:
-            poll.register(self._requests, select.POLLOUT)
-        return {descriptor for descriptor, _ in poll.poll(left_s * 1000.0 + 1.0)}
-
-    def _send(self, unsent: memoryview) -> int:
-        try:
-            return os.write(self._requests, unsent[:_CHUNK])
-        except BlockingIOError:
-            return 0
-        except BrokenPipeError as error:
-            raise _PipeClosed("the agent's process exited") from error
-
-    def _receive(self) -> None:
-        try:
-            data = os.read(self._replies, _CHUNK)
-        except BlockingIOError:
-            return
-        if not data:
-            raise _PipeClosed("the agent's process exited")
-        self._unread += data
-        if len(self._unread) > REPLY_LIMIT:
-            raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
-
-    def _read_prints(self) -> None:
-        while self._prints_open:
-            try:
-                data = os.read(self._prints, _CHUNK)
-            except BlockingIOError:
-                return
-            self._prints_open = bool(data)
-            self._tail = (self._tail + data)[-_TAIL_BYTES:]
-
-
-def _late(deadline_s: float) -> AgentTimeout:
-    return AgentTimeout(f"no reply within {deadline_s:g} s")

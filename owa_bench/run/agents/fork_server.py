@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import Literal, NamedTuple, Self
+from contextlib import ExitStack
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -19,13 +20,20 @@ from owa_bench.run.agents.fork_template import (
     MESSAGE_BYTES,
     ForkReply,
     ForkRequest,
+    SandboxName,
     close_all,
 )
 from owa_bench.run.agents.spec import Origin
+from owa_bench.sandbox.first_process import ProgramLimits
+from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.supervision import task_ceiling
+from owa_bench.sandbox.views import FIX, PASSED_ON
 
 # Importing a large library the first time takes tens of seconds on a small machine.
 IMPORT_DEADLINE_S = 120.0
 _REPLY_DEADLINE_S = 30.0
+# Of all agents of one worker: far above what they need, below what a machine has.
+_PROCESSES = 1024
 _REPLY = msgspec.json.Decoder(ForkReply)
 
 
@@ -88,8 +96,8 @@ class ForkServerClient:
         """Return the first message of a new process: it is ready, or why it is not.
 
         Raises:
-            AgentTimeout: The agent's import takes longer than `deadline_s`.
-            AgentRaised: The import ended the process.
+            AgentTimeout: Its imports take longer than `deadline_s`.
+            AgentRaised: They ended the process.
         """
         self._control.settimeout(deadline_s)
         try:
@@ -135,6 +143,7 @@ class ForkServer:
     def __init__(self, *, import_deadline_s: float = IMPORT_DEADLINE_S) -> None:
         self._import_deadline_s = import_deadline_s
         self._lock = threading.Lock()
+        self._ceiling = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._root: ForkServerClient | None = None
         self._agents: dict[Origin, ForkServerClient | AgentRaised | AgentTimeout] = {}
@@ -145,19 +154,41 @@ class ForkServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self, origin: Origin) -> AgentProcess:
+    def start(
+        self,
+        origin: Origin,
+        sandbox: SandboxName = "none",
+        view: SandboxView = SandboxView(),  # noqa: B008  a tuple of tuples
+        limits: ProgramLimits = ProgramLimits(),  # noqa: B008  the same
+    ) -> AgentProcess:
         """Return a fresh process for one episode of the agent.
 
+        Its first line of replies says that the agent's code is imported, or why it
+        cannot be; a command line's says nothing of the kind.
+
+        Args:
+            origin: The agent.
+            sandbox: What holds the process; "none" only takes the environment and the
+                folder of `view`.
+            view: What it sees.
+            limits: What it may use.
+
+        Returns:
+            The process and its pipes.
+
         Raises:
-            AgentRaised: The agent cannot be imported.
-            AgentTimeout: Its import takes too long.
+            AgentRaised: What its processes share cannot be imported.
+            AgentTimeout: That takes too long.
             InfrastructureFailure: No process can be started.
         """
+        request = ForkRequest(
+            verb="agent", origin=origin, sandbox=sandbox, view=view, limits=limits
+        )
         try:
-            return self._start(origin)
+            return self._start(request, origin)
         except InfrastructureFailure:
             self._discard(origin)
-            return self._start(origin)
+            return self._start(request, origin)
 
     def close(self) -> None:
         """End every fork server process, and with them every agent process."""
@@ -170,20 +201,23 @@ class ForkServer:
             if self._process is not None:
                 self._process.wait()
                 self._process = None
+            self._ceiling.close()
 
-    def _start(self, origin: Origin) -> AgentProcess:
+    def _start(self, request: ForkRequest, origin: Origin) -> AgentProcess:
         client = self._client(origin)
         theirs, ours = _pipe_pairs()
-        verb: Literal["agent", "command"] = "agent"
-        if origin.kind == "command":
-            verb = "command"
         try:
-            reply = client.request(ForkRequest(verb=verb, origin=origin), theirs)
+            reply = client.request(request, theirs)
         except InfrastructureFailure:
             close_all(ours)
             raise
         finally:
             close_all(theirs)
+        if reply.error:
+            close_all(ours)
+            raise InfrastructureFailure(
+                f"an agent cannot be sandboxed here: {reply.error}. {FIX}."
+            )
         return AgentProcess(reply.pid, ours, client)
 
     def _client(self, origin: Origin) -> ForkServerClient:
@@ -224,15 +258,17 @@ class ForkServer:
         if self._root is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             module, descriptor = "owa_bench.run.agents.fork_template", theirs.fileno()
+            prefix = self._ceiling.enter_context(task_ceiling(_PROCESSES))
+            python = [sys.executable, "-P", "-W", "ignore", "-m", module]
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603  our own module
-                    [sys.executable, "-W", "ignore", "-m", module, str(descriptor)],
+                    [*prefix, *python, str(descriptor)],
                     pass_fds=(descriptor,),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                    env=_root_environment(),
                 )
             self._root = ForkServerClient(ours)
             self._root.wait_ready(self._import_deadline_s)
@@ -248,6 +284,18 @@ class ForkServer:
                 if self._root is not None:
                     self._root.close()
                 self._root = self._process = None
+                self._ceiling.close()
+
+
+def _root_environment() -> dict[str, str]:
+    """Return what the root process sees: its memory is every agent's at first."""
+    names = ("PATH", *PASSED_ON, *(n for n in os.environ if n.startswith("DOCKER_")))
+    return {
+        **{name: os.environ[name] for name in names if name in os.environ},
+        "HOME": "/nonexistent",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
 
 
 def _pipe_pairs() -> tuple[Pipes, Pipes]:

@@ -59,7 +59,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class AgentHandle:
     """An agent that can be played: its name, what it is made of and what it needs.
 
-    `view` is how it sees a tool suite.
+    `view` is how it sees a tool suite, `hosting` where its code runs (`hosting.py`).
     """
 
     spec: str
@@ -71,6 +71,7 @@ class AgentHandle:
     package: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     view: View = "language"
+    hosting: str = ""
 
     @property
     def screenshots(self) -> bool:
@@ -228,6 +229,17 @@ def _service(spec: str) -> AgentHandle:
             f"names it is public), got {shown}."
         )
     return _handle(spec, parts.hostname, Origin(kind="http", target=spec))
+
+
+def source_files(origin: Origin) -> tuple[Path, ...]:
+    """Return the Python files of an agent outside the registry, nothing imported."""
+    if origin.kind == "file":
+        return (Path(origin.target),)
+    if origin.kind != "object":
+        return ()
+    module = origin.target.partition(":")[0]
+    found = _module_file(module, Path(origin.folders[0]))
+    return () if found is None else tuple(_files(found))
 
 
 # --- options --------------------------------------------------------------------------

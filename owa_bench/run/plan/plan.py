@@ -137,6 +137,7 @@ def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm
                 agent=agent.spec,
                 fingerprint=agent.fingerprint,
                 frozen=frozen,
+                hosting=agent.hosting,
             )
         )
     return tuple(arms)

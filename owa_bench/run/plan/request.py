@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -24,9 +24,11 @@ from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.plan import Budget, Plan, PlanEntry
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents.agent_process import AgentTransport
+from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.agents.hosting import Isolation, hosting_of
+from owa_bench.run.agents.spec import AgentHandle, load_agent
+from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.campaign import Campaign, Trials, plan_campaign, plan_trials
 from owa_bench.run.plan.draws import Draw, check_admissible, load_battery
 from owa_bench.run.plan.plan import plan_draws
@@ -41,7 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be played, by which agents: a battery, draws, a campaign or trials.
 
     `protocol` counts where no battery names one; it and `price_card` are names or
-    paths.
+    paths. `sandbox` holds the agents' processes; "auto" is namespaces where the
+    machine allows them, else none.
     """
 
     agents: tuple[str, ...]
@@ -56,6 +59,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str = "nested"
     transcripts: bool = True
     verifier_nonce: str | None = None
+    sandbox: Isolation = "auto"
 
 
 class Progress(NamedTuple):
@@ -101,12 +105,15 @@ class PlanDraft(NamedTuple):
     price_card: bytes
 
 
-def draft_plan(request: Request, folder: Path | None = None) -> PlanDraft:
+def draft_plan(
+    request: Request, folder: Path | None = None, *, in_process: bool = False
+) -> PlanDraft:
     """Return the plan of a request; all that can be wrong with it is found here.
 
     Args:
         request: What is to be played.
         folder: Where relative paths of agents start.
+        in_process: Whether agents share the harness' process.
 
     Returns:
         The plan with its protocol and price card.
@@ -114,7 +121,10 @@ def draft_plan(request: Request, folder: Path | None = None) -> PlanDraft:
     Raises:
         UsageError: Or a subclass, naming what is wrong and the way out.
     """
-    agents = tuple(load_agent(text, folder=folder) for text in request.agents)
+    agents = tuple(
+        _hosted(load_agent(text, folder=folder), request.sandbox, in_process=in_process)
+        for text in request.agents
+    )
     battery = load_battery(request.battery) if request.battery else None
     name = battery.protocol if battery else request.protocol
     protocol_file = _read("protocol", name)
@@ -154,6 +164,11 @@ def draft_plan(request: Request, folder: Path | None = None) -> PlanDraft:
     return PlanDraft(plan, protocol_file, prices_file)
 
 
+def _hosted(agent: AgentHandle, sandbox: Isolation, *, in_process: bool) -> AgentHandle:
+    hosting = hosting_of(agent.origin, sandbox, in_process=in_process)
+    return replace(agent, hosting=hosting)
+
+
 def check_agents(request: Request, folder: Path | None = None) -> None:
     """Refuse an agent whose code cannot be imported, before anything is written.
 
@@ -165,11 +180,13 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
         AgentSpecError: Naming the agent and why.
     """
     with ForkServer() as fork_server:
+        launcher = AgentLauncher(fork_server)
         for text in request.agents:
-            agent = load_agent(text, folder=folder)
-            if agent.origin.kind in ("object", "file", "model"):
+            origin = load_agent(text, folder=folder).origin
+            if origin.kind in ("object", "file", "model"):
+                hosting = hosting_of(origin, request.sandbox, in_process=False)
                 try:
-                    fork_server.start(agent.origin).kill()
+                    launcher.connect(origin, hosting=hosting).end()
                 except AgentFailure as failure:
                     raise AgentSpecError(
                         f"The agent {text!r} cannot be played: {failure}."
@@ -228,7 +245,7 @@ def estimate(request: Request, options: RunOptions) -> RunEstimate:
     Returns:
         The estimate.
     """
-    draft = draft_plan(request, options.folder)
+    draft = draft_plan(request, options.folder, in_process=options.in_process)
     plan, ceilings = draft.plan, draft.plan.budget
     hint_min = protocol.load(draft.protocol).quality.minutes_per_hint
     prices = price_card.load(draft.price_card)

@@ -90,7 +90,7 @@ def play(
     layout = RunLayout(out)
     directory.refuse_unwritable_name(out)
     directory.refuse_other_content(layout, resume=resume)
-    draft = draft_plan(request, options.folder)
+    draft = draft_plan(request, options.folder, in_process=options.in_process)
     if not plan_only:
         refuse_unready(draft.plan)
     if not layout.plan.exists():
@@ -182,8 +182,8 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             root=mixed_master(secret, plan.verifier_nonce).hex(),
             folder=os.fspath((options.folder or Path.cwd()).resolve()),
             concurrency=options.concurrency,
-            in_process=options.in_process,
             wire=options.wire,
+            hidden=(os.fspath(layout.root.resolve()), os.fspath(options.home)),
         )
         if options.workers == 1:
             executors.play_here(

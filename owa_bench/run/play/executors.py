@@ -22,7 +22,7 @@ from multiprocessing.connection import wait as wait_for_messages
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.run.agents.agent_process import AgentTransport
+from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.play.loop import AttemptResult
 from owa_bench.run.play.worker import END, Worker, WorkerConfig, WorkerMessage, WorkItem

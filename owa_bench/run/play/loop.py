@@ -22,14 +22,10 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
 from owa_bench.run import assembly
-from owa_bench.run.agents.agent_process import (
-    AgentConnection,
-    AgentLauncher,
-    LocalTransport,
-    NoTransport,
-)
+from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.protocol import ResetRequest, describe
 from owa_bench.run.agents.spec import AgentHandle
+from owa_bench.run.agents.transports import LocalTransport, NoTransport
 from owa_bench.run.plan.budget import EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
@@ -196,6 +192,8 @@ class _Episode:
         ending = env.ending
         if ending is None:
             raise InfrastructureFailure("the loop ended before the episode did")
+        if fault := self._memory.fault():
+            ending = ending._replace(outcome="agent_raised", reason=fault)
         wall_s = time.perf_counter() - self._began
         return episode_setup.episode_end(env, ending, timed=timed, wall_s=wall_s)
 
@@ -242,7 +240,7 @@ class _Episode:
         terms = ResetRequest(
             brief=self._brief(env, session),
             tools=env.tools,
-            memory_dir=str(self._memory.path),
+            memory_dir=self._connection.memory_dir,
             script=self._script(),
             options=self._agent.options,
         )
@@ -254,8 +252,10 @@ class _Episode:
         if origin.kind == "policy":
             policy = self._suite.policies[origin.target]
             transport = LocalTransport(lambda _config: policy(env.oracle_access()))
-            return AgentConnection(transport)
-        return self._context.launcher.connect(origin)
+            return AgentConnection(transport, str(self._memory.path))
+        arms = self._context.plan.arms
+        [hosting] = (arm.hosting for arm in arms if arm.name == self._entry.arm)
+        return self._context.launcher.connect(origin, self._memory.path, hosting)
 
     def _brief(self, env: PlayedEnv, session: int) -> Brief:
         budget = self._context.plan.budget

@@ -26,9 +26,10 @@ from msgspec.structs import replace
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents.agent_process import AgentLauncher, AgentTransport
+from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.episode_setup import EnvPool
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode
@@ -130,7 +131,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a worker; crosses the connection to a worker process.
 
     `root` is the master in hex, any verifier's nonce mixed in. `folder` is where
-    relative agents are found.
+    relative agents are found; no sandboxed agent sees `hidden`.
     """
 
     run: str
@@ -138,8 +139,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     folder: str
     concurrency: int = 1
-    in_process: bool = False
     wire: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 class Worker:
@@ -172,7 +173,7 @@ class Worker:
                 arm.name: load_agent(arm.agent, folder=folder) for arm in plan.arms
             },
             launcher=AgentLauncher(
-                self._fork_server, in_process=config.in_process, client=client
+                self._fork_server, hidden=config.hidden, client=client
             ),
             recorder=recorder,
             envs=envs,

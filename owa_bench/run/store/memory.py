@@ -5,17 +5,24 @@ the run directory, since an agent may write down secrets. After each episode of 
 the folder is packed and sealed under a key that derives from the run's master, and
 only that snapshot lies in the run: `lanes/NAME/DIGEST.sealed`. A resumed run goes on
 from the snapshot whose digest the last complete leaf names.
+
+A folder holds plain files and folders under a quota. One that holds anything else is
+its agent's failure: the episode counts as `agent_raised`, and the lane goes on from
+the snapshot before.
 """
 
+import contextlib
 import hashlib
 import io
 import os
 import re
 import shutil
+import stat
 import tarfile
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import zstandard
 from cryptography.exceptions import InvalidTag
@@ -32,10 +39,33 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME = 100  # file systems take 255 bytes
 
 
+class MemoryQuota(NamedTuple):
+    """Bytes, files and folders, and depth that a lane's folder may have."""
+
+    size: int = 256 << 20
+    entries: int = 10_000
+    depth: int = 32
+
+
+class MemoryEntry(NamedTuple):
+    """A file of a folder, or a folder in it (`data` None), with its mode."""
+
+    parts: tuple[str, ...]
+    mode: int
+    data: bytes | None
+
+
+class MemoryFault(Exception):
+    """A folder that cannot be kept, in words."""
+
+
 class EpisodeMemory(Protocol):
     """The folder of one episode; a context manager that clears up after it."""
 
     path: Path
+
+    def fault(self) -> str:
+        """Return why the folder cannot be kept, "" if it can; the agent has ended."""
 
     def settle(self) -> str | None:
         """Keep what the agent wrote; the digest for the leaf, None outside lanes."""
@@ -45,20 +75,23 @@ class FreshMemory:
     """An empty folder that goes with its episode."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="owa-memory-", ignore_cleanup_errors=True
-        )
-        self.path = Path(self._folder.name)
+        self._parent = Path(tempfile.mkdtemp(prefix="owa-memory-"))
+        self.path = self._parent / "memory"
+        self.path.mkdir()
 
-    def settle(self) -> None:
+    def fault(self) -> str:
+        """Return "": nothing is kept."""
+        return ""
+
+    def settle(self) -> str | None:
         """Return None: nothing is kept."""
-        return
+        return None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        remove_folder(self._parent)
 
 
 class CopiedMemory(FreshMemory):
@@ -67,9 +100,9 @@ class CopiedMemory(FreshMemory):
     def __init__(self, lane: "LaneMemory") -> None:
         super().__init__()
         self._digest = lane.digest
-        shutil.copytree(lane.path, self.path, dirs_exist_ok=True, symlinks=True)
+        shutil.copytree(lane.path, self.path, dirs_exist_ok=True)
 
-    def settle(self) -> str:  # type: ignore[override]
+    def settle(self) -> str:
         """Return the digest of the lane's memory, which the episode did not touch."""
         return self._digest
 
@@ -78,14 +111,19 @@ class LaneMemory:
     """The memory of one lane while its worker plays it."""
 
     def __init__(
-        self, layout: RunLayout, name: str, master: bytes, digest: str | None
+        self,
+        layout: RunLayout,
+        name: str,
+        master: bytes,
+        digest: str | None,
+        quota: MemoryQuota = MemoryQuota(),  # noqa: B008  a tuple
     ) -> None:
         self._folder = layout.lanes / _folder_name(name)
         self._key = keyed_digest(master, "memory", name)
+        self._quota = quota
         self._work = FreshMemory()
-        self.path = self._work.path / "memory"
-        self.path.mkdir()
-        self.digest = folder_digest(self.path)
+        self.path = self._work.path
+        self.digest = folder_digest(())
         if digest is not None and digest != self.digest:
             try:
                 self._restore(digest)
@@ -93,16 +131,31 @@ class LaneMemory:
                 self.close()
                 raise
 
+    def fault(self) -> str:
+        """Return why the folder cannot be kept, "" if it can."""
+        try:
+            read_folder(self.path, self._quota)
+        except MemoryFault as fault:
+            return f"memory_dir {fault}"
+        return ""
+
     def settle(self) -> str:
         """Seal a snapshot of the folder and return its digest.
 
         The one before stays: until the leaf is closed a resumed run goes on from it.
+        A folder that cannot be kept goes back to it.
         """
-        before, self.digest = self.digest, folder_digest(self.path)
+        try:
+            entries = read_folder(self.path, self._quota)
+        except MemoryFault:
+            self.rewind()
+            return self.digest
+        before, self.digest = self.digest, folder_digest(entries)
         self._folder.mkdir(parents=True, exist_ok=True)
-        packed = _packed(self.path)
         nonce = fresh_bytes(_NONCE_BYTES)
-        sealed = AESGCM(self._key).encrypt(nonce, packed, self.digest.encode())
+        sealed = AESGCM(self._key).encrypt(
+            nonce, _packed(entries), self.digest.encode()
+        )
         write_whole(self._snapshot(self.digest), nonce + sealed)
         for path in self._folder.glob("*.sealed"):
             if path.stem not in (before, self.digest):
@@ -110,12 +163,10 @@ class LaneMemory:
         return self.digest
 
     def rewind(self) -> None:
-        """Return the folder to the last snapshot: an attempt at it failed."""
-        if folder_digest(self.path) == self.digest:
-            return
-        shutil.rmtree(self.path)
+        """Return the folder to the last snapshot: what came after is not kept."""
+        remove_folder(self.path)
         self.path.mkdir()
-        if self.digest != folder_digest(self.path):
+        if self.digest != folder_digest(()):
             self._restore(self.digest)
 
     def __enter__(self) -> Self:
@@ -139,7 +190,7 @@ class LaneMemory:
             raise RunDirectoryError(
                 f"The memory snapshot {path} cannot be restored: {error!r}."
             ) from error
-        self.digest = folder_digest(self.path)
+        self.digest = folder_digest(read_folder(self.path, self._quota))
         if self.digest != digest:
             raise RunDirectoryError(
                 f"The memory snapshot {path} does not hold what its name says."
@@ -158,26 +209,128 @@ def _folder_name(lane: str) -> str:
     return plain if plain == lane else f"{plain}-{sha256(lane.encode())[:16]}"
 
 
-def folder_digest(folder: Path) -> str:
+# --- folders of agents ----------------------------------------------------------------
+
+
+def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
+    """Return what a folder holds, in order of path.
+
+    Nothing is opened but plain files, no link is followed, and no more is read than
+    the quota allows.
+
+    Args:
+        folder: The folder.
+        quota: What it may hold.
+
+    Returns:
+        Its files and folders.
+
+    Raises:
+        MemoryFault: It breaks the quota, holds something else, or is gone.
+    """
+    entries: list[MemoryEntry] = []
+    size = 0
+
+    def read(descriptor: int, parts: tuple[str, ...]) -> None:
+        nonlocal size
+        if len(parts) >= quota.depth:
+            raise MemoryFault(f"has folders more than {quota.depth} deep")
+        for name in os.listdir(descriptor):
+            if len(entries) >= quota.entries:
+                raise MemoryFault(f"has more than {quota.entries} files and folders")
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            kind = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            path = (*parts, name)
+            if not stat.S_ISREG(kind.st_mode) and not stat.S_ISDIR(kind.st_mode):
+                raise MemoryFault(f"holds {'/'.join(path)!r}, which is no plain file")
+            with _opened(name, flags, descriptor) as inner:
+                if stat.S_ISDIR(kind.st_mode):
+                    entries.append(MemoryEntry(path, kind.st_mode & 0o700, None))
+                    read(inner, path)
+                    continue
+                size += os.fstat(inner).st_size
+                if size > quota.size:
+                    raise MemoryFault(f"has more than {quota.size} bytes")
+                data = _content(inner, quota.size)
+                entries.append(MemoryEntry(path, kind.st_mode & 0o700, data))
+
+    try:
+        with _opened(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY) as top:
+            read(top, ())
+    except OSError as error:
+        raise MemoryFault(f"cannot be read: {error.strerror}") from error
+    return tuple(sorted(entries))
+
+
+@contextlib.contextmanager
+def _opened(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _content(descriptor: int, most: int) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        return file.read(most + 1)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder however deep it is; a link or file in its place is unlinked.
+
+    Folders in folders are moved up first, so that no path gets long. What cannot be
+    removed stays.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
+    number = 0
+    with contextlib.suppress(OSError), _opened(folder, os.O_RDONLY) as top:
+        while names := os.listdir(top):
+            for name in names:
+                if not _is_folder(name, top):
+                    os.unlink(name, dir_fd=top)
+                    continue
+                os.chmod(name, 0o700, dir_fd=top)
+                with _opened(name, os.O_RDONLY | os.O_NOFOLLOW, top) as inner:
+                    for child in os.listdir(inner):
+                        number += 1
+                        place = f".owa-{number}" if _is_folder(child, inner) else child
+                        if place == child:
+                            os.unlink(child, dir_fd=inner)
+                        else:
+                            os.rename(child, place, src_dir_fd=inner, dst_dir_fd=top)
+                os.rmdir(name, dir_fd=top)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    return stat.S_ISDIR(mode)
+
+
+def folder_digest(entries: Iterable[MemoryEntry]) -> str:
     """Return the digest of a folder: names, kinds and contents, no times or owners."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        name = os.fsencode(path.relative_to(folder))
-        if path.is_symlink():
-            kind, content = b"l", os.fsencode(path.readlink())
-        elif path.is_file():
-            kind, content = b"f", path.read_bytes()
-        else:
-            kind, content = b"d", b""
+    for entry in entries:
+        name = os.fsencode("/".join(entry.parts))
+        kind, content = (b"d", b"") if entry.data is None else (b"f", entry.data)
         digest.update(b"%s|%d|%s|%d|" % (kind, len(name), name, len(content)))
         digest.update(content)
     return digest.hexdigest()
 
 
-def _packed(folder: Path) -> bytes:
+def _packed(entries: Iterable[MemoryEntry]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.add(folder, arcname=".")
+        for entry in entries:
+            member = tarfile.TarInfo("/".join(entry.parts))
+            member.mode, member.size = entry.mode, len(entry.data or b"")
+            if entry.data is None:
+                member.type, member.mode = tarfile.DIRTYPE, 0o700
+            archive.addfile(member, io.BytesIO(entry.data or b""))
     return zstandard.ZstdCompressor(level=3).compress(buffer.getvalue())
 
 
@@ -185,7 +338,6 @@ def _unpack(packed: bytes, folder: Path) -> None:
     reader = zstandard.ZstdDecompressor().decompressobj()
     data = reader.decompress(packed)
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        # Sealed by us over a real folder: no member lies below a link. A stricter
-        # filter would let an agent's link stop its run, and Debian 12 has none.
+        # Sealed by us: plain files and folders. Debian 12 has no filter.
         archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
         archive.extractall(folder)  # noqa: S202 - see above

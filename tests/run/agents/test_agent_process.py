@@ -31,13 +31,19 @@ def fork_server():
         yield made
 
 
-@pytest.fixture(params=["child", "here"])
-def launcher(request, fork_server):
-    return AgentLauncher(fork_server, in_process=request.param == "here")
+@pytest.fixture
+def launcher(fork_server):
+    return AgentLauncher(fork_server)
 
 
-def one_move(launcher, spec, deadline_s=QUICK_S):
-    connection = launcher.connect(load_agent(spec, folder=HERE).origin)
+@pytest.fixture(params=["sandboxed", "unsandboxed", "in-process"])
+def hosting(request):
+    return request.param
+
+
+def one_move(launcher, spec, deadline_s=QUICK_S, hosting="sandboxed"):
+    origin = load_agent(spec, folder=HERE).origin
+    connection = launcher.connect(origin, hosting=hosting)
     try:
         connection.reset(TERMS, QUICK_S)
         move = connection.act(OBSERVATION, INFO, deadline_s)
@@ -48,8 +54,8 @@ def one_move(launcher, spec, deadline_s=QUICK_S):
 
 
 @pytest.mark.parametrize("name", ["Quiet", "RaisesInClose", "plain"])
-def test_plays(launcher, name):
-    move = one_move(launcher, f"odd_agents:{name}")
+def test_plays(launcher, hosting, name):
+    move = one_move(launcher, f"odd_agents:{name}", hosting=hosting)
     assert json.loads(move.action)["tool"] == "finish"
 
 
@@ -64,9 +70,9 @@ def test_plays(launcher, name):
         ("Exits", "SystemExit: 3"),
     ],
 )
-def test_the_agents_own_failures(launcher, name, words):
+def test_the_agents_own_failures(launcher, hosting, name, words):
     with pytest.raises(AgentRaised, match=words):
-        one_move(launcher, f"odd_agents:{name}")
+        one_move(launcher, f"odd_agents:{name}", hosting=hosting)
 
 
 @pytest.mark.parametrize("name", ["Hangs", "HangsInPython"])

@@ -21,7 +21,7 @@ from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunOptions, day_path
 from owa_bench.run.play.episode_setup import calendar_of, instance_of
 from owa_bench.run.store import files, keys
-from owa_bench.run.store.memory import folder_digest
+from owa_bench.run.store.memory import MemoryQuota, folder_digest, read_folder
 from tests.builders.plan_terms import terms
 
 SNAPSHOT = Draw(
@@ -141,7 +141,7 @@ def test_a_lane_remembers_and_a_checkpoint_does_not(three_days, tmp_path):
     for day in range(3):
         with (expected / "days.txt").open("a") as file:
             file.write(f"{day}\n")
-        digest = folder_digest(expected)
+        digest = folder_digest(read_folder(expected, MemoryQuota()))
         assert memories[day, "practice"] == digest
         assert memories[day, "checkpoint"] == digest
 

@@ -11,14 +11,18 @@ from owa_bench.run.store.memory import (
     CopiedMemory,
     FreshMemory,
     LaneMemory,
+    MemoryQuota,
     folder_digest,
+    read_folder,
 )
 
 MASTER = b"m" * 32
+QUOTA = MemoryQuota()
 
 
-def lane(tmp_path, digest=None, master=MASTER):
-    return LaneMemory(RunLayout(tmp_path / "run"), "agentic", master, digest)
+def lane(tmp_path, digest=None, master=MASTER, quota=QUOTA):
+    layout = RunLayout(tmp_path / "run")
+    return LaneMemory(layout, "agentic", master, digest, quota)
 
 
 def test_fresh_memory_goes_with_its_episode():
@@ -41,17 +45,81 @@ def test_a_lane_goes_on_from_its_snapshot(tmp_path):
     again.close()
 
 
-def test_an_agents_links_and_pipes_do_not_stop_its_run(tmp_path):
-    first = lane(tmp_path)
-    (first.path / "away").symlink_to("/etc/hostname")
-    (first.path / "up").symlink_to("../..")
-    os.mkfifo(first.path / "pipe")
-    digest = first.settle()
-    first.close()
-    again = lane(tmp_path, digest)
-    assert again.digest == digest
-    assert (again.path / "away").is_symlink()
-    again.close()
+def fifo(folder):
+    os.mkfifo(folder / "pipe")
+
+
+def link_out(folder):
+    (folder / "away").symlink_to("/etc/hostname")
+
+
+def sparse(folder):
+    with (folder / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+
+
+def deep(folder):
+    back = os.open(".", os.O_RDONLY)
+    os.chdir(folder)
+    for _ in range(2500):
+        os.mkdir("d")
+        os.chdir("d")
+    os.fchdir(back)
+    os.close(back)
+
+
+def many(folder):
+    for number in range(60):
+        (folder / str(number)).touch()
+
+
+def removed(folder):
+    (folder / "note").unlink()
+    folder.rmdir()
+
+
+def replaced(folder):
+    removed(folder)
+    folder.symlink_to("/")
+
+
+def secret(folder):
+    (folder / "locked").mkdir()
+    (folder / "locked" / "x").touch()
+    (folder / "locked").chmod(0)
+
+
+@pytest.mark.parametrize(
+    ("attack", "words"),
+    [
+        (fifo, "'pipe', which is no plain file"),
+        (link_out, "'away', which is no plain file"),
+        (sparse, "more than 1048576 bytes"),
+        (deep, "more than 8 deep"),
+        (many, "more than 50 files"),
+        (removed, "cannot be read: No such file"),
+        (replaced, "cannot be read"),
+    ],
+)
+def test_a_folder_that_cannot_be_kept_goes_back(tmp_path, attack, words):
+    kept = lane(tmp_path, quota=MemoryQuota(size=1 << 20, entries=50, depth=8))
+    (kept.path / "note").write_text("day 0")
+    before = kept.settle()
+    assert kept.fault() == ""
+    attack(kept.path)
+    assert words in kept.fault()
+    assert kept.settle() == before
+    assert [path.name for path in kept.path.iterdir()] == ["note"]
+    assert kept.fault() == ""
+    kept.close()
+    assert not kept.path.exists()
+
+
+@pytest.mark.parametrize("attack", [fifo, link_out, sparse, deep, many, secret])
+def test_a_fresh_folder_goes_whatever_is_in_it(attack):
+    with FreshMemory() as memory:
+        attack(memory.path)
+    assert not memory.path.parent.exists()
 
 
 def test_a_python_without_extraction_filters(tmp_path, monkeypatch):
@@ -152,18 +220,20 @@ def test_a_snapshot_that_is_not_the_one_is_refused(tmp_path, fault):
         lane(tmp_path, digest, master)
 
 
+def digest_of(folder):
+    return folder_digest(read_folder(folder, MemoryQuota()))
+
+
 def test_the_digest_is_of_names_kinds_and_contents(tmp_path):
-    digests = {folder_digest(tmp_path)}
+    digests = {digest_of(tmp_path)}
     (tmp_path / "a").write_text("x")
-    digests.add(folder_digest(tmp_path))
+    digests.add(digest_of(tmp_path))
     (tmp_path / "a").rename(tmp_path / "b")
-    digests.add(folder_digest(tmp_path))
+    digests.add(digest_of(tmp_path))
     (tmp_path / "b").unlink()
     (tmp_path / "b").mkdir()
-    digests.add(folder_digest(tmp_path))
-    (tmp_path / "c").symlink_to("b")
-    digests.add(folder_digest(tmp_path))
-    assert len(digests) == 5
+    digests.add(digest_of(tmp_path))
+    assert len(digests) == 4
 
 
 def test_a_name_that_is_no_text_does_not_stop_a_run(tmp_path):
@@ -171,7 +241,6 @@ def test_a_name_that_is_no_text_does_not_stop_a_run(tmp_path):
     folder = os.fsencode(first.path)
     with open(os.path.join(folder, b"\xff\n"), "wb") as file:
         file.write(b"kept")
-    os.symlink(b"\xfe", os.path.join(folder, b"away"))
     digest = first.settle()
     first.close()
     again = lane(tmp_path, digest)

@@ -1,0 +1,204 @@
+"""Hosting of agents: where their code runs, and what of this machine it sees there."""
+
+import os
+import shlex
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from owa_bench.errors import UsageError
+from owa_bench.run.agents.fork_template import SandboxName
+from owa_bench.run.agents.spec import Origin
+from owa_bench.sandbox import views
+from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.views import FIX, binds, joined, system_view
+
+Isolation = Literal["auto", "namespaces", "docker", "none"]
+SANDBOXED: Final = "sandboxed"
+IN_PROCESS: Final = "in-process"
+UNSANDBOXED: Final = "unsandboxed"
+REMOTE: Final = "remote"
+HOSTINGS: Mapping[str, str] = {
+    SANDBOXED: "in namespaces of its own: no files, network or processes but its own",
+    "docker": "in a container without network",
+    UNSANDBOXED: "in a process that sees the files and network of this machine",
+    IN_PROCESS: "in the harness' own process",
+    "local address": "behind an address of this machine, unsandboxed",
+    REMOTE: "behind an address of another machine, without memory_dir",
+    "client": "outside, through `owa-bench serve`, unsandboxed",
+    "harness": "a control policy, part of the harness",
+}
+MEMORY: Final = "/memory"
+_SCRATCH: Final = "/tmp"  # noqa: S108  the sandbox's own
+
+
+def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str:
+    """Return how an agent is hosted, for the plan.
+
+    Args:
+        origin: The agent.
+        isolation: What the run asks for; "auto" is a sandbox where one can be had.
+        in_process: Whether agents share the harness' process.
+
+    Returns:
+        A key of HOSTINGS.
+
+    Raises:
+        UsageError: What is asked for cannot be had here.
+    """
+    if origin.kind == "policy":
+        return "harness"
+    if origin.kind == "client":
+        return "client"
+    if origin.kind == "http":
+        return "local address" if _is_local(origin.target) else REMOTE
+    if in_process and origin.kind != "command":
+        return IN_PROCESS
+    if isolation == "none":
+        return UNSANDBOXED
+    hosting = "docker" if isolation == "docker" else SANDBOXED
+    if fault := hosting_fault(origin, hosting):
+        if isolation == "auto":
+            return UNSANDBOXED
+        raise UsageError(f"`--sandbox {isolation}` cannot be had here: {fault}. {FIX}.")
+    return hosting
+
+
+def hosting_fault(origin: Origin, hosting: str) -> str:
+    """Return why an agent cannot be hosted so on this machine.
+
+    Args:
+        origin: The agent.
+        hosting: A key of HOSTINGS.
+
+    Returns:
+        The reason, "" if it can.
+    """
+    sandbox = sandbox_of(origin, hosting)
+    if sandbox == "docker":
+        return views.docker_fault()
+    if sandbox == "bubblewrap":
+        return views.bubblewrap_fault()
+    return views.namespaces_fault() if sandbox == "namespaces" else ""
+
+
+def sandbox_of(origin: Origin, hosting: str) -> SandboxName:
+    """Return what holds the agent's process under a hosting.
+
+    Args:
+        origin: The agent; a command line is a program that starts cold.
+        hosting: A key of HOSTINGS.
+
+    Returns:
+        The sandbox.
+    """
+    if hosting == "docker":
+        return "docker"
+    if hosting != SANDBOXED:
+        return "none"
+    return "bubblewrap" if origin.kind == "command" else "namespaces"
+
+
+def _is_local(url: str) -> bool:
+    """Return whether an address belongs to this machine: one that can be bound here."""
+    host = urlsplit(url).hostname or ""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, _, _, address in found:
+        try:
+            with socket.socket(family, kind) as probe:
+                probe.bind(address)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+# --- what an agent sees ---------------------------------------------------------------
+
+
+def agent_view(
+    origin: Origin, sandbox: SandboxName, memory: str, hidden: tuple[str, ...]
+) -> SandboxView:
+    """Return what an agent sees.
+
+    Args:
+        origin: The agent.
+        sandbox: What holds its process.
+        memory: Its folder on this machine, "" if it has none.
+        hidden: Folders that it must not see, wherever they lie.
+
+    Returns:
+        The view; without a sandbox the harness' environment and the agent's folder.
+    """
+    place = origin.folders[0] if origin.folders else ""
+    if sandbox == "none":
+        return SandboxView(environment=tuple(os.environ.items()), folder=place or ".")
+    own = SandboxView(
+        read_only=binds(_code(origin)),
+        writable=((memory, MEMORY),) if memory else (),
+        hidden=tuple(os.path.realpath(path) for path in hidden),
+    )
+    view = joined(system_view(), own._replace(folder=_SCRATCH))
+    seen = (bound for _, bound in view.read_only)
+    if origin.kind == "command" and any(Path(place).is_relative_to(b) for b in seen):
+        return view._replace(folder=place)
+    return view
+
+
+def _code(origin: Origin) -> list[str]:
+    """Return the paths an agent's code is read from, besides what is installed.
+
+    That is the folder of its file; for a command line the working folder and the
+    folder of its program.
+    """
+    if origin.kind == "command":
+        place, *_ = origin.folders
+        words = shlex.split(origin.target)
+        files = [Path(place, word) for word in words]
+        program = shutil.which(words[0]) or os.path.join(place, words[0])
+        return [
+            *_folder(Path(place), [path for path in files if path.is_file()]),
+            *_program_folders(Path(program)),
+        ]
+    if origin.kind == "model":
+        return [origin.target]
+    if origin.kind == "object":
+        return _module_folder(origin)
+    if origin.kind == "file":
+        path = Path(origin.target)
+        return _folder(path.parent, [path])
+    return []
+
+
+def _module_folder(origin: Origin) -> list[str]:
+    """Return the package of a module, or the folder of one that is in no package."""
+    top = origin.target.partition(":")[0].partition(".")[0]
+    for folder in map(Path, origin.folders):
+        if (folder / top).is_dir():
+            return [str(folder / top)]
+        if (folder / f"{top}.py").is_file():
+            return _folder(folder, [folder / f"{top}.py"])
+    return []
+
+
+def _folder(folder: Path, files: list[Path]) -> list[str]:
+    """Return a folder of code, or its files alone where it is the user's whole home."""
+    home = Path.home().resolve()
+    if home.is_relative_to(folder.resolve()):
+        return [str(path) for path in files]
+    return [str(folder)]
+
+
+def _program_folders(program: Path) -> list[str]:
+    """Return the folders of a program and of what it links to, or their prefixes."""
+    found: list[str] = []
+    for path in {program, program.resolve()}:
+        prefix = path.parent.parent if path.parent.name == "bin" else path.parent
+        found += _folder(prefix, [path])
+    return found

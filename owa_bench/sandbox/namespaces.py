@@ -1,0 +1,226 @@
+"""Linux namespaces entered by a forked process itself: own root, processes, network.
+
+`separate` unshares the namespaces, `enter` builds the root of a process forked after
+that and gives up every capability. Needs Linux 5.12 and user namespaces, no privilege.
+Standard library only; run as a script it tries both and prints why they fail.
+"""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import sys
+from typing import Any, Final, NamedTuple
+
+NOBODY: Final = 65534
+TMP_BYTES: Final = 64 << 20
+SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+# Files of /proc that a process whose user is the machine's root could write to.
+_PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus")
+# linux/sched.h: mount, cgroup, UTS, IPC, user, PID, network
+_NEW_NAMESPACES = (
+    0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
+) | 0x40000000
+# linux/mount.h
+_NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_DETACH, _AT_FDCWD, _AT_RECURSIVE = 2, -100, 0x8000
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_SYS_MOUNT_SETATTR = 442  # the same on every architecture
+# linux/prctl.h
+_PDEATHSIG, _CAPBSET_DROP, _NO_NEW_PRIVS = 1, 24, 38
+_CAPABILITY_VERSION = 0x20080522
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+
+
+class SandboxView(NamedTuple):
+    """Everything a sandboxed process sees besides its own /tmp, /proc and /dev.
+
+    `read_only` and `writable` are (path of this machine, path inside); `hidden` are
+    folders inside that are empty; `services` are (port of the sandbox's loopback,
+    Unix socket of this machine); `environment` is the whole of it.
+    """
+
+    read_only: tuple[tuple[str, str], ...] = ()
+    writable: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[str, ...] = ()
+    services: tuple[tuple[int, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    folder: str = "/tmp"  # noqa: S108  the sandbox's own
+
+
+def service_socket(port: int) -> str:
+    """Return where the Unix socket behind a port of the loopback lies inside."""
+    return f"/run/{port}.sock"
+
+
+def separate() -> None:
+    """Unshare every namespace; the next process forked is the first of the new ones.
+
+    Raises:
+        OSError: The machine forbids it.
+    """
+    user, group = os.geteuid(), os.getegid()
+    _call("unshare", _NEW_NAMESPACES)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{NOBODY} {user} 1"),
+        ("gid_map", f"{NOBODY} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def enter(view: SandboxView) -> None:
+    """Take the view as root, without any capability; for the first process.
+
+    Raises:
+        OSError: Naming the path that cannot be mounted.
+    """
+    socket.sethostname("sandbox")
+    _raise_loopback()
+    _build_root(view)
+    os.chdir(view.folder)
+    give_up_capabilities()
+
+
+def die_with_parent() -> None:
+    """Be killed when the process that forked this one dies."""
+    _call("prctl", _PDEATHSIG, 9, 0, 0, 0)
+
+
+def give_up_capabilities() -> None:
+    """Drop every capability for good, and the right to gain any by a program."""
+    libc = ctypes.CDLL(None)
+    for capability in range(64):
+        if libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break
+    header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
+    _call("capset", header, bytes(24))
+    _call("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+# --- the root -------------------------------------------------------------------------
+
+
+def _build_root(view: SandboxView) -> None:
+    """Pivot twice: to a root from which the old one is bound, then to the new one."""
+    _mount("none", "/", "", _REC | _PRIVATE)
+    _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV)  # noqa: S108  any folder does
+    os.chdir("/tmp")  # noqa: S108  the same
+    os.mkdir("old")
+    os.mkdir("new")
+    _call("pivot_root", b".", b"old")
+    os.chdir("/")
+    options = f"size={TMP_BYTES},mode=755"
+    _mount("tmpfs", "/new", "tmpfs", _NOSUID | _NODEV, options)
+    for name in SYSTEM:
+        if os.path.islink(f"/old{name}"):
+            os.symlink(os.readlink(f"/old{name}"), f"/new{name}")
+    _make_system_folders()
+    for source, target in view.read_only:
+        _bind(source, target)
+        _read_only(f"/new{target}")
+    for path in view.hidden:
+        if os.path.isdir(f"/new{path}"):
+            _mount("tmpfs", f"/new{path}", "tmpfs", _NOSUID | _NODEV, "size=4k")
+            _read_only(f"/new{path}")
+    for source, target in view.writable:
+        _bind(source, target)
+    for port, path in view.services:
+        _bind(path, service_socket(port))
+    os.chdir("/new")
+    _call("pivot_root", b".", b".")  # the old root now lies on top of the new one
+    _call("umount2", b".", _DETACH)
+    os.chdir("/")
+    _read_only("/", recursive=False)
+
+
+def _make_system_folders() -> None:
+    """Make /proc, /dev, /run and /tmp."""
+    for name in ("proc", "dev", "run", "tmp"):
+        os.mkdir(f"/new/{name}")
+    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    for name in _PROC_READ_ONLY:
+        if os.path.exists(path := f"/new/proc/{name}"):
+            _mount(path, path, "", _BIND | _REC)
+            _read_only(path)
+    for name in _DEVICES:
+        _bind(f"/dev/{name}", f"/dev/{name}")
+    for name, place in _LINKS.items():
+        os.symlink(f"/proc/self/fd{place}", f"/new/dev/{name}")
+    os.mkdir("/new/dev/shm")
+    options = f"size={TMP_BYTES},mode=1777"
+    for target in ("/new/tmp", "/new/dev/shm"):
+        _mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options)
+
+
+def _bind(source: str, target: str) -> None:
+    """Bind a path of the old root into the new one."""
+    place = f"/new{target}"
+    if os.path.isdir(f"/old{source}"):
+        os.makedirs(place, exist_ok=True)
+    elif not os.path.lexists(place):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
+    _mount(f"/old{source}", place, "", _BIND | _REC)
+
+
+def _read_only(path: str, *, recursive: bool = True) -> None:
+    attributes = struct.pack("4Q", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0)
+    flags = _AT_RECURSIVE if recursive else 0
+    _call(
+        "syscall",
+        *(ctypes.c_long(_SYS_MOUNT_SETATTR), _AT_FDCWD, path.encode(), flags),
+        *(attributes, ctypes.c_size_t(len(attributes))),
+    )
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    texts = (source.encode(), os.fsencode(target), kind.encode() or None)
+    _call("mount", *texts, ctypes.c_ulong(flags), options.encode() or None)
+
+
+def _raise_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", b"lo", 0)
+        answer = fcntl.ioctl(control, _SIOCGIFFLAGS, request)
+        flags = struct.unpack("16sH14x", answer)[1] | _IFF_UP
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags))
+
+
+def _call(name: str, *arguments: Any) -> None:
+    """Call a function of the C library; OSError with its errno if it fails."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*arguments) == -1:
+        shown = [os.fsdecode(a) for a in arguments if isinstance(a, bytes)][:2]
+        number = ctypes.get_errno()
+        words = " ".join(text for text in shown if text.isprintable())
+        raise OSError(number, f"{name} {words}: {os.strerror(number)}")
+
+
+def main() -> int:
+    """Try to enter an empty view; print why that fails. Return the exit code."""
+    try:
+        separate()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                enter(SandboxView())
+                status = 0
+            except OSError as error:
+                sys.stdout.write(str(error.strerror or error))
+                sys.stdout.flush()
+            finally:
+                os._exit(status)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except (OSError, AttributeError) as error:
+        sys.stdout.write(str(error))
+        return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

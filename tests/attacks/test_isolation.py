@@ -1,0 +1,74 @@
+"""An agent that looks for the harness finds nothing of it, on real runs."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store import files
+from owa_bench.sandbox import views
+
+HERE = Path(__file__).parents[1] / "builders"
+ALL = "['escrow', 'key', 'plan', 'run', 'memory', 'environment', 'network']"
+WORD = "canary-of-the-harness"
+
+needs_sandbox = pytest.mark.skipif(
+    bool(views.bubblewrap_fault()), reason=f"no sandbox: {views.bubblewrap_fault()}"
+)
+
+
+@pytest.fixture
+def port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def run(tmp_path, port, sandbox, agents=("probe_agent.py", "python probe_agent.py")):
+    """Play one episode of each agent in its own folder; return the run's layout."""
+    out, data = tmp_path / "runs" / "probe", tmp_path / "data"
+    shutil.copy(HERE / "probe_agent.py", tmp_path)
+    targets = {"data": str(data), "run": str(out), "port": port, "word": WORD}
+    (tmp_path / "targets.json").write_text(json.dumps(targets))
+    command = [sys.executable, "-m", "owa_bench", "run", "--suite", "toolquest"]
+    command += ["--family", "reconcile", "--tier", "1", "--episodes", "1"]
+    command += ["--sandbox", sandbox, "--out", str(out)]
+    for agent in agents:
+        command += ["--agent", agent.replace("python ", f"{sys.executable} ")]
+    env = {**os.environ, "OWA_BENCH_HOME": str(data), "SECRET": WORD}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return RunLayout(out), done
+
+
+def reasons(layout):
+    leaves = files.read_leaves(layout)
+    traces = [files.read_trace(layout, leaf) for leaf in leaves]
+    return {trace.start.arm: trace.end.reason for trace in traces}
+
+
+@needs_sandbox
+def test_no_door_is_open_forked_or_under_bubblewrap(tmp_path, port):
+    layout, _ = run(tmp_path, port, "namespaces")
+    found = reasons(layout)
+    assert len(found) == 2
+    for reason in found.values():
+        assert "open doors: []" in reason
+    assert {arm.hosting for arm in read_plan(layout).arms} == {"sandboxed"}
+
+
+def test_without_a_sandbox_the_same_probe_finds_every_door(tmp_path, port):
+    layout, done = run(tmp_path, port, "none")
+    found = reasons(layout)
+    assert len(found) == 2
+    for reason in found.values():
+        assert f"open doors: {ALL}" in reason
+    assert "unsandboxed: V2 at most" in done.stderr
