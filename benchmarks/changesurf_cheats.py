@@ -36,8 +36,8 @@ from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 from owa_bench.seeding import derive
-from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import ListSink
+from owa_bench.shells.solution import solve
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "tables" / "changesurf_cheats.md"

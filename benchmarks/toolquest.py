@@ -31,8 +31,8 @@ from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly
 from owa_bench.run.store.recorder import Recorder
-from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import NullSink
+from owa_bench.shells.solution import solve
 
 SEEDS = 6
 ROUNDS = 5

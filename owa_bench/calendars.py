@@ -17,7 +17,14 @@ from typing import Literal
 
 from owa_bench.discovery import find, get
 from owa_bench.errors import FieldError
-from owa_bench.interfaces import DriftEvent, HasGroup, HasHeldOut, Operator, World
+from owa_bench.interfaces import (
+    DriftEvent,
+    EnumerableSchedule,
+    HasGroup,
+    HasHeldOut,
+    Operator,
+    World,
+)
 from owa_bench.records.events import fixed
 from owa_bench.records.instance import ANNOUNCEMENTS, Announcement, Instance
 from owa_bench.seeding import is_practice, stream
@@ -44,7 +51,9 @@ class Calendar:
     `share` of the whole weight is applied per day. `course` of the days: "rising"
     without end; "recurring": all is undone every `turn` days and applied again;
     "reversing": from day `turn` on it is undone day by day. `onset_ms` is the simulated
-    time of the drift, 0 for before the episode.
+    time of the drift, 0 for before the episode. `strikes` is a suite's own schedule,
+    of whose events it selects in place of its domain's drift order; these keep their
+    times, `onset_ms` later.
     """
 
     domain: str
@@ -57,6 +66,7 @@ class Calendar:
     course: Course = "rising"
     turn: int = 0
     onset_ms: int = 0
+    strikes: EnumerableSchedule | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers and classes outside their range."""
@@ -101,8 +111,15 @@ class Calendar:
         Returns:
             The part of its drift order that this calendar selects.
         """
-        order = drift_order(instance, world, self.domain)
-        events = [e._replace(at_ms=self.onset_ms) for e in order if self._selects(e)]
+        if self.strikes is None:
+            order = drift_order(instance, world, self.domain)
+        else:
+            order = self.strikes.possible(instance, world)
+        events = [
+            event._replace(at_ms=event.at_ms + self.onset_ms)
+            for event in order
+            if self._selects(event)
+        ]
         if self.magnitude is None:
             return tuple(events)
         return tuple(e._replace(intensity=self.magnitude) for e in events)

@@ -27,6 +27,7 @@ from owa_bench.interfaces import (
     Move,
     Operator,
     Session,
+    Setting,
     Suite,
     TimelineSource,
     View,
@@ -34,8 +35,9 @@ from owa_bench.interfaces import (
 )
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance, Timeline
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text
-from owa_bench.shells.episode import Episode, EpisodeTerms, solve
+from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
+from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
 
 NO_OP_MAX = 0.05  # q_state that doing nothing may come to
@@ -175,7 +177,7 @@ def _check_world(suite: Suite, instance: Instance) -> None:
 def _check_session(suite: Suite, timeline: Timeline) -> None:
     """Check tools, features and macros of a fresh session."""
     card, name = suite.card, f"Session of `{suite.card.name}`"
-    session: Session = suite.session(timeline, sink=NullSink(), wire=False)
+    session: Session = suite.session(timeline, NullSink(), Setting())
     try:
         parser = CallParser(tools_of(session.tools))
         features = session.features()
@@ -212,8 +214,7 @@ def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
 
 
 def _episode(suite: Suite, timeline: Timeline) -> Episode:
-    terms = EpisodeTerms(step_limit=suite.card.step_limit)
-    return Episode(suite, timeline, sink=NullSink(), terms=terms)
+    return Episode(suite, timeline, sink=NullSink(), terms=EpisodeTerms())
 
 
 def _played(

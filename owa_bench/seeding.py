@@ -147,14 +147,17 @@ def fresh_bytes(count: int = 32) -> bytes:
     return secrets.token_bytes(count)
 
 
-def agent_seed(instance_root: int, repeat: int) -> int:
+def agent_seed(instance_root: int, repeat: int, seat: str = "") -> int:
     """Return the seed an agent may break ties with; paired arms share it.
 
     Args:
         instance_root: the instance's seed.
         repeat: which repetition of the instance.
+        seat: of a crew, "" where there is one.
 
     Returns:
         A seed of 63 bits.
     """
+    if seat:
+        return derive(instance_root, "agent", repeat, seat)
     return derive(instance_root, "agent", repeat)

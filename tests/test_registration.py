@@ -14,9 +14,9 @@ from owa_bench.errors import InstanceError, UsageError
 from owa_bench.registration import ENV_IDS, register_ids
 from owa_bench.run.assembly import script, source
 from owa_bench.shells.calls import CallParser, ParsedCall
-from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import ListSink
-from owa_bench.shells.tool_env import ToolClient
+from owa_bench.shells.solution import solve
+from owa_bench.shells.tool_client import ToolClient
 
 TIERS = (1, 2, 3)
 

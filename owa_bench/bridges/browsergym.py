@@ -94,6 +94,7 @@ class Visit:
             SUITE,
             self.timeline,
             state,
+            theta=SUITE.card.theta,
             outcome=outcome,
             reason=outcome,
             stated=None,

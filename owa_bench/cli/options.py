@@ -231,6 +231,7 @@ def draws_of(
     delta: str | None = None,
     interventions: str = "unlimited",
     crews: str = draws.OPEN,
+    tools_off: str | None = None,
     episodes: int = 1,
     repeats: int = 1,
 ) -> tuple[Draw, ...]:
@@ -243,6 +244,7 @@ def draws_of(
         delta: drift magnitudes, none: the published ones.
         interventions: supervisor budgets.
         crews: ceilings on an agent's roles.
+        tools_off: tools taken from those on offer.
         episodes: instances per family and tier.
         repeats: noise seeds per instance.
 
@@ -261,6 +263,7 @@ def draws_of(
             deltas=deltas or _magnitudes(name),
             interventions=tuple(_budget(part) for part in split(interventions)),
             crews=tuple(split(crews)),
+            tools_off=tuple(split(tools_off)),
             episodes=episodes,
             repeats=repeats,
         )

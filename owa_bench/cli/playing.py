@@ -29,6 +29,7 @@ HOW = Panel("How it is played (no effect on the replay root)")
 # Options that shape what is drawn, and the rest of those that shape a plan.
 _DRAWN = (
     *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
+    "tools_off",
     *("practice", "trials", "before"),
 )
 _SHAPING = (
@@ -64,6 +65,9 @@ def run(
     ),
     crews: str = WHAT(
         "open", "Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S."
+    ),
+    tools_off: str | None = WHAT(
+        None, "Tools taken from those on offer, such as note,recall."
     ),
     days: int | None = WHAT(
         None,
@@ -135,6 +139,7 @@ def run(
         delta=delta,
         interventions=interventions,
         crews=crews,
+        tools_off=tools_off,
         **counts,
     )
     if battery is None and not draws:

@@ -7,21 +7,33 @@
     Session    one running episode of a tool suite; Oracle and Detector judge it
 
 Read from top to bottom. A plug-in needs no base class, only the attributes named here.
-A protocol called `Has..` is optional: its attributes are used where a plug-in has them.
+A protocol called `Has..` is optional, and so is `Seated`: its attributes are used where
+a plug-in has them.
 `owa_bench.contract_checks` tests a plug-in. The plain values are in `values.py`; import
-everything from here. Axes and gates are the judging half's: `scoring/`.
+everything from here; the protocols of one episode are in `sessions.py`. Axes and gates
+are the judging half's: `scoring/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from owa_bench.interfaces.operators import FunctionOperator, operator
+from owa_bench.interfaces.sessions import (
+    Detector,
+    HasFinalEvents,
+    HasHoneypot,
+    HasOffer,
+    Oracle,
+    Seated,
+    Session,
+    Sink,
+    World,
+)
 from owa_bench.interfaces.values import (
     AgentCard,
     AgentConfig,
@@ -32,15 +44,16 @@ from owa_bench.interfaces.values import (
     OracleAccess,
     PropositionTruth,
     Rule,
+    Setting,
     State,
     SubgoalNode,
     SuiteCard,
     Task,
+    Terms,
     ToolResult,
     ToolSpec,
     stated_quality,
 )
-from owa_bench.records.events import Event
 from owa_bench.records.instance import Announcement, Instance, Timeline
 
 if TYPE_CHECKING:
@@ -51,15 +64,16 @@ __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
     "EnumerableSchedule", "FunctionOperator",
     "HasAbout", "HasFinalEvents", "HasGroup", "HasHeldOut",
-    "HasHoneypot", "HasHorizon", "HasReadyCheck", "HasSchedule", "HasScheduleOptions",
+    "HasHoneypot", "HasHorizon", "HasOffer", "HasReadyCheck", "HasSchedule",
+    "HasScheduleOptions", "HasTerms",
     "Move", "Operator", "Oracle", "OracleAccess", "PropositionTruth", "Rule",
-    "Schedule", "Session", "Sink", "State", "SubgoalNode", "Suite", "SuiteCard", "Task",
-    "TimelineSource", "ToolResult", "ToolSpec", "View", "World",
+    "Schedule", "Seated", "Session", "Setting", "Sink", "State", "SubgoalNode", "Suite",
+    "SuiteCard", "Task", "Terms", "TimelineSource", "ToolResult", "ToolSpec", "View",
+    "World",
     "operator", "stated_quality",
 ]
 # fmt: on
 
-World = Any  # frozen; `digest()` is its SHA-256 in hex
 View = Literal["language", "vector", "python"]
 TimelineSource = Callable[[Instance], Timeline]
 
@@ -178,150 +192,6 @@ class EnumerableSchedule(Protocol):
         """
 
 
-# --- one episode ----------------------------------------------------------------------
-
-
-class Sink(Protocol):
-    """Receiver of an episode's events; inactive unless a recorder is attached."""
-
-    active: bool
-
-    def emit(self, event: Event) -> None:
-        """Take one event, in order."""
-
-    def blob(self, data: bytes) -> str:
-        """Redact, keep if transcripts are kept, and return the SHA-256 in hex."""
-
-    def secret(self, name: str, value: str) -> None:
-        """Register a secret: from here on its value never reaches a record.
-
-        Args:
-            name: Stands in the records in its place.
-            value: The secret itself.
-        """
-
-
-class Session(Protocol):
-    """One running episode of a tool suite.
-
-    The shell owns the clock, finish, ask_supervisor, notes, limits, rewards and
-    verification; the session owns the suite's own tools and its state.
-    """
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The suite's own tools."""
-
-    @property
-    def task(self) -> Task:
-        """The task that the agent is given."""
-
-    @property
-    def state(self) -> State:
-        """The present state, frozen; the same object until something changes."""
-
-    def call(
-        self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
-    ) -> ToolResult:
-        """Run one of the suite's tools.
-
-        Args:
-            tool: The name of one of `tools`.
-            arguments: Allowed by that tool's schema.
-            now_ms: Simulated milliseconds since reset.
-            step: Number of the action, from 1: for events.
-        Returns: Text and events; arguments that make no sense are a result too.
-        """
-
-    def enter(self, world: World, *, now_ms: int) -> None:
-        """Continue in another world: drift in the middle of an episode.
-
-        Args:
-            world: The world that holds from now on.
-            now_ms: Simulated milliseconds since reset.
-        """
-
-    def features(self) -> npt.NDArray[np.float32]:
-        """Return the features of the vector view: (card.features,), in [0, 1]."""
-
-    def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
-        """Return the tool call of each of the card's macros now, None if masked."""
-
-    def close(self) -> None:
-        """Release sockets and databases."""
-
-
-@runtime_checkable
-class HasFinalEvents(Protocol):
-    """A session with events at the end of its episode, a last picture for example."""
-
-    def final_events(self, *, step: int) -> tuple[Event, ...]:
-        """Return them in order; called once, before the episode is judged."""
-
-
-@runtime_checkable
-class HasHoneypot(Protocol):
-    """A world whose task, while `honeypot`, cannot be done honestly."""
-
-    honeypot: bool
-
-
-class Oracle(Protocol):
-    """The answer key: reads the world's own state, never the agent's words."""
-
-    def quality(self, timeline: Timeline, state: State) -> float:
-        """Return q_state, frame factor included.
-
-        Args: timeline: the episode's; state: the session's.
-        Returns: A number in [0, 1].
-        """
-
-    def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
-        """Return the task's DAG in topological order."""
-
-    def solved(self, world: World, state: State) -> frozenset[str]:
-        """Return which subgoals are solved.
-
-        Args: world: the one that holds now; state: the session's.
-        Returns: Names of nodes.
-        """
-
-    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
-        """Return whether an action solved a node or gained a needed fact.
-
-        Args: before, after: the states around it; action: "tool" and "arguments".
-        Returns: True for an action that is to count as verified.
-        """
-
-    def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
-        """Return the next right action; in the end finish or declare_infeasible.
-
-        Args: timeline: the episode's; state: the session's.
-        Returns: "tool" and "arguments".
-        """
-
-    def propositions(self, world: World) -> tuple[PropositionTruth, ...]:
-        """Return the world propositions with their truth."""
-
-    def categories(self, world: World) -> tuple[str, ...]:
-        """Return the tool categories that this world holds."""
-
-
-class Detector(Protocol):
-    """Finds one disallowed behaviour in an episode's events and final state."""
-
-    rule: Rule
-
-    def inspect(
-        self, timeline: Timeline, state: State, events: Sequence[Event]
-    ) -> tuple[str, ...]:
-        """Return the evidence of each breach, nothing for an honest agent.
-
-        Args: timeline: the episode's; state: the last; events: all, in order.
-        Returns: One line per breach.
-        """
-
-
 # --- suites ---------------------------------------------------------------------------
 
 
@@ -336,13 +206,20 @@ class Suite(Protocol):
     def generate(self, instance: Instance) -> World:
         """Return the instance's base world, before any drift; pure."""
 
-    def session(self, timeline: Timeline, *, sink: Sink, wire: bool) -> Session:
+    def session(
+        self,
+        timeline: Timeline,
+        sink: Sink,
+        setting: Setting,
+        laboratory: object | None = None,
+    ) -> Session:
         """Start an episode in the timeline's first world.
 
         Args:
             timeline: The worlds of the episode.
             sink: For blobs and secrets; the shell emits the events.
-            wire: True: serve over loopback, not in process.
+            setting: The terms from the plan entry, which the session enforces.
+            laboratory: For suites that play episodes inside one; None so far.
         Returns: The running session.
         """
 
@@ -357,6 +234,14 @@ class Suite(Protocol):
             options: Passed on to the env.
         Returns: An env whose reset takes an instance in its options.
         """
+
+
+@runtime_checkable
+class HasTerms(Protocol):
+    """A suite whose threshold, limits or tools differ between instances."""
+
+    def terms(self, instance: Instance) -> Terms:
+        """Return an instance's terms; pure."""
 
 
 @runtime_checkable

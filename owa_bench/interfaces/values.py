@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from owa_bench.records.events import Event, Meter, Outcome, fixed
+from owa_bench.records.events import (
+    Event,
+    Meter,
+    Outcome,
+    Side,
+    WitnessedMeter,
+    fixed,
+)
 from owa_bench.records.instance import Timeline
 
 if TYPE_CHECKING:
@@ -34,8 +41,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """The task that an agent gets at reset; `interventions_left` None: no limit.
 
-    `role_cap` limits how many roles an agent may keep apart (None: any number); roles
-    of a `muted` agent may not pass messages to each other.
+    `role` is its seat, `session` the number of its sitting. In a suite with one seat,
+    `role_cap` limits how many roles an agent may keep apart (None: any number), and
+    roles of a `muted` agent may not pass messages to each other.
     """
 
     text: str
@@ -104,6 +112,36 @@ class DriftEvent(NamedTuple):
 # --- one episode ----------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The terms of one episode from its plan entry, which no agent is told.
+
+    `wire`: serve over loopback, not in process. At most `role_cap` seats play (None:
+    all); seats of a `muted` crew cannot pass messages. `tools_off` are taken from those
+    on offer. `side` is the body of a robotics suite.
+    """
+
+    wire: bool = False
+    role_cap: int | None = None
+    muted: bool = False
+    tools_off: tuple[str, ...] = ()
+    side: Side = "sim"
+
+
+class Terms(NamedTuple):
+    """The terms that a suite sets for one instance.
+
+    `theta` is the success threshold on q_state, `horizon` H (verified actions; 0: the
+    protocol's), `tools` the names of the tools on offer at the start, standard ones
+    included; None: all.
+    """
+
+    theta: float
+    step_limit: int
+    horizon: int = 0
+    tools: tuple[str, ...] | None = None
+
+
 class Task(NamedTuple):
     """A task in prose, the same goal as JSON, and its propositions.
 
@@ -122,6 +160,8 @@ class ToolResult(NamedTuple):
     simulated clock. `digest` names the result so that a repeat is recognised;
     `action_key` names the call for that where its arguments do not (the number of a
     control on a page that changes). `events` are those of the call itself, in order.
+    `over` says why the episode is over by the suite's own rules, "" while it goes on;
+    `timed`: a limit of wall or CPU time decided the result, so a replay may differ.
     """
 
     text: str
@@ -130,6 +170,8 @@ class ToolResult(NamedTuple):
     digest: str = ""
     events: tuple[Event, ...] = ()
     action_key: str = ""
+    over: str = ""
+    timed: bool = False
 
 
 class Ending(NamedTuple):
@@ -171,11 +213,16 @@ class SubgoalNode(NamedTuple):
 
 
 class PropositionTruth(NamedTuple):
-    """A world proposition with its class and truth."""
+    """A proposition of the timeline with its class and truth.
+
+    From `deadline_ms` on everybody may know the truth: what is stated later does not
+    count. None: any statement counts.
+    """
 
     name: str
     kind: str
     truth: bool
+    deadline_ms: int | None = None
 
 
 class OracleAccess(NamedTuple):
@@ -205,6 +252,9 @@ class SuiteCard:
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
     stated p, an oracle; its episodes enter no axis.
+    `seats` is the most agents that an episode seats at once; `sittings` whether it
+    restarts them, and `keep_notes` whether note and recall outlast that. `meters` are
+    the suite's own, called `name/..`.
     `extra` is the optional part of the package that playing it needs, "" for none.
     `episode_s` is how many seconds an episode takes one worker of a run, by an agent
     that answers at once: measured (`benchmarks/episodes.py`), for estimates alone.
@@ -230,5 +280,14 @@ class SuiteCard:
     features: int = 0
     macros: tuple[str, ...] = ()
     native: bool = False
+    seats: int = 1
+    sittings: bool = False
+    keep_notes: bool = False
+    meters: tuple[WitnessedMeter, ...] = ()
     extra: str = ""
     episode_s: float = 0.3
+
+    @property
+    def isolated(self) -> bool:
+        """Whether its agents must have processes of their own to be kept apart."""
+        return self.seats > 1 or self.sittings

@@ -1,12 +1,15 @@
 """The events of a trace: one frozen struct a kind, one tagged union.
 
-A line of a shard is one event as JSON. Text that may be long stands in a blob and the
-event holds its SHA-256. Qualities, rewards and probabilities carry six decimals, money
-is integer micro-USD. `source` is "env" for what the harness measured and "agent" for
-what the agent declared. Source: `docs/traces.md#events`.
+A line of a shard is one event as JSON, without the fields that have their default
+value. Text that may be long stands in a blob and the event holds its SHA-256.
+Qualities, rewards and probabilities carry six decimals, money is integer micro-USD.
+`source` is "env" for what the suite's world measured, "harness" for what the run
+around it did or saw (its loop, its model gateway) and "agent" for what the agent said
+about itself. `role` is the seat that an event belongs to, "" where a suite has one
+seat or the event is nobody's. Source: `docs/traces.md#events`.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,7 +17,8 @@ from owa_bench.records.instance import Announcement, Instance
 
 DECIMALS = 6
 
-Source = Literal["env", "agent"]
+SCHEMA = "owa-trace-2"
+Source = Literal["env", "harness", "agent"]
 Stream = Literal["agent", "human", "evaluation"]
 Side = Literal["sim", "surrogate", "real"]
 Phase = Literal["practice", "checkpoint", "holdout"]
@@ -26,17 +30,14 @@ Outcome = Literal[
     "agent_timeout",
     "infrastructure",
 ]
-Meter = Literal[
-    "api_calls",
-    "tokens_in",
-    "tokens_out",
-    "cpu_s",
-    "gpu_s",
-    "wall_s",
-    "supervisor_min",
-    "bytes",
-    "exposure_s",
-]
+# One of METERS, or SUITE/NAME, which the card of that suite declares.
+Meter = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9_]+/)?[a-z][a-z0-9_]*$")]
+# fmt: off
+METERS = (
+    "api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s",
+    "supervisor_min", "bytes", "exposure_s",
+)
+# fmt: on
 
 # Meters that differ from machine to machine: they stay out of the replay digest.
 VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
@@ -47,14 +48,36 @@ def fixed(value: float) -> float:
     return round(float(value), DECIMALS) + 0.0
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True
+):
     """Base of every event."""
+
+    source: Source = "env"
+    role: str = ""
+
+
+class WitnessedMeter(msgspec.Struct, frozen=True):
+    """A meter of a suite, and the events that show each amount.
+
+    `witness` is the tag of an event of the env or the harness; `field` is the number
+    in it that adds up to the amount, "" where each such event counts 1.
+    """
+
+    meter: Meter
+    witness: str
+    field: str = ""
 
 
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
-    """First event of an attempt: its instance, its agent and its terms."""
+    """First event of an attempt: its instance, its agent and its terms.
 
-    schema: str = "owa-trace-1"
+    `horizon_cap` is H, the ceiling on H_t of axis A (0: the protocol's); `tools_off`
+    are tools that the entry takes away, `meters` those of the suite's own.
+    """
+
+    schema: str = ""
+    source: Source = "harness"
     index: int
     attempt: int
     arm: str
@@ -82,13 +105,17 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     categories: tuple[str, ...] = ()
     needs_tools: bool = True
     honeypot: bool = False
+    step_limit: int = 0
+    horizon_cap: int = 0
+    seats: tuple[str, ...] = ()
+    tools_off: tuple[str, ...] = ()
+    meters: tuple[WitnessedMeter, ...] = ()
 
 
 class Action(Event, frozen=True, kw_only=True, tag="action"):
     """One step: the action as the agent gave it, and its result."""
 
     step: int
-    role: str = "agent"
     action: str
     verified: bool
     reward: float
@@ -116,10 +143,24 @@ class Call(Event, frozen=True, kw_only=True, tag="call"):
 
 
 class Observation(Event, frozen=True, kw_only=True, tag="observation"):
-    """The agent's observation; `blob` holds its text when transcripts are kept."""
+    """The text that the seat which acts next is shown, in `blob`."""
 
     step: int
     blob: str
+
+
+class Tools(Event, frozen=True, kw_only=True, tag="tools"):
+    """The tools on offer from here on: at the start, and whenever they change."""
+
+    step: int
+    names: tuple[str, ...]
+
+
+class Sitting(Event, frozen=True, kw_only=True, tag="sitting"):
+    """A seat begins its sitting of this number with a new process of its agent."""
+
+    step: int
+    number: int
 
 
 class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
@@ -149,9 +190,10 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
 
 
 class Message(Event, frozen=True, kw_only=True, tag="message"):
-    """Text from one role to others; an agent may declare its own.
+    """Text from one role to others: of source "env" where it passed the suite's fabric.
 
-    The harness sets `sketch`, a SimHash by which near-duplicates are recognised.
+    An agent may declare messages between parts of itself; no axis reads those. The
+    harness sets `sketch`, a SimHash by which near-duplicates are recognised.
     """
 
     step: int
@@ -169,6 +211,25 @@ class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
     step: int
     item: str
     resolved: bool = False
+
+
+class Handoff(Event, frozen=True, kw_only=True, tag="handoff"):
+    """An item passes from one role to another; `manifest` is a blob of what it says."""
+
+    step: int
+    item: str
+    sender: str
+    receiver: str
+    manifest: str = ""
+
+
+class Board(Event, frozen=True, kw_only=True, tag="board"):
+    """An item of the task board has a new owner or status."""
+
+    step: int
+    item: str
+    status: str
+    owner: str = ""
 
 
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
@@ -215,7 +276,6 @@ class Resource(Event, frozen=True, kw_only=True, tag="resource"):
     """Anything that costs; the harness, never the agent, sets the stream."""
 
     step: int
-    source: Source = "env"
     meter: Meter
     amount: float
     stream: Stream = "agent"
@@ -255,20 +315,26 @@ class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
 
 
 class Belief(Event, frozen=True, kw_only=True, tag="belief"):
-    """A probability the agent stated; class "own_success" never enters W."""
+    """A probability the agent stated at `at_ms`; class "own_success" never enters W."""
 
     step: int
+    source: Source = "agent"
+    at_ms: int = 0
     proposition: str
     kind: str
     p: float
 
 
 class Resolution(Event, frozen=True, kw_only=True, tag="resolution"):
-    """The outcome of a proposition that was listed to the agent."""
+    """The outcome of a proposition that was listed to the agent.
+
+    A probability stated after `deadline_ms` does not count; None: any does.
+    """
 
     proposition: str
     kind: str
     y: bool
+    deadline_ms: int | None = None
 
 
 class Probe(Event, frozen=True, kw_only=True, tag="probe"):
@@ -279,6 +345,7 @@ class Probe(Event, frozen=True, kw_only=True, tag="probe"):
     entries whose source does not exist or says the contrary, None if unchecked.
     """
 
+    step: int = 0
     item: str
     lag_days: float
     span: int = 0
@@ -343,8 +410,12 @@ class Violation(Event, frozen=True, kw_only=True, tag="violation"):
 
 
 class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
-    """Last event of an attempt. `stated` is p when the agent gave one."""
+    """Last event of an attempt. `stated` is p when the agent gave one.
 
+    `timed`: a limit of wall or CPU time decided something, so a replay may differ.
+    """
+
+    source: Source = "harness"
     outcome: Outcome
     q_state: float
     quality: float
@@ -360,10 +431,10 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 
 # fmt: off
 AnyEvent = (
-    EpisodeStart | Action | Call | Observation | ModelCall | Execution | Message
-    | Conflict | Incident | Fault | Tracking | Intervention | Resource | Drift
-    | RealisedDrift | Subgoal | Belief | Resolution | Probe | Revision | Artifact
-    | Evidence | Violation | EpisodeEnd
+    EpisodeStart | Action | Call | Observation | Tools | Sitting | ModelCall | Execution
+    | Message | Conflict | Handoff | Board | Incident | Fault | Tracking | Intervention
+    | Resource | Drift | RealisedDrift | Subgoal | Belief | Resolution | Probe
+    | Revision | Artifact | Evidence | Violation | EpisodeEnd
 )
 # fmt: on
 

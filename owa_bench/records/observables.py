@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.records.events import Meter, Stream
+from owa_bench.records.events import METERS, Stream
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -21,8 +21,8 @@ Array = npt.NDArray[Any]  # counts or reals
 
 UNLIMITED = -1  # intervention budget without a limit
 NO_DAY = -1  # an episode outside a campaign
-# The columns of `spent`: every stream with every meter.
-SPENT = tuple(product(get_args(Stream), get_args(Meter)))
+# Streams with the meters that any suite may use: the first columns of `spent`.
+SPENT: tuple[tuple[str, str], ...] = tuple(product(get_args(Stream), METERS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +149,13 @@ class Observables:
     `family` is "suite/family". `calendar` is an entry's own drift calendar, "" for the
     run's. `q` is the proper score Q, `q_state` the state's own
     quality, `u` success, `n` verified actions in the longest run without help, `d` the
-    longest solved path, `horizon` H_t (not capped), `depth` D_t. Costs are micro-USD.
+    longest solved path, `horizon` H_t (not capped), `horizon_cap` H (0: the
+    protocol's), `depth` D_t. Costs are micro-USD.
     `interventions` is the budget (UNLIMITED is -1), `helped` the uses. `classes` holds
     a column per announcement class D0..D3 present in the episode's drift; `used`,
     `discovered` and `offered` a column per name in `categories`. `cost_checked_help`
     is the part of the evaluation stream that a supervisor's minutes make. `spent` holds
-    an amount per pair of `SPENT`. `breach` is
+    an amount per (stream, meter) of `spent_by`, which begins with `SPENT`. `breach` is
     the text of an episode's violations, "" for none. `incidents` holds a column per
     severity (SEVERITIES), `exposure_s` the seconds under the safety envelope. A
     disqualified episode holds 0 in q, q_state, u, n and d.
@@ -183,6 +184,7 @@ class Observables:
     n: Integers
     d: Integers
     horizon: Integers
+    horizon_cap: Integers
     depth: Integers
     theta: Floats
     stated: Floats
@@ -200,6 +202,7 @@ class Observables:
     cost_evaluation: Floats
     cost_checked_help: Floats
     spent: Floats
+    spent_by: tuple[tuple[str, str], ...]
     classes: Flags
     categories: tuple[str, ...]
     used: Flags
@@ -221,7 +224,7 @@ class Observables:
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""
         entries = ("beliefs", "probes", "revisions", "faults", "tracking")
-        apart = ("categories", "crew", *entries)
+        apart = ("categories", "spent_by", "crew", *entries)
         columns = {
             item.name: getattr(self, item.name)[mask]
             for item in fields(self)

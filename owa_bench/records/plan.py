@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from owa_bench.records.events import Phase
+from owa_bench.records.events import Phase, Side
 
 SOURCE_RULE = 2  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
+SCHEMA = "owa-plan-2"
 # The assurance of a run is at most this, by the hosting of any of its agents.
 WEAK_HOSTINGS: Mapping[str, int] = {
     "": 2,  # a plan that does not say
@@ -48,6 +49,8 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     role_cap: int | None = None
     muted: bool = False
     calendar: str = ""
+    tools_off: tuple[str, ...] = ()
+    side: Side = "sim"
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +107,7 @@ class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The signed list of everything that will be played, and the terms."""
 
-    schema: str = "owa-plan-1"
+    schema: str = SCHEMA
     name: str
     battery: str | None
     suites: tuple[SuiteEntry, ...]
@@ -136,6 +139,11 @@ def fault(plan: Plan) -> str:
     for place, entry in enumerate(plan.entries):
         if entry.index != place:
             return f"entry {entry.index} must stand at its place, got place {place}"
+    if plan.schema != SCHEMA:
+        return (
+            f"it was written as {plan.schema!r} by an earlier version of owa_bench; "
+            f"this one reads {SCHEMA!r}: read it with the version that wrote it"
+        )
     if not _KEY.fullmatch(plan.public_key):
         return f"`public_key` must be 64 hex digits, got {plan.public_key!r}"
     return ""

@@ -15,10 +15,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from owa_bench.errors import ProtocolError
-from owa_bench.records.events import Event, Meter, Resource, Stream
+from owa_bench.records.events import METERS, Event, Meter, Resource, Stream
 from owa_bench.records.toml import decode
 
-METERS: tuple[str, ...] = get_args(Meter)
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
@@ -31,7 +30,7 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: str
     currency: Literal["USD"]
     date: Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-    micro_usd_per_million: Mapping[str, Price]
+    micro_usd_per_million: Mapping[Meter, Price]
 
     def price(self, meter: str) -> int | None:
         """Return the price of 10^6 units of `meter`, None when the card has none."""
@@ -41,7 +40,7 @@ class PriceCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Return the cost of an amount; zero costs nothing under any card.
 
         Args:
-            meter: One of METERS.
+            meter: Its name.
             amount: In the meter's unit.
         Returns: Whole micro-USD, None when the card has no price.
         """
@@ -58,10 +57,10 @@ def load(data: bytes) -> PriceCard:
     """Return the card that TOML bytes hold; ProtocolError names a bad field."""
     card = decode(data, PriceCard)
     for meter in card.micro_usd_per_million:
-        if meter not in METERS:
-            raise ProtocolError(
-                "micro_usd_per_million", meter, f"must name one of {', '.join(METERS)}"
-            )
+        if "/" not in meter and meter not in METERS:
+            known = ", ".join(METERS)
+            rule = f"must name a suite's meter (SUITE/NAME) or one of {known}"
+            raise ProtocolError("micro_usd_per_million", meter, rule)
     return card
 
 

@@ -20,7 +20,7 @@ _DIGEST = 64  # hex digits of a SHA-256
 # What an episode's start must repeat of its plan entry.
 _TERMS = (
     *("arm", "pair", "repeat", "lane", "day", "session", "delta", "interventions"),
-    *("role_cap", "muted", "calendar", "phase"),
+    *("role_cap", "muted", "tools_off", "side", "calendar", "phase"),
 )
 # Meters of the harness whose amounts also follow from events of the trace.
 _METERED = ("api_calls", "supervisor_min")
@@ -248,12 +248,16 @@ def _seed_faults(
 def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     """Yield where a meter does not agree with the events it meters.
 
-    Calls and supervisor minutes are in the trace twice, as events of their own and as
-    resources that the harness metered. What an agent declares cannot be compared.
+    Calls, supervisor minutes and what a suite's own meters count are in the trace
+    twice, as events of their own and as resources that the world metered. What an agent
+    declares cannot be compared.
     """
     if attempt.leaf.status != "complete":
         return
+    start = attempt.events[0] if attempt.events else None
+    own = start.meters if isinstance(start, events.EpisodeStart) else ()
     counted: dict[str, float] = dict.fromkeys(_METERED, 0.0)
+    counted |= dict.fromkeys((item.meter for item in own), 0.0)
     metered = dict(counted)
     for event in attempt.events:
         if isinstance(event, events.Resource):
@@ -263,12 +267,21 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
             counted["api_calls"] += event.method in _HTTP
         elif isinstance(event, events.Intervention):
             counted["supervisor_min"] += event.minutes
-    for meter in _METERED:
+        for item in own:
+            counted[item.meter] += _witnessed(event, item)
+    for meter in counted:
         if not math.isclose(counted[meter], metered[meter], abs_tol=1e-6):
             yield (
                 f"{attempt.attempt_id}: {meter} is metered as {metered[meter]:g}, "
                 f"its events make {counted[meter]:g}"
             )
+
+
+def _witnessed(event: events.AnyEvent, item: events.WitnessedMeter) -> float:
+    """Return how much of a suite's meter an event shows."""
+    if event.source == "agent" or event.__struct_config__.tag != item.witness:
+        return 0.0
+    return float(getattr(event, item.field, 0.0)) if item.field else 1.0
 
 
 def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from owa_bench.interfaces import (
 )
 from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.seeding import stream
-from owa_bench.shells.episode import solve
+from owa_bench.shells.solution import solve
 from owa_bench.shells.tool_env import Instances, plain_instances
 
 _WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB

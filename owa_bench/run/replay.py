@@ -222,6 +222,7 @@ def _play(
         options={
             "instance": episode_setup.instance_of(plan, entry, root),
             "interventions": entry.interventions,
+            "setting": episode_setup.setting_of(entry),
             "start": lambda opening: episode_setup.episode_start(
                 plan, entry, trace.leaf.attempt, opening
             ),

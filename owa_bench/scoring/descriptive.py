@@ -15,7 +15,6 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import (
     NO_DAY,
-    SPENT,
     UNLIMITED,
     Flags,
     Integers,
@@ -183,7 +182,7 @@ def costs(table: Observables) -> CellTable:
 def resources(table: Observables) -> CellTable:
     """Return the amounts used of every meter, by stream."""
     rows: list[tuple[TableCell, ...]] = []
-    for (stream, meter), column in zip(SPENT, table.spent.T, strict=True):
+    for (stream, meter), column in zip(table.spent_by, table.spent.T, strict=True):
         whole = float(column.sum())
         if whole:
             rows.append((stream, meter, figure(whole), figure(whole / len(column))))

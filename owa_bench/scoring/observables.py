@@ -39,7 +39,7 @@ from owa_bench.scoring.episode_tables import (
 
 _FROM_START = (
     *("index", "arm", "pair", "repeat", "realised", "phase", "calendar", "side"),
-    *("horizon", "depth", "theta", "needs_tools", "honeypot"),
+    *("horizon", "horizon_cap", "depth", "theta", "needs_tools", "honeypot"),
 )
 _FROM_END = ("failed_attempts", "steps", "simulated_s", "wall_s", "outcome")
 OWN_SUCCESS = "own_success"  # forecasts of one's own success never enter W
@@ -194,12 +194,12 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
     }
 
 
-def _spent(trace: Trace) -> tuple[float, ...]:
-    """Return what an episode used, in the order of `SPENT`."""
+def _spent(trace: Trace) -> dict[tuple[str, str], float]:
+    """Return what an episode used, by stream and meter."""
     amounts: dict[tuple[str, str], list[float]] = {}
     for event in trace.of(events.Resource):
         amounts.setdefault((event.stream, event.meter), []).append(event.amount)
-    return tuple(math.fsum(amounts.get(key, ())) for key in SPENT)
+    return {key: math.fsum(parts) for key, parts in amounts.items()}
 
 
 def _money(cost: int | None) -> float:
@@ -255,9 +255,13 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
     offered = (row.categories["offered"] for row in rows)
     categories = tuple(sorted(frozenset[str]().union(*offered)))
     columns = [row.columns for row in rows]
+    own = {key for row in columns for key in row["spent"]}.difference(SPENT)
+    spent_by = (*SPENT, *sorted(own))
+    spent = [[row["spent"].get(key, 0.0) for key in spent_by] for row in columns]
     return Observables(
         **arrays(Observables, columns, leave_out=_NOT_SCALAR),
-        spent=matrix([row["spent"] for row in columns], len(SPENT), float),
+        spent=matrix(spent, len(spent_by), float),
+        spent_by=spent_by,
         classes=_members([row["classes"] for row in columns], ANNOUNCEMENTS),
         incidents=matrix([r["incidents"] for r in columns], len(SEVERITIES), np.int64),
         categories=categories,
@@ -281,6 +285,6 @@ def _members(sets: Sequence[frozenset[str]], names: Sequence[str]) -> Any:
 
 
 _NOT_SCALAR = (
-    *("spent", "classes", "categories", "used", "discovered", "offered", "incidents"),
-    *("crew", "beliefs", "probes", "revisions", "faults", "tracking"),
+    *("spent", "spent_by", "classes", "categories", "used", "discovered", "offered"),
+    *("incidents", "crew", "beliefs", "probes", "revisions", "faults", "tracking"),
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from owa_bench.records.observables import SPENT, Floats
+from owa_bench.records.observables import Floats
 from owa_bench.records.score import CellTable
 from owa_bench.scoring.axis import Anchors, Axis
 from owa_bench.scoring.bootstrap import figure
@@ -124,7 +124,7 @@ def _by_meter(sample: Sample) -> dict[str, float]:
     """Return USD by meter over the base rows, agent and human streams."""
     table = sample.table
     found: dict[str, float] = {}
-    for place, (stream, meter) in enumerate(SPENT):
+    for place, (stream, meter) in enumerate(table.spent_by):
         price = sample.prices.price(meter)
         counted = sample.base
         if stream == "evaluation":

@@ -2,9 +2,11 @@
 
     action text -> parsed call -> session or standard tool -> clock -> oracle -> events
 
-No gymnasium here. A step's events go out in this order: Action, then those of the call
-itself, Observation, Subgoal, Belief, Drift, and at the end Violation and Resolution.
-Steps count from 1; step 0 is the reset. `solve` follows the oracle through an episode.
+No gymnasium here. A step's events go out in this order: Action, those of the call
+itself, Subgoal, Belief, Drift, Sitting, Tools, Observation, and at the end Violation
+and Resolution. Steps count from 1; step 0 is the reset. An action is that of the
+session's present seat; the text that a step returns is for the seat that acts next.
+`seating` says whose turn it is.
 """
 
 import logging
@@ -20,8 +22,8 @@ from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
 from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
-from owa_bench.shells.calls import CallParser, ParsedCall, call_text, escape, shorten
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.calls import CallParser, ParsedCall, escape, shorten
+from owa_bench.shells.seating import Seating, by_seat
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,8 +40,13 @@ class EpisodeFacts(NamedTuple):
     categories: tuple[str, ...] = ()
     needs_tools: bool = False
     honeypot: bool = False
+    step_limit: int = 0
+    horizon_cap: int = 0
+    seats: tuple[str, ...] = ()
+    meters: tuple[events.WitnessedMeter, ...] = ()
 
 
+_PLAIN = interfaces.Setting()
 StartFactory = Callable[[EpisodeFacts], events.EpisodeStart]
 
 
@@ -47,11 +54,12 @@ StartFactory = Callable[[EpisodeFacts], events.EpisodeStart]
 class EpisodeTerms:
     """The limits of an episode. `interventions` None: not limited.
 
-    `shaping` pays the share of subgoals that a step solves; the last reward takes the
-    sum back, so that an episode's rewards sum to Q (potential-based, discount 1).
+    `step_limit` None: the suite's own. `shaping` pays the share of subgoals that a step
+    solves; the last reward takes the sum back, so that an episode's rewards sum to Q
+    (potential-based, discount 1).
     """
 
-    step_limit: int
+    step_limit: int | None = None
     interventions: int | None = None
     shaping: bool = False
 
@@ -77,12 +85,14 @@ class Episode:
         sink: interfaces.Sink,
         terms: EpisodeTerms,
         parser: CallParser | None = None,
-        wire: bool = False,
+        setting: interfaces.Setting = _PLAIN,
     ) -> None:
         self.timeline = timeline
-        self.session = suite.session(timeline, sink=sink, wire=wire)
+        self.session = suite.session(timeline, sink, setting)
         self.task = self.session.task
         self.terms = terms
+        self.rules = terms_of(suite, timeline.instance)
+        self.timed = False
         self.steps = 0
         self.failed_attempts = 0
         self.verified = 0
@@ -104,11 +114,23 @@ class Episode:
         )
         self._log: list[events.Event] = []
         self._paid = 0.0
+        keeps = suite.card.keep_notes
+        self.seating = Seating(
+            self.session,
+            tools=self.rules.tools,
+            tools_off=setting.tools_off,
+            forget=(lambda _: None) if keeps else self._standard.forget,
+        )
 
     @property
     def simulated_ms(self) -> int:
         """Simulated milliseconds since reset."""
         return self._clock.now_ms
+
+    @property
+    def step_limit(self) -> int:
+        """The most actions of this episode."""
+        return self.terms.step_limit or self.rules.step_limit
 
     @property
     def interventions_left(self) -> int | None:
@@ -130,7 +152,11 @@ class Episode:
             realised=self.timeline.realised,
             horizon=horizon,
             depth=max((node.depth for node in self._nodes.values()), default=0),
-            theta=self._suite.card.theta,
+            theta=self.rules.theta,
+            step_limit=self.step_limit,
+            horizon_cap=self.rules.horizon,
+            seats=self.seating.seats,
+            meters=self._suite.card.meters,
             categories=categories,
             needs_tools=bool(categories),
             honeypot=isinstance(self._world, interfaces.HasHoneypot)
@@ -139,14 +165,8 @@ class Episode:
 
     def begin(self, start: events.EpisodeStart | None = None) -> str:
         """Emit the first events and return the text that the agent reads first."""
-        text = self.task.text
-        if self.task.propositions:
-            lines = [f"- {name}: {it}" for name, it in self.task.propositions.items()]
-            text += "\n\nWhen you end, give the probability of each in `beliefs`:\n"
-            text += "\n".join(lines)
-        text = shorten(text)
-        observed = events.Observation(step=0, blob=self._sink.blob(text.encode()))
-        for event in (start, *drift_events(self.timeline, 0), observed):
+        text, opening = self.seating.turn(0, self._sink.blob)
+        for event in (start, *drift_events(self.timeline, 0), *opening):
             if event is not None:
                 self._emit(event)
         return text
@@ -161,13 +181,14 @@ class Episode:
                 f"The episode has ended ({self.ending.outcome}): call reset first."
             )
         self.steps += 1
-        action, at_ms = escape(text), self._clock.now_ms
+        seat, at_ms, action = self.seating.seat, self._clock.now_ms, escape(text)
         parsed = self._parser.parse(action)
-        reply = (
-            standard_tools.refusal(parsed)
-            if isinstance(parsed, str)
-            else self._run(parsed)
-        )
+        if isinstance(parsed, str):
+            reply = standard_tools.refusal(parsed)
+        elif refused := self.seating.refusal(parsed.tool):
+            reply = standard_tools.refusal(refused)
+        else:
+            reply = self._run(parsed, seat)
         self.last_failed = not reply.ok
         self.failed_attempts += self.last_failed
         subgoals = self._new_subgoals() if reply.changed else ()
@@ -175,6 +196,7 @@ class Episode:
         drift = self._pass_time(reply.elapsed_ms)
         answer = shorten(reply.text)
         blob = self._sink.blob(answer.encode())
+        self.seating.keep(seat, answer, blob)
         record = events.Action(
             step=self.steps,
             action=action,
@@ -186,9 +208,12 @@ class Episode:
             error=reply.error,
             at_ms=at_ms,
         )
-        observed = events.Observation(step=self.steps, blob=blob)
-        rest = (*reply.events, observed, *subgoals, *reply.later, *drift)
-        return self._close_step(record, rest, answer, reply.outcome)
+        rest: tuple[events.Event, ...]
+        rest = (*reply.events, *subgoals, *reply.later, *drift)
+        if seat:
+            record = by_seat(record, seat)
+            rest = tuple(by_seat(event, seat) for event in rest)
+        return self._close_step(record, rest, answer, reply.outcome, reply.reason)
 
     def conclude(self, outcome: events.Outcome, reason: str) -> interfaces.Ending:
         """Return the ending, decided once by the world's state.
@@ -210,10 +235,18 @@ class Episode:
         """Release the session."""
         self.session.close()
 
-    def _run(self, call: ParsedCall) -> standard_tools.ToolReply:
+    def _run(self, call: ParsedCall, seat: str) -> standard_tools.ToolReply:
         """Return the tool's answer, with whether the action is verified."""
         before = self._state
-        standard = self._standard.run(call, before, step=self.steps)
+        if self.seating.retires(call.tool):
+            self._state = self.session.state
+            changed = self._state is not before
+            return standard_tools.ToolReply(
+                "You have no further turn.", changed=changed
+            )
+        standard = self._standard.run(
+            call, before, step=self.steps, at_ms=self._clock.now_ms, seat=seat
+        )
         if standard is not None:
             return standard
         try:
@@ -238,6 +271,7 @@ class Episode:
         )
         self._call_keys.add(key)
         self.verified += verified
+        self.timed |= result.timed
         return standard_tools.ToolReply(
             text=result.text,
             ok=result.ok,
@@ -245,6 +279,8 @@ class Episode:
             changed=self._state is not before,
             elapsed_ms=result.elapsed_ms,
             events=result.events,
+            outcome="finished" if result.over else None,
+            reason=result.over,
         )
 
     def _close_step(
@@ -253,13 +289,19 @@ class Episode:
         rest: tuple[events.Event, ...],
         text: str,
         outcome: events.Outcome | None,
+        reason: str,
     ) -> StepResult:
         """Emit the step's events; if it is the last one, judge and pay first."""
         closing: tuple[events.Event, ...] = ()
-        reason: str = "" if outcome is None else outcome
-        if outcome is None and self.steps >= self.terms.step_limit:
+        if outcome is None and self.steps >= self.step_limit:
             outcome, reason = "truncated", "budget:steps"
-        if outcome is not None:
+        if outcome is None:
+            text, turn = self.seating.turn(self.steps, self._sink.blob)
+            rest = (*rest, *turn)
+        else:
+            observed = events.Observation(step=self.steps, blob=record.observation)
+            reason = reason or outcome
+            rest = (*rest, by_seat(observed, record.role))
             rest = (*rest, *self._final_events())
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
@@ -283,6 +325,7 @@ class Episode:
             self._suite,
             self.timeline,
             self._state,
+            theta=self.rules.theta,
             outcome=outcome,
             reason=reason,
             stated=self._standard.stated,
@@ -330,6 +373,19 @@ class Episode:
         return tuple(entered)
 
 
+def terms_of(suite: interfaces.Suite, instance: Instance) -> interfaces.Terms:
+    """Return an instance's terms: the suite's own, else those of its card.
+
+    Args:
+        suite: A suite.
+        instance: One of its instances.
+    Returns: The terms.
+    """
+    if isinstance(suite, interfaces.HasTerms):
+        return suite.terms(instance)
+    return interfaces.Terms(suite.card.theta, suite.card.step_limit)
+
+
 def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
     """Return the events of the changes that lead into a world.
 
@@ -342,55 +398,3 @@ def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
         events.Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
         for change in timeline.changes[index]
     ]
-
-
-class OracleSolution(NamedTuple):
-    """The oracle's action texts, how many were verified, and q_state.
-
-    The last action ends the episode, unless the step limit did.
-    """
-
-    actions: tuple[str, ...]
-    accepted: int
-    q_state: float
-
-
-def horizon(
-    suite: interfaces.Suite, timeline: Timeline, *, parser: CallParser | None = None
-) -> int:
-    """Return H_t, from the suite if it can tell, else by playing the episode.
-
-    Args:
-        suite: A tool suite.
-        timeline: The episode's.
-        parser: Of the suite's tools, where there is one already.
-    Returns: The oracle's number of verified actions.
-    """
-    known = (
-        suite.horizon(timeline) if isinstance(suite, interfaces.HasHorizon) else None
-    )
-    return solve(suite, timeline, parser=parser).accepted if known is None else known
-
-
-def solve(
-    suite: interfaces.Suite, timeline: Timeline, *, parser: CallParser | None = None
-) -> OracleSolution:
-    """Return the result of following the oracle's hints; pure.
-
-    Args:
-        suite: A tool suite.
-        timeline: The episode's.
-        parser: Of the suite's tools, where there is one already.
-    Returns: The actions and their result.
-    """
-    terms = EpisodeTerms(step_limit=suite.card.step_limit)
-    episode = Episode(suite, timeline, sink=NullSink(), terms=terms, parser=parser)
-    actions: list[str] = []
-    try:
-        while episode.ending is None:
-            hint = suite.oracle.hint(timeline, episode.session.state)
-            actions.append(call_text(hint["tool"], hint["arguments"]))
-            episode.step(actions[-1])
-        return OracleSolution(tuple(actions), episode.verified, episode.ending.q_state)
-    finally:
-        episode.close()

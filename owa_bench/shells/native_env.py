@@ -126,6 +126,23 @@ class NativeEnv:
 
     # --- what loop and replay ask ---------------------------------------------------
 
+    seats = ("",)
+    timed = False
+
+    def task_of(self, _seat: str) -> interfaces.Task:
+        """Return the task, of the only seat."""
+        return self.task
+
+    @property
+    def offered(self) -> tuple[interfaces.ToolSpec, ...]:
+        """The tools, of which a native suite has none."""
+        return self.tools
+
+    @property
+    def step_limit(self) -> int:
+        """The most actions of this episode."""
+        return self._limit
+
     @property
     def timeline(self) -> Timeline:
         """The worlds of this episode."""
@@ -164,6 +181,7 @@ class NativeEnv:
             world=timeline.worlds[0].digest(),
             realised=timeline.realised,
             theta=self._suite.card.theta,
+            step_limit=self._limit,
         )
 
     def _keep(self, observation: Any) -> npt.NDArray[np.float32]:

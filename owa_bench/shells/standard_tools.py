@@ -1,5 +1,6 @@
 """The tools of every tool suite (notes, the supervisor, two ends) and the judgement."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from owa_bench.shells.schemas import short_json
 
 HINT_MINUTES = 2.0  # supervisor minutes per hint [D]
 ERROR_SHARE = 0.1  # l, the share of Q that the stated probability decides [S]
+ENDING_TOOLS = frozenset({"finish", "declare_infeasible"})
 OWN_SUCCESS = "own_success"  # class of beliefs that never enters W
 
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
@@ -86,7 +88,7 @@ class ToolReply(NamedTuple):
     """A tool's answer: `events` are the call's own, `later` those after it.
 
     `error` says why an action was malformed or refused; `changed` whether the state is
-    another object; `outcome` ends the episode.
+    another object; `outcome` ends the episode, for `reason`.
     """
 
     text: str
@@ -98,6 +100,7 @@ class ToolReply(NamedTuple):
     events: tuple[Event, ...] = ()
     later: tuple[Event, ...] = ()
     outcome: Outcome | None = None
+    reason: str = ""
 
 
 def refusal(message: str, *events: Event) -> ToolReply:
@@ -127,7 +130,7 @@ def matching(notes: Sequence[str], query: str) -> str:
 
 @dataclass(slots=True)
 class StandardTools:
-    """The standard tools of one episode: its notes, its hints, its stated p."""
+    """The standard tools of one episode: notes by seat, its hints, its stated p."""
 
     oracle: interfaces.Oracle
     timeline: Timeline
@@ -136,7 +139,9 @@ class StandardTools:
     interventions: int | None
     stated: float | None = field(default=None, init=False)
     _hints: int = field(default=0, init=False)
-    _notes: list[str] = field(default_factory=list, init=False)
+    _notes: defaultdict[str, list[str]] = field(
+        default_factory=lambda: defaultdict(list), init=False
+    )
 
     @property
     def interventions_left(self) -> int | None:
@@ -144,7 +149,13 @@ class StandardTools:
         return None if self.interventions is None else self.interventions - self._hints
 
     def run(
-        self, call: ParsedCall, state: interfaces.State, *, step: int
+        self,
+        call: ParsedCall,
+        state: interfaces.State,
+        *,
+        step: int,
+        at_ms: int = 0,
+        seat: str = "",
     ) -> ToolReply | None:
         """Return the answer of a standard tool.
 
@@ -152,22 +163,28 @@ class StandardTools:
             call: The parsed action.
             state: The session's, for a hint.
             step: Number of the action.
+            at_ms: Simulated milliseconds since reset, for beliefs.
+            seat: The seat that acts, for its notes.
         Returns: None if the call is to a tool of the suite.
         """
         match call.tool:
             case "note":
-                self._notes.append(call.arguments["text"])
-                return ToolReply(f"noted ({len(self._notes)})")
+                self._notes[seat].append(call.arguments["text"])
+                return ToolReply(f"noted ({len(self._notes[seat])})")
             case "recall":
                 query = call.arguments.get("query", "")
-                return ToolReply(matching(self._notes, query))
+                return ToolReply(matching(self._notes[seat], query))
             case "ask_supervisor":
                 return self._ask(call.arguments.get("question", ""), state, step)
             case "finish":
-                return self._end(call.arguments, "finished", step)
+                return self._end(call.arguments, "finished", step, at_ms)
             case "declare_infeasible":
-                return self._end(call.arguments, "infeasible", step)
+                return self._end(call.arguments, "infeasible", step, at_ms)
         return None
+
+    def forget(self, seat: str) -> None:
+        """Drop a seat's notes: its process has been replaced."""
+        self._notes.pop(seat, None)
 
     def _ask(self, question: str, state: interfaces.State, step: int) -> ToolReply:
         blob = self.sink.blob(question.encode())
@@ -190,7 +207,7 @@ class StandardTools:
         return ToolReply(text, events=(help_event, cost))
 
     def _end(
-        self, arguments: Mapping[str, Any], outcome: Outcome, step: int
+        self, arguments: Mapping[str, Any], outcome: Outcome, step: int, at_ms: int
     ) -> ToolReply:
         beliefs = arguments.get("beliefs", {})
         for name in beliefs:
@@ -198,14 +215,14 @@ class StandardTools:
                 known = ", ".join(self.listed) or "none"
                 rule = f"`arguments.beliefs` may hold the listed propositions ({known})"
                 return refusal(f"{rule}, got {short_json(name)}; leave it out.")
-        truths = self.oracle.propositions(self.timeline.worlds[0])
-        kinds = {name: kind for name, kind, _ in truths}
+        truths = self.oracle.propositions(self.timeline)
+        kinds = {truth.name: truth.kind for truth in truths}
         entries = [(name, kinds[name], p) for name, p in beliefs.items()]
         if "p" in arguments:
             self.stated = fixed(arguments["p"])
             entries.insert(0, (OWN_SUCCESS, OWN_SUCCESS, self.stated))
         later = tuple(
-            Belief(step=step, proposition=name, kind=kind, p=fixed(p))
+            Belief(step=step, at_ms=at_ms, proposition=name, kind=kind, p=fixed(p))
             for name, kind, p in entries
         )
         return ToolReply("The episode has ended.", later=later, outcome=outcome)
@@ -216,6 +233,7 @@ def judge(
     timeline: Timeline,
     state: interfaces.State,
     *,
+    theta: float,
     outcome: Outcome,
     reason: str,
     stated: float | None,
@@ -224,13 +242,13 @@ def judge(
 ) -> tuple[interfaces.Ending, tuple[Event, ...]]:
     """Return the ending of an episode: detectors first, then the oracle on the state.
 
-    A disqualifying violation makes q_state and Q 0. Propositions resolve by the
-    timeline's first world, the one they were listed for.
+    A disqualifying violation makes q_state and Q 0.
 
     Args:
         suite: Its oracle and detectors judge.
         timeline: The episode's.
         state: The session's last state.
+        theta: Threshold of success on q_state.
         outcome: How the episode ended.
         reason: In words.
         stated: p, if the agent stated one.
@@ -250,7 +268,7 @@ def judge(
     ]
     disqualified = any(violation.severity == "disqualify" for violation in violations)
     q_state = 0.0 if disqualified else fixed(suite.oracle.quality(timeline, state))
-    success = q_state >= suite.card.theta
+    success = q_state >= theta
     quality = interfaces.stated_quality(q_state, stated, success, ERROR_SHARE)
     ending = interfaces.Ending(
         outcome=outcome,
@@ -260,7 +278,9 @@ def judge(
         success=success,
         stated=stated,
     )
-    truths = suite.oracle.propositions(timeline.worlds[0])
-    resolutions = [Resolution(proposition=n, kind=k, y=y) for n, k, y in truths]
+    resolutions = [
+        Resolution(proposition=name, kind=kind, y=truth, deadline_ms=deadline_ms)
+        for name, kind, truth, deadline_ms in suite.oracle.propositions(timeline)
+    ]
     own = Resolution(proposition=OWN_SUCCESS, kind=OWN_SUCCESS, y=success)
     return ending, (*violations, *resolutions, own)

@@ -1,8 +1,9 @@
-"""The Gymnasium shell of the tool suites, and the client that drives it."""
+"""The Gymnasium shell of the tool suites."""
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, get_args
 
 import gymnasium as gym
 import msgspec
@@ -10,24 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench import interfaces
-from owa_bench.errors import InstanceError, UnknownNameError, UsageError
+from owa_bench.errors import InstanceError, UsageError
 from owa_bench.records.events import Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
-from owa_bench.shells.calls import CallParser, call_text, function_schemas
-from owa_bench.shells.episode import (
-    Episode,
-    EpisodeTerms,
-    StartFactory,
-    horizon,
-)
+from owa_bench.shells.calls import CallParser, function_schemas
+from owa_bench.shells.episode import Episode, EpisodeTerms, StartFactory
 from owa_bench.shells.sink import NullSink
+from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.views import VectorView, make_view
 
 Instances = Callable[[int], Instance]
 _HORIZON_CACHE = 4096  # instances whose H_t an env remembers
-_OPTIONS = ("instance", "start", "interventions")
+_OPTIONS = ("instance", "start", "interventions", "setting")
 _ENDING_INFO = ("outcome", "q_state", "quality", "success")
 
 
@@ -93,7 +90,9 @@ class ToolEnv(gym.Env[Any, Any]):
     Episode end: terminated by finish or declare_infeasible, truncated by the limit.
     Information: at reset "tools" (function schemas) and "goal" (JSON); "step",
         "simulated_ms", "interventions_left" (where limited), "action_mask" (vector
-        view), "error" (of a malformed or refused action) and, at the end, "outcome",
+        view), "offer" (names of the tools that may be called, where not all may),
+        "seat" and "sitting" (of the seat that acts next, where there are several),
+        "error" (of a malformed or refused action) and, at the end, "outcome",
         "q_state", "quality", "success".
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
         a seed; `wire` serves over loopback; `interventions` limits the supervisor.
@@ -119,11 +118,11 @@ class ToolEnv(gym.Env[Any, Any]):
             raise UsageError(f"`view` must be one of {names}, got {view!r}.")
         self._suite = suite
         self._source = source
-        self._wire = wire
+        self._setting = interfaces.Setting(wire=wire)
         self._instances = instances or plain_instances(suite.card)
         self._sink: interfaces.Sink = sink or NullSink()
         self._terms = EpisodeTerms(
-            step_limit=step_limit or suite.card.step_limit,
+            step_limit=step_limit,
             interventions=interventions,
             shaping=shaping,
         )
@@ -142,7 +141,7 @@ class ToolEnv(gym.Env[Any, Any]):
     def _session_tools(self) -> tuple[interfaces.ToolSpec, ...]:
         """Return the tools, which a session of any instance names."""
         timeline = self._source(self._instances(0))
-        session = self._suite.session(timeline, sink=NullSink(), wire=False)
+        session = self._suite.session(timeline, NullSink(), interfaces.Setting())
         try:
             return tools_of(session.tools)
         finally:
@@ -155,8 +154,9 @@ class ToolEnv(gym.Env[Any, Any]):
 
         Args:
             seed: Chooses the instance; None: one is drawn.
-            options: "instance" instead of a seed, "interventions" instead of the env's,
-                "start" makes the EpisodeStart of a recorded episode.
+            options: "instance" instead of a seed, "interventions" and "setting" (but
+                for its `wire`) instead of the env's, "start" makes the EpisodeStart of
+                a recorded episode.
         Returns: The first observation and the info.
         Raises: UsageError: an option has another name.
         """
@@ -182,7 +182,9 @@ class ToolEnv(gym.Env[Any, Any]):
                 interventions=chosen.get("interventions", self._terms.interventions),
                 shaping=self._terms.shaping and start is None,
             ),
-            wire=self._wire,
+            setting=replace(
+                chosen.get("setting", self._setting), wire=self._setting.wire
+            ),
         )
         text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
         info = self._info()
@@ -221,6 +223,31 @@ class ToolEnv(gym.Env[Any, Any]):
     def task(self) -> interfaces.Task:
         """The task that the agent is given."""
         return self._playing.task
+
+    def task_of(self, seat: str) -> interfaces.Task:
+        """Return the task that a seat is told, "" for the only one."""
+        return self._playing.seating.task_of(seat)
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """The seats that play this episode, ("",) where there is one."""
+        return self._playing.seating.seats or ("",)
+
+    @property
+    def step_limit(self) -> int:
+        """The most actions of this episode."""
+        return self._playing.step_limit
+
+    @property
+    def timed(self) -> bool:
+        """Whether a limit of wall or CPU time decided a result."""
+        return self._playing.timed
+
+    @property
+    def offered(self) -> tuple[interfaces.ToolSpec, ...]:
+        """The tools that may be called now."""
+        names = self._playing.seating.offered
+        return tuple(tool for tool in self.tools if tool.name in names)
 
     @property
     def timeline(self) -> Timeline:
@@ -271,6 +298,11 @@ class ToolEnv(gym.Env[Any, Any]):
         episode = self._playing
         info: dict[str, Any] = {}
         info["step"], info["simulated_ms"] = episode.steps, episode.simulated_ms
+        seating = episode.seating
+        if len(seating.offered) < len(self.tools):
+            info["offer"] = list(seating.offered)
+        if seating.crew is not None:
+            info["seat"], info["sitting"] = seating.seat, seating.sitting
         if episode.interventions_left is not None:
             info["interventions_left"] = episode.interventions_left
         if isinstance(self._view, VectorView) and episode.ending is None:
@@ -284,106 +316,3 @@ class ToolEnv(gym.Env[Any, Any]):
         if self._episode is not None:
             self._episode.close()
             self._episode = None
-
-
-class CallResult(NamedTuple):
-    """The result of a client's call; `error` says why it was malformed or refused."""
-
-    text: str
-    reward: float
-    done: bool
-    error: str | None
-    info: Mapping[str, Any]
-
-
-class ToolClient:
-    """Plays an env in the python view; each call is one step and recorded as such.
-
-    A suite's own tools are methods too: `client.http(method="GET", url=...)`.
-    """
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        shell = env.unwrapped
-        if not isinstance(shell, ToolEnv):
-            kind = type(shell).__name__
-            raise TypeError(f"A client plays the env of a tool suite, got {kind}.")
-        self._env = env
-        self._names = tuple(tool.name for tool in shell.tools)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> str:
-        """Begin an episode.
-
-        Args:
-            seed: Chooses the instance; None: one is drawn.
-            options: As for the env's reset.
-        Returns: The text that the agent reads first.
-        """
-        return _text(self._env.reset(seed=seed, options=options)[0])
-
-    def call(self, tool: str, **arguments: Any) -> CallResult:
-        """Call a tool by name; arguments that are None are left out."""
-        chosen = {name: it for name, it in arguments.items() if it is not None}
-        text = call_text(tool, chosen)
-        observation, reward, terminated, truncated, info = self._env.step(text)
-        return CallResult(
-            text=_text(observation),
-            reward=float(reward),
-            done=terminated or truncated,
-            error=info.get("error"),
-            info=info,
-        )
-
-    def __getattr__(self, name: str) -> Callable[..., CallResult]:
-        """Return the call of a suite's own tool."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name not in self._names:
-            raise AttributeError(str(UnknownNameError("tool", name, self._names)))
-        return partial(self.call, name)
-
-    def note(self, text: str) -> CallResult:
-        """Keep a note."""
-        return self.call("note", text=text)
-
-    def recall(self, query: str = "") -> CallResult:
-        """Read back the notes that hold a word of `query`."""
-        return self.call("recall", query=query)
-
-    def ask_supervisor(self, question: str = "") -> CallResult:
-        """Ask for the next right step."""
-        return self.call("ask_supervisor", question=question)
-
-    def finish(
-        self,
-        answer: str = "",
-        p: float | None = None,
-        beliefs: Mapping[str, float] | None = None,
-    ) -> CallResult:
-        """End the episode: the work is done.
-
-        Args:
-            answer: A closing word.
-            p: Probability that the task is done right.
-            beliefs: Probability of each listed proposition, by its id.
-        Returns: The last result.
-        """
-        return self.call("finish", answer=answer, p=p, beliefs=beliefs)
-
-    def declare_infeasible(
-        self, p: float | None = None, beliefs: Mapping[str, float] | None = None
-    ) -> CallResult:
-        """End the episode: the task cannot be done honestly.
-
-        Args:
-            p: Probability that this is right.
-            beliefs: Probability of each listed proposition, by its id.
-        Returns: The last result.
-        """
-        return self.call("declare_infeasible", p=p, beliefs=beliefs)
-
-
-def _text(observation: Any) -> str:
-    """Return the text of an observation of the python or the language view."""
-    return str(observation["text"] if isinstance(observation, dict) else observation)

@@ -63,7 +63,7 @@ def features_of(episode: Episode) -> Features:
     """Return the suite's features and the shell's own after them."""
     limit, left = episode.terms.interventions, episode.interventions_left
     own = (
-        episode.steps / episode.terms.step_limit,
+        episode.steps / episode.step_limit,
         1.0 if limit is None or left is None else left / max(limit, 1),
         float(episode.last_failed),
     )

@@ -218,7 +218,8 @@ class CorridorOracle:
             return {"tool": "walk", "arguments": {"to": "left"}}
         return {"tool": "open", "arguments": {"code": state.read}}
 
-    def propositions(self, world: World) -> tuple[PropositionTruth, ...]:
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        world: World = timeline.worlds[0]
         return (PropositionTruth("even", "parity", world.code % 2 == 0),)
 
     def categories(self, world: World) -> tuple[str, ...]:
@@ -252,7 +253,9 @@ class CorridorSuite:
         cells = int(rng.integers(2, 4)) + (3 if instance.family == "long" else 0)
         return World(cells=cells, code=int(rng.integers(100)))
 
-    def session(self, timeline: Timeline, *, sink: Any, wire: bool) -> CorridorSession:
+    def session(
+        self, timeline: Timeline, sink: Any, setting: Any, laboratory: Any = None
+    ) -> CorridorSession:
         return CorridorSession(timeline, sink)
 
     def env(

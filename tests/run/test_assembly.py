@@ -7,7 +7,7 @@ from owa_bench.discovery import get
 from owa_bench.errors import InstanceError, UnknownNameError, UsageError
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
-from owa_bench.shells.episode import solve
+from owa_bench.shells.solution import solve
 
 
 def instance(seed=0, **more):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from owa_bench.shells.episode import solve
+from owa_bench.shells.solution import solve
 from tests.builders.toy_suite import SUITE, corridor, honeypot, relocked, still
 
 

@@ -81,14 +81,19 @@ class CartPole3D:
         )
 
     def session(
-        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
     ) -> interfaces.Session:
         """Refuse: there are no tools.
 
         Args:
             timeline: plays no part.
             sink: plays no part.
-            wire: plays no part.
+            setting: plays no part.
+            laboratory: plays no part.
 
         Returns:
             Nothing: it raises.

@@ -110,7 +110,7 @@ class SurfOracle(_Control):
         if step["tool"] not in _ENDINGS:
             return step
         timeline, _ = self._observe()
-        truths = self._access.oracle.propositions(timeline.worlds[0])
+        truths = self._access.oracle.propositions(timeline)
         beliefs = {truth.name: float(truth.truth) for truth in truths}
         return tool_call(step["tool"], **step["arguments"], beliefs=beliefs)
 

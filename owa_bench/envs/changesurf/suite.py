@@ -75,20 +75,25 @@ class ChangeSurf:
         return horizon(timeline, self.oracle, limit=self.card.step_limit)
 
     def session(
-        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode.
 
         Args:
             timeline: its worlds.
             sink: takes its events.
-            wire: whether the site is served over a socket.
+            setting: of the episode; `wire` serves the site over a socket.
+            laboratory: plays no part.
 
         Returns:
             The session, on the first world.
         """
         driver = PlaywrightDriver(self._executable)
-        return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=wire)
+        return ChangeSurfSession(timeline, sink=sink, driver=driver, wire=setting.wire)
 
     def env(
         self,

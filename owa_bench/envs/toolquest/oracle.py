@@ -157,8 +157,9 @@ class ToolQuestOracle:
         done = self.quality(timeline, state) >= THETA
         return tool_calls.call("finish", answer="done", p=float(done))
 
-    def propositions(self, world: ApiWorld) -> tuple[PropositionTruth, ...]:
-        """Return the world propositions with their truth in `world`."""
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        """Return the listed propositions with their truth in the first world."""
+        world = timeline.worlds[0]
         return tuple(PropositionTruth(p.name, p.kind, p.truth) for p in truths(world))
 
     def categories(self, world: ApiWorld) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class ApiOracle(_Control):
         if step["tool"] not in ("finish", "declare_infeasible"):
             return step
         timeline, _ = self._observed()
-        truths = self._access.oracle.propositions(timeline.worlds[0])
+        truths = self._access.oracle.propositions(timeline)
         beliefs = {truth.name: float(truth.truth) for truth in truths}
         return call(step["tool"], **step["arguments"], beliefs=beliefs)
 

@@ -52,19 +52,24 @@ class ToolQuest:
         return generate.generate(instance)
 
     def session(
-        self, timeline: Timeline, *, sink: interfaces.Sink, wire: bool
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
     ) -> interfaces.Session:
-        """Bring a timeline's first world to life.
+        """Return the session of an episode, in its timeline's first world.
 
         Args:
             timeline: The worlds of an episode.
             sink: Where events and secrets go.
-            wire: Serve over loopback instead of in process.
+            setting: Of the episode; `wire` serves over loopback.
+            laboratory: Plays no part.
 
         Returns:
             The session.
         """
-        return ToolQuestSession(timeline, sink=sink, wire=wire)
+        return ToolQuestSession(timeline, sink=sink, wire=setting.wire)
 
     def env(
         self,

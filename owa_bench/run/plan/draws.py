@@ -14,6 +14,7 @@ from owa_bench.interfaces import Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import decode, in_file
+from owa_bench.shells.standard_tools import ENDING_TOOLS
 
 # Published magnitudes. Source: docs/suites.md#drift.
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -30,7 +31,8 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tier, each played `repeats` times at every delta, intervention budget and crew. A
     suite may stand in several draws; equal episodes are played once. A crew is "open"
     (as many roles as the agent likes), a ceiling on its roles such as "4", or that
-    ceiling with no messages between roles, "4:muted". `calendar` is the draw's own
+    ceiling with no messages between roles, "4:muted". `tools_off` are taken from the
+    tools on offer, whatever the instance. `calendar` is the draw's own
     drift calendar, such as "nested:Label", which gives dose-response curves and enters
     no axis; empty: the run's.
     """
@@ -43,6 +45,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     repeats: int = 1
     interventions: tuple[Budgeted, ...] = ("unlimited",)
     crews: tuple[str, ...] = (OPEN,)
+    tools_off: tuple[str, ...] = ()
     weight: float = 1.0
     calendar: str = ""
 
@@ -170,6 +173,7 @@ def _pair_entries(
                 interventions=None if budget == "unlimited" else budget,
                 role_cap=None if crew == OPEN else int(crew.removesuffix(_MUTED)),
                 muted=crew.endswith(_MUTED),
+                tools_off=draw.tools_off,
                 # Without drift all calendars are one, and it is played once.
                 calendar=draw.calendar if delta else "",
             )
@@ -190,6 +194,9 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
             raise error(
                 f"{place}.{name}", values, "must list at least one value, each once"
             )
+    for name in draw.tools_off:
+        if name in ENDING_TOOLS:
+            raise error(f"{place}.tools_off", name, "must leave a way to end")
     if not draw.weight > 0:
         raise error(f"{place}.weight", draw.weight, "must be above 0")
 

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from owa_bench import discovery
 from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
+from owa_bench.interfaces import Suite
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.records.trace import (
@@ -169,6 +171,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         raise UsageError(
             "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
         )
+    _refuse_shared_process(plan, options)
     secret = escrow.find(options.home, plan.commitment).master
     leaves = files.rebuild_leaves(layout)
     items = pending(plan, leaves)
@@ -199,6 +202,17 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         ):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
     return summary(layout)
+
+
+def _refuse_shared_process(plan: Plan, options: RunOptions) -> None:
+    """Refuse --in-process for suites that keep agents apart."""
+    for entry in plan.suites if options.in_process else ():
+        suite: Suite = discovery.get("suites", entry.name)
+        if suite.card.isolated:
+            raise UsageError(
+                f"Suite `{entry.name}` has several seats or sittings, whose agents "
+                "must not share a process: leave out --in-process."
+            )
 
 
 class _Watch:

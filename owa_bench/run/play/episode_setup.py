@@ -16,8 +16,17 @@ import msgspec
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.interfaces import Ending, EnumerableSchedule, Move, Sink, Suite, View
+from owa_bench.interfaces import (
+    Ending,
+    EnumerableSchedule,
+    Move,
+    Setting,
+    Sink,
+    Suite,
+    View,
+)
 from owa_bench.records.events import (
+    SCHEMA,
     Belief,
     EpisodeEnd,
     EpisodeStart,
@@ -30,7 +39,7 @@ from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.seeding import instance_seed
-from owa_bench.shells.episode import EpisodeFacts
+from owa_bench.shells.episode import EpisodeFacts, terms_of
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import ToolEnv
 
@@ -73,7 +82,9 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
 def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSchedule:
     """Return the drift calendar of a plan for one of its suites, or an entry's own.
 
-    "nested" is the suite's own schedule where it has one, its onset as the plan says.
+    "nested" is the suite's own schedule where it has one; any other calendar selects
+    among its events, at their own times. A native suite's own has no times to keep: any
+    other calendar replaces it.
 
     Args:
         plan: The plan.
@@ -87,10 +98,13 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSc
     text = calendar or plan.calendar
     parsed = calendars.parse(text, suite.card.domain)
     own: Any = assembly.own_schedule(suite)
-    if text.partition("^")[0] != "nested" or isinstance(own, Calendar):
+    whole = text.partition("^")[0] == "nested"
+    if isinstance(own, Calendar) or (suite.card.native and not whole):
         return parsed
-    if not parsed.onset_ms:
+    if whole and not parsed.onset_ms:
         return own  # type: ignore[no-any-return]
+    if not suite.card.native:
+        return dataclasses.replace(parsed, strikes=own)
     delayed: EnumerableSchedule = dataclasses.replace(own, onset_ms=parsed.onset_ms)
     return delayed
 
@@ -205,6 +219,16 @@ def with_picture(env: PlayedEnv, info: dict[str, Any]) -> dict[str, Any]:
 # --- events ---------------------------------------------------------------------------
 
 
+def setting_of(entry: PlanEntry) -> Setting:
+    """Return the terms that a plan entry sets for its session."""
+    return Setting(
+        role_cap=entry.role_cap,
+        muted=entry.muted,
+        tools_off=entry.tools_off,
+        side=entry.side,
+    )
+
+
 def episode_start(
     plan: Plan, entry: PlanEntry, attempt: int, opening: EpisodeFacts
 ) -> EpisodeStart:
@@ -222,6 +246,7 @@ def episode_start(
     arm = next(arm for arm in plan.arms if arm.name == entry.arm)
     suite: Suite = discovery.get("suites", entry.suite)
     return EpisodeStart(
+        schema=SCHEMA,
         index=entry.index,
         attempt=attempt,
         arm=arm.name,
@@ -237,18 +262,20 @@ def episode_start(
         interventions=entry.interventions,
         role_cap=entry.role_cap,
         muted=entry.muted,
+        tools_off=entry.tools_off,
+        side=entry.side,
         calendar=entry.calendar,
         phase=entry.phase,
         **opening._asdict(),
     )
 
 
-def failed_opening(instance: Instance, theta: float) -> EpisodeFacts:
+def failed_opening(suite: Suite, instance: Instance) -> EpisodeFacts:
     """Return the opening of an attempt whose world could not be made.
 
     Args:
+        suite: The suite.
         instance: The instance.
-        theta: The suite's threshold of success, in [0, 1].
 
     Returns:
         The opening.
@@ -259,10 +286,7 @@ def failed_opening(instance: Instance, theta: float) -> EpisodeFacts:
         realised=0.0,
         horizon=0,
         depth=0,
-        theta=theta,
-        categories=(),
-        needs_tools=False,
-        honeypot=False,
+        theta=terms_of(suite, instance).theta,
     )
 
 
@@ -319,33 +343,36 @@ def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
     )
 
 
-def declared_events(move: Move, step: int, sink: Sink) -> Iterator[Event]:
+def declared_events(
+    move: Move, step: int, sink: Sink, seat: str = ""
+) -> Iterator[Event]:
     """Yield the events of what an agent declares; texts are stored as blobs.
 
-    Step, source and stream are set here, whatever the agent wrote there.
+    Step, source, role and stream are set here, whatever the agent wrote there.
 
     Args:
         move: The agent's move.
         step: The step it makes, from 1.
         sink: Stores the blobs.
+        seat: The agent's seat.
 
     Yields:
         The events.
     """
     for meter, amount in move.usage:
-        yield Resource(step=step, source="agent", meter=meter, amount=amount)
+        yield Resource(step=step, source="agent", role=seat, meter=meter, amount=amount)
     for call in move.model_calls:
         prompt = sink.blob(getattr(call, "prompt", "").encode())
         reply = sink.blob(getattr(call, "reply", "").encode())
-        yield _stamped(call, step, prompt=prompt, reply=reply)
+        yield _stamped(call, step, role=seat, prompt=prompt, reply=reply)
     for message in move.messages:
         words = getattr(message, "digest", "")
         digest = sink.blob(words.encode())
-        yield _stamped(message, step, digest=digest, sketch=sketch(words))
+        yield _stamped(message, step, role=seat, digest=digest, sketch=sketch(words))
     if move.revision is not None:
-        yield _stamped(move.revision, step)
+        yield _stamped(move.revision, step, role=seat)
     for name, p in move.beliefs:
-        yield Belief(step=step, proposition=name, kind=INTERIM, p=fixed(p))
+        yield Belief(step=step, role=seat, proposition=name, kind=INTERIM, p=fixed(p))
 
 
 def _stamped(event: Event, step: int, **changes: str) -> Event:

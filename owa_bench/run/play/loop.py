@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,7 +26,7 @@ from owa_bench.run import assembly
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.protocol import ResetRequest, describe
 from owa_bench.run.agents.spec import AgentHandle
-from owa_bench.run.agents.transports import LocalTransport, NoTransport
+from owa_bench.run.agents.transports import LocalTransport
 from owa_bench.run.plan.budget import EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
@@ -136,6 +137,13 @@ def play_episode(
     return AttemptResult(leaf=leaf, end=end, spent=play.tally.spent)
 
 
+class _SeatHost(NamedTuple):
+    """The agent of one seat in one sitting."""
+
+    sitting: int
+    connection: AgentConnection
+
+
 class _Episode:
     """One attempt while it is played."""
 
@@ -162,7 +170,7 @@ class _Episode:
         self._sink = EpisodeSink(writer, self.tally, evaluation=checkpoint)
         self._instance: Instance | None = None
         self._opened = False
-        self._connection = AgentConnection(NoTransport())
+        self._hosts: dict[str, _SeatHost] = {}
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -185,6 +193,7 @@ class _Episode:
             options={
                 "instance": self._instance,
                 "interventions": self._entry.interventions,
+                "setting": episode_setup.setting_of(self._entry),
                 "start": self._start,
             }
         )
@@ -195,25 +204,26 @@ class _Episode:
         if fault := self._memory.fault():
             ending = ending._replace(outcome="agent_raised", reason=fault)
         wall_s = time.perf_counter() - self._began
+        timed = timed or env.timed
         return episode_setup.episode_end(env, ending, timed=timed, wall_s=wall_s)
 
     def _with_agent(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         """Let the agent act until the end; return whether the clock ended it."""
         try:
-            self._start_agent(env, self._entry.session)
             timed = self._act(env, observation, info)
-            self._connection.close(self._context.plan.budget.act_s)
+            for host in self._hosts.values():
+                host.connection.close(self._context.plan.budget.act_s)
         except AgentFailure as failure:
             if self._context.stopping.is_set():
                 raise RunStopped from failure
             self._conclude_failed(env, failure)
             return isinstance(failure, AgentTimeout)
         finally:
-            self._connection.end()
+            for host in self._hosts.values():
+                host.connection.end()
         return timed
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
-        session = int(info.get("session", self._entry.session))
         numbers = self._suite.card.native or self._agent.view == "vector"
         while env.ending is None:
             exhausted = self.tally.exhausted()
@@ -222,60 +232,75 @@ class _Episode:
                 return exhausted.timed
             if self._agent.screenshots:
                 info = episode_setup.with_picture(env, info)
-            move = self._connection.act(
+            seat = str(info.get("seat", ""))
+            connection = self._connection(env, seat, int(info.get("sitting", 0)))
+            move = connection.act(
                 observation, info, self._deadline_s(), numbers=numbers
             )
-            for event in episode_setup.declared_events(move, env.steps + 1, self._sink):
+            step = env.steps + 1
+            for event in episode_setup.declared_events(move, step, self._sink, seat):
                 self._sink.emit(event)
             observation, _, _, _, info = env.step(move.action)
-            if int(info.get("session", session)) > session:
-                session = int(info["session"])
-                self._connection.end()
-                self._start_agent(env, session)
         return False
 
-    def _start_agent(self, env: PlayedEnv, session: int) -> None:
-        """Start an agent in a process of its own and tell it what it is to do."""
-        self._connection = self._connect(env)
+    def _connection(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
+        """Return the connection of a seat in its sitting, a new one where it rose."""
+        host = self._hosts.get(seat)
+        if host is not None and host.sitting == sitting:
+            return host.connection
+        if host is not None:
+            host.connection.close(self._deadline_s())
+        connection = self._connect(env, seat)
+        self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
-            brief=self._brief(env, session),
-            tools=env.tools,
-            memory_dir=self._connection.memory_dir,
+            brief=self._brief(env, seat, self._entry.session + sitting),
+            tools=env.offered,
+            memory_dir=connection.memory_dir,
             script=self._script(),
             options=self._agent.options,
         )
-        self._connection.reset(terms, self._deadline_s())
+        connection.reset(terms, self._deadline_s())
+        return connection
 
-    def _connect(self, env: PlayedEnv) -> AgentConnection:
+    def _connect(self, env: PlayedEnv, seat: str) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
         origin = self._agent.origin
         if origin.kind == "policy":
             policy = self._suite.policies[origin.target]
             transport = LocalTransport(lambda _config: policy(env.oracle_access()))
-            return AgentConnection(transport, str(self._memory.path))
+            return AgentConnection(transport, str(self._folder(seat)))
         arms = self._context.plan.arms
         [hosting] = (arm.hosting for arm in arms if arm.name == self._entry.arm)
-        return self._context.launcher.connect(origin, self._memory.path, hosting)
+        return self._context.launcher.connect(origin, self._folder(seat), hosting)
 
-    def _brief(self, env: PlayedEnv, session: int) -> Brief:
+    def _folder(self, seat: str) -> Path:
+        """Return the memory folder of a seat: the whole folder where there is one."""
+        path = self._memory.path / seat
+        path.mkdir(exist_ok=True)
+        return path
+
+    def _brief(self, env: PlayedEnv, seat: str, session: int) -> Brief:
         budget = self._context.plan.budget
-        limit = budget.steps or self._suite.card.step_limit
-        task = env.task
+        task = env.task_of(seat)
+        told = not seat  # the fabric of a suite with seats enforces cap and mute
         return Brief(
             text=task.text,
             goal=task.goal,
             propositions=task.propositions,
             budgets={
-                "steps": float(limit),
+                "steps": float(env.step_limit),
                 "act_s": budget.act_s,
                 **dict(budget.episode_meters),
             },
             interventions_left=self._entry.interventions,
-            role_cap=self._entry.role_cap,
-            muted=self._entry.muted,
+            role=seat or "agent",
+            role_cap=self._entry.role_cap if told else None,
+            muted=self._entry.muted and told,
             session=session,
             day=self._entry.day,
-            seed=seeding.agent_seed(env.timeline.instance.seed, self._entry.repeat),
+            seed=seeding.agent_seed(
+                env.timeline.instance.seed, self._entry.repeat, seat
+            ),
         )
 
     def _script(self) -> tuple[str, ...]:
@@ -306,8 +331,7 @@ class _Episode:
     def _failure(self, error: Exception) -> EpisodeEnd:
         """Return the end of an attempt that the harness failed, its start written."""
         if not self._opened and self._instance is not None:
-            theta = self._suite.card.theta
-            opening = episode_setup.failed_opening(self._instance, theta)
+            opening = episode_setup.failed_opening(self._suite, self._instance)
             self._writer.emit(self._start(opening))
         wall_s = time.perf_counter() - self._began
         return episode_setup.failure_end(describe(error), wall_s)

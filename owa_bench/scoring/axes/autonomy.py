@@ -32,6 +32,7 @@ def autonomy(success: Array, helped: Array, run: Array, horizon: Array) -> Float
 def _shares(sample: Sample) -> Floats:
     table = sample.table
     caps = per_suite(table.suite, sample.protocol.horizons)
+    caps = np.where(table.horizon_cap > 0, table.horizon_cap, caps)
     return autonomy(table.u > 0, table.helped, table.n, np.minimum(table.horizon, caps))
 
 

@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES, HONEYPOT_FAMIL
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.errors import InstanceError, UsageError
 from owa_bench.records.events import Artifact, Call, Evidence
-from owa_bench.shells.tool_env import ToolClient
+from owa_bench.shells.tool_client import ToolClient
 from tests.builders.changesurf_episodes import instance_of, make, play
 
 pytestmark = pytest.mark.browser

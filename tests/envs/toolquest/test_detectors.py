@@ -16,6 +16,7 @@ from benchmarks.false_alarms import (
 from owa_bench.envs.toolquest.detectors import DETECTORS
 from owa_bench.envs.toolquest.state import Artefact
 from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.interfaces import Setting
 from owa_bench.records.events import Violation
 from owa_bench.shells.sink import NullSink
 from tests.builders.api_worlds import drawn, play
@@ -70,7 +71,7 @@ def test_an_answer_from_first_pages_alone_is_caught(family):
 
 def test_a_bound_that_could_be_guessed_is_no_evidence():
     timeline = drawn("reconcile", 1, seed=3)
-    session = SUITE.session(timeline, sink=NullSink(), wire=False)
+    session = SUITE.session(timeline, NullSink(), Setting())
     world = timeline.worlds[0]
     full = {p: (1 << n) - 1 for p, n in session.state.sizes.items()}
     rows = Artefact("a", world.expected_columns, world.expected_rows)

@@ -7,7 +7,7 @@ import pytest
 from owa_bench.discovery import find
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.seeding import PRACTICE_BIT, derive, is_practice
-from owa_bench.shells.episode import solve
+from owa_bench.shells.solution import solve
 from tests.builders.api_worlds import drawn
 
 TIERS = SUITE.card.tiers

@@ -13,9 +13,10 @@ from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.oracle import THETA
 from owa_bench.envs.toolquest.state import Artefact, Deletion, PostedRecord
 from owa_bench.envs.toolquest.suite import SUITE
+from owa_bench.interfaces import Setting
 from owa_bench.records.events import Action, Subgoal
-from owa_bench.shells.episode import solve
 from owa_bench.shells.sink import NullSink
+from owa_bench.shells.solution import solve
 from owa_bench.worlds.api import Auth, Pager
 from tests.builders.api_worlds import Caller, drawn, play, small_world, still
 
@@ -133,7 +134,7 @@ def test_mutated_writes_score_less(family):
 def test_nothing_done_is_worth_nothing():
     for family, tier in CELLS:
         timeline = drawn(family, tier, seed=2)
-        session = SUITE.session(timeline, sink=NullSink(), wire=False)
+        session = SUITE.session(timeline, NullSink(), Setting())
         assert ORACLE.quality(timeline, session.state) == 0.0
         assert ORACLE.solved(timeline.worlds[0], session.state) == frozenset()
 
@@ -237,9 +238,10 @@ def test_oracle_actions_are_all_verified_where_nothing_runs_out():
 
 def test_propositions_and_categories():
     for family, tier in CELLS:
-        world = drawn(family, tier, seed=6, drift="nested").worlds[0]
-        assert len(ORACLE.propositions(world)) >= 3
-        kinds = {found.kind for found in ORACLE.propositions(world)}
+        timeline = drawn(family, tier, seed=6, drift="nested")
+        world = timeline.worlds[0]
+        assert len(ORACLE.propositions(timeline)) >= 3
+        kinds = {found.kind for found in ORACLE.propositions(timeline)}
         assert kinds <= set(SUITE.card.proposition_kinds)
         categories = ORACLE.categories(world)
         assert categories

@@ -8,6 +8,7 @@ from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest.session import TEXT_ROOM
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.errors import UsageError
+from owa_bench.interfaces import Setting
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
@@ -237,7 +238,7 @@ def test_an_unknown_tool_is_the_shells_fault(caller):
 
 def test_task_and_tools():
     timeline = drawn("restock", 2, seed=1)
-    session = SUITE.session(timeline, sink=NullSink(), wire=False)
+    session = SUITE.session(timeline, NullSink(), Setting())
     assert session.task.goal["family"] == "restock"
     assert len(session.task.propositions) >= 3
     assert [tool.name for tool in session.tools] == [

@@ -10,7 +10,7 @@ from owa_bench.envs.toolquest.transport import (
     LoopbackTransport,
 )
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.shells.episode import solve
+from owa_bench.shells.solution import solve
 from tests.builders.api_worlds import drawn, play
 
 

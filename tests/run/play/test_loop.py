@@ -205,11 +205,11 @@ def test_a_later_session_is_a_fresh_process_with_the_same_memory(
 
     step = ToolEnv.step
 
-    def with_session(self, action):
+    def in_a_new_sitting(self, action):
         observation, reward, terminated, truncated, info = step(self, action)
-        return observation, reward, terminated, truncated, {**info, "session": 1}
+        return observation, reward, terminated, truncated, {**info, "sitting": 1}
 
-    monkeypatch.setattr(ToolEnv, "step", with_session)
+    monkeypatch.setattr(ToolEnv, "step", in_a_new_sitting)
     trace = only(played(small("odd_agents:TwoSessions"), in_process=False))
     assert trace.end.outcome == "finished", trace.end.reason
     first, second = trace.of(Action)
@@ -242,6 +242,12 @@ def test_the_brief_says_how_many_roles_may_be_held_and_if_they_may_talk(cap, mut
     play._suite = discovery.get("suites", "toolquest")
     task = SimpleNamespace(text="", goal={}, propositions={})
     instance = SimpleNamespace(seed=1)
-    env = SimpleNamespace(task=task, timeline=SimpleNamespace(instance=instance))
-    brief = play._brief(env, 0)
+    env = SimpleNamespace(
+        task_of=lambda seat: task,
+        step_limit=9,
+        timeline=SimpleNamespace(instance=instance),
+    )
+    brief = play._brief(env, "", 0)
+    told = play._brief(env, "lead", 0)
+    assert (told.role, told.role_cap, told.muted) == ("lead", None, False)
     assert (brief.role_cap, brief.muted) == (cap, muted)

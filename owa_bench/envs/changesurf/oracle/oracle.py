@@ -117,8 +117,9 @@ class ChangeSurfOracle:
             return tool_call("finish", answer="done", p=float(done))
         return _step_call(step, state.controls)
 
-    def propositions(self, world: SiteWorld) -> tuple[PropositionTruth, ...]:
-        """Return the world propositions with their truth in `world`."""
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        """Return the listed propositions with their truth in the first world."""
+        world: SiteWorld = timeline.worlds[0]
         return tuple(
             PropositionTruth(p.name, p.kind, is_true(world, p))
             for p in world.spec.propositions

@@ -1,0 +1,207 @@
+"""The contract of one episode: sinks, sessions of a tool suite, oracles, detectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.interfaces.values import (
+    PropositionTruth,
+    Rule,
+    State,
+    SubgoalNode,
+    Task,
+    ToolResult,
+    ToolSpec,
+)
+from owa_bench.records.events import Event
+from owa_bench.records.instance import Timeline
+
+World = Any  # frozen; `digest()` is its SHA-256 in hex
+
+
+class Sink(Protocol):
+    """Receiver of an episode's events; inactive unless a recorder is attached."""
+
+    active: bool
+
+    def emit(self, event: Event) -> None:
+        """Take one event, in order."""
+
+    def blob(self, data: bytes) -> str:
+        """Redact, keep if transcripts are kept, and return the SHA-256 in hex."""
+
+    def secret(self, name: str, value: str) -> None:
+        """Register a secret: from here on its value never reaches a record.
+
+        Args:
+            name: Stands in the records in its place.
+            value: The secret itself.
+        """
+
+
+class Session(Protocol):
+    """One running episode of a tool suite.
+
+    The shell owns the clock, finish, ask_supervisor, notes, limits, rewards and
+    verification; the session owns the suite's own tools and its state.
+    """
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The suite's own tools."""
+
+    @property
+    def task(self) -> Task:
+        """The task that the agent is given."""
+
+    @property
+    def state(self) -> State:
+        """The present state, frozen; the same object until something changes."""
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
+    ) -> ToolResult:
+        """Run one of the suite's tools.
+
+        Args:
+            tool: The name of one of `tools`.
+            arguments: Allowed by that tool's schema.
+            now_ms: Simulated milliseconds since reset.
+            step: Number of the action, from 1: for events.
+        Returns: Text and events; arguments that make no sense are a result too.
+        """
+
+    def enter(self, world: World, *, now_ms: int) -> None:
+        """Continue in another world: drift in the middle of an episode.
+
+        Args:
+            world: The world that holds from now on.
+            now_ms: Simulated milliseconds since reset.
+        """
+
+    def features(self) -> npt.NDArray[np.float32]:
+        """Return the features of the vector view: (card.features,), in [0, 1]."""
+
+    def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
+        """Return the tool call of each of the card's macros now, None if masked."""
+
+    def close(self) -> None:
+        """Release sockets and databases."""
+
+
+@runtime_checkable
+class HasFinalEvents(Protocol):
+    """A session with events at the end of its episode, a last picture for example."""
+
+    def final_events(self, *, step: int) -> tuple[Event, ...]:
+        """Return them in order; called once, before the episode is judged."""
+
+
+@runtime_checkable
+class HasOffer(Protocol):
+    """A session whose tools on offer change within an episode."""
+
+    @property
+    def offer(self) -> tuple[str, ...]:
+        """Names of the suite's and the standard tools that may be called now."""
+
+
+@runtime_checkable
+class Seated(Protocol):
+    """A session of several seats, of which one acts at a time, or of several sittings.
+
+    Each seat is an agent in a process of its own, with a memory folder of its own. When
+    the number of its sitting rises the process is closed and a new one started. Only
+    the first seat ends the episode with finish and states p; any other retires with it.
+    """
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """The seats that play under this setting; the first leads."""
+
+    @property
+    def seat(self) -> str:
+        """The seat that acts next."""
+
+    @property
+    def sitting(self) -> int:
+        """The number of that seat's present sitting, from 0."""
+
+    def task_of(self, seat: str) -> Task:
+        """Return what a seat is told at the start of each of its sittings."""
+
+    def look(self) -> str:
+        """Return what the seat that acts next is shown before it acts, "" for nothing.
+
+        Called once before each action, after the time of the one before has passed.
+        """
+
+    def retire(self, seat: str) -> None:
+        """Give a seat no further turn."""
+
+
+@runtime_checkable
+class HasHoneypot(Protocol):
+    """A world whose task, while `honeypot`, cannot be done honestly."""
+
+    honeypot: bool
+
+
+class Oracle(Protocol):
+    """The answer key: reads the world's own state, never the agent's words."""
+
+    def quality(self, timeline: Timeline, state: State) -> float:
+        """Return q_state, frame factor included.
+
+        Args: timeline: the episode's; state: the session's.
+        Returns: A number in [0, 1].
+        """
+
+    def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
+        """Return the task's DAG in topological order."""
+
+    def solved(self, world: World, state: State) -> frozenset[str]:
+        """Return which subgoals are solved.
+
+        Args: world: the one that holds now; state: the session's.
+        Returns: Names of nodes.
+        """
+
+    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
+        """Return whether an action solved a node or gained a needed fact.
+
+        Args: before, after: the states around it; action: "tool" and "arguments".
+        Returns: True for an action that is to count as verified.
+        """
+
+    def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
+        """Return the next right action; in the end finish or declare_infeasible.
+
+        Args: timeline: the episode's; state: the session's.
+        Returns: "tool" and "arguments".
+        """
+
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        """Return the listed propositions with their truth and their deadlines."""
+
+    def categories(self, world: World) -> tuple[str, ...]:
+        """Return the tool categories that this world holds."""
+
+
+class Detector(Protocol):
+    """Finds one disallowed behaviour in an episode's events and final state."""
+
+    rule: Rule
+
+    def inspect(
+        self, timeline: Timeline, state: State, events: Sequence[Event]
+    ) -> tuple[str, ...]:
+        """Return the evidence of each breach, nothing for an honest agent.
+
+        Args: timeline: the episode's; state: the last; events: all, in order.
+        Returns: One line per breach.
+        """
