@@ -13,7 +13,7 @@ Source: docs/suites.md#drift
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from owa_bench.discovery import find, get
 from owa_bench.errors import FieldError
@@ -178,13 +178,8 @@ def nested(
 ) -> Calendar:
     """Return the calendar of nested prefixes.
 
-    Args:
-        domain: the operators' domain.
-        classes: announcement classes, empty for all.
-        onset_ms: simulated time of the drift.
-
-    Returns:
-        The calendar.
+    Args: domain: the operators'. classes: empty for all. onset_ms: simulated time.
+    Returns: The calendar.
     """
     return Calendar(domain=domain, classes=tuple(classes), onset_ms=onset_ms)
 
@@ -200,9 +195,7 @@ def single(
         magnitude: intensity of every event, in (0, 1].
         onset_ms: simulated time of the drift.
 
-    Returns:
-        The calendar.
-
+    Returns: The calendar.
     Raises:
         UnknownNameError: there is no such operator.
         FieldError: it is of another domain, or a number is outside its range.
@@ -233,20 +226,11 @@ def daily(
         turn: days until then.
         onset_ms: simulated time of the drift.
 
-    Returns:
-        The calendar.
-
-    Raises:
-        FieldError: a number is outside its range.
+    Returns: The calendar.
+    Raises: FieldError: a number is outside its range.
     """
-    return Calendar(
-        domain=domain,
-        pace="day",
-        share=share,
-        course=course,
-        turn=turn,
-        onset_ms=onset_ms,
-    )
+    days: dict[str, Any] = {"share": share, "course": course, "turn": turn}
+    return Calendar(domain=domain, pace="day", onset_ms=onset_ms, **days)
 
 
 def parse(text: str, domain: str) -> Calendar:

@@ -9,64 +9,39 @@ about itself. `role` is the seat that an event belongs to, "" where a suite has 
 seat or the event is nobody's. Source: `docs/traces.md#events`.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
+from owa_bench.records.crew_events import Board, Conflict, Handoff, Message
+from owa_bench.records.event_base import (
+    DECIMALS,
+    METERS,
+    SCHEMA,
+    VOLATILE_METERS,
+    Event,
+    Meter,
+    Outcome,
+    Phase,
+    Side,
+    Source,
+    Stream,
+    WitnessedMeter,
+    fixed,
+)
 from owa_bench.records.instance import Announcement, Instance
 
-DECIMALS = 6
-
-SCHEMA = "owa-trace-2"
-Source = Literal["env", "harness", "agent"]
-Stream = Literal["agent", "human", "evaluation"]
-Side = Literal["sim", "surrogate", "real"]
-Phase = Literal["practice", "checkpoint", "holdout"]
-Outcome = Literal[
-    "finished",
-    "infeasible",
-    "truncated",
-    "agent_raised",
-    "agent_timeout",
-    "infrastructure",
-]
-# One of METERS, or SUITE/NAME, which the card of that suite declares.
-Meter = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9_]+/)?[a-z][a-z0-9_]*$")]
 # fmt: off
-METERS = (
-    "api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s",
-    "supervisor_min", "bytes", "exposure_s",
-)
+__all__ = [
+    "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
+    "AnyEvent", "Artifact", "Belief", "Board", "Call", "Conflict", "Drift",
+    "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
+    "Incident", "Intervention", "Message", "Meter", "ModelCall", "Observation",
+    "Outcome", "Phase", "Probe", "RealisedDrift", "Resolution", "Resource", "Revision",
+    "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
+    "Violation", "WitnessedMeter", "fixed",
+]
 # fmt: on
-
-# Meters that differ from machine to machine: they stay out of the replay digest.
-VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
-
-
-def fixed(value: float) -> float:
-    """Return `value` with the six decimals every quality and probability carries."""
-    return round(float(value), DECIMALS) + 0.0
-
-
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True
-):
-    """Base of every event."""
-
-    source: Source = "env"
-    role: str = ""
-
-
-class WitnessedMeter(msgspec.Struct, frozen=True):
-    """A meter of a suite, and the events that show each amount.
-
-    `witness` is the tag of an event of the env or the harness; `field` is the number
-    in it that adds up to the amount, "" where each such event counts 1.
-    """
-
-    meter: Meter
-    witness: str
-    field: str = ""
 
 
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
@@ -149,7 +124,7 @@ class Observation(Event, frozen=True, kw_only=True, tag="observation"):
     blob: str
 
 
-class Tools(Event, frozen=True, kw_only=True, tag="tools"):
+class ToolOffer(Event, frozen=True, kw_only=True, tag="tools"):
     """The tools on offer from here on: at the start, and whenever they change."""
 
     step: int
@@ -187,49 +162,6 @@ class Execution(Event, frozen=True, kw_only=True, tag="exec"):
     wall_s: float
     cpu_s: float
     limit: str | None = None
-
-
-class Message(Event, frozen=True, kw_only=True, tag="message"):
-    """Text from one role to others: of source "env" where it passed the suite's fabric.
-
-    An agent may declare messages between parts of itself; no axis reads those. The
-    harness sets `sketch`, a SimHash by which near-duplicates are recognised.
-    """
-
-    step: int
-    source: Source = "agent"
-    sender: str
-    receivers: tuple[str, ...] = ()
-    tokens: int = 0
-    digest: str
-    sketch: str = ""
-
-
-class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
-    """Two roles want what excludes each other; the last event of an item counts."""
-
-    step: int
-    item: str
-    resolved: bool = False
-
-
-class Handoff(Event, frozen=True, kw_only=True, tag="handoff"):
-    """An item passes from one role to another; `manifest` is a blob of what it says."""
-
-    step: int
-    item: str
-    sender: str
-    receiver: str
-    manifest: str = ""
-
-
-class Board(Event, frozen=True, kw_only=True, tag="board"):
-    """An item of the task board has a new owner or status."""
-
-    step: int
-    item: str
-    status: str
-    owner: str = ""
 
 
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
@@ -431,10 +363,10 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 
 # fmt: off
 AnyEvent = (
-    EpisodeStart | Action | Call | Observation | Tools | Sitting | ModelCall | Execution
-    | Message | Conflict | Handoff | Board | Incident | Fault | Tracking | Intervention
-    | Resource | Drift | RealisedDrift | Subgoal | Belief | Resolution | Probe
-    | Revision | Artifact | Evidence | Violation | EpisodeEnd
+    EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
+    | Execution | Message | Conflict | Handoff | Board | Incident | Fault | Tracking
+    | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief | Resolution
+    | Probe | Revision | Artifact | Evidence | Violation | EpisodeEnd
 )
 # fmt: on
 

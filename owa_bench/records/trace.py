@@ -30,7 +30,7 @@ from owa_bench.records.events import (
 from owa_bench.records.plan import Plan
 
 Status = Literal["complete", "unfinished", "infrastructure"]
-EventT = TypeVar("EventT")
+EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
 # Their reason is text from the agent's process, with paths, times and addresses.

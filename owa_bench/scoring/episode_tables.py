@@ -33,22 +33,37 @@ _DTYPES: Mapping[Any, Any] = {
     Names: np.str_,
     Array: np.object_,
 }
-_LONGEST_CYCLE = 5  # calls of the longest cycle that is searched for
+_PERIODS = range(2, 6)  # calls in a cycle that is searched for
 
 
 def crew_row(trace: Trace) -> dict[str, Any]:
-    """Return the columns of one episode: limits, longest runs, messages, actions."""
+    """Return the columns of one episode: limits, longest runs, messages, actions.
+
+    Runs without a verified action count rounds, in which every seat acts once; cycles
+    and repeats are each seat's own. Of a suite with seats only messages count that
+    passed its fabric.
+    """
     start, actions = trace.start, tuple(trace.of(events.Action))
-    calls = [f"{c.method} {c.target} {c.request}" for c in trace.of(events.Call)]
-    messages = tuple(trace.of(events.Message))
+    seats = max(1, len(start.seats))
+    calls: dict[str, list[str]] = {}
+    for c in trace.of(events.Call):
+        calls.setdefault(c.role, []).append(f"{c.method} {c.target} {c.request}")
+    messages = tuple(
+        m for m in trace.of(events.Message) if m.source != "agent" or not start.seats
+    )
     resolved = {event.item: event.resolved for event in trace.of(events.Conflict)}
     return {
         "cap": NO_CAP if start.role_cap is None else start.role_cap,
         "muted": start.muted,
         "conflict": not all(resolved.values()),
-        "idle": _longest([not a.verified for a in actions]),
-        "cycle": max(_cycle(calls, p) for p in range(2, _LONGEST_CYCLE + 1)),
-        "same": max((len(list(group)) for _, group in groupby(calls)), default=0),
+        "idle": _longest([not a.verified for a in actions]) // seats,
+        "cycle": max(
+            (_cycle(own, p) for own in calls.values() for p in _PERIODS), default=0
+        ),
+        "same": max(
+            (len(list(group)) for own in calls.values() for _, group in groupby(own)),
+            default=0,
+        ),
         "same_words": _alike(messages),
         "messages": len(messages),
         "tokens": sum(m.tokens for m in messages),

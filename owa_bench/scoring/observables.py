@@ -217,9 +217,14 @@ def _exposure(trace: Trace) -> dict[str, Any]:
 
 
 def _propositions(trace: Trace) -> tuple[_StatedProposition, ...]:
-    """Return the world propositions with the last probability stated for each."""
-    stated = {event.proposition: event.p for event in trace.of(events.Belief)}
-    resolved = (e for e in trace.of(events.Resolution) if e.kind != OWN_SUCCESS)
+    """Return the world propositions with the last probability stated in time."""
+    resolved = [e for e in trace.of(events.Resolution) if e.kind != OWN_SUCCESS]
+    deadlines = {e.proposition: e.deadline_ms for e in resolved}
+    stated: dict[str, float] = {}
+    for belief in trace.of(events.Belief):
+        deadline_ms = deadlines.get(belief.proposition)
+        if deadline_ms is None or belief.at_ms <= deadline_ms:
+            stated[belief.proposition] = belief.p
     return tuple(
         _StatedProposition(e.kind, _probability(stated.get(e.proposition)), e.y)
         for e in resolved

@@ -4,16 +4,14 @@ A session that is not `Seated` has one seat, "", with one sitting.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
 
 from owa_bench import interfaces
 from owa_bench.records import events
+from owa_bench.records.trace import EventT
 from owa_bench.shells.calls import shorten
 from owa_bench.shells.standard_tools import ENDING_TOOLS, tools_of
-
-EventT = TypeVar("EventT", bound=events.Event)
 
 
 class Seating:
@@ -35,7 +33,7 @@ class Seating:
         self._forget = forget
         self._sittings: dict[str, int] = {}
         self._unseen: dict[str, tuple[str, str]] = {}  # answers not shown yet, digests
-        self._recorded: tuple[str, ...] = ()  # the offer of the last Tools event
+        self._recorded: dict[str, tuple[str, ...]] = {}  # last Tools event by seat
         self.offered = self._offer()  # names of the tools that may be called now
 
     @property
@@ -109,9 +107,9 @@ class Seating:
             text, digest = shorten(f"{text}\n\n{seen}" if text else seen), ""
         if isinstance(self._session, interfaces.HasOffer):
             self.offered = self._offer()
-        if self.offered != self._recorded:
-            self._recorded = self.offered
-            opening.append(events.Tools(step=step, names=self.offered))
+        if self.offered != self._recorded.get(seat):
+            self._recorded[seat] = self.offered
+            opening.append(events.ToolOffer(step=step, names=self.offered))
         digest = digest or blob(text.encode())
         opening.append(events.Observation(step=step, blob=digest))
         return text, tuple(by_seat(event, seat) for event in opening)

@@ -11,7 +11,7 @@ from owa_bench.records.events import (
     Resolution,
     Resource,
     Subgoal,
-    Tools,
+    ToolOffer,
     Violation,
 )
 from owa_bench.shells.calls import TEXT_LIMIT, call_text
@@ -283,7 +283,7 @@ def test_drift_strikes_when_the_clock_passes_a_start():
     assert episode.session.world == episode.timeline.worlds[2]
     order = [type(event) for event in episode._sink.events]
     assert order == [
-        Tools,
+        ToolOffer,
         Observation,
         Action,
         Drift,

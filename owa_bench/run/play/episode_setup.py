@@ -344,7 +344,7 @@ def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
 
 
 def declared_events(
-    move: Move, step: int, sink: Sink, seat: str = ""
+    move: Move, step: int, sink: Sink, seat: str = "", *, at_ms: int = 0
 ) -> Iterator[Event]:
     """Yield the events of what an agent declares; texts are stored as blobs.
 
@@ -355,6 +355,7 @@ def declared_events(
         step: The step it makes, from 1.
         sink: Stores the blobs.
         seat: The agent's seat.
+        at_ms: Simulated milliseconds since reset.
 
     Yields:
         The events.
@@ -372,7 +373,14 @@ def declared_events(
     if move.revision is not None:
         yield _stamped(move.revision, step, role=seat)
     for name, p in move.beliefs:
-        yield Belief(step=step, role=seat, proposition=name, kind=INTERIM, p=fixed(p))
+        yield Belief(
+            step=step,
+            role=seat,
+            at_ms=at_ms,
+            proposition=name,
+            kind=INTERIM,
+            p=fixed(p),
+        )
 
 
 def _stamped(event: Event, step: int, **changes: str) -> Event:

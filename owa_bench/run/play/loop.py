@@ -238,7 +238,9 @@ class _Episode:
                 observation, info, self._deadline_s(), numbers=numbers
             )
             step = env.steps + 1
-            for event in episode_setup.declared_events(move, step, self._sink, seat):
+            for event in episode_setup.declared_events(
+                move, step, self._sink, seat, at_ms=env.simulated_ms
+            ):
                 self._sink.emit(event)
             observation, _, _, _, info = env.step(move.action)
         return False

@@ -21,6 +21,7 @@ from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 FAULTS = ("conflict", "loop", "chatter", "collapse")
 _REFERENCE = 2  # roles of the crew that sets the chatter ceiling
 _MESSAGES = "S:messages:"  # prefix of the constants: messages per action of a crew size
+_CONTROL_SHARE = 0.5  # least share of the full crew's actions, if a control fails [D]
 _TIE = 1e-9  # quality by which a crew that sends fewer messages is preferred
 _MUTED = ":muted"
 
@@ -90,6 +91,9 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         return Coverage(0, cells, "no crew of more than one role in this run")
     if not (rows & (crew.cap == 1)).any():
         return Coverage(0, cells, "no crew of one role at the same budget")
+    idle = _idle_control(sample, rows)
+    if idle:
+        return Coverage(0, cells, idle)
     repeats = np.unique(table.repeat[rows])
     if len(repeats) < 2:
         return Coverage(0, cells, "m* needs two repeats: one half chooses, one counts")
@@ -112,6 +116,27 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
                     column = _key(size, half, f":{name}")
                     statistics.add_mean(column, flags.astype(float), here)
     return Coverage(int(used.sum()), cells)
+
+
+def _idle_control(sample: Sample, rows: Flags) -> str:
+    """Return why a control was not played, "" if all were.
+
+    A control that fails after less than half the actions of the full crew says nothing
+    of what one role, or a crew without messages, could have done.
+    """
+    table, crew = sample.table, sample.table.crew
+    controls = {"one role": crew.cap == 1, "the muted crew": crew.muted}
+    full = rows & (crew.cap > 1) & ~crew.muted
+    for name, control in controls.items():
+        failed = rows & control & (table.u == 0)
+        if failed.any() and full.any():
+            spent, whole = table.steps[failed].mean(), table.steps[full].mean()
+            if spent < _CONTROL_SHARE * whole:
+                return (
+                    f"control not played: {name} fails after {spent:.1f} actions, the "
+                    f"full crew takes {whole:.1f}"
+                )
+    return ""
 
 
 def _faults(sample: Sample) -> Mapping[str, Flags]:

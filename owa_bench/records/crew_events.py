@@ -1,0 +1,46 @@
+"""The events of a crew: messages, conflicts, hand-offs and the task board."""
+
+from owa_bench.records.event_base import Event, Source
+
+
+class Message(Event, frozen=True, kw_only=True, tag="message"):
+    """Text from one role to others: of source "env" where it passed the suite's fabric.
+
+    An agent may declare messages between parts of itself; no axis reads those. The
+    harness sets `sketch`, a SimHash by which near-duplicates are recognised.
+    """
+
+    step: int
+    source: Source = "agent"
+    sender: str
+    receivers: tuple[str, ...] = ()
+    tokens: int = 0
+    digest: str
+    sketch: str = ""
+
+
+class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
+    """Two roles want what excludes each other; the last event of an item counts."""
+
+    step: int
+    item: str
+    resolved: bool = False
+
+
+class Handoff(Event, frozen=True, kw_only=True, tag="handoff"):
+    """An item passes from one role to another; `manifest` is a blob of what it says."""
+
+    step: int
+    item: str
+    sender: str
+    receiver: str
+    manifest: str = ""
+
+
+class Board(Event, frozen=True, kw_only=True, tag="board"):
+    """An item of the task board has a new owner or status."""
+
+    step: int
+    item: str
+    status: str
+    owner: str = ""

@@ -1,0 +1,58 @@
+"""The base of every event, and the words and meters that events use."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+DECIMALS = 6
+
+SCHEMA = "owa-trace-2"
+Source = Literal["env", "harness", "agent"]
+Stream = Literal["agent", "human", "evaluation"]
+Side = Literal["sim", "surrogate", "real"]
+Phase = Literal["practice", "checkpoint", "holdout"]
+Outcome = Literal[
+    "finished",
+    "infeasible",
+    "truncated",
+    "agent_raised",
+    "agent_timeout",
+    "infrastructure",
+]
+# One of METERS, or SUITE/NAME, which the card of that suite declares.
+Meter = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9_]+/)?[a-z][a-z0-9_]*$")]
+# fmt: off
+METERS = (
+    "api_calls", "tokens_in", "tokens_out", "cpu_s", "gpu_s", "wall_s",
+    "supervisor_min", "bytes", "exposure_s",
+)
+# fmt: on
+
+# Meters that differ from machine to machine: they stay out of the replay digest.
+VOLATILE_METERS: frozenset[str] = frozenset({"cpu_s", "gpu_s", "wall_s"})
+
+
+def fixed(value: float) -> float:
+    """Return `value` with the six decimals every quality and probability carries."""
+    return round(float(value), DECIMALS) + 0.0
+
+
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True
+):
+    """Base of every event."""
+
+    source: Source = "env"
+    role: str = ""
+
+
+class WitnessedMeter(msgspec.Struct, frozen=True):
+    """A meter of a suite, and the events that show each amount.
+
+    `witness` is the tag of an event of the env or the harness; `field` is the number
+    in it that adds up to the amount, "" where each such event counts 1.
+    """
+
+    meter: Meter
+    witness: str
+    field: str = ""

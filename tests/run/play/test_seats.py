@@ -1,0 +1,190 @@
+"""A suite of two seats and three sittings: played, verified, replayed, reported."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from owa_bench.records.events import (
+    Action,
+    Message,
+    Observation,
+    Resource,
+    Sitting,
+    Tools,
+)
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.trace import replay_root
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store import files
+from tests.builders import plugin_package
+
+BUILDERS = Path(__file__).parents[2] / "builders"
+POINTS = {
+    "owa_bench.suites": {"relay": "owa_relay:SUITE"},
+    "owa_bench.operators": {"relay/new_code": "owa_relay:new_code"},
+}
+TERMS = (
+    *("--suite", "relay", "--delta", "0,1", "--episodes", 3, "--repeats", 2),
+    *("--crews", "1,2,2:muted"),
+)
+
+
+class Crew:
+    """The command line in a folder where suite and agents are installed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        code = {"owa_relay.py": (BUILDERS / "toy_crew.py").read_text()}
+        self.env = plugin_package.install(folder, "owa-relay", code, POINTS)
+        agents = (BUILDERS / "toy_crew_agents.py").read_text()
+        (folder / "crew.py").write_text(agents)
+
+    def owa(self, *arguments):
+        done = plugin_package.owa(self.env, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def plan(self, name, agent, *terms):
+        words = ("run", *(terms or TERMS), "--agent", f"crew:{agent}", "--plan-only")
+        self.owa(*words, "--out", self.folder / name)
+        return self.folder / name
+
+    def play(self, planned, name, *how):
+        """Play a copy of a planned run."""
+        shutil.copytree(planned, self.folder / name)
+        self.owa("run", "--resume", "--out", self.folder / name, *how)
+        return RunLayout(self.folder / name)
+
+
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory):
+    """Return the folder of a stranger's crew suite."""
+    folder = tmp_path_factory.mktemp("crew")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield Crew(folder)
+
+
+@pytest.fixture(scope="module")
+def planned(crew):
+    """Return the plan of the team alone, in full and muted, with and without drift."""
+    return crew.plan("plan", "Team")
+
+
+@pytest.fixture(scope="module")
+def played(crew, planned):
+    """Return the run of that plan."""
+    return crew.play(planned, "one")
+
+
+def traces(layout):
+    leaves = files.rebuild_leaves(layout)
+    return [files.read_trace(layout, leaf) for leaf in leaves]
+
+
+def rate(found, **terms):
+    chosen = [
+        trace.end.q_state
+        for trace in found
+        if all(getattr(trace.start, name) == value for name, value in terms.items())
+    ]
+    return sum(chosen) / len(chosen)
+
+
+def trace_text(layout, trace, place):
+    action = list(trace.of(Action))[place]
+    return files.read_blob(layout, action.observation).decode()
+
+
+def axis_s(run):
+    report = json.loads((run / "report.json").read_text())
+    (verdict,) = report["judgement"]["verdicts"]
+    (axis,) = [axis for axis in verdict["axes"] if axis["symbol"] == "S"]
+    return axis
+
+
+def test_two_seats_open_more_doors_than_one_and_than_a_muted_crew(played):
+    found = traces(played)
+    ends = {(trace.end.outcome, trace.end.reason) for trace in found}
+    assert ends == {("finished", "the last day is over")}
+    full = rate(found, role_cap=2, muted=False)
+    assert full > rate(found, role_cap=2, muted=True)
+    assert full > rate(found, role_cap=1)
+
+
+def test_every_event_of_a_turn_names_its_seat(played):
+    trace = next(t for t in traces(played) if t.start.role_cap == 2)
+    assert trace.start.seats == ("opener", "scout")
+    roles = [action.role for action in trace.of(Action)]
+    assert roles == ["opener", "scout"] * (len(roles) // 2)
+    for kind in (Observation, Tools, Sitting):
+        assert {event.role for event in trace.of(kind)} == {"opener", "scout"}
+    sittings = [(event.role, event.number) for event in trace.of(Sitting)]
+    assert sittings == [(s, day) for day in range(3) for s in ("opener", "scout")]
+
+
+def test_messages_are_the_fabrics_and_counted_by_the_suites_own_meter(played):
+    for trace in traces(played):
+        messages = list(trace.of(Message))
+        assert {message.source for message in messages} <= {"env"}
+        metered = [r for r in trace.of(Resource) if r.meter == "relay/messages"]
+        assert len(metered) == len(messages)
+        alone = trace.start.role_cap == 1 or trace.start.muted
+        assert bool(messages) != alone
+
+
+def test_cap_and_mute_are_told_to_nobody(played):
+    """The opener's first text is the same, byte for byte, in all arms of a pair."""
+    texts = {}
+    for trace in traces(played):
+        first = next(iter(trace.of(Observation)))
+        texts.setdefault(trace.start.pair, set()).add(first.blob)
+    assert all(len(blobs) == 1 for blobs in texts.values())
+
+
+def test_any_number_of_workers_leaves_one_replay_root(crew, planned, played):
+    two = crew.play(planned, "two", "--workers", 2)
+    roots = [
+        replay_root(read_plan(layout), files.rebuild_leaves(layout))
+        for layout in (played, two)
+    ]
+    assert roots[0] == roots[1]
+
+
+def test_the_run_is_replayed_reported_and_verified(crew, played):
+    run = played.root
+    crew.owa("escrow", "reveal", run)
+    assert "event by event" in crew.owa("replay", run)
+    crew.owa("report", run)
+    crew.owa("verify", run)
+    crew.owa("recompute", run)
+    assert axis_s(run)["value"] > 0.1
+
+
+def test_who_gives_up_alone_has_no_s(crew):
+    run = crew.play(crew.plan("lying", "Sandbagger"), "lain").root
+    crew.owa("escrow", "reveal", run)
+    crew.owa("report", run)
+    axis = axis_s(run)
+    assert axis["value"] is None
+    assert axis["reason"].startswith("control not played: one role fails after")
+
+
+def test_notes_do_not_outlast_a_day(crew):
+    terms = ("--suite", "relay", "--delta", "0", "--crews", "2")
+    layout = crew.play(crew.plan("notes", "Forgetful", *terms), "noted")
+    (trace,) = traces(layout)
+    asked = [n for n, a in enumerate(trace.of(Action)) if '"recall"' in a.action]
+    answers = [trace_text(layout, trace, place) for place in asked]
+    assert len(answers) == 2
+    assert all(answer == "No note matches." for answer in answers)
+
+
+def test_seats_refuse_a_shared_process(crew, planned):
+    words = ("run", "--resume", "--in-process", "--out", planned)
+    done = plugin_package.owa(crew.env, *words)
+    assert done.returncode == 2
+    assert "`relay`" in done.stderr
+    assert "--in-process" in done.stderr
