@@ -196,6 +196,7 @@ def single(
         onset_ms: simulated time of the drift.
 
     Returns: The calendar.
+
     Raises:
         UnknownNameError: there is no such operator.
         FieldError: it is of another domain, or a number is outside its range.

@@ -5,7 +5,7 @@ and forwards ports of the sandbox's loopback to Unix sockets. When it exits, the
 kills whatever is left in the PID namespace.
 
 Standard library only: bubblewrap and Docker run it as a script, with one JSON argument
-(`Terms`) and the program's command line behind it.
+(`ProcessTerms`) and the program's command line behind it.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ class ProgramLimits(NamedTuple):
     folder_depth: int = 32
 
 
-class Terms(NamedTuple):
+class ProcessTerms(NamedTuple):
     """The script's argument: limits, and the loopback's (port, Unix socket).
 
     When the other end of `lifeline`, a pipe, is closed, nobody needs the program.
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
 
 
 def supervise(
-    program: Callable[[], int], terms: Terms, close: Iterable[int] = ()
+    program: Callable[[], int], terms: ProcessTerms, close: Iterable[int] = ()
 ) -> int:
     """Run a program in a child under limits until it ends or breaks one.
 
@@ -115,7 +115,7 @@ def set_limits(limits: ProgramLimits) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _watch(child: int, terms: Terms) -> int:
+def _watch(child: int, terms: ProcessTerms) -> int:
     poll = select.poll()
     poll.register(os.pidfd_open(child), select.POLLIN)
     if terms.lifeline is not None:
@@ -321,7 +321,9 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         return 127
 
-    return supervise(program, Terms(ProgramLimits(*limits), services, lifeline=0))
+    return supervise(
+        program, ProcessTerms(ProgramLimits(*limits), services, lifeline=0)
+    )
 
 
 if __name__ == "__main__":

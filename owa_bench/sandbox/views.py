@@ -20,7 +20,7 @@ import owa_bench
 from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import first_process, namespaces
 from owa_bench.sandbox.backends import ISOLATION
-from owa_bench.sandbox.first_process import ProgramLimits, Terms
+from owa_bench.sandbox.first_process import ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SYSTEM, TMP_BYTES, SandboxView
 
 IMAGE: Final = "owa-bench-sandbox:1"
@@ -167,7 +167,7 @@ def supervised(
     services = tuple(
         (port, namespaces.service_socket(port)) for port, _ in view.services
     )
-    terms = json.dumps(Terms(limits, services)[:2])
+    terms = json.dumps(ProcessTerms(limits, services)[:2])
     script = os.path.abspath(first_process.__file__)
     return [sys.executable, "-I", "-S", script, terms, *command]
 

@@ -37,7 +37,7 @@ from owa_bench.run.agents.protocol import (
 )
 from owa_bench.run.agents.spec import Origin, source_files
 from owa_bench.sandbox import first_process, namespaces, views
-from owa_bench.sandbox.first_process import REASONS, ProgramLimits, Terms
+from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 
 MESSAGE_BYTES = 1 << 17
@@ -193,7 +193,7 @@ class ForkTemplate:
                 (port, namespaces.service_socket(port))
                 for port, _ in request.view.services
             )
-            terms = Terms(request.limits, services)
+            terms = ProcessTerms(request.limits, services)
             status = first_process.supervise(
                 self._program(request, pipes), terms, close=pipes
             )

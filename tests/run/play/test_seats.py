@@ -12,7 +12,7 @@ from owa_bench.records.events import (
     Observation,
     Resource,
     Sitting,
-    Tools,
+    ToolOffer,
 )
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import replay_root
@@ -119,7 +119,7 @@ def test_every_event_of_a_turn_names_its_seat(played):
     assert trace.start.seats == ("opener", "scout")
     roles = [action.role for action in trace.of(Action)]
     assert roles == ["opener", "scout"] * (len(roles) // 2)
-    for kind in (Observation, Tools, Sitting):
+    for kind in (Observation, ToolOffer, Sitting):
         assert {event.role for event in trace.of(kind)} == {"opener", "scout"}
     sittings = [(event.role, event.number) for event in trace.of(Sitting)]
     assert sittings == [(s, day) for day in range(3) for s in ("opener", "scout")]
