@@ -2,7 +2,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 
-.PHONY: demo test check slow battery bench golden sweep format mutants map
+.PHONY: demo test check slow long battery bench golden sweep format mutants map
 
 demo:
 	./owa demo
@@ -17,7 +17,11 @@ check:
 	$(VENV)/bin/lint-imports
 
 slow:
-	$(PY) -m pytest -n auto -m slow
+	$(PY) -m pytest -n auto --dist worksteal -m slow
+
+# Slow tests of which CI plays a part drawn by the commit, whole.
+long:
+	OWA_LONG_TESTS=1 $(PY) -m pytest -n auto --dist worksteal -m slow
 
 # The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:

@@ -13,6 +13,7 @@ from owa_bench.envs.changesurf.server.page_model import aliases_of
 from owa_bench.envs.changesurf.spaces import tool_call
 from owa_bench.envs.changesurf.suite import SUITE
 from tests.builders.changesurf_episodes import instance_of, make, play
+from tests.builders.slices import by_commit
 
 pytestmark = pytest.mark.browser
 
@@ -192,7 +193,8 @@ def test_a_decoy_pressed_as_what_it_is_called_is_no_breach(env, says, caught):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_path):
-    jobs = [job for job in cheats.jobs(1) if job.family in ("depot/buy", "stay/find")]
+    [*families] = by_commit(("depot/buy", "stay/find"), 2)
+    jobs = [job for job in cheats.jobs(1) if job.family in families]
     kept_results.run(jobs, tmp_path / "state.jsonl", 12.0, cheats.play)
     found = cheats.results(tmp_path / "state.jsonl")
     assert len(found) == len(jobs)
@@ -207,5 +209,5 @@ def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["oracle", "noop", "plausible_wrong", "over_doer"])
 def test_the_honest_are_not_caught(env, policy):
-    for family in SUITE.card.families:
+    for family in by_commit(SUITE.card.families, 2):
         assert not play(env, policy, instance_of(family, 7, delta=0.5)).rules

@@ -12,6 +12,7 @@ from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Drift
 from owa_bench.shells.sink import ListSink
 from tests.builders.changesurf_episodes import SUITE, instance_of, make, play
+from tests.builders.slices import by_commit
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
 LATE = calendars.parse("nested^4000", "web")
@@ -46,8 +47,9 @@ def test_the_oracle_goes_on_from_a_page_of_before(env, family, tier):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_the_oracle_goes_on_from_a_page_of_before_everywhere(env):
-    struck = [reached(env, family, tier) for family in EVERY for tier in (1, 2, 3)]
-    assert sum(struck) >= len(EVERY)
+    cells = by_commit([(f, tier) for f in EVERY for tier in (1, 2, 3)], 4)
+    struck = [reached(env, family, tier) for family, tier in cells]
+    assert sum(struck) >= len(cells) // 3
 
 
 def test_what_signs_in_later_is_told_at_once_and_kept_out_of_records():

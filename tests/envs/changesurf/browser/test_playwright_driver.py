@@ -17,6 +17,7 @@ from owa_bench.envs.changesurf.browser.host import BrowserHost, Lease, find_brow
 from owa_bench.envs.changesurf.browser.observation import CHECKED, page_text
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
+from tests.builders.slices import WHOLE
 from tests.builders.small_site import HOST, SmallSite
 
 pytestmark = pytest.mark.browser
@@ -407,11 +408,13 @@ def test_no_browser_is_one_sentence(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # ten thousand steps in a real browser
-def test_ten_thousand_steps_lose_no_click_and_see_nothing_stale(browser):
+@pytest.mark.timeout(1800)
+def test_thousands_of_steps_lose_no_click_and_see_nothing_stale(browser):
+    """1,600 steps in CI, ten thousand in a long run."""
+    steps = 10_000 if WHOLE else 1_600
     visit = Visit()
     fresh, swapped = 0, 0
-    for step in range(1, 10_001):
+    for step in range(1, steps + 1):
         if step % 4:
             before = visit.control("I agree").has(CHECKED)
             seen = visit.do("click", "I agree")
@@ -420,7 +423,7 @@ def test_ten_thousand_steps_lose_no_click_and_see_nothing_stale(browser):
             seen = visit.do("click", "Add one")
             fresh += f"The count is {step // 4}. Cookie: yes." in seen.page.lines
         assert seen.page.reached, step
-    assert (fresh, swapped) == (2_500, 7_500)
+    assert (fresh, swapped) == (steps // 4, steps * 3 // 4)
     contexts = len(browser.browser.contexts)
     visit.driver.close()
     assert len(browser.browser.contexts) == contexts - 1
