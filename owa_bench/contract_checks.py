@@ -8,9 +8,11 @@ Each raises CheckFailure with the first rule that is broken. A package calls the
 its own tests; this project runs them over every registered plug-in.
 """
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import numpy as np
@@ -26,6 +28,7 @@ from owa_bench.interfaces import (
     HasHoneypot,
     Move,
     Operator,
+    Seated,
     Session,
     Setting,
     Suite,
@@ -33,6 +36,7 @@ from owa_bench.interfaces import (
     View,
     World,
 )
+from owa_bench.records.events import AnyEvent
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance, Timeline
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
@@ -42,6 +46,8 @@ from owa_bench.shells.standard_tools import tools_of
 
 NO_OP_MAX = 0.05  # q_state that doing nothing may come to
 VIEWS: tuple[View, ...] = ("language", "vector", "python")
+EVENT_TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(AnyEvent))
+_SEAT = re.compile(r"[a-z][a-z0-9_-]*")
 _STREAM = 7  # any fixed number: an operator must be a function of its stream
 
 
@@ -60,6 +66,11 @@ def check_suite(
     _require(card.families and card.tiers, name, "must have families and tiers")
     _require(0 < card.theta <= 1, name, "`theta` must be in (0, 1]")
     _require(card.version >= 1, name, "`version` must be at least 1")
+    for item in card.meters:
+        owned = item.meter.startswith(f"{card.name}/")
+        _require(owned, name, f"`meters` must be called {card.name}/..")
+        known = item.witness in EVENT_TAGS
+        _require(known, name, "`meters` must be witnessed by a kind of event")
     rules = {detector.rule for detector in suite.detectors}
     _require(rules <= set(card.rules), name, "`rules` must hold every detector's rule")
     timelines = source or (lambda instance: _undrifted(suite, instance))
@@ -179,6 +190,8 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
     card, name = suite.card, f"Session of `{suite.card.name}`"
     session: Session = suite.session(timeline, NullSink(), Setting())
     try:
+        if isinstance(session, Seated):
+            _check_crew(suite, timeline, session)
         parser = CallParser(tools_of(session.tools))
         features = session.features()
         _require(features.shape == (card.features,), name, "must have card.features")
@@ -193,6 +206,26 @@ def _check_session(suite: Suite, timeline: Timeline) -> None:
             _require(legal, name, f"a macro must be a legal call: {call}")
     finally:
         session.close()
+
+
+def _check_crew(suite: Suite, timeline: Timeline, session: Seated) -> None:
+    """Check the seats of a fresh session, and that cap and mute are told to nobody."""
+    card, name = suite.card, f"Session of `{suite.card.name}`"
+    seats = session.seats
+    _require(len(seats) <= card.seats, name, "must have at most the card's `seats`")
+    named = all(_SEAT.fullmatch(seat) for seat in seats)
+    _require(named, name, "must name seats by lower-case letters, digits, - and _")
+    for setting in (Setting(role_cap=1), Setting(muted=True)):
+        other = suite.session(timeline, NullSink(), setting)
+        try:
+            if setting.role_cap and isinstance(other, Seated):
+                _require(len(other.seats) == 1, name, "must keep to `role_cap`")
+            same = isinstance(other, Seated) and (
+                other.task_of(seats[0]) == session.task_of(seats[0])
+            )
+            _require(same, name, "must tell no seat of cap and mute")
+        finally:
+            other.close()
 
 
 def _check_answer_key(suite: Suite, timeline: Timeline) -> None:
