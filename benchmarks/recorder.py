@@ -28,6 +28,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly
 from owa_bench.run.store import files, recorder
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.shells.sink import ListSink
 
 EPISODES = 400
@@ -105,7 +106,9 @@ def recorded(secrets: dict[str, str]) -> Writer:
     """Return what writes episodes through a recorder that knows these secrets."""
 
     def write(episodes: Sequence[Episode], folder: Path) -> float:
-        with recorder.Recorder(RunLayout(folder), 0, "0" * 64, b"key", True) as made:
+        with recorder.Recorder(
+            ShardFiles(RunLayout(folder), 0), "0" * 64, b"key", True
+        ) as made:
             for index, events in enumerate(episodes):
                 writer = made.episode(index, 0)
                 for name, value in secrets.items():
@@ -113,7 +116,7 @@ def recorded(secrets: dict[str, str]) -> Writer:
                 for event in events:
                     writer.emit(event)
                 writer.close("infrastructure")
-        return made.path.stat().st_size
+        return RunLayout(folder).shard(0).stat().st_size
 
     return write
 
@@ -138,7 +141,7 @@ def blob_times(blobs: Sequence[bytes], secrets: dict[str, str]) -> tuple[float, 
     hashed = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
         layout = RunLayout(Path(folder))
-        with recorder.Recorder(layout, 0, "0" * 64, b"key", True) as made:
+        with recorder.Recorder(ShardFiles(layout, 0), "0" * 64, b"key", True) as made:
             writer = made.episode(0, 0)
             for name, value in secrets.items():
                 writer.secret(name, value)

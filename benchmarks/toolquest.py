@@ -30,6 +30,7 @@ from owa_bench.interfaces import Sink
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import solve
@@ -102,7 +103,7 @@ def recorded(tasks: list[Script], *, transcripts: bool) -> Speed:
     """Play every script into a recorder on disk."""
     with tempfile.TemporaryDirectory() as folder:
         layout = RunLayout(Path(folder))
-        with Recorder(layout, 0, "0" * 64, b"key", transcripts) as recorder:
+        with Recorder(ShardFiles(layout, 0), "0" * 64, b"key", transcripts) as recorder:
             return play(tasks, lambda i: recorder.episode(i, 0), wire=False)
 
 

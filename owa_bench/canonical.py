@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -91,6 +91,22 @@ def chain_step(head: bytes, line: bytes) -> bytes:
         h_t = SHA-256(0x02 | h_(t-1) | line), 32 bytes.
     """
     return hashlib.sha256(_CHAIN_STEP + head + line).digest()
+
+
+def chain_lines(head: bytes, lines: Iterable[bytes]) -> bytes:
+    """Return the head of a chain after some more events.
+
+    Args:
+        head: the head before them, 32 bytes.
+        lines: the exact bytes of each event's line, without its newline.
+
+    Returns:
+        `chain_step` applied once a line.
+    """
+    digest = hashlib.sha256
+    for line in lines:
+        head = digest(_CHAIN_STEP + head + line).digest()
+    return head
 
 
 def tree_root(leaves: Sequence[bytes]) -> str:

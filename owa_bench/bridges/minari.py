@@ -21,6 +21,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import MissingPartError, TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Plan
 from owa_bench.records.trace import Trace, counted_leaves
 from owa_bench.run.plan.plan import read_plan
@@ -92,11 +93,11 @@ def export(run_dir: Path, folder: Path) -> tuple[ExportedDataset, ...]:
     return written
 
 
-def steps_of(layout: RunLayout, trace: Trace) -> Steps:
+def steps_of(transcripts: Transcripts, trace: Trace) -> Steps:
     """Return an episode's arrays.
 
     Args:
-        layout: of the run directory.
+        transcripts: of the run directory.
         trace: of the episode.
 
     Returns:
@@ -112,7 +113,7 @@ def steps_of(layout: RunLayout, trace: Trace) -> Steps:
         raise TraceError(
             f"Attempt {name} must hold one array of observations, got {len(blobs)}."
         )
-    table = np.load(io.BytesIO(files.read_blob(layout, blobs[0])), allow_pickle=False)
+    table = np.load(io.BytesIO(transcripts.read(blobs[0])), allow_pickle=False)
     digests = [sha256(row.tobytes()) for row in table[1:]]
     if digests != [action.observation for action in actions]:
         raise TraceError(
@@ -134,6 +135,7 @@ def _action_number(action: Action) -> int:
 
 def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[Steps]:
     """Yield an arm's counted episodes that have a step, in plan order."""
+    transcripts = Transcripts(layout)
     for leaf in counted_leaves(plan, files.leaves_of_shards(layout)):
         if leaf is None:
             continue
@@ -141,7 +143,7 @@ def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[S
         if (entry.arm, entry.suite) == (arm, suite):
             trace = files.read_trace(layout, leaf)
             if trace.end.steps:
-                yield steps_of(layout, trace)
+                yield steps_of(transcripts, trace)
 
 
 def _dataset(

@@ -111,6 +111,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "power": judging.power,
     "keygen": evidence.keygen,
     "witness": evidence.witness_plan,
+    "prune": evidence.prune,
     "replay": evidence.replay,
     "doctor": listing.doctor,
     "serve": serving.serve,

@@ -13,7 +13,7 @@ from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import batch
 from owa_bench.run.replay import RunReplay
-from owa_bench.run.store import keys
+from owa_bench.run.store import keys, pruning
 
 
 def keygen(
@@ -36,6 +36,21 @@ def keygen(
     OUT.print(f"private key  {made.private}")
     OUT.print(f"public key   {made.public}")
     OUT.print(f"             {made.public_hex}")
+
+
+def prune(run_dir: Path = RunDir, json: bool = AsJson) -> None:
+    """Drop the transcripts of a run: every text and picture, for good.
+
+    The events keep the digest of each, so figures, `verify`, `recompute` and `replay`
+    stay as they are; `verify` says that transcripts were pruned.
+
+      owa-bench prune runs/first
+    """
+    found = pruning.prune(RunLayout(run_dir))
+    if json:
+        as_json(found._asdict())
+        return
+    OUT.print(f"dropped {found.packs} packs of {found.size:,} bytes in {run_dir}")
 
 
 def commit(json: bool = AsJson) -> None:

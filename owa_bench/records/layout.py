@@ -32,7 +32,8 @@ class RunLayout:
     price_card = _Entry("price_card.toml")  # the price card, copied byte for byte
     shards = _Entry("trace")  # the shards
     leaves = _Entry("leaves.jsonl")  # one line per attempt
-    blobs = _Entry("blobs")  # each file is named by its SHA-256
+    blobs = _Entry("blobs")  # the packs: one a shard, with its texts and pictures
+    pruned = _Entry("blobs/pruned.json")  # the packs that were dropped, if any
     lanes = _Entry("lanes")  # the lanes' memory and its snapshots
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints
@@ -44,6 +45,10 @@ class RunLayout:
     def shard(self, number: int) -> Path:
         """Return the path of shard `number`."""
         return self.shards / f"{number:05d}.jsonl.zst"
+
+    def pack(self, number: int) -> Path:
+        """Return the path of the pack of shard `number`."""
+        return self.blobs / f"{number:05d}.pack"
 
 
 class Reveal(NamedTuple):

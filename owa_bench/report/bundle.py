@@ -23,13 +23,8 @@ from owa_bench.records.price_card import PriceCard
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
-from owa_bench.report.attempts import (
-    RecordedAttempt,
-    TraceFrame,
-    index_shard,
-    is_attempt_id,
-    read_attempt,
-)
+from owa_bench.records.shards import TraceFrame, index_shard, is_attempt_id
+from owa_bench.report.attempts import RecordedAttempt, read_attempt
 
 _FIX = "Play it with `owa-bench run --out DIR`, or go on with `run --resume`."
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Set
 import msgspec
 
 from owa_bench.canonical import document_digest, key_id, sha256, unseal
-from owa_bench.errors import CheckFailure
+from owa_bench.errors import CheckFailure, TraceError
 from owa_bench.records.layout import CHECKPOINT_TYPE, PLAN_TYPE
+from owa_bench.records.packs import PackReader, pack_paths, read_pruned
 from owa_bench.records.trace import Leaf, evidence_root
 from owa_bench.records.witness import DayCheckpoint
 from owa_bench.report.bundle import Bundle
@@ -107,20 +108,29 @@ def _seeds(found: AttemptFaults) -> CheckResult:
 
 
 def _blobs(bundle: Bundle, found: AttemptFaults) -> CheckResult:
-    """Return whether stored blobs hash to their names, and none is missing."""
-    folder = bundle.layout.blobs
-    stored = [p for p in folder.glob("*") if p.is_file() and p.name[0] != "."]
-    faults = [
-        f"blob {path.name[:16]} does not hash to its name"
-        for path in stored
-        if sha256(path.read_bytes()) != path.name
-    ]
-    missing = sorted(found.digests - {path.name for path in stored})
-    if bundle.plan.transcripts:
-        faults += [f"blob {name[:16]} is missing" for name in missing]
+    """Return whether every blob that an event names is in a pack, or was pruned.
+
+    A blob that was edited is not there under its name.
+    """
+    pruned = read_pruned(bundle.layout)
+    stored: set[str] = set()
+    faults: list[str] = []
+    for path in pack_paths(bundle.layout):
+        try:
+            pack = PackReader(path)
+        except TraceError as error:
+            faults.append(str(error))
+            continue
+        stored.update(pack.places)
+        faults += [f"{path.name}: {pack.fault}"] if pack.fault else []
+    missing = sorted(found.digests - stored)
+    if bundle.plan.transcripts and not pruned:
+        faults += [f"blob {name[:16]} is in no pack" for name in missing]
     good = f"{len(stored)} blobs hash to their names"
-    more = f"; {len(missing)} not kept (transcripts off)" if missing else ""
-    return check_result("blobs", faults, good + more)
+    if missing:
+        why = "transcripts pruned" if pruned else "transcripts off"
+        good += f"; of {len(missing)} the digest is kept alone ({why})"
+    return check_result("blobs", faults, good)
 
 
 def _terms(bundle: Bundle) -> Iterator[CheckResult]:

@@ -294,4 +294,8 @@ def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
             found = (event.request, event.response)
         elif isinstance(event, events.ModelCall):
             found = (event.prompt, event.reply)
+        elif isinstance(event, events.Intervention):
+            found = (event.question, event.answer)
+        elif isinstance(event, events.Message):
+            found = (event.digest,)
         yield from (digest for digest in found if len(digest) == _DIGEST)

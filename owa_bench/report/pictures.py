@@ -1,8 +1,8 @@
-"""Pictures of failed episodes: the report names them, the run's blobs hold the pixels.
+"""Pictures of failed episodes: the report names them, the run's packs hold the pixels.
 
 A suite that drives something visible records its last picture as an Evidence event. The
 report names, from the traces alone, failed episodes of different agents and kinds of
-drift; the page holds their pictures, each read from the run's blobs and hashed again.
+drift; the page holds their pictures, each read from the run's packs and hashed again.
 """
 
 import base64
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from owa_bench.canonical import sha256
+from owa_bench.errors import TraceError
 from owa_bench.records.events import Drift, Evidence
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import Transcripts
 from owa_bench.records.trace import Trace
 
 _MEDIA = ("image/jpeg", "image/png")
@@ -104,8 +105,9 @@ def page_images(layout: RunLayout, gallery: Gallery) -> tuple[PageImage, ...]:
         One image a picture, in their order.
     """
     room, images = _PAGE_LIMIT, []
+    transcripts = Transcripts(layout)
     for picture in gallery.pictures:
-        data, missing = _read(layout, picture, room)
+        data, missing = _read(transcripts, picture, room)
         room -= len(data)
         encoded = base64.b64encode(data).decode()
         uri = f"data:{picture.media};base64,{encoded}" if data else ""
@@ -113,14 +115,12 @@ def page_images(layout: RunLayout, gallery: Gallery) -> tuple[PageImage, ...]:
     return tuple(images)
 
 
-def _read(layout: RunLayout, picture: Picture, room: int) -> tuple[bytes, str]:
-    """Return a blob's bytes if it hashes to its name, else why it is not shown."""
+def _read(transcripts: Transcripts, picture: Picture, room: int) -> tuple[bytes, str]:
+    """Return a blob's bytes, or why the picture is not shown."""
     try:
-        data = (layout.blobs / picture.blob).read_bytes()
-    except OSError:
+        data = transcripts.read(picture.blob)
+    except TraceError:
         return b"", "the run holds no such blob"
-    if sha256(data) != picture.blob:
-        return b"", "the blob does not hash to its name"
     if len(data) > min(room, _LARGEST):
         return b"", "left out: the page would be too large"
     return data, ""

@@ -14,9 +14,9 @@ import zstandard
 from owa_bench.canonical import canonical_json, chain_start, chain_step, seal
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
+from owa_bench.records.shards import frame_lines
 from owa_bench.records.trace import Closing, Segment, replay_line
 from owa_bench.report import assurance, bundle, statement, verify
-from owa_bench.report.attempts import frame_lines
 from owa_bench.report.composition import compose
 from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.report.render_html import render_page

@@ -9,11 +9,12 @@ import zstandard
 
 from owa_bench.canonical import canonical_json, seal, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
+from owa_bench.records import shards
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import PLAN_TYPE, RECEIPT_TYPE, RunLayout
+from owa_bench.records.shards import index_shard
 from owa_bench.records.trace import Segment
 from owa_bench.report import bundle, statement, verify
-from owa_bench.report.attempts import index_shard
 from owa_bench.run import replay
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
@@ -145,7 +146,7 @@ def test_a_frame_that_unpacks_without_end_takes_little_memory(run):
     tracemalloc.start()
     try:
         found = index_shard(run.shard(7))
-        whole = list(files.scan(run.shard(7)))
+        whole = list(shards.scan(run.shard(7)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,6 +1,7 @@
 """Attacks by somebody who can edit files but holds no key."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from owa_bench.canonical import canonical_json, peek, public_bytes, seal
 from owa_bench.records.events import Action, EpisodeEnd, Resource
 from owa_bench.records.layout import PLAN_TYPE, STATEMENT_TYPE
+from owa_bench.records.packs import PackEncoder, PackReader, pack_paths
 from owa_bench.report import statement
 from tests.attacks.tampering import attempts, change, failing, outside, write
 from tests.builders.run_directory import KEY, OTHER_KEY, make_plan, make_run
@@ -42,12 +44,43 @@ def test_flip_a_byte_of_an_event(run):
 
 
 def test_flip_a_byte_of_a_blob(run):
-    flip(sorted(run.blobs.iterdir())[0])
+    flip(run.pack(0))
     assert failing(run.root) == {"blobs"}
 
 
-def test_remove_a_blob(run):
-    sorted(run.blobs.iterdir())[0].unlink()
+def test_remove_the_packs(run):
+    for path in pack_paths(run):
+        path.unlink()
+    assert failing(run.root) == {"blobs"}
+
+
+def test_cut_off_the_packs(run):
+    for path in pack_paths(run):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert failing(run.root) == {"blobs"}
+
+
+def test_swap_two_packs_changes_nothing_that_is_named(run):
+    first, second = run.pack(0), run.pack(1)
+    whole = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(whole)
+    assert failing(run.root) == set()
+
+
+def test_take_a_blob_out_of_the_packs(run):
+    victim = next(iter(PackReader(run.pack(0)).places))
+    for path in list(pack_paths(run)):
+        reader, encoder = PackReader(path), PackEncoder()
+        for name in reader.places.keys() - {victim}:
+            encoder.add(reader.read(name))
+        path.write_bytes(encoder.finish())
+    assert failing(run.root) == {"blobs"}
+
+
+def test_pipe_in_place_of_a_pack(run):
+    run.pack(0).unlink()
+    os.mkfifo(run.pack(0))
     assert failing(run.root) == {"blobs"}
 
 

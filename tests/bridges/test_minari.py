@@ -11,6 +11,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import PackEncoder, Transcripts
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
@@ -56,7 +57,7 @@ def test_the_dataset_loads_and_equals_the_trace(layout, tmp_path, monkeypatch):
         for episode, trace in zip(dataset.iterate_episodes(), own, strict=True):
             actions = list(trace.of(Action))
             (kept,) = trace.of(Artifact)
-            seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
+            seen = np.load(io.BytesIO(Transcripts(layout).read(kept.blob)))
             assert np.array_equal(episode.observations, seen)
             assert episode.actions.tolist() == [int(a.action) for a in actions]
             assert episode.rewards.tolist() == [a.reward for a in actions]
@@ -72,16 +73,18 @@ def test_observations_that_are_not_the_steps_are_refused(layout, tmp_path):
     leaf = files.read_leaves(layout)[0]
     trace = files.read_trace(layout, leaf)
     (kept,) = trace.of(Artifact)
-    seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
+    seen = np.load(io.BytesIO(Transcripts(layout).read(kept.blob)))
     seen[1, 0] += 1.0
     buffer = io.BytesIO()
     np.save(buffer, seen)
     name = sha256(buffer.getvalue())
-    (layout.blobs / name).write_bytes(buffer.getvalue())
+    encoder = PackEncoder()
+    encoder.add(buffer.getvalue())
+    layout.pack(9).write_bytes(encoder.finish())
     forged = msgspec.structs.replace(kept, blob=name)
     events = tuple(forged if event is kept else event for event in trace.events)
     with pytest.raises(TraceError, match="not those of its steps"):
-        bridge.steps_of(layout, type(trace)(leaf, events))
+        bridge.steps_of(Transcripts(layout), type(trace)(leaf, events))
 
 
 def test_a_tool_suites_run_is_refused(tmp_path):

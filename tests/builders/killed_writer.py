@@ -14,6 +14,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.run.store import files
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 
 OPEN_AT_ONCE = 4
@@ -79,7 +80,9 @@ def main(run_dir: Path) -> None:
     attempts = {leaf.index: leaf.attempt + 1 for leaf in leaves}
     todo = [entry.index for entry in plan.entries if entry.index not in done]
     digest = files.plan_digest(layout)
-    with Recorder(layout, files.next_shard(layout), digest, b"k", True) as recorder:
+    with Recorder(
+        ShardFiles(layout, files.next_shard(layout)), digest, b"k", True
+    ) as recorder:
         say("ready")
         for first in range(0, len(todo), OPEN_AT_ONCE):
             batch = [

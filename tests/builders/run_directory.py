@@ -37,6 +37,7 @@ from owa_bench.records.plan import (
     PlanEntry,
     SuiteEntry,
 )
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.seeding import commitment, instance_seed, redact_key
 
@@ -178,7 +179,9 @@ def make_run(
     digest = document_digest(plan)
     played = plan.entries[entries]
     for shard in range(shards):
-        with Recorder(layout, shard, digest, redact_key(MASTER), True) as recorder:
+        with Recorder(
+            ShardFiles(layout, shard), digest, redact_key(MASTER), True
+        ) as recorder:
             for entry in played[shard::shards]:
                 writer = recorder.episode(entry.index, 0)
                 _play(writer, plan, entry, edit)

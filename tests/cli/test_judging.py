@@ -22,7 +22,8 @@ def flip(run):
 
 
 def lose_blob(run):
-    next(iter(run.blobs.iterdir())).unlink()
+    for path in run.blobs.glob("*.pack"):
+        path.unlink()
 
 
 def lose_leaves(run):

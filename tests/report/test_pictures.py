@@ -5,11 +5,14 @@ import shutil
 import pytest
 
 from owa_bench.canonical import sha256
+from owa_bench.errors import UsageError
 from owa_bench.records.events import Evidence
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import PackEncoder, PackReader, pack_paths
 from owa_bench.report import pictures, statement, verify
 from owa_bench.report.bundle import read
 from owa_bench.report.pictures import caption, select_pictures
+from owa_bench.run.store import pruning
 from tests.builders.episodes import drift
 from tests.builders.run_directory import KEY, make_plan, make_run
 
@@ -29,10 +32,18 @@ def pictured(plan_entry, made):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     layout = make_run(tmp_path_factory.mktemp("run") / "r", edit=pictured)
-    for data in (*PIXELS, b"earlier"):
-        (layout.blobs / sha256(data)).write_bytes(data)
+    for path in pack_paths(layout):
+        repack(path, (*PIXELS, b"earlier"))
     statement.write(layout.root, KEY)
     return layout
+
+
+def repack(path, blobs, without=""):
+    """Write a pack again with further blobs, without one of its own."""
+    reader, encoder = PackReader(path), PackEncoder()
+    for blob in (*map(reader.read, reader.places.keys() - {without}), *blobs):
+        encoder.add(blob)
+    path.write_bytes(encoder.finish())
 
 
 def shots(layout):
@@ -63,10 +74,10 @@ def test_the_page_holds_them_and_is_made_again(run):
 
 def test_a_picture_that_is_not_its_digest_is_not_shown(run, tmp_path):
     layout = RunLayout(shutil.copytree(run.root, tmp_path / "r"))
-    victim = layout.blobs / shots(layout).pictures[0].blob
-    victim.write_bytes(b"another picture")
+    for path in pack_paths(layout):
+        repack(path, (b"another picture",), without=shots(layout).pictures[0].blob)
     shown = pictures.page_images(layout, shots(layout))
-    assert shown[0].missing == "the blob does not hash to its name"
+    assert shown[0].missing == "the run holds no such blob"
     assert shown[0].uri == ""
     failed = {c.name for c in verify.verify(layout.root) if not c.ok}
     assert failed == {"blobs"}
@@ -105,17 +116,25 @@ def test_a_caption_says_what_drifted(run):
     assert picture.attempt in words
 
 
-def test_a_lost_blob_is_named(run):
-    found = shots(run)
-    away = run.blobs / found.pictures[0].blob
-    kept = away.read_bytes()
-    away.unlink()
-    try:
-        assert "no such blob" in pictures.page_images(run, found)[0].missing
-    finally:
-        away.write_bytes(kept)
-
-
 def test_operators_are_named_once():
     theme = drift("web/theme", "D0")
     assert pictures.operator_names([theme, theme]) == ("web/theme",)
+
+
+def test_pruned_run_passes_and_says_so(run, tmp_path):
+    layout = RunLayout(shutil.copytree(run.root, tmp_path / "r"))
+    size = sum(path.stat().st_size for path in pack_paths(layout))
+    dropped = pruning.prune(layout)
+    assert (dropped.packs, dropped.size) == (2, size)
+    assert [path.name for path in layout.blobs.iterdir()] == ["pruned.json"]
+    checks = {check.name: check for check in verify.verify(layout.root)}
+    assert all(check.ok for check in checks.values())
+    assert "transcripts pruned" in checks["blobs"].detail
+    again = {check.name: check for check in verify.recompute(layout.root)}
+    assert all(check.ok for check in again.values())
+    assert again["page"].skipped
+    assert again["recompute"].ok
+    with pytest.raises(UsageError, match="no transcripts to prune"):
+        pruning.prune(layout)
+    layout.pruned.unlink()
+    assert {c.name for c in verify.verify(layout.root) if not c.ok} == {"blobs"}

@@ -10,6 +10,7 @@ import zstandard
 from owa_bench import discovery
 from owa_bench.canonical import unseal
 from owa_bench.errors import CheckFailure, TraceError, UsageError
+from owa_bench.records import shards
 from owa_bench.records.events import (
     Action,
     Belief,
@@ -31,6 +32,7 @@ from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
 from owa_bench.run.store import directory, files, keys
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 from owa_bench.seeding import redact_key
 
@@ -105,10 +107,13 @@ def copy(played, tmp_path) -> RunLayout:
 def recorded_again(layout: RunLayout, traces, change) -> None:
     """Do what an insider can: write every attempt anew, edited, with fresh hashes."""
     shutil.rmtree(layout.shards)
+    shutil.rmtree(layout.blobs, ignore_errors=True)
     layout.leaves.unlink()
     plan = read_plan(layout)
     key = redact_key(escrow.revealed_root(layout, plan))
-    with Recorder(layout, 0, files.plan_digest(layout), key, True) as recorder:
+    with Recorder(
+        ShardFiles(layout, 0), files.plan_digest(layout), key, True
+    ) as recorder:
         for trace in traces:
             writer = recorder.episode(trace.leaf.index, trace.leaf.attempt)
             for event in trace.events:
@@ -165,7 +170,7 @@ def test_secrets_of_the_worlds_appear_nowhere_in_the_run(played, traces) -> None
     for path in (path for path in played.root.rglob("*") if path.is_file()):
         data = path.read_bytes()
         if path.suffix == ".zst":
-            data = b"".join(b"\n".join(frame.lines) for frame in files.scan(path))
+            data = b"".join(b"\n".join(frame.lines) for frame in shards.scan(path))
             assert b"{secret:" in data
         assert not [canary for canary in canaries if canary in data], path
 

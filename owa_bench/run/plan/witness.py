@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.canonical import canonical_json, public_bytes, seal
 from owa_bench.errors import CheckFailure, FieldError, MissingPartError, UsageError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
+from owa_bench.records.shards import scan
 from owa_bench.records.witness import (
     REPLY_TYPE,
     REQUEST_TYPE,
@@ -30,7 +31,7 @@ from owa_bench.records.witness import (
     read_time_stamp,
     time_stamp_query,
 )
-from owa_bench.run.store.files import plan_digest, scan, shard_paths, write_whole
+from owa_bench.run.store.files import plan_digest, shard_paths, write_whole
 
 _TIMEOUT_S = 30.0
 

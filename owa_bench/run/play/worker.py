@@ -35,6 +35,7 @@ from owa_bench.run.play.episode_setup import EnvPool
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode
 from owa_bench.run.store.files import plan_digest
 from owa_bench.run.store.memory import CopiedMemory, FreshMemory, LaneMemory
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 from owa_bench.seeding import redact_key
 
@@ -141,6 +142,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 1
     wire: bool = False
     hidden: tuple[str, ...] = ()
+    lease: str = ""
 
 
 class Worker:
@@ -156,8 +158,7 @@ class Worker:
         folder = Path(config.folder)
         self._fork_server = self._open.enter_context(ForkServer())
         recorder = Recorder(
-            self._layout,
-            config.shard,
+            ShardFiles(self._layout, config.shard, config.lease),
             plan_digest(self._layout),
             redact_key(root),
             plan.transcripts,

@@ -1,7 +1,8 @@
-"""Files of a run directory on the acting side: leaves, shards, traces, blobs.
+"""Leaves and traces of a run directory: written, read back, made again from shards.
 
-A leaf line, frame or blob that is half written is never read as whole. Leaves can be
-made again from the shards alone.
+A leaf line or frame that is half written is never read as whole. Leaves can be made
+again from the shards alone. Shards are read by `records.shards`, blobs by
+`records.packs`.
 """
 
 import fcntl
@@ -9,17 +10,22 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
-import zstandard
 
-from owa_bench.canonical import chain_start, chain_step, document_digest
+from owa_bench.canonical import chain_lines, chain_start, document_digest
 from owa_bench.errors import RunDirectoryError, TraceError
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.shards import (
+    ShardFrame,
+    broken,
+    read_frame,
+    read_lease,
+    scan,
+)
 from owa_bench.records.trace import (
     Closing,
     Leaf,
@@ -29,25 +35,9 @@ from owa_bench.records.trace import (
     replay_line,
 )
 
-_MAGIC = b"\x28\xb5\x2f\xfd"
-# Compressed bytes fed at a time: zstd makes up to 32,768 of one.
-_CHUNK = 1 << 12
-# A frame closes at 256 KiB; one event may be longer, a bomb is longer still.
-_LONGEST_FRAME = 1 << 28
-_CLOSING_START = b'{"closing":'
 _SHARD = re.compile(r"[0-9]{5,9}\.jsonl\.zst")
 _ATTEMPT = re.compile(r"([0-9]{6,9})\.([0-9]{1,9})")
 _LEAF_DECODER = msgspec.json.Decoder(Leaf)
-
-
-class ShardFrame(NamedTuple):
-    """A whole frame: where it lies and what it says; `closing` ends an attempt."""
-
-    offset: int
-    length: int
-    segment: Segment
-    lines: tuple[bytes, ...]
-    closing: Closing | None
 
 
 def append_leaves(layout: RunLayout, leaves: Iterable[Leaf]) -> None:
@@ -127,15 +117,12 @@ def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
 def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
     """Return the leaves by the shards alone, and write them to `leaves.jsonl`.
 
-    Only for a run that nobody is writing; files that a killed writer left half done
-    are removed.
+    Only for a run that nobody is writing.
 
     Raises:
         TraceError: A frame is damaged, out of order or twice there.
     """
     leaves = leaves_of_shards(layout)
-    for part in layout.blobs.glob(".*"):
-        part.unlink()
     write_whole(layout.leaves, _leaf_lines(leaves))
     return leaves
 
@@ -171,22 +158,30 @@ def next_shard(layout: RunLayout) -> int:
     return 1 + max(numbers, default=-1)
 
 
-def scan(path: Path) -> Iterator[ShardFrame]:
-    """Yield the whole frames of a shard; a torn one at its end is left out.
+def refuse_unleased(
+    layout: RunLayout, before: Iterable[str], leases: Mapping[str, str]
+) -> None:
+    """Refuse a shard that came into a run without a lease of this session's driver.
+
+    Args:
+        layout: The run directory.
+        before: Names of the shards that were there when the session began.
+        leases: The lease that the driver gave out for each shard, by its name.
 
     Raises:
-        TraceError: Whole frames follow a damaged one.
+        RunDirectoryError: A shard is new and bears another lease, or none.
     """
-    data = path.read_bytes()
-    offset = 0
-    while offset < len(data):
-        frame = _frame_at(data, offset)
-        if frame is None:
-            _refuse_if_more(path, data, offset)
-            return
-        length, text = frame
-        yield _parsed(path, offset, length, text)
-        offset += length
+    known = set(before)
+    for path in shard_paths(layout):
+        if path.name in known:
+            continue
+        lease = leases.get(path.name)
+        if lease is None or read_lease(path) != lease:
+            raise RunDirectoryError(
+                f"{path} was written under a lease that this session did not give out, "
+                "such as by a worker of a driver that was killed. Move it away (and "
+                "its pack), then `owa-bench run --resume`."
+            )
 
 
 def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
@@ -205,20 +200,12 @@ def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:
     lines: list[bytes] = []
     closing: Closing | None = None
     path = layout.shards / leaf.shard
-    try:
-        with path.open("rb") as file:
-            for part, (offset, length) in enumerate(leaf.frames):
-                file.seek(offset)
-                raw = _frame_at(file.read(length), 0)
-                if raw is None:
-                    raise _broken(path, offset, "is not whole")
-                frame = _parsed(path, offset, length, raw[1])
-                if frame.segment != Segment(attempt_id=leaf.attempt_id, part=part):
-                    raise _broken(path, offset, f"is not part {part} of its leaf")
-                lines += frame.lines
-                closing = frame.closing
-    except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error}.") from error
+    for part, place in enumerate(leaf.frames):
+        frame = read_frame(path, *place)
+        if frame.segment != Segment(attempt_id=leaf.attempt_id, part=part):
+            raise broken(path, frame.offset, f"is not part {part} of its leaf")
+        lines += frame.lines
+        closing = frame.closing
     head = closing.head if closing else leaf.head
     if len(lines) != leaf.count or head != leaf.head:
         raise TraceError(f"Attempt {leaf.attempt_id} does not hold what its leaf says.")
@@ -239,30 +226,6 @@ def plan_digest(layout: RunLayout) -> str:
             f"{layout.root} is no run directory: its plan.json cannot be read ({why}). "
             "`owa-bench run --out DIR` makes one."
         ) from error
-
-
-def read_blob(layout: RunLayout, name: str) -> bytes:
-    """Return a stored blob.
-
-    Args:
-        layout: The run directory.
-        name: The blob's SHA-256 in hex.
-
-    Returns:
-        Its bytes.
-
-    Raises:
-        TraceError: It is missing or does not hash to its name.
-    """
-    try:
-        data = (layout.blobs / name).read_bytes()
-    except OSError as error:
-        raise TraceError(
-            f"Blob {name} is not there; transcripts may have been off."
-        ) from error
-    if hashlib.sha256(data).hexdigest() != name:
-        raise TraceError(f"Blob {name} does not hold what its name says.")
-    return data
 
 
 def part_of(path: Path) -> Path:
@@ -290,50 +253,6 @@ def _leaf_lines(leaves: Iterable[Leaf]) -> bytes:
     return b"".join(ENCODER.encode(leaf) + b"\n" for leaf in leaves)
 
 
-def _frame_at(data: bytes, offset: int) -> tuple[int, bytes] | None:
-    """Return (length, text) of the whole frame at `offset`, None if there is none."""
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    pieces: list[bytes] = []
-    size, place = 0, offset
-    try:
-        while not reader.eof:
-            chunk = data[place : place + _CHUNK]
-            if not chunk or size > _LONGEST_FRAME:
-                return None
-            pieces.append(reader.decompress(chunk))
-            size += len(pieces[-1])
-            place += len(chunk)
-    except zstandard.ZstdError:
-        return None
-    return place - len(reader.unused_data) - offset, b"".join(pieces)
-
-
-def _refuse_if_more(path: Path, data: bytes, offset: int) -> None:
-    """Raise if a whole frame lies behind the broken one at `offset`."""
-    place = data.find(_MAGIC, offset + 1)
-    while place >= 0:
-        if _frame_at(data, place) is not None:
-            raise _broken(path, offset, "is damaged and whole frames follow it")
-        place = data.find(_MAGIC, place + 1)
-
-
-def _parsed(path: Path, offset: int, length: int, text: bytes) -> ShardFrame:
-    """Return the frame of a decompressed text."""
-    if not text.endswith(b"\n"):
-        raise _broken(path, offset, "does not end with a newline")
-    first, *lines = text[:-1].split(b"\n")
-    closing = None
-    try:
-        segment = msgspec.json.decode(first, type=Segment)
-        if lines and lines[-1].startswith(_CLOSING_START):
-            closing = msgspec.json.decode(lines.pop(), type=Closing)
-    except msgspec.MsgspecError as error:
-        raise _broken(
-            path, offset, f"has a bad first or last line ({error})"
-        ) from error
-    return ShardFrame(offset, length, segment, tuple(lines), closing)
-
-
 def _leaves_of(path: Path, digest: str) -> list[Leaf]:
     """Return the leaves of one shard's attempts."""
     attempts: dict[str, list[ShardFrame]] = {}
@@ -341,7 +260,7 @@ def _leaves_of(path: Path, digest: str) -> list[Leaf]:
         frames = attempts.setdefault(frame.segment.attempt_id, [])
         closed = bool(frames) and frames[-1].closing is not None
         if closed or frame.segment.part != len(frames):
-            raise _broken(path, frame.offset, "is out of order in its attempt")
+            raise broken(path, frame.offset, "is out of order in its attempt")
         frames.append(frame)
     return [_leaf(path, name, frames, digest) for name, frames in attempts.items()]
 
@@ -349,11 +268,10 @@ def _leaves_of(path: Path, digest: str) -> list[Leaf]:
 def _leaf(path: Path, name: str, frames: list[ShardFrame], digest: str) -> Leaf:
     """Return an attempt's leaf, hashed anew from its lines."""
     index, attempt = _numbers(path, name)
-    head = chain_start(digest, name)
     replay = hashlib.sha256()
     lines = [line for frame in frames for line in frame.lines]
+    head = chain_lines(chain_start(digest, name), lines)
     for line in lines:
-        head = chain_step(head, line)
         replayed = replay_line(_event(line))
         if replayed is not None:
             replay.update(replayed + b"\n")
@@ -391,8 +309,3 @@ def _event(line: bytes) -> AnyEvent:
         return DECODER.decode(line)
     except msgspec.MsgspecError as error:
         raise TraceError(f"A line of a shard is no event: {error}.") from error
-
-
-def _broken(path: Path, offset: int, what: str) -> TraceError:
-    """Return the error for the frame at `offset`."""
-    return TraceError(f"The frame at byte {offset} of {path} {what}.")

@@ -3,9 +3,11 @@
 One recorder writes one shard; any number of episodes may be open in it at once, from
 any number of threads. A frame holds lines of one attempt and closes at 1,000 lines,
 256 KiB or 1 s, whichever comes first, and right after an attempt's first event, so
-that a begun attempt stays visible. A closed frame is in the kernel's hands: a killed
-process loses at most its open frames. Within `COMMIT_S` one `fdatasync` makes all
-closed frames durable; only then are the leaves of closed attempts appended.
+that a begun attempt stays visible. Blobs go into the shard's pack no later than the
+frame whose events name them. What was given to the output is safe from a kill: a
+killed process loses at most its open frames and the blobs they name. Within `COMMIT_S`
+the output makes everything durable; only then are the leaves of closed attempts
+appended.
 
     frame   segment line, event lines, and in the last one the closing line
     chain   h_t = SHA-256(0x02 | h_(t-1) | exact bytes of event line t)
@@ -14,21 +16,20 @@ Source: docs/traces.md#hash-chain.
 """
 
 import hashlib
-import os
 import threading
 import time
-from itertools import count
-from pathlib import Path
 from typing import Self
 
 import zstandard
 
-from owa_bench.canonical import chain_start, chain_step, sha256
-from owa_bench.errors import InfrastructureFailure, RunDirectoryError
+from owa_bench.canonical import chain_lines, chain_start, sha256
+from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.events import ENCODER, EpisodeEnd, Event
-from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import LARGEST_BLOB, PackEncoder
 from owa_bench.records.trace import Closing, Leaf, Segment, Status, attempt_id
-from owa_bench.run.store.files import append_leaves, leaf_of
+from owa_bench.run.store.encoding import LineBuffer
+from owa_bench.run.store.files import leaf_of
+from owa_bench.run.store.output import ShardOutput
 from owa_bench.run.store.redaction import Redactor
 
 FRAME_LINES = 1_000
@@ -37,6 +38,8 @@ FRAME_S = 1.0
 COMMIT_S = 0.5
 # Measured on ToolQuest traces: 44 B/event at levels 1 and 3, 0.35 against 0.44 us.
 LEVEL = 1
+# Blobs of an attempt whose digest is at hand: a reply is evidence and observation.
+_RECENT = 8
 _NEVER = float("inf")
 
 
@@ -48,6 +51,8 @@ class EpisodeWriter:
     def __init__(self, recorder: "Recorder", index: int, attempt: int) -> None:
         self._recorder = recorder
         self._redactor = Redactor(recorder.redact_key)
+        self._open = LineBuffer(self._redactor)
+        self._recent: dict[bytes, str] = {}
         self._lock = threading.Lock()
         self._index, self._attempt = index, attempt
         self.attempt_id = attempt_id(index, attempt)
@@ -69,26 +74,31 @@ class EpisodeWriter:
             InfrastructureFailure: The event does not fit its schema, the disk refused
                 a write, or the attempt is closed.
         """
-        line, replay = self._redactor.encode(event)
         with self._lock:
             if self._leaf is not None:
                 raise InfrastructureFailure(
                     f"Attempt {self.attempt_id} is closed and takes no more events."
                 )
-            self._head = chain_step(self._head, line)
-            if replay is not None:
-                self._replay.update(replay + b"\n")
-            self._count += 1
+            lines = self._open
+            lines.add(event)
             if isinstance(event, EpisodeEnd):
                 self._ended, self._timed = True, event.timed
-            self._hold(line)
-            full = len(self._lines) >= FRAME_LINES or self._size >= FRAME_BYTES
+            if self._born == _NEVER:
+                self._born = time.monotonic()
+            count, size = len(self._lines) + len(lines), self._size + lines.size
+            full = count >= FRAME_LINES or size >= FRAME_BYTES
             if full or not self._frames:
                 self._flush()
 
     def blob(self, data: bytes) -> str:
         """Return the SHA-256 of redacted `data`; kept where transcripts are."""
-        return self._recorder.keep(self._redactor.data(data))
+        name = self._recent.get(data)
+        if name is None:
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            name = self._recorder.keep(self._redactor.data(data))
+            self._recent[data] = name
+        return name
 
     def secret(self, name: str, value: str) -> None:
         """Register a secret: from here on its value reaches no line and no blob.
@@ -97,7 +107,10 @@ class EpisodeWriter:
             name: Stands in the records in its place.
             value: The secret.
         """
-        self._redactor.learn(name, value)
+        with self._lock:
+            self._hash()
+            self._recent.clear()
+            self._redactor.learn(name, value)
 
     def close(self, status: Status, memory: str | None = None) -> Leaf:
         """Close the attempt and return its leaf; a second call returns the same.
@@ -130,6 +143,7 @@ class EpisodeWriter:
             raise InfrastructureFailure(
                 f"Attempt {self.attempt_id} has no episode_end and is not complete."
             )
+        self._hash()
         closing = Closing(
             closing=self.attempt_id,
             status=status,
@@ -139,20 +153,25 @@ class EpisodeWriter:
             timed=self._timed,
             memory=memory,
         )
-        self._hold(ENCODER.encode(closing))
+        self._lines.append(ENCODER.encode(closing))
         self._flush()
-        shard = self._recorder.path.name
+        shard = self._recorder.shard
         return leaf_of(closing, self._index, self._attempt, shard, self._frames)
 
-    def _hold(self, line: bytes) -> None:
-        """Put a line into the open frame."""
-        if not self._lines:
-            self._born = time.monotonic()
-        self._lines.append(line)
-        self._size += len(line) + 1
+    def _hash(self) -> None:
+        """Redact and chain the lines so far: what is learnt later changes none."""
+        if not len(self._open):
+            return
+        self._size += self._open.size
+        lines, replay = self._open.take()
+        self._head = chain_lines(self._head, lines)
+        self._replay.update(replay)
+        self._count += len(lines)
+        self._lines += lines
 
     def _flush(self) -> None:
-        """Close the open frame: hand its bytes to the shard."""
+        """Close the open frame: hand its bytes to the output."""
+        self._hash()
         segment = Segment(attempt_id=self.attempt_id, part=len(self._frames))
         data = b"\n".join((ENCODER.encode(segment), *self._lines, b""))
         self._frames.append(self._recorder.append(data))
@@ -162,37 +181,34 @@ class EpisodeWriter:
 
 
 class Recorder:
-    """The one writer of one shard.
+    """The one writer of one shard and its pack.
 
-    Raises:
-        RunDirectoryError: The shard exists: a shard is never appended to.
+    Args:
+        output: Where the bytes go; closed with the recorder.
+        plan_digest: With which every attempt's chain begins.
+        redact_key: Marks what stands in a secret's place.
+        transcripts: Whether blobs are kept, or their digests alone.
     """
 
     def __init__(
         self,
-        layout: RunLayout,
-        shard: int,
+        output: ShardOutput,
         plan_digest: str,
         redact_key: bytes,
         transcripts: bool,
     ) -> None:
         self.plan_digest = plan_digest
         self.redact_key = redact_key
-        self.path = layout.shard(shard)
-        self._layout = layout
+        self.shard = output.name
+        self._output = output
         self._transcripts = transcripts
-        self._fd = _create(self.path)
-        layout.blobs.mkdir(parents=True, exist_ok=True)
-        self._blobs = str(layout.blobs)
-        self._offset = 0
         self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        self._pack = PackEncoder()
+        self._stored: set[str] = set()
         self._lock = threading.Lock()
         self._commit_lock = threading.Lock()
-        self._dirty = False
         self._writers: set[EpisodeWriter] = set()
         self._leaves: list[Leaf] = []
-        self._stored: set[str] = set()
-        self._numbers = count()
         self._failure: Exception | None = None
         self._stop = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
@@ -216,44 +232,43 @@ class Recorder:
     def append(self, data: bytes) -> tuple[int, int]:
         """Write `data` as one frame and return its (offset, length)."""
         with self._lock:
-            if self._failure is not None:
-                raise InfrastructureFailure(
-                    f"The shard {self.path.name} cannot be written: {self._failure}."
-                ) from self._failure
             frame = self._compressor.compress(data)
-            place = (self._offset, len(frame))
-            try:
-                _write(self._fd, frame)
-            except OSError as error:
-                self._failure = error
-                raise InfrastructureFailure(
-                    f"The shard {self.path.name} cannot be written: {error}."
-                ) from error
-            self._offset += len(frame)
-            self._dirty = True
+            place = (self._output.size, len(frame))
+            self._write(frame, self._pack.flush())
             return place
 
     def keep(self, data: bytes) -> str:
-        """Return the SHA-256 of `data`, stored under it if transcripts are kept."""
+        """Return the SHA-256 of `data`, stored under it if transcripts are kept.
+
+        Raises:
+            InfrastructureFailure: It is too large, or cannot be written.
+        """
         name = sha256(data)
-        if self._transcripts and name not in self._stored:
-            path = f"{self._blobs}/{name}"
-            if not os.path.exists(path):
-                self._write_blob(path, data)
-            self._stored.add(name)
+        if not self._transcripts:
+            return name
+        if len(data) > LARGEST_BLOB:
+            raise InfrastructureFailure(
+                f"A blob must have at most {LARGEST_BLOB} bytes, got {len(data)}."
+            )
+        with self._lock:
+            if name not in self._stored:
+                self._stored.add(name)
+                self._pack.add(data)
+                if self._pack.waiting_size >= FRAME_BYTES:
+                    self._write(b"", self._pack.flush())
         return name
 
-    def _write_blob(self, path: str, data: bytes) -> None:
-        """Write a blob beside its path and rename it: whole, or not at all."""
-        part = f"{self._blobs}/.{self.path.name}-{next(self._numbers)}"
+    def _write(self, frame: bytes, blobs: bytes) -> None:
+        """Give bytes to the output; after a failure nothing is written any more."""
         try:
-            with open(part, "xb", buffering=0) as file:
-                _write(file.fileno(), data)
-            os.rename(part, path)
+            if self._failure is None:
+                self._output.append(frame, blobs)
         except OSError as error:
+            self._failure = error
+        if self._failure is not None:
             raise InfrastructureFailure(
-                f"The blob {path} cannot be written: {error}."
-            ) from error
+                f"The shard {self.shard} cannot be written: {self._failure}."
+            ) from self._failure
 
     def retire(self, writer: EpisodeWriter, leaf: Leaf) -> None:
         """Take the leaf of an attempt whose last frame is written.
@@ -271,22 +286,21 @@ class Recorder:
         with self._commit_lock:
             with self._lock:
                 leaves, self._leaves = self._leaves, []
-                dirty, self._dirty = self._dirty, False
-            if dirty:
-                os.fdatasync(self._fd)
-            if leaves:
-                append_leaves(self._layout, leaves)
+            self._output.commit(leaves)
 
     def close(self) -> None:
-        """Close open attempts as unfinished, commit, and let go of the shard."""
+        """Close open attempts as unfinished, commit, and let go of the output."""
         self._stop.set()
         self._clock.join()
         try:
             for writer in tuple(self._writers):
                 writer.close("unfinished")
+            with self._lock:
+                if blobs := self._pack.finish():
+                    self._write(b"", blobs)
             self.commit()
         finally:
-            os.close(self._fd)
+            self._output.close()
 
     def __enter__(self) -> Self:
         return self
@@ -308,26 +322,3 @@ class Recorder:
                 with self._lock:
                     self._failure = error
                 return
-
-
-def _create(path: Path) -> int:
-    """Return a descriptor of a new shard, its folder made and synced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o644)
-    except FileExistsError as error:
-        raise RunDirectoryError(
-            f"Shard {path} exists; a shard has one writer, so take a new number."
-        ) from error
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
-    return descriptor
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    """Write all of `data`."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -12,11 +12,13 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, quote_plus
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.errors import FieldError, InfrastructureFailure
@@ -24,12 +26,7 @@ from owa_bench.records.events import (
     DECODER,
     ENCODER,
     AnyEvent,
-    EpisodeEnd,
-    EpisodeStart,
     Event,
-    Evidence,
-    Execution,
-    Resource,
 )
 from owa_bench.records.trace import replay_line
 
@@ -38,9 +35,11 @@ SHORTEST = 8
 _NAME = re.compile(r"[\w./@+-]+(?::[\w./@+-]+)*", re.ASCII)
 # No message writes these characters otherwise.
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
-_BLOCK = 8
-# The kinds whose replay line may differ from their own line.
-_VARYING = (EpisodeStart, EpisodeEnd, Evidence, Execution, Resource)
+# Texts of as many bytes are found by blocks of 8 bytes, shorter ones by blocks of 4.
+_LONG = 15
+# Data of as many blocks is filtered by hashes first: the factors.
+_MANY = 96
+_SHORT_FACTOR, _LONG_FACTOR = 0x9E3779B1, 0x9E3779B97F4A7C15
 
 
 class EncodedEvent(NamedTuple):
@@ -53,35 +52,60 @@ class EncodedEvent(NamedTuple):
 class _Finder:
     """Texts to be found in long data, however many there are.
 
-    Where a text of 15 bytes or more stands in the data, one of the data's aligned
-    blocks of 8 lies inside it, and starts within its first 8 bytes. So a look at every
-    block settles that nothing is there; only shorter texts are searched one by one.
+    Where a text of 2 w - 1 bytes or more stands in the data, one of the data's aligned
+    blocks of w bytes lies inside it, and starts within its first w bytes. So a look at
+    every block settles that nothing is there. Long data is filtered by 16 bits of a
+    hash of each block first.
+
+    Args:
+        block: The type of a block in the letters of `struct`, of w bytes.
+        factor: Hashes a block: the highest 16 bits of the product.
     """
 
-    def __init__(self) -> None:
-        self._blocks: set[int] = set()
-        self._long: dict[bytes, None] = {}
-        self._short: dict[bytes, None] = {}
+    def __init__(self, block: Literal["I", "Q"], factor: int) -> None:
+        self._code: Literal["I", "Q"] = block
+        self._type = np.dtype(block)
+        self._width = self._type.itemsize
+        self._factor = self._type.type(factor)
+        self._shift = self._type.type(8 * self._width - 16)
+        self._texts: set[bytes] = set()
+        self._blocks: dict[int, list[bytes]] = {}
+        self._hashes: npt.NDArray[np.bool_] | None = None
 
     def add(self, text: bytes) -> None:
         """Look for `text` from here on."""
-        if text in self._long or text in self._short:
-            return
-        if len(text) < 2 * _BLOCK - 1:
-            self._short[text] = None
-            return
-        self._long[text] = None
-        starts = b"".join([text[at : at + _BLOCK] for at in range(_BLOCK)])
-        self._blocks.update(memoryview(starts).cast("Q"))
+        if text not in self._texts:
+            self._texts.add(text)
+            width = self._width
+            starts = b"".join([text[at : at + width] for at in range(width)])
+            for block in memoryview(starts).cast(self._code):
+                self._blocks.setdefault(block, []).append(text)
+            self._hashes = None
 
     def hits(self, data: bytes) -> list[bytes]:
         """Return the texts that stand in `data`."""
-        hits = [text for text in self._short if text in data] if self._short else []
-        whole = len(data) - len(data) % _BLOCK
-        blocks = memoryview(data)[:whole].cast("Q")
-        if not self._blocks.isdisjoint(blocks):
-            hits += [text for text in self._long if text in data]
-        return hits
+        if not self._blocks:
+            return []
+        candidates = self._candidates(data)
+        if self._blocks.keys().isdisjoint(candidates):
+            return []
+        known = self._blocks.keys() & set(candidates)
+        texts = {text for block in known for text in self._blocks[block]}
+        return [text for text in texts if text in data]
+
+    def _candidates(self, data: bytes) -> Iterable[int]:
+        """Return the aligned blocks of `data`; of long data those with a known hash."""
+        count = len(data) // self._width
+        if count < _MANY:
+            return memoryview(data)[: count * self._width].cast(self._code)
+        if self._hashes is None:
+            wanted = np.fromiter(self._blocks, self._type, len(self._blocks))
+            self._hashes = np.zeros(1 << 16, dtype=np.bool_)
+            self._hashes[wanted * self._factor >> self._shift] = True
+        blocks = np.frombuffer(data, self._type, count)
+        known = self._hashes[blocks * self._factor >> self._shift]
+        found: list[int] = blocks[known].tolist()
+        return found
 
 
 class Redactor:
@@ -90,7 +114,9 @@ class Redactor:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._names: dict[bytes, str] = {}
-        self._finder = _Finder()
+        self._marks: dict[bytes, bytes] = {}
+        self._short = _Finder("I", _SHORT_FACTOR)
+        self._long = _Finder("Q", _LONG_FACTOR)
 
     def learn(self, name: str, value: str) -> None:
         """Register a secret; the first name of a value stays.
@@ -115,13 +141,13 @@ class Redactor:
             data = form.encode()
             if data not in self._names:
                 self._names[data] = name
-                self._finder.add(data)
                 # In a line the form stands inside a JSON string.
-                self._finder.add(ENCODER.encode(form)[1:-1])
+                for text in (data, ENCODER.encode(form)[1:-1]):
+                    (self._short if len(text) < _LONG else self._long).add(text)
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with every known secret replaced, the longest first."""
-        known = [form for form in self._finder.hits(data) if form in self._names]
+        known = [form for form in self.hits(data) if form in self._names]
         if not known:
             return data
         parts, place = [], 0
@@ -147,6 +173,18 @@ class Redactor:
             text = text.replace(self._mark(form).decode(), form.decode())
         return text
 
+    def hits(self, data: bytes) -> list[bytes]:
+        """Return every form of a known secret that stands in `data`."""
+        return self._short.hits(data) + self._long.hits(data)
+
+    def checked(self, event: Event) -> AnyEvent:
+        """Return an event as a reader decodes it, secrets and all.
+
+        Raises:
+            InfrastructureFailure: A field does not fit the schema.
+        """
+        return _decoded(event, lambda raw: raw)
+
     def encode(self, event: Event) -> EncodedEvent:
         """Return the lines of an event, secrets replaced, every field checked.
 
@@ -156,24 +194,34 @@ class Redactor:
         Raises:
             InfrastructureFailure: A field does not fit the schema.
         """
-        try:
-            raw = ENCODER.encode(event)
-            if self._finder.hits(raw):
-                raw = ENCODER.encode(_walk(msgspec.json.decode(raw), self.text))
-            checked: AnyEvent = DECODER.decode(raw)
-        except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
-            kind = type(event).__name__
-            raise InfrastructureFailure(
-                f"The event {kind} does not fit its schema: {error}."
-            ) from error
-        line = ENCODER.encode(checked)
-        varying = isinstance(checked, _VARYING)
-        return EncodedEvent(line, replay_line(checked) if varying else line)
+        checked = _decoded(event, self._redacted)
+        return EncodedEvent(ENCODER.encode(checked), replay_line(checked))
+
+    def _redacted(self, raw: bytes) -> bytes:
+        """Return a line with every known secret replaced."""
+        if not self.hits(raw):
+            return raw
+        return ENCODER.encode(_walk(msgspec.json.decode(raw), self.text))
 
     def _mark(self, form: bytes) -> bytes:
         """Return what stands in place of a form of a secret."""
-        mark = keyed_digest(self._key, form.decode()).hex()[:16]
-        return f"{{secret:{self._names[form]}:{mark}}}".encode()
+        mark = self._marks.get(form)
+        if mark is None:
+            digest = keyed_digest(self._key, form.decode()).hex()[:16]
+            mark = f"{{secret:{self._names[form]}:{digest}}}".encode()
+            self._marks[form] = mark
+        return mark
+
+
+def _decoded(event: Event, change: Callable[[bytes], bytes]) -> AnyEvent:
+    """Return what a reader decodes from an event's line after `change`."""
+    try:
+        return DECODER.decode(change(ENCODER.encode(event)))
+    except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
+        kind = type(event).__name__
+        raise InfrastructureFailure(
+            f"The event {kind} does not fit its schema: {error}."
+        ) from error
 
 
 def forms(value: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from owa_bench.cli.app import app
 from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import Transcripts
 from owa_bench.run.store import files
 from tests.builders.stub_server import completion, serving
 
@@ -45,6 +46,6 @@ def test_a_model_is_shown_the_window_and_the_record_holds_its_digest(tmp_path, b
     assert "data:image/jpeg;base64,/9j/" in bodies[0]
     (call,) = [event for event in events if isinstance(event, ModelCall)]
     layout = RunLayout(tmp_path / "run")
-    kept = files.read_blob(layout, call.prompt)
+    kept = Transcripts(layout).read(call.prompt)
     assert b"image_url" in kept
     assert b"base64" not in kept

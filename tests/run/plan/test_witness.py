@@ -27,6 +27,7 @@ from owa_bench.records.witness import (
 )
 from owa_bench.run.plan import witness
 from owa_bench.run.store.files import plan_digest
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 
 TSA = """
@@ -254,7 +255,7 @@ def test_second_witness_does_not_overwrite_the_first(layout) -> None:
 
 
 def test_witness_after_the_first_attempt_says_so(layout, start) -> None:
-    with Recorder(layout, 0, plan_digest(layout), b"k", True) as recorder:
+    with Recorder(ShardFiles(layout, 0), plan_digest(layout), b"k", True) as recorder:
         recorder.episode(0, 0).emit(start(0))
         recorder.episode(1, 0).emit(start(1))
     made = witness.by_nonce(layout, "verifier nonce 1", Ed25519PrivateKey.generate())

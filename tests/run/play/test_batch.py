@@ -17,6 +17,7 @@ from owa_bench.errors import (
     UnknownNameError,
     UsageError,
 )
+from owa_bench.records import shards
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.run import assembly
@@ -263,7 +264,7 @@ def _plain(layout):
     return [
         line
         for path in files.shard_paths(layout)
-        for frame in files.scan(path)
+        for frame in shards.scan(path)
         for line in frame.lines
     ]
 

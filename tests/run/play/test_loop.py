@@ -219,7 +219,7 @@ def test_a_later_session_is_a_fresh_process_with_the_same_memory(
 
 def test_transcripts_may_be_left_out(played, small):
     layout = played(small("fixed", transcripts=False))
-    assert not list(layout.blobs.iterdir())
+    assert not layout.blobs.exists()
     assert isinstance(only(layout).events[0], EpisodeStart)
 
 

@@ -10,6 +10,7 @@ from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.records.events import Action, Artifact, Belief, Drift
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import Transcripts
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
@@ -54,7 +55,7 @@ def test_the_array_of_an_episode_is_what_its_steps_digest(played):
     layout = played(request_of(episodes=1, deltas=(0.0,)))
     (trace,) = traces(layout)
     (kept,) = trace.of(Artifact)
-    seen = np.load(io.BytesIO(files.read_blob(layout, kept.blob)))
+    seen = np.load(io.BytesIO(Transcripts(layout).read(kept.blob)))
     assert (seen.dtype, seen.shape) == (np.float32, (trace.end.steps + 1, 4))
     digests = [sha256(row.tobytes()) for row in seen[1:]]
     assert digests == [action.observation for action in trace.of(Action)]

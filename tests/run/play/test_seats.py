@@ -15,6 +15,7 @@ from owa_bench.records.events import (
     ToolOffer,
 )
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import Transcripts
 from owa_bench.records.trace import replay_root
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
@@ -95,7 +96,7 @@ def rate(found, **terms):
 
 def trace_text(layout, trace, place):
     action = list(trace.of(Action))[place]
-    return files.read_blob(layout, action.observation).decode()
+    return Transcripts(layout).read(action.observation).decode()
 
 
 def axis_s(run):

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 import zstandard
 
-from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, TraceError
+from owa_bench.records.shards import scan
 from owa_bench.records.trace import Leaf
 from owa_bench.run.store import files
 from owa_bench.run.store.files import (
@@ -15,8 +15,8 @@ from owa_bench.run.store.files import (
     read_leaves,
     read_trace,
     rebuild_leaves,
-    scan,
 )
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 
 
@@ -38,7 +38,7 @@ def leaf_of(index: int) -> Leaf:
 def played(layout, start, subgoal, end) -> tuple[Leaf, ...]:
     """Three complete attempts in shard 0, three frames each."""
     leaves = []
-    with Recorder(layout, 0, plan_digest(layout), b"k", True) as made:
+    with Recorder(ShardFiles(layout, 0), plan_digest(layout), b"k", True) as made:
         for index in range(3):
             writer = made.episode(index, 0)
             writer.emit(start(index))
@@ -190,7 +190,7 @@ def test_leaf_that_points_at_another_attempt_is_refused(layout, played) -> None:
 
 def test_event_longer_than_a_frame_comes_back_whole(layout, start, call) -> None:
     big = call(1, target="x" * 3_000_000)
-    with Recorder(layout, 0, plan_digest(layout), b"k", True) as made:
+    with Recorder(ShardFiles(layout, 0), plan_digest(layout), b"k", True) as made:
         writer = made.episode(0, 0)
         writer.emit(start())
         writer.emit(big)
@@ -210,26 +210,7 @@ def test_next_shard_is_above_every_shard(layout) -> None:
     assert next_shard(layout) == 4
 
 
-def test_rebuild_sweeps_what_a_killed_writer_left(layout, played) -> None:
-    part = layout.blobs / ".00000.jsonl.zst-17"
-    part.write_bytes(b"half")
-    rebuild_leaves(layout)
-    assert not part.exists()
-
-
 def test_directory_without_a_plan_is_no_run(layout) -> None:
     layout.plan.unlink()
     with pytest.raises(RunDirectoryError, match=r"plan\.json"):
         rebuild_leaves(layout)
-
-
-def test_blob_that_is_missing_or_changed_is_refused(layout) -> None:
-    layout.blobs.mkdir()
-    name = sha256(b"page")
-    with pytest.raises(TraceError, match="not there"):
-        files.read_blob(layout, name)
-    (layout.blobs / name).write_bytes(b"pagf")
-    with pytest.raises(TraceError, match="does not hold"):
-        files.read_blob(layout, name)
-    (layout.blobs / name).write_bytes(b"page")
-    assert files.read_blob(layout, name) == b"page"

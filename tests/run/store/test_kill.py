@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
+from owa_bench.records import shards
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import counted_leaves, replay_root
 from owa_bench.run.store import files
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import FRAME_BYTES, FRAME_LINES, Recorder
 from owa_bench.seeding import stream
 
@@ -62,9 +64,9 @@ def run_and_kill(layout: RunLayout, after: int | None) -> Said:
 
 def check_nothing_closed_is_lost(layout: RunLayout, said: Said) -> None:
     """Compare the shard with what the writer said before it died."""
-    found: dict[str, list[files.ShardFrame]] = {}
+    found: dict[str, list[shards.ShardFrame]] = {}
     for path in files.shard_paths(layout):
-        for frame in files.scan(path):
+        for frame in shards.scan(path):
             found.setdefault(frame.segment.attempt_id, []).append(frame)
     for attempt_id, (emitted, frames) in said.written.items():
         kept = found[attempt_id]
@@ -87,7 +89,9 @@ def uninterrupted(tmp_path_factory) -> dict[int, str]:
     """The replay digests that every attempt must end at."""
     layout = RunLayout(tmp_path_factory.mktemp("whole"))
     layout.plan.write_text("{}")
-    with Recorder(layout, 0, files.plan_digest(layout), b"k", False) as recorder:
+    with Recorder(
+        ShardFiles(layout, 0), files.plan_digest(layout), b"k", False
+    ) as recorder:
         for index in range(40):
             script().play(recorder, [(index, 0)])
     return {leaf.index: leaf.replay for leaf in files.read_leaves(layout)}

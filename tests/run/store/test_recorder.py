@@ -3,14 +3,17 @@ import threading
 import time
 
 import pytest
-import zstandard
 
 from owa_bench.canonical import chain_start, chain_step, sha256
 from owa_bench.errors import InfrastructureFailure, RunDirectoryError
+from owa_bench.records import shards
 from owa_bench.records.events import ENCODER
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import PackReader, Transcripts
+from owa_bench.records.shards import scan
 from owa_bench.run.store import files, recorder
-from owa_bench.run.store.files import read_leaves, read_trace, scan
+from owa_bench.run.store.files import read_leaves, read_trace
+from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
 
 KEY = b"redact key"
@@ -18,7 +21,9 @@ KEY = b"redact key"
 
 def opened(layout: RunLayout, shard: int = 0, **options) -> Recorder:
     digest = files.plan_digest(layout)
-    return Recorder(layout, shard, digest, KEY, options.get("transcripts", True))
+    return Recorder(
+        ShardFiles(layout, shard), digest, KEY, options.get("transcripts", True)
+    )
 
 
 @pytest.fixture
@@ -32,7 +37,7 @@ def fill(writer, call, count: int) -> None:
         writer.emit(call(step))
 
 
-def frames(layout: RunLayout, shard: int = 0) -> list[files.ShardFrame]:
+def frames(layout: RunLayout, shard: int = 0) -> list[shards.ShardFrame]:
     return list(scan(layout.shard(shard)))
 
 
@@ -322,10 +327,11 @@ def test_blob_is_kept_once_under_the_digest_of_its_redacted_bytes(layout) -> Non
         writer.secret("key", "hunter2hunter2")
         name = writer.blob(b"the key is hunter2hunter2")
         assert writer.blob(b"the key is hunter2hunter2") == name
-    data = files.read_blob(layout, name)
+    data = Transcripts(layout).read(name)
     assert sha256(data) == name
     assert b"hunter2" not in data
-    assert [path.name for path in layout.blobs.iterdir()] == [name]
+    assert [path.name for path in layout.blobs.iterdir()] == ["00000.pack"]
+    assert list(PackReader(layout.pack(0)).places) == [name]
 
 
 def test_without_transcripts_the_digest_is_the_same_and_nothing_is_kept(layout) -> None:
@@ -337,7 +343,101 @@ def test_without_transcripts_the_digest_is_the_same_and_nothing_is_kept(layout) 
         writer = made.episode(1, 0)
         writer.secret("key", "hunter2hunter2")
         assert writer.blob(b"the key is hunter2hunter2") == name
-    assert len(list(layout.blobs.iterdir())) == 1
+    assert [path.name for path in layout.blobs.iterdir()] == ["00001.pack"]
+
+
+def test_blobs_are_written_before_the_frame_that_names_them(layout, start) -> None:
+    order = []
+
+    class Output(ShardFiles):
+        def append(self, frame: bytes, blobs: bytes = b"") -> None:
+            super().append(frame, blobs)
+            order.append((bool(frame), bool(blobs)))
+            if self.size:
+                assert sha256(b"page") in PackReader(layout.pack(0)).places
+
+    digest = files.plan_digest(layout)
+    with Recorder(Output(layout, 0), digest, KEY, True) as made:
+        writer = made.episode(0, 0)
+        writer.blob(b"page")
+        writer.emit(start())
+        writer.close("infrastructure")
+    assert order == [(True, True), (True, False), (False, True)]
+
+
+@pytest.mark.usefixtures("still")
+def test_full_disk_in_a_pack_write_names_no_blob_that_is_not_there(
+    layout, start, call, monkeypatch
+) -> None:
+    made = opened(layout)
+    writer = made.episode(0, 0)
+    writer.blob(b"first")
+    writer.emit(start())
+    late = writer.blob(bytes(range(256)) * 8)
+    writer.emit(call(1, response=late))
+    real = os.write
+
+    def half(descriptor: int, data) -> int:
+        if len(data) > 40:
+            return real(descriptor, data[:40])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(InfrastructureFailure, match="No space left"):
+        writer.close("infrastructure")
+    monkeypatch.undo()
+    with pytest.raises(InfrastructureFailure, match="cannot be written"):
+        made.close()
+    (leaf,) = files.rebuild_leaves(layout)
+    assert (leaf.status, leaf.count) == ("unfinished", 1)
+    pack = PackReader(layout.pack(0))
+    assert list(pack.places) == [sha256(b"first")]
+    assert (pack.fault, pack.torn > 0) == ("", True)
+
+
+def test_blob_too_large_for_a_reader_is_refused(layout, monkeypatch) -> None:
+    monkeypatch.setattr(recorder, "LARGEST_BLOB", 10)
+    with opened(layout) as made:
+        writer = made.episode(0, 0)
+        writer.blob(b"x" * 10)
+        with pytest.raises(InfrastructureFailure, match="at most 10 bytes, got 11"):
+            writer.blob(b"x" * 11)
+
+
+def test_resumed_run_reads_blobs_of_every_pack(layout) -> None:
+    for shard in (0, 1):
+        with opened(layout, shard) as made:
+            made.episode(shard, 0).blob(b"page %d" % shard)
+    run = Transcripts(layout)
+    assert [run.read(sha256(b"page %d" % i)) for i in (0, 1)] == [b"page 0", b"page 1"]
+    assert files.next_shard(layout) == 2
+
+
+def test_secret_learnt_later_stands_in_the_lines_before(layout, start, call) -> None:
+    with opened(layout) as made:
+        writer = made.episode(0, 0)
+        writer.emit(start())
+        writer.emit(call(1, target="hunter2hunter2"))
+        writer.secret("key", "hunter2hunter2")
+        writer.emit(call(2, target="hunter2hunter2"))
+        leaf = writer.close("infrastructure")
+    targets = [event.target for event in read_trace(layout, leaf).events[1:]]
+    assert targets[0] == "hunter2hunter2"
+    assert targets[1].startswith("{secret:key:")
+
+
+def test_shard_without_a_lease_of_the_session_is_refused_by_name(layout) -> None:
+    digest = files.plan_digest(layout)
+    for shard, lease in enumerate(("", "a" * 32, "b" * 32)):
+        Recorder(ShardFiles(layout, shard, lease), digest, KEY, False).close()
+    names = [path.name for path in files.shard_paths(layout)]
+    issued = {names[1]: "a" * 32, names[2]: "b" * 32}
+    files.refuse_unleased(layout, names[:1], issued)
+    for leases in ({}, {names[1]: "a" * 32}, issued | {names[2]: "a" * 32}):
+        with pytest.raises(RunDirectoryError, match=r"0000[12]\..*lease"):
+            files.refuse_unleased(layout, names[:1], leases)
+    with pytest.raises(RunDirectoryError, match=r"00000\.jsonl\.zst"):
+        files.refuse_unleased(layout, (), issued)
 
 
 def test_secret_of_one_episode_says_nothing_of_another(layout) -> None:
@@ -362,9 +462,11 @@ def test_canaries_appear_nowhere_in_the_run_directory(layout, start, call, end) 
     for path in places:
         data = path.read_bytes()
         if path.suffix == ".zst":
-            data = b"".join(
-                b"\n".join(frame.lines) for frame in scan(path)
-            ) + zstandard.ZstdDecompressor().decompress(data)
+            data = b"".join(b"\n".join(frame.lines) for frame in scan(path))
+        if path.suffix == ".pack":
+            pack = PackReader(path)
+            data = b"".join(map(pack.read, pack.places))
+            assert b"{secret:canary:" in data
         assert canary.encode() not in data
 
 

@@ -1,0 +1,138 @@
+"""Encoding of events as lines, a frame at a time.
+
+A line is the one encoding of what it says: a reader that decodes and encodes it again
+gets the same bytes. `Redactor.encode` makes sure of that by doing so. `LineBuffer`
+gives the same lines for less: an event whose fields have exactly the declared types is
+encoded once, and secrets are looked for in all lines of a frame at once.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, get_args
+
+import msgspec
+
+from owa_bench.records.events import (
+    ENCODER,
+    VOLATILE_METERS,
+    AnyEvent,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Evidence,
+    Execution,
+    Resource,
+)
+from owa_bench.records.trace import replay_line
+from owa_bench.run.store.redaction import Redactor
+
+_SCALARS: Mapping[type, str] = {
+    msgspec.inspect.IntType: "int",
+    msgspec.inspect.StrType: "str",
+    msgspec.inspect.BoolType: "bool",
+}
+# The kinds whose replay line may differ from their own line.
+_VARYING = frozenset({EpisodeStart, EpisodeEnd, Evidence, Execution, Resource})
+
+
+class EncodedFrame(NamedTuple):
+    """Lines of a frame, and the bytes that the replay digest takes of them."""
+
+    lines: Sequence[bytes]
+    replay: bytes
+
+
+class LineBuffer:
+    """Lines of an open frame: checked and encoded as they come, redacted at its end.
+
+    Attributes:
+        size: Bytes of the lines, newlines included.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._events: list[Event] = []
+        self._lines: list[bytes] = []
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, event: Event) -> None:
+        """Take an event.
+
+        Raises:
+            InfrastructureFailure: A field does not fit the schema.
+        """
+        fits = _FITS.get(type(event))
+        if fits is not None and fits(event):
+            line = ENCODER.encode(event)
+        else:
+            event = self._redactor.checked(event)
+            line = ENCODER.encode(event)
+        self._events.append(event)
+        self._lines.append(line)
+        self.size += len(line) + 1
+
+    def take(self) -> EncodedFrame:
+        """Return the lines, every known secret replaced, and begin anew."""
+        events, lines = self._events, self._lines
+        self._events, self._lines, self.size = [], [], 0
+        found = self._redactor.hits(b"\n".join(lines))
+        replayed: list[bytes] = []
+        for place, (event, line) in enumerate(zip(events, lines, strict=True)):
+            if found and any(text in line for text in found):
+                lines[place], replay = self._redactor.encode(event)
+            elif type(event) in _VARYING:
+                replay = _replayed(event, line)
+            else:
+                replay = line
+            if replay is not None:
+                replayed.append(replay)
+        replayed.append(b"")
+        return EncodedFrame(lines, b"\n".join(replayed))
+
+
+def _replayed(event: Event, line: bytes) -> bytes | None:
+    """Return the replay line of an event of a varying kind that has `line`."""
+    if isinstance(event, Resource):
+        return None if event.meter in VOLATILE_METERS else line
+    return replay_line(event)
+
+
+def _condition(value: str, kind: msgspec.inspect.Type) -> str:
+    """Return the expression that `value` has exactly the type `kind`.
+
+    What it does not know is "False": such an event is decoded to be checked.
+    """
+    if type(kind) in _SCALARS:
+        return f"type({value}) is {_SCALARS[type(kind)]}"
+    if isinstance(kind, msgspec.inspect.FloatType):
+        return f"type({value}) is float and isfinite({value})"
+    if isinstance(kind, msgspec.inspect.NoneType):
+        return f"{value} is None"
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return f"type({value}) is str and {value} in {set(kind.values)}"
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return " or ".join(f"({_condition(value, one)})" for one in kind.types)
+    if isinstance(kind, msgspec.inspect.VarTupleType):
+        item = _condition("item", kind.item_type)
+        return f"type({value}) is tuple and all({item} for item in {value})"
+    return "False"
+
+
+def _fitting(kind: type[Event]) -> Callable[[Event], bool]:
+    """Return the function that says whether an event's fields have their types."""
+    info = msgspec.inspect.type_info(kind)
+    if not isinstance(info, msgspec.inspect.StructType):
+        raise TypeError(f"{kind} must be a struct")
+    fields = info.fields
+    parts = [f"({_condition(f'event.{field.name}', field.type)})" for field in fields]
+    source = f"lambda event: {' and '.join(parts)}"
+    check: Callable[[Event], bool] = eval(  # noqa: S307 - made of our schema alone
+        source, {"isfinite": math.isfinite}
+    )
+    return check
+
+
+_FITS = {kind: _fitting(kind) for kind in get_args(AnyEvent)}
