@@ -1,11 +1,13 @@
 """Estimates: every statistic of one agent from one matrix of bootstrap weights."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Array, Flags, Floats, Integers
 from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring import composites
@@ -36,6 +38,17 @@ from owa_bench.scoring.statistics_table import (
 TASKS = "tasks like these"
 SEEDS = "same tasks, new seeds"
 StatisticArrays = dict[str, Floats]  # (resamples,) by name
+
+
+class AxisFailure(ScoringError):
+    """An axis could not be computed; `symbol` says which."""
+
+    def __init__(self, axis: Axis, step: str, error: Exception) -> None:
+        words = str(error) if isinstance(error, ScoringError) else repr(error)
+        super().__init__(
+            f"not computable, {step} of axis `{axis.name}` failed: {words}"
+        )
+        self.symbol = axis.symbol
 
 
 class DriftCurve(NamedTuple):
@@ -103,6 +116,8 @@ def estimate(
 ) -> ArmEstimates:
     """Return every statistic of a sample, resampled twice under the replay root.
 
+    An axis that raises is missing, with the reason; the others stand.
+
     Args:
         sample: Counted episodes of one agent.
         axes: Axes to estimate.
@@ -113,9 +128,40 @@ def estimate(
     Returns:
         Point estimates and resamples.
     """
+    failed: dict[str, Coverage] = {}
+    while True:
+        try:
+            return _estimate(sample, axes, spec, root, failed, seeds=seeds)
+        except AxisFailure as failure:
+            failed[failure.symbol] = Coverage(0, len(sample.table), str(failure))
+
+
+def _estimate(
+    sample: Sample,
+    axes: Sequence[Axis],
+    spec: BootstrapSpec,
+    root: str,
+    failed: Mapping[str, Coverage],
+    *,
+    seeds: bool,
+) -> ArmEstimates:
+    """Return every statistic but those of axes that failed; AxisFailure for one more.
+
+    Args:
+        sample: Counted episodes of one agent.
+        axes: Axes to estimate.
+        spec: Number of resamples.
+        root: Replay root, from which the weights are drawn.
+        failed: Coverage of axes that failed, by symbol.
+        seeds: Whether seeds are resampled too, not tasks alone.
+    """
     units = resampling_units(sample.table, sample.families)
     table = StatisticsTable(units)
-    coverage = {axis.symbol: axis.add_columns(sample, table) for axis in axes}
+    coverage = dict(failed)
+    for axis in axes:
+        if axis.symbol not in failed:
+            with _named(axis, "collecting the episodes"):
+                coverage[axis.symbol] = axis.add_columns(sample, table)
     present = [axis for axis in axes if coverage[axis.symbol].reason is None]
     grid, curves = composites.add_frontier(sample, table), _add_curves(sample, table)
     cognition, projects = add_cognition(sample, table), add_projects(sample, table)
@@ -159,14 +205,31 @@ def _axis_statistics(
     statistics: StatisticArrays = {}
     for axis in axes:
         key = axis.symbol
-        raw = axis.raw_statistic(totals, sample)
-        anchors = axis.anchor_bounds(totals, sample)
-        statistics[key] = axis.value(raw, anchors)
+        with _named(axis, "the raw statistic"):
+            raw = axis.raw_statistic(totals, sample)
+        with _named(axis, "the calibration"):
+            anchors = axis.anchor_bounds(totals, sample)
+            statistics[key] = axis.value(raw, anchors)
         statistics[f"{key}/raw"] = raw
         statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
-        for name, values in axis.secondary(totals, sample).items():
-            statistics[f"{key}/beside/{name}"] = values
+        with _named(axis, "a secondary statistic"):
+            for name, values in axis.secondary(totals, sample).items():
+                statistics[f"{key}/beside/{name}"] = values
     return statistics
+
+
+@contextmanager
+def _named(axis: Axis, step: str) -> Iterator[None]:
+    """Raise what an axis raises as an AxisFailure, whatever it is: it may be foreign.
+
+    Args:
+        axis: The axis.
+        step: What it is doing, for the message.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise AxisFailure(axis, step, error) from error
 
 
 def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve, ...]:

@@ -16,7 +16,7 @@ from owa_bench.records.score import (
 from owa_bench.scoring import composites
 from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
-from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates
+from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates, AxisFailure
 from owa_bench.scoring.sample import Sample
 
 
@@ -54,7 +54,11 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
     value = figure(estimates.point[key])
     tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
     mean, median, iqr = tasks.summary() or (None, None, None)
-    details = axis.diagnostics(sample)
+    try:
+        details = axis.diagnostics(sample)
+    except Exception as error:  # noqa: BLE001  the axis may be of another package
+        failure = AxisFailure(axis, "a diagnostic", error)
+        return _missing_axis(key, axis.name, Coverage(0, coverage.cells, str(failure)))
     return AxisScore(
         name=axis.name,
         symbol=key,

@@ -1,0 +1,73 @@
+"""An axis that raises is missing by name; the report and the other axes stand."""
+
+import numpy as np
+import pytest
+
+from owa_bench.records.events import Revision
+from owa_bench.scoring import axis as axis_module
+from owa_bench.scoring import pipeline
+from owa_bench.scoring.axis import all_axes
+from tests.builders.episodes import episode
+from tests.scoring.test_pipeline import battery, only
+
+
+def axis_of(verdict, symbol):
+    return next(axis for axis in verdict.axes if axis.symbol == symbol)
+
+
+def test_fractions_out_of_range_cost_r_and_nothing_else():
+    wild = Revision(step=1, proposal="p", decision="adopted", fractions=(9.0, 0.0, 0.0))
+    traces = [
+        episode(index=i, pair=f"p{i}", extra=(wild,), phase="holdout") for i in range(3)
+    ]
+    verdict = only(traces)
+    assert axis_of(verdict, "R").value is None
+    assert axis_of(verdict, "A").value == 1.0
+
+
+def test_anchors_that_coincide_cost_t_and_nothing_else():
+    """All six magnitudes of one task whose tools nobody could use."""
+    traces = [
+        episode(index=i, pair="p", delta=delta, used=(), q_state=0.0, stated=0.0)
+        for i, delta in enumerate((0.0, 0.1, 0.25, 0.5, 0.75, 1.0))
+    ]
+    verdict = only(traces)
+    assert axis_of(verdict, "A").value is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "step"),
+    [
+        ("columns", "collecting the episodes"),
+        ("raw", "the raw statistic"),
+        ("anchors", "the calibration"),
+        ("secondary", "a secondary statistic"),
+        ("diagnostics", "a diagnostic"),
+    ],
+)
+def test_a_plug_in_that_raises_is_named_with_method_and_cause(
+    monkeypatch, method, step
+):
+    def broken(*_):
+        raise AttributeError("no attribute 'hours'")
+
+    def mean(sample):
+        return np.ones(len(sample.table))
+
+    plug_in = axis_module.Axis(
+        symbol="Z",
+        name="zeal",
+        formula=lambda x: x,
+        columns={"x": broken if method == "columns" else mean},
+        **({} if method == "columns" else {method: broken}),
+    )
+    axes = (*all_axes(), plug_in)
+    monkeypatch.setattr(pipeline, "all_axes", lambda: axes)
+    verdict = only(battery(tasks=3))
+    failed = axis_of(verdict, "Z")
+    assert failed.value is None
+    assert f"{step} of axis `zeal` failed" in failed.reason
+    assert "no attribute 'hours'" in failed.reason
+    monkeypatch.setattr(pipeline, "all_axes", all_axes)
+    plain = only(battery(tasks=3))
+    assert [axis for axis in verdict.axes if axis.symbol != "Z"] == list(plain.axes)
