@@ -185,7 +185,27 @@ def _programs() -> tuple[Part, ...]:
         path = shutil.which(name)
         detail = path or f"for {use}; install with: {install}"
         found.append(Part(name, path is not None, False, detail))
-    return (*found, _browser())
+    return (*found, *_sandboxes(), _browser())
+
+
+def _sandboxes() -> tuple[Part, ...]:
+    """Return what can hold agents; without any, runs are unsandboxed: V2 at most."""
+    from owa_bench.sandbox import views
+
+    uses = {
+        "namespaces": ("agents in Python", views.namespaces_fault()),
+        "bubblewrap": ("agents that are programs", views.bubblewrap_fault()),
+        "docker": ("`--sandbox docker`", views.docker_fault()),
+    }
+    return tuple(
+        Part(
+            f"sandbox: {name}",
+            not fault,
+            False,
+            f"for {use}" + (f"; without it V2 at most: {fault}" if fault else ""),
+        )
+        for name, (use, fault) in uses.items()
+    )
 
 
 def _browser() -> Part:

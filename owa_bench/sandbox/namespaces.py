@@ -16,10 +16,9 @@ from typing import Any, Final, NamedTuple
 NOBODY: Final = 65534
 TMP_BYTES: Final = 64 << 20
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SCRATCH = ("/new/tmp", "/new/dev/shm")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
-# Files of /proc that a process whose user is the machine's root could write to.
-_PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus")
 # linux/sched.h: mount, cgroup, UTS, IPC, user, PID, network
 _NEW_NAMESPACES = (
     0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
@@ -114,63 +113,58 @@ def _build_root(view: SandboxView) -> None:
     os.mkdir("new")
     _call("pivot_root", b".", b"old")
     os.chdir("/")
-    options = f"size={TMP_BYTES},mode=755"
-    _mount("tmpfs", "/new", "tmpfs", _NOSUID | _NODEV, options)
+    _mount("tmpfs", "/new", "tmpfs", _NOSUID | _NODEV, "size=1m,mode=755")
     for name in SYSTEM:
         if os.path.islink(f"/old{name}"):
             os.symlink(os.readlink(f"/old{name}"), f"/new{name}")
-    _make_system_folders()
+    for name in ("proc", "dev", "dev/shm", "run", "tmp"):
+        os.mkdir(f"/new/{name}")
+    for name, place in _LINKS.items():
+        os.symlink(f"/proc/self/fd{place}", f"/new/dev/{name}")
+    for scratch in _SCRATCH:
+        options = f"size={TMP_BYTES},mode=1777"
+        _mount("tmpfs", scratch, "tmpfs", _NOSUID | _NODEV, options)
+    services = [(path, service_socket(port)) for port, path in view.services]
+    devices = [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
+    writable = (*view.writable, *services, *devices)
+    for source, target in writable:
+        _make_place(source, target)
     for source, target in view.read_only:
+        _make_place(source, target)
         _bind(source, target)
-        _read_only(f"/new{target}")
     for path in view.hidden:
         if os.path.isdir(f"/new{path}"):
             _mount("tmpfs", f"/new{path}", "tmpfs", _NOSUID | _NODEV, "size=4k")
-            _read_only(f"/new{path}")
-    for source, target in view.writable:
+    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    # All of /proc too: the machine's root could else write to /proc/sys from inside.
+    _set_attributes("/new", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, _AT_RECURSIVE)
+    for scratch in _SCRATCH:
+        _set_attributes(scratch, 0, _ATTR_RDONLY, 0)
+    for source, target in writable:
         _bind(source, target)
-    for port, path in view.services:
-        _bind(path, service_socket(port))
     os.chdir("/new")
     _call("pivot_root", b".", b".")  # the old root now lies on top of the new one
     _call("umount2", b".", _DETACH)
     os.chdir("/")
-    _read_only("/", recursive=False)
 
 
-def _make_system_folders() -> None:
-    """Make /proc, /dev, /run and /tmp."""
-    for name in ("proc", "dev", "run", "tmp"):
-        os.mkdir(f"/new/{name}")
-    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-    for name in _PROC_READ_ONLY:
-        if os.path.exists(path := f"/new/proc/{name}"):
-            _mount(path, path, "", _BIND | _REC)
-            _read_only(path)
-    for name in _DEVICES:
-        _bind(f"/dev/{name}", f"/dev/{name}")
-    for name, place in _LINKS.items():
-        os.symlink(f"/proc/self/fd{place}", f"/new/dev/{name}")
-    os.mkdir("/new/dev/shm")
-    options = f"size={TMP_BYTES},mode=1777"
-    for target in ("/new/tmp", "/new/dev/shm"):
-        _mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options)
-
-
-def _bind(source: str, target: str) -> None:
-    """Bind a path of the old root into the new one."""
+def _make_place(source: str, target: str) -> None:
+    """Make the folder or empty file that a path is bound to, if it is not there."""
     place = f"/new{target}"
     if os.path.isdir(f"/old{source}"):
         os.makedirs(place, exist_ok=True)
     elif not os.path.lexists(place):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
-    _mount(f"/old{source}", place, "", _BIND | _REC)
 
 
-def _read_only(path: str, *, recursive: bool = True) -> None:
-    attributes = struct.pack("4Q", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0)
-    flags = _AT_RECURSIVE if recursive else 0
+def _bind(source: str, target: str) -> None:
+    _mount(f"/old{source}", f"/new{target}", "", _BIND | _REC)
+
+
+def _set_attributes(path: str, given: int, taken: int, flags: int) -> None:
+    """Give and take attributes of a mount, or with a flag of all below it too."""
+    attributes = struct.pack("4Q", given, taken, 0, 0)
     _call(
         "syscall",
         *(ctypes.c_long(_SYS_MOUNT_SETATTR), _AT_FDCWD, path.encode(), flags),

@@ -24,10 +24,7 @@ from owa_bench.sandbox.first_process import ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SYSTEM, TMP_BYTES, SandboxView
 
 IMAGE: Final = "owa-bench-sandbox:1"
-_ETC = (
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "pki"),
-    *("localtime", "alternatives", "fonts", "mime.types"),
-)
+_ETC = ("ld.so.cache", "ssl", "pki", "alternatives", "fonts")
 # Variables that the program gets as the harness has them.
 PASSED_ON = (
     *("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),

@@ -49,6 +49,35 @@ def run(tmp_path, port, sandbox, agents=("probe_agent.py", "python probe_agent.p
     return RunLayout(out), done
 
 
+@needs_sandbox
+def test_what_an_agent_leaves_in_its_memory_does_not_stop_the_run(tmp_path):
+    shutil.copy(HERE / "hostile_agents.py", tmp_path)
+    names = ("Pipe", "Deep", "Remover", "Sparse")
+    command = [sys.executable, "-m", "owa_bench", "run", "--suite", "toolquest"]
+    command += ["--family", "reconcile", "--tier", "1", "--episodes", "1"]
+    command += ["--days", "2", "--out", "run"]
+    for name in names:
+        command += ["--agent", f"hostile_agents:{name}"]
+    env = {**os.environ, "OWA_BENCH_HOME": str(tmp_path / "data")}
+    owa = command[:3]
+    steps = ("verify run", "escrow reveal run", "replay run")
+    for step in (command, *([*owa, *words.split()] for words in steps)):
+        done = subprocess.run(step, cwd=tmp_path, env=env, capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    layout = RunLayout(tmp_path / "run")
+    plan, leaves = read_plan(layout), files.read_leaves(layout)
+    assert [leaf.status for leaf in leaves] == ["complete"] * len(plan.entries)
+    said = {}
+    for leaf in leaves:
+        entry, end = plan.entries[leaf.index], files.read_trace(layout, leaf).end
+        if entry.phase == "practice" and "frozen" not in entry.arm:
+            assert end.outcome == "agent_raised"
+            said[entry.arm] = end.reason
+    assert "holds 'pipe', which is no plain file" in said["Pipe"]
+    assert "holds 'link', which is no plain file" in said["Remover"]
+    assert "32 deep" in said["Deep"]
+
+
 def reasons(layout):
     leaves = files.read_leaves(layout)
     traces = [files.read_trace(layout, leaf) for leaf in leaves]

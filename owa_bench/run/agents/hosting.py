@@ -85,6 +85,25 @@ def hosting_fault(origin: Origin, hosting: str) -> str:
     return views.namespaces_fault() if sandbox == "namespaces" else ""
 
 
+def require_hosting(origin: Origin, hosting: str) -> None:
+    """Refuse to play an agent otherwise than the plan says.
+
+    Args:
+        origin: The agent.
+        hosting: What the plan says.
+
+    Raises:
+        UsageError: This machine cannot host it so; with the fix.
+    """
+    if fault := hosting_fault(origin, hosting):
+        raise UsageError(
+            f"The plan says that the agent {origin.target!r} is {hosting}, and here "
+            f"that cannot be had: {fault}. {FIX}; a plan of its own is needed for that."
+        )
+    if hosting == "docker":
+        views.make_image()
+
+
 def sandbox_of(origin: Origin, hosting: str) -> SandboxName:
     """Return what holds the agent's process under a hosting.
 

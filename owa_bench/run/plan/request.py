@@ -26,7 +26,7 @@ from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
-from owa_bench.run.agents.hosting import Isolation, hosting_of
+from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.campaign import Campaign, Trials, plan_campaign, plan_trials
@@ -185,6 +185,7 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
             origin = load_agent(text, folder=folder).origin
             if origin.kind in ("object", "file", "model"):
                 hosting = hosting_of(origin, request.sandbox, in_process=False)
+                require_hosting(origin, hosting)
                 try:
                     launcher.connect(origin, hosting=hosting).end()
                 except AgentFailure as failure:

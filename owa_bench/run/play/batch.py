@@ -30,7 +30,8 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.spec import CLIENT
+from owa_bench.run.agents.hosting import require_hosting
+from owa_bench.run.agents.spec import CLIENT, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import RunTally, totals
 from owa_bench.run.plan.plan import differences, read_plan, refuse_unready, write_plan
@@ -172,6 +173,10 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
         )
     _refuse_shared_process(plan, options)
+    for arm in plan.arms:
+        require_hosting(
+            load_agent(arm.agent, folder=options.folder).origin, arm.hosting
+        )
     secret = escrow.find(options.home, plan.commitment).master
     leaves = files.rebuild_leaves(layout)
     items = pending(plan, leaves)

@@ -34,6 +34,7 @@ def request(url, families=FAMILIES, **options):
     return Request(
         agents=(f"language-model:{text}",),
         draws=(Draw(name="toolquest", families=families, tiers=(1,), deltas=(0.0,)),),
+        sandbox="none",  # the stub listens on this machine's loopback
     )
 
 

@@ -1,0 +1,99 @@
+"""Sandboxed agents: limits, what they leave behind, services of their loopback."""
+
+import socketserver
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from owa_bench.errors import AgentRaised
+from owa_bench.interfaces import Brief
+from owa_bench.run.agents.agent_process import AgentLauncher, AgentServices
+from owa_bench.run.agents.fork_server import ForkServer
+from owa_bench.run.agents.protocol import ResetRequest
+from owa_bench.run.agents.spec import load_agent
+from owa_bench.sandbox import views
+from owa_bench.sandbox.first_process import ProgramLimits
+
+HERE = Path(__file__).parents[2] / "builders"
+QUICK_S = 60.0
+LIMITS = ProgramLimits(memory=512 << 20, processes=20, cpu_s=1)
+pytestmark = pytest.mark.skipif(
+    bool(views.namespaces_fault()), reason=f"no sandbox: {views.namespaces_fault()}"
+)
+
+
+@pytest.fixture(scope="module")
+def fork_server():
+    with ForkServer() as made:
+        yield made
+
+
+def act(fork_server, name, memory, services=AgentServices()):  # noqa: B008
+    """Return the first move of an agent in the sandbox."""
+    origin = load_agent(f"hostile_agents:{name}", folder=HERE).origin
+    launcher = AgentLauncher(fork_server, limits=LIMITS)
+    connection = launcher.connect(origin, memory, services=services)
+    brief = Brief(text="t", goal={})
+    try:
+        terms = ResetRequest(brief=brief, tools=(), memory_dir=connection.memory_dir)
+        connection.reset(terms, QUICK_S)
+        return connection.act({"text": ""}, {}, QUICK_S)
+    finally:
+        connection.end()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ForkBomb", "more processes than its limit|Resource temporarily unavailable"),
+        ("Eater", "more memory than its limit"),
+        ("Glutton", "MemoryError"),
+        ("Spinner", "SIGXCPU|SIGKILL"),
+        ("Sparse", "File too large"),
+        ("Deep", "its folder broke its quota"),
+    ],
+)
+def test_an_agent_that_breaks_a_limit_is_ended(fork_server, tmp_path, name, words):
+    with pytest.raises(AgentRaised, match=words):
+        act(fork_server, name, tmp_path)
+
+
+def test_nothing_outlives_the_agent(fork_server, tmp_path):
+    act(fork_server, "Stayer", tmp_path)
+    file = tmp_path / "alive"
+    last = file.read_text()
+    time.sleep(0.3)
+    assert file.read_text() == last
+
+
+class Service(BaseHTTPRequestHandler):
+    """Says which path was asked for."""
+
+    def do_GET(self):
+        body = b'{"path": "%s"}' % self.path.encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+    def address_string(self):
+        return "unix"
+
+
+def test_a_port_of_the_loopback_leads_to_a_unix_socket_outside(fork_server, tmp_path):
+    path = str(tmp_path / "gateway.sock")
+    with socketserver.ThreadingUnixStreamServer(path, Service) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        services = AgentServices(
+            services=((8700, path),),
+            environment=(("OPENAI_BASE_URL", "http://127.0.0.1:8700/v1"),),
+        )
+        move = act(fork_server, "Caller", tmp_path, services)
+        server.shutdown()
+    assert "/v1/x" in move.action
