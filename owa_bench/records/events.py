@@ -85,6 +85,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     seats: tuple[str, ...] = ()
     tools_off: tuple[str, ...] = ()
     meters: tuple[WitnessedMeter, ...] = ()
+    hosting: str = ""  # where the agent's code ran, as docs/isolation.md has it
 
 
 class Action(Event, frozen=True, kw_only=True, tag="action"):

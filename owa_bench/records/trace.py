@@ -144,15 +144,15 @@ def leaf_bytes(leaf: Leaf) -> bytes:
 def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
-    Wall and CPU time, worker, attempt and an agent process's error text are left out;
-    None for an event that is nothing but such a measurement, or a picture.
+    Wall and CPU time, worker, attempt, hosting and an agent process's error text are
+    left out; None for an event that is nothing but such a measurement, or a picture.
     """
     if isinstance(event, Evidence):
         return None
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):
-        event = msgspec.structs.replace(event, attempt=0)
+        event = msgspec.structs.replace(event, attempt=0, hosting="")
     elif isinstance(event, EpisodeEnd):
         reason = "" if event.outcome in _AGENT_REASONS else event.reason
         event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)

@@ -95,21 +95,26 @@ def assess(
     broken = ", ".join(check.name for check in checks if not check.ok)
     passed = f"{sum(not check.skipped for check in checks)} checks hold"
     own_key = f"key {key_id(bytes.fromhex(bundle.plan.public_key))}" if signed else ""
+    cap, why = hosting_cap(bundle.plan)
+    hosted = "".join(
+        f"; {arm.name} was {arm.hosting}" for arm in bundle.plan.arms if arm.hosting
+    )
     conditions = (
         (True, "the least: figures from a run directory"),
         (not broken, f"fails: {broken}" if broken else passed),
-        (signed, own_key or "not signed"),
+        (signed, (own_key or "not signed") + hosted),
         _attested(witnesses(bundle), "no witness of the plan"),
         _attested(receipts(bundle), "no signed replay"),
         _executed(bundle, verifier),
     )
-    cap, why = hosting_cap(bundle.plan)
     levels = tuple(
         AssuranceLevel(
             name=name,
             text=text,
             met=met and place <= cap,
-            evidence=f"{evidence}; {why}" if place > cap else evidence,
+            evidence=f"{evidence}; {why}"
+            if place > cap and (met or hosted)
+            else evidence,
         )
         for place, ((name, text), (met, evidence)) in enumerate(
             zip(_TEXTS, conditions, strict=True)

@@ -79,7 +79,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is signed beside the roots.
 
     `page` is the SHA-256 of the HTML page. `renderer` is the version of matplotlib:
-    the same version draws the same bytes. `hostings` are (arm, where its code ran).
+    the same version draws the same bytes.
     """
 
     schema: str = "owa-report-1"
@@ -89,7 +89,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     assurance: Assurance
     run: RunFacts
     environment: tuple[tuple[str, str], ...]
-    hostings: tuple[tuple[str, str], ...] = ()
     drift: CellTable
     breaches: CellTable
     failures: Gallery = Gallery()
@@ -117,9 +116,6 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         assurance=assurance,
         run=_facts(bundle),
         environment=bundle.plan.environment,
-        hostings=tuple(
-            (arm.name, arm.hosting or "not recorded") for arm in bundle.plan.arms
-        ),
         drift=drift_counts(bundle.traces()),
         breaches=violation_counts(bundle.traces()),
         failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),

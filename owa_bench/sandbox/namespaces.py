@@ -114,16 +114,7 @@ def _build_root(view: SandboxView) -> None:
     _call("pivot_root", b".", b"old")
     os.chdir("/")
     _mount("tmpfs", "/new", "tmpfs", _NOSUID | _NODEV, "size=1m,mode=755")
-    for name in SYSTEM:
-        if os.path.islink(f"/old{name}"):
-            os.symlink(os.readlink(f"/old{name}"), f"/new{name}")
-    for name in ("proc", "dev", "dev/shm", "run", "tmp"):
-        os.mkdir(f"/new/{name}")
-    for name, place in _LINKS.items():
-        os.symlink(f"/proc/self/fd{place}", f"/new/dev/{name}")
-    for scratch in _SCRATCH:
-        options = f"size={TMP_BYTES},mode=1777"
-        _mount("tmpfs", scratch, "tmpfs", _NOSUID | _NODEV, options)
+    _make_folders()
     services = [(path, service_socket(port)) for port, path in view.services]
     devices = [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
     writable = (*view.writable, *services, *devices)
@@ -146,6 +137,20 @@ def _build_root(view: SandboxView) -> None:
     _call("pivot_root", b".", b".")  # the old root now lies on top of the new one
     _call("umount2", b".", _DETACH)
     os.chdir("/")
+
+
+def _make_folders() -> None:
+    """Make the new root's own folders and links."""
+    for name in SYSTEM:
+        if os.path.islink(f"/old{name}"):
+            os.symlink(os.readlink(f"/old{name}"), f"/new{name}")
+    for name in ("proc", "dev", "dev/shm", "run", "tmp"):
+        os.mkdir(f"/new/{name}")
+    for name, place in _LINKS.items():
+        os.symlink(f"/proc/self/fd{place}", f"/new/dev/{name}")
+    for scratch in _SCRATCH:
+        options = f"size={TMP_BYTES},mode=1777"
+        _mount("tmpfs", scratch, "tmpfs", _NOSUID | _NODEV, options)
 
 
 def _make_place(source: str, target: str) -> None:

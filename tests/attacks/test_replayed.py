@@ -168,7 +168,7 @@ def test_agents_that_could_see_the_harness_hold_a_run_at_v2(attacked, hosting):
     run = dataclasses.replace(run, plan=hosted(run.plan, hosting))
     ladder = assurance.assess(run, check_evidence(run), signed=True)
     assert not ladder.rungs[4].met
-    assert "V2 at most" in ladder.rungs[3].evidence
+    assert "V2 at most" in ladder.rungs[4].evidence
 
 
 def test_a_remote_agent_holds_a_run_at_v4(attacked):

@@ -30,7 +30,7 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.hosting import require_hosting
+from owa_bench.run.agents.hosting import IN_PROCESS, require_hosting
 from owa_bench.run.agents.spec import CLIENT, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import RunTally, totals
@@ -172,7 +172,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         raise UsageError(
             "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
         )
-    _refuse_shared_process(plan, options)
+    _refuse_shared_process(plan)
     for arm in plan.arms:
         require_hosting(
             load_agent(arm.agent, folder=options.folder).origin, arm.hosting
@@ -209,9 +209,10 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     return summary(layout)
 
 
-def _refuse_shared_process(plan: Plan, options: RunOptions) -> None:
+def _refuse_shared_process(plan: Plan) -> None:
     """Refuse --in-process for suites that keep agents apart."""
-    for entry in plan.suites if options.in_process else ():
+    shared = any(arm.hosting == IN_PROCESS for arm in plan.arms)
+    for entry in plan.suites if shared else ():
         suite: Suite = discovery.get("suites", entry.name)
         if suite.card.isolated:
             raise UsageError(

@@ -266,6 +266,7 @@ def episode_start(
         side=entry.side,
         calendar=entry.calendar,
         phase=entry.phase,
+        hosting=arm.hosting,
         **opening._asdict(),
     )
 
