@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,38 @@ def test_no_door_is_open_forked_or_under_bubblewrap(tmp_path, port):
     for reason in found.values():
         assert "open doors: []" in reason
     assert {arm.hosting for arm in read_plan(layout).arms} == {"sandboxed"}
+
+
+@pytest.fixture
+def docker(tmp_path, monkeypatch):
+    """A Docker daemon of the test's own, without network."""
+    if shutil.which("dockerd") is None or os.geteuid() != 0:
+        pytest.skip("docker: needs the program dockerd, and root")
+    options = ["--iptables=false", "--bridge=none", "--storage-driver=vfs"]
+    options += [f"--host=unix://{tmp_path}/docker.sock", f"--pidfile={tmp_path}/pid"]
+    options += [f"--data-root={tmp_path}/images", f"--exec-root={tmp_path}/exec"]
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with (tmp_path / "log").open("wb") as log:
+        daemon = subprocess.Popen(["dockerd", *options], stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + 60
+        while fault := views.docker_fault.__wrapped__():
+            if daemon.poll() is not None or time.monotonic() > until:
+                pytest.skip(f"docker: the daemon does not start here: {fault}")
+            time.sleep(0.5)
+        yield
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def test_no_door_is_open_in_a_container(tmp_path, port, docker):
+    layout, _ = run(tmp_path, port, "docker")
+    found = reasons(layout)
+    assert len(found) == 2
+    for reason in found.values():
+        assert "open doors: []" in reason
+    assert {arm.hosting for arm in read_plan(layout).arms} == {"docker"}
 
 
 def test_without_a_sandbox_the_same_probe_finds_every_door(tmp_path, port):
