@@ -1,18 +1,19 @@
-"""Seconds that an episode takes in a run, beside what each suite's card says.
+"""Seconds and bytes that an episode takes in a run, beside what the card says.
 
     python benchmarks/episodes.py [--suite changesurf]
 
 Whole runs as `owa-bench run` plays them: one worker, an agent that answers at once in a
 process of its own, the recorder on with transcripts. Every tier, magnitudes 0, .5 and
 1; of each kind of family (`stay/..`, `depot/..`) the first one. The card's figure
-(`episode_s`) is what `run --dry-run` reckons with; change it where it is off by more
-than a machine is.
+(`episode_s`, and `episode_bytes`: without its transcripts, and those) is what
+`run --dry-run` reckons with; change it where it is off by more than a machine is.
 """
 
 import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from owa_bench import discovery
 from owa_bench.interfaces import Suite
@@ -38,8 +39,17 @@ def draw_of(suite: Suite) -> Draw:
     )
 
 
-def play_s(suite: Suite, root: Path) -> tuple[int, float]:
-    """Return how many episodes were played and the seconds that each took."""
+class Played(NamedTuple):
+    """Episodes of a run; seconds, and bytes on disk of each: record, transcripts."""
+
+    episodes: int
+    seconds: float
+    record: float
+    transcripts: float
+
+
+def play(suite: Suite, root: Path) -> Played:
+    """Return what a run of a suite took."""
     name = suite.card.name
     request = Request(agents=(AGENTS.get(name, READER),), draws=(draw_of(suite),))
     began = time.perf_counter()
@@ -47,7 +57,11 @@ def play_s(suite: Suite, root: Path) -> tuple[int, float]:
     took = time.perf_counter() - began
     if found.missing:
         raise SystemExit(f"{found.missing} episodes of {name} are missing")
-    return found.entries, took / found.entries
+    files = [path for path in found.root.rglob("*") if path.is_file()]
+    packs = sum(path.stat().st_size for path in files if path.suffix == ".pack")
+    whole = sum(path.stat().st_size for path in files)
+    count = found.entries
+    return Played(count, took / count, (whole - packs) / count, packs / count)
 
 
 def main() -> None:
@@ -55,13 +69,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--suite", action="append")
     given = parser.parse_args()
-    print("| suite | episodes | seconds an episode | the card says |")
-    print("|---|---|---|---|")
+    print("| suite | episodes | seconds | card | bytes | with transcripts | card |")
+    print("|---|---|---|---|---|---|---|")
     for name in given.suite or discovery.find("suites"):
         suite: Suite = discovery.get("suites", name)
         with tempfile.TemporaryDirectory() as place:
-            count, seconds = play_s(suite, Path(place))
-        print(f"| {name} | {count} | {seconds:.2f} | {suite.card.episode_s:.2f} |")
+            one = play(suite, Path(place))
+        card = suite.card
+        whole = one.record + one.transcripts
+        print(
+            f"| {name} | {one.episodes} | {one.seconds:.2f} | {card.episode_s:.2f} "
+            f"| {one.record:,.0f} | {whole:,.0f} = {whole / one.record:.2f} x "
+            f"| {card.episode_bytes} |"
+        )
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ def main(count: int) -> None:
     hashed, kept = blob_times(corpus.blobs, corpus.secrets)
     mean = sum(map(len, corpus.blobs)) / len(corpus.blobs)
     print(
-        f"blob of {mean:.0f} bytes: {kept:.0f} us kept (temp file + rename), "
+        f"blob of {mean:.0f} bytes: {kept:.0f} us kept into the pack, "
         f"{hashed:.1f} us hashed only, x {kept / hashed:.0f}"
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -374,6 +374,11 @@ def _print_estimate(
         ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
         ("every deadline used up", f"{_duration(found.longest_s)} at most"),
         ("calls, hints, ceilings", _cost(found)),
+        (
+            "run directory",
+            f"about {found.record_bytes / _MICRO:,.1f} MB, with transcripts "
+            f"{found.transcript_bytes / _MICRO:,.1f} MB more",
+        ),
     ]
     table("would take", ("", ""), rows)
     if found.unknown:

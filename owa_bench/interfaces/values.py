@@ -257,7 +257,8 @@ class SuiteCard:
     the suite's own, called `name/..`.
     `extra` is the optional part of the package that playing it needs, "" for none.
     `episode_s` is how many seconds an episode takes one worker of a run, by an agent
-    that answers at once: measured (`benchmarks/episodes.py`), for estimates alone.
+    that answers at once, `episode_bytes` how many bytes of the run directory are its
+    record and its transcripts: measured (`benchmarks/episodes.py`), for estimates.
     """
 
     name: str
@@ -286,6 +287,7 @@ class SuiteCard:
     meters: tuple[WitnessedMeter, ...] = ()
     extra: str = ""
     episode_s: float = 0.3
+    episode_bytes: tuple[int, int] = (11_300, 2_700)
 
     @property
     def isolated(self) -> bool:

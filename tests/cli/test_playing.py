@@ -332,6 +332,7 @@ def test_dry_run_plays_nothing(owa, place):
     assert said.code == 0
     assert ["episodes", "2"] in [line.split() for line in said.out.splitlines()]
     assert "USD at most" in said.out
+    assert "MB, with transcripts" in " ".join(said.out.split())
     assert "--budget tokens_in=AMOUNT" in said.out
     found = json.loads(owa(f"{RUN} --agent noop --dry-run --json").out)
     assert found["by_arm"] == {"noop": 1}

@@ -40,6 +40,7 @@ class CartPole3D:
         rules=(),
         native=True,
         episode_s=0.35,
+        episode_bytes=(8_300, 4_600),
     )
     schedule: interfaces.EnumerableSchedule = levels.LevelSchedule()
     # A control policy is an agent that is handed the oracle, and here there is none.

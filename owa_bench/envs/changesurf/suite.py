@@ -50,6 +50,7 @@ class ChangeSurf:
         macros=spaces.MACROS,
         extra="browser",
         episode_s=2.9,
+        episode_bytes=(9_500, 77_100),
     )
     oracle: interfaces.Oracle = ChangeSurfOracle()
     policies = POLICIES

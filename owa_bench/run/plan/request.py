@@ -225,7 +225,8 @@ class RunEstimate(NamedTuple):
     say that an episode takes; `longest_s` that of agents that use every deadline of
     every step. `cost_micro_usd` is the most that steps, hints and metered ceilings can
     cost, None if a meter has no price; `unknown` are the meters an agent may declare
-    and no ceiling bounds.
+    and no ceiling bounds. The run directory takes about `record_bytes`, and
+    `transcript_bytes` more with transcripts, by the cards too.
     """
 
     episodes: int
@@ -234,6 +235,8 @@ class RunEstimate(NamedTuple):
     longest_s: float
     cost_micro_usd: int | None
     unknown: tuple[str, ...]
+    record_bytes: int
+    transcript_bytes: int
 
 
 def estimate(request: Request, options: RunOptions) -> RunEstimate:
@@ -254,7 +257,7 @@ def estimate(request: Request, options: RunOptions) -> RunEstimate:
     most = _most_used(plan, hint_min).items()
     costs = [prices.cost(meter, amount) for meter, amount in most]
     bounded = dict((*ceilings.episode_meters, *ceilings.run_meters))
-    cards = (discovery.get("suites", entry.suite).card for entry in plan.entries)
+    cards = [discovery.get("suites", entry.suite).card for entry in plan.entries]
     return RunEstimate(
         episodes=len(plan.entries),
         by_arm=Counter(entry.arm for entry in plan.entries),
@@ -267,6 +270,8 @@ def estimate(request: Request, options: RunOptions) -> RunEstimate:
         unknown=tuple(
             meter for meter in ("tokens_in", "tokens_out") if meter not in bounded
         ),
+        record_bytes=sum(card.episode_bytes[0] for card in cards),
+        transcript_bytes=sum(card.episode_bytes[1] for card in cards),
     )
 
 

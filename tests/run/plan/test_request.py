@@ -51,6 +51,9 @@ def test_the_time_is_what_the_suites_cards_say(run_options):
     assert seconds["changesurf"] > 5 * seconds["toolquest"]
     whole = sum(seconds[entry.suite] for entry in entries)
     found = estimate(asked, dataclasses.replace(run_options, workers=2))
+    sizes = [get("suites", entry.suite).card.episode_bytes for entry in entries]
+    assert found.record_bytes == sum(record for record, _ in sizes)
+    assert found.transcript_bytes == sum(texts for _, texts in sizes)
     assert found.scripted_s == pytest.approx(whole / 2 + WORKER_START_S)
 
 
