@@ -164,10 +164,11 @@ def agent_view(
         hidden=tuple(os.path.realpath(path) for path in hidden),
     )
     view = joined(system_view(), own._replace(folder=_SCRATCH))
-    seen = (bound for _, bound in view.read_only)
-    if origin.kind == "command" and any(Path(place).is_relative_to(b) for b in seen):
-        return view._replace(folder=place)
-    return view
+    shown = any(
+        Path(place).is_relative_to(bound) or Path(bound).is_relative_to(place)
+        for _, bound in view.read_only
+    )
+    return view._replace(folder=place) if origin.kind == "command" and shown else view
 
 
 def _code(origin: Origin) -> list[str]:

@@ -1,6 +1,7 @@
 """Sandboxed agents: limits, what they leave behind, services of their loopback."""
 
 import socketserver
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -12,6 +13,7 @@ from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import Brief
 from owa_bench.run.agents.agent_process import AgentLauncher, AgentServices
 from owa_bench.run.agents.fork_server import ForkServer
+from owa_bench.run.agents.hosting import agent_view
 from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.sandbox import views
@@ -59,6 +61,17 @@ def act(fork_server, name, memory, services=AgentServices()):  # noqa: B008
 def test_an_agent_that_breaks_a_limit_is_ended(fork_server, tmp_path, name, words):
     with pytest.raises(AgentRaised, match=words):
         act(fork_server, name, tmp_path)
+
+
+def test_of_a_home_folder_the_agents_file_alone_is_seen(tmp_path, monkeypatch):
+    (tmp_path / "agent.py").touch()
+    (tmp_path / "private").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    origin = load_agent(f"{sys.executable} agent.py", folder=tmp_path).origin
+    view = agent_view(origin, "bubblewrap", "", ())
+    inside = [place for _, place in view.read_only if place.startswith(str(tmp_path))]
+    assert inside == [str(tmp_path / "agent.py")]
+    assert view.folder == str(tmp_path)
 
 
 def test_nothing_outlives_the_agent(fork_server, tmp_path):
