@@ -368,17 +368,14 @@ def _print_estimate(
     if json:
         as_json(found)
         return
+    record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
     table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
     rows = [
         ("episodes", found.episodes),
         ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
         ("every deadline used up", f"{_duration(found.longest_s)} at most"),
         ("calls, hints, ceilings", _cost(found)),
-        (
-            "run directory",
-            f"about {found.record_bytes / _MICRO:,.1f} MB, with transcripts "
-            f"{found.transcript_bytes / _MICRO:,.1f} MB more",
-        ),
+        ("run directory", f"{record:,.1f} MB, with transcripts {texts:,.1f} more"),
     ]
     table("would take", ("", ""), rows)
     if found.unknown:
