@@ -81,6 +81,7 @@ def observables() -> Observables:
         day=whole - 1,
         phase=np.full(size, "holdout"),
         interventions=whole,
+        calendar=np.full(size, ""),
         helped=whole,
         patched=whole,
         minutes=blank,
