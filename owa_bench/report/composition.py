@@ -21,6 +21,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.scoring.pipeline import judge
 
@@ -91,6 +92,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[tuple[str, str], ...]
     drift: CellTable
     breaches: CellTable
+    outcomes: tuple[ArmOutcomes, ...] = ()
     failures: Gallery = Gallery()
     limits: tuple[str, ...]
     page: str | None = None
@@ -109,15 +111,17 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     Raises:
         TraceError: a counted attempt does not read.
     """
+    judgement = _judge(bundle, assurance.level)
     return Report(
         version=metadata.version("owa_bench"),
         renderer=figures.VERSION,
-        judgement=_judge(bundle, assurance.level),
+        judgement=judgement,
         assurance=assurance,
         run=_facts(bundle),
         environment=bundle.plan.environment,
         drift=drift_counts(bundle.traces()),
         breaches=violation_counts(bundle.traces()),
+        outcomes=arm_outcomes(bundle, _costs(judgement)),
         failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
         limits=LIMITS,
     )
@@ -169,6 +173,15 @@ def violation_counts(traces: Iterable[Trace]) -> CellTable:
     )
     note = "" if rows else "No rule of engagement was seen to be broken."
     return CellTable("broken rules", _BREACHES, rows, note)
+
+
+def _costs(judgement: Judgement) -> dict[str, int | None]:
+    """Return micro-USD of the agent and human streams by arm, None where unknown."""
+    costs: dict[str, int | None] = {}
+    for verdict in judgement.verdicts:
+        agent, human = (verdict.cost_micro_usd.get(s) for s in ("agent", "human"))
+        costs[verdict.arm] = None if agent is None or human is None else agent + human
+    return costs
 
 
 def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
