@@ -21,6 +21,7 @@
     │   ├── AgentRaised            its code raised, or it answered nonsense
     │   └── AgentTimeout           it missed its deadline
     ├── InfrastructureFailure      the harness' fault: never scored, tried again
+    │   └── ProviderFailure        the model's provider failed: once an entry
     ├── RunDirectoryError          not a run directory, or an incomplete one
     │   └── TraceError             a shard, leaf or blob that does not read back
     ├── ScoringError               a measure got arrays it cannot read
@@ -148,6 +149,10 @@ class AgentTimeout(AgentFailure):
 
 class InfrastructureFailure(OwaError):
     """The harness failed; the attempt is not scored and may be tried again."""
+
+
+class ProviderFailure(InfrastructureFailure):
+    """The provider of the agent's model failed; excused once an entry."""
 
 
 class RunDirectoryError(OwaError):

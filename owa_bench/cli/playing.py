@@ -16,6 +16,7 @@ from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import request as requests
 from owa_bench.run.plan.campaign import Campaign, Trials
 from owa_bench.run.plan.draws import Draw
@@ -24,6 +25,7 @@ from owa_bench.run.play import batch
 
 WHAT = Panel("What is played")
 TERMS = Panel("Under which terms")
+REACH = Panel("What agents may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 
 # Options that shape what is drawn, and the rest of those that shape a plan.
@@ -96,6 +98,17 @@ def run(
     run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
     no_transcripts: bool = TERMS(False, "Keep digests only, not what was read."),
+    model: Fields = REACH.fields(
+        GatewayOptions,
+        model_url="Address of the models' provider, such as http://127.0.0.1:8000/v1; "
+        "$OPENAI_BASE_URL if left out.",
+        model_key_env="Variable that holds the API key, which no agent sees.",
+        model_cache="Folder of replies by request: each is paid for once.",
+    ),
+    allow_host: list[str] | None = REACH(
+        None, "HOST:PORT that agents may connect to; their cost is unknown then."
+    ),
+    pass_env: list[str] | None = REACH(None, "Variable that agents get; no other."),
     how: Fields = HOW.fields(
         requests.RunOptions,
         workers="Worker processes.",
@@ -123,7 +136,12 @@ def run(
 
       owa-bench run --out runs/first --resume
     """
-    run_options = requests.RunOptions(home=data_folder(), folder=Path.cwd(), **how)
+    gateway = GatewayOptions(
+        **model, allow_host=tuple(allow_host or ()), pass_env=tuple(pass_env or ())
+    )
+    run_options = requests.RunOptions(
+        home=data_folder(), folder=Path.cwd(), gateway=gateway, **how
+    )
     given = options.given_names(context)
     calendar = terms["calendar"]
     _refuse_contradictions(given, calendar)

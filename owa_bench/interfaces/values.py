@@ -72,10 +72,14 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """Free options of an agent, and the script for agents that replay one."""
+    """Free options of an agent, the script for agents that replay one, its variables.
+
+    `environment` is its process's; in-process the harness' with the agent's own.
+    """
 
     options: Mapping[str, str] = field(default_factory=dict)
     script: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     agent: str
     fingerprint: str
     interventions: int | None
+    worker_deaths: int = 0
     role_cap: int | None = None
     muted: bool = False
     calendar: str = ""
@@ -140,7 +141,12 @@ class Sitting(Event, frozen=True, kw_only=True, tag="sitting"):
 
 
 class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
-    """A language-model call that the agent declares."""
+    """A language-model call that the agent declares, or that the gateway saw.
+
+    Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
+    `failure` why the provider is to blame, "" where it is not. `metered` is false
+    where tokens were used and the provider did not say how many.
+    """
 
     step: int
     source: Source = "agent"
@@ -150,7 +156,24 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     reply: str
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
     cached: bool = False
+    path: str = ""
+    status: int = 0
+    failure: str = ""
+    latency_s: float = 0.0
+    metered: bool = True
+
+
+class Egress(Event, frozen=True, kw_only=True, tag="egress"):
+    """A connection from the sandbox to another host, in bytes, or its refusal."""
+
+    step: int
+    source: Source = "harness"
+    host: str
+    refused: bool = False
+    sent: int = 0
+    received: int = 0
 
 
 class Execution(Event, frozen=True, kw_only=True, tag="exec"):
@@ -196,7 +219,10 @@ class Tracking(Event, frozen=True, kw_only=True, tag="tracking"):
 
 
 class Intervention(Event, frozen=True, kw_only=True, tag="intervention"):
-    """The supervisor was used, or a human edited the agent between days."""
+    """The supervisor was used, or a human edited the agent between days.
+
+    From the harness, at step 0: help that an earlier, lost attempt was given.
+    """
 
     step: int
     kind: Literal["hint", "patch", "refused"]
@@ -365,9 +391,9 @@ class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
 # fmt: off
 AnyEvent = (
     EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
-    | Execution | Message | Conflict | Handoff | Board | Incident | Fault | Tracking
-    | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief | Resolution
-    | Probe | Revision | Artifact | Evidence | Violation | EpisodeEnd
+    | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
+    | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
+    | Resolution | Probe | Revision | Artifact | Evidence | Violation | EpisodeEnd
 )
 # fmt: on
 

@@ -158,7 +158,8 @@ class Observables:
     an amount per (stream, meter) of `spent_by`, which begins with `SPENT`. `breach` is
     the text of an episode's violations, "" for none. `incidents` holds a column per
     severity (SEVERITIES), `exposure_s` the seconds under the safety envelope. A
-    disqualified episode holds 0 in q, q_state, u, n and d.
+    disqualified episode holds 0 in q, q_state, u, n and d. `unknown_usage` says why an
+    episode's cost is unknown under any price card, "" where it is known.
     """
 
     index: Integers
@@ -197,6 +198,7 @@ class Observables:
     honeypot: Flags
     disqualified: Flags
     breach: Array
+    unknown_usage: Names
     cost_agent: Floats
     cost_human: Floats
     cost_evaluation: Floats
@@ -220,6 +222,10 @@ class Observables:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def usage_gaps(self) -> str:
+        """Return why costs are unknown whatever the prices, "" if they are known."""
+        return "; ".join(sorted(set(self.unknown_usage.tolist()) - {""}))
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""

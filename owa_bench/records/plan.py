@@ -120,7 +120,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str
     attempt_rule: str = (
         "the last complete attempt counts and none follows it; "
-        "after 3 that the harness failed no more are made"
+        "after 3 that the harness failed no more are made; a failure of the model's "
+        "provider is the harness' once an entry; help given in a lost attempt counts "
+        "as used; a second death of a worker under one entry scores 0"
     )
     bootstrap: BootstrapSpec = BootstrapSpec()
     environment: tuple[tuple[str, str], ...] = ()

@@ -8,17 +8,27 @@ Source: `docs/traces.md#resources-and-prices`.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from owa_bench.errors import ProtocolError
-from owa_bench.records.events import METERS, Event, Meter, Resource, Stream
+from owa_bench.records.events import (
+    METERS,
+    Egress,
+    EpisodeStart,
+    Event,
+    Meter,
+    ModelCall,
+    Resource,
+    Stream,
+)
 from owa_bench.records.toml import decode
 
 STREAMS: tuple[Stream, ...] = get_args(Stream)
+_FIRST_SCHEMA = "owa-trace-1"
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -70,19 +80,54 @@ def episode_cost(
     """Return the cost of one episode by stream.
 
     Amounts of one meter are added first (`math.fsum`: any order, same sum), then priced
-    once.
+    once. What an agent declares is not priced: the gateway counts what it saw itself.
 
     Args:
         prices: The run's card.
         events: Those of the episode; only Resource events count.
-    Returns: Whole micro-USD by stream, None where a price is unknown.
+    Returns: Whole micro-USD by stream, None where a price or an amount is unknown.
     """
+    episode = tuple(events)
     amounts: dict[tuple[Stream, str], list[float]] = defaultdict(list)
-    for event in events:
-        if isinstance(event, Resource):
-            amounts[event.stream, event.meter].append(event.amount)
+    for event in counted_resources(episode):
+        amounts[event.stream, event.meter].append(event.amount)
     costs: dict[Stream, int | None] = dict.fromkeys(STREAMS, 0)
     for (stream, meter), parts in amounts.items():
         cost, before = prices.cost(meter, math.fsum(parts)), costs[stream]
         costs[stream] = None if cost is None or before is None else before + cost
+    if unknown_usage(episode):
+        costs |= {"agent": None, "evaluation": None}
     return costs
+
+
+def counted_resources(events: Iterable[Event]) -> Iterator[Resource]:
+    """Yield the resources that cost: those that the env or the harness measured.
+
+    In traces of the first version no gateway saw anything, and what the agent declared
+    counts.
+    """
+    declared_counts = False
+    for event in events:
+        if isinstance(event, EpisodeStart):
+            declared_counts = event.schema == _FIRST_SCHEMA
+        if isinstance(event, Resource) and (declared_counts or event.source != "agent"):
+            yield event
+
+
+def unknown_usage(events: Iterable[Event]) -> str:
+    """Return why what an episode used is unknown, "" if it is known."""
+    declared: dict[str, float] = defaultdict(float)
+    seen: dict[str, float] = defaultdict(float)
+    for event in events:
+        if isinstance(event, EpisodeStart) and event.schema == _FIRST_SCHEMA:
+            return ""
+        if isinstance(event, Resource):
+            meters = declared if event.source == "agent" else seen
+            meters[event.meter] += event.amount
+        elif isinstance(event, ModelCall) and not event.metered:
+            return "a model's provider did not say what a reply used"
+        elif isinstance(event, Egress) and not event.refused:
+            return "what an allowed host charges has no meter"
+    if any(amount > seen[meter] for meter, amount in declared.items()):
+        return "an agent declared usage that no gateway saw"
+    return ""

@@ -19,11 +19,14 @@ from owa_bench.records.events import (
     ENCODER,
     VOLATILE_METERS,
     AnyEvent,
+    Egress,
     EpisodeEnd,
     EpisodeStart,
     Event,
     Evidence,
     Execution,
+    Intervention,
+    ModelCall,
     Outcome,
     Resource,
 )
@@ -33,6 +36,8 @@ Status = Literal["complete", "unfinished", "infrastructure"]
 EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
+# Where the harness is their source, no replay sees them again.
+_OF_GATEWAY = (ModelCall, Egress, Resource, Intervention)
 # Their reason is text from the agent's process, with paths, times and addresses.
 _AGENT_REASONS: frozenset[Outcome] = frozenset({"agent_raised", "agent_timeout"})
 
@@ -145,14 +150,19 @@ def replay_line(event: Event) -> bytes | None:
     """Return the bytes of an event that must be equal in every replay.
 
     Wall and CPU time, worker, attempt, hosting and an agent process's error text are
-    left out; None for an event that is nothing but such a measurement, or a picture.
+    left out; None for an event that is nothing but such a measurement, a picture, or
+    something that the harness alone saw: a model's reply, a connection, earlier help.
     """
+    if isinstance(event, _OF_GATEWAY) and event.source == "harness":
+        return None
     if isinstance(event, Evidence):
         return None
     if isinstance(event, Resource) and event.meter in VOLATILE_METERS:
         return None
     if isinstance(event, EpisodeStart):
-        event = msgspec.structs.replace(event, attempt=0, hosting="")
+        event = msgspec.structs.replace(
+            event, attempt=0, hosting="", worker_deaths=0
+        )
     elif isinstance(event, EpisodeEnd):
         reason = "" if event.outcome in _AGENT_REASONS else event.reason
         event = msgspec.structs.replace(event, wall_s=0.0, reason=reason)

@@ -261,7 +261,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
     metered = dict(counted)
     for event in attempt.events:
         if isinstance(event, events.Resource):
-            if event.source == "env" and event.meter in metered:
+            if event.source != "agent" and event.meter in metered:
                 metered[event.meter] += event.amount
         elif isinstance(event, events.Call):
             counted["api_calls"] += event.method in _HTTP

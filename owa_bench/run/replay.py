@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
-from owa_bench.records.events import Action, AnyEvent, Belief, Event
+from owa_bench.records.events import Action, AnyEvent, Belief, Event, Intervention
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import (
@@ -35,6 +35,7 @@ from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
+from owa_bench.run.play.history import EntryHistory
 from owa_bench.run.play.loop import EpisodeSink
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
@@ -221,7 +222,7 @@ def _play(
     env.reset(
         options={
             "instance": episode_setup.instance_of(plan, entry, root),
-            "interventions": entry.interventions,
+            "interventions": _allowed(entry, trace),
             "setting": episode_setup.setting_of(entry),
             "start": lambda opening: episode_setup.episode_start(
                 plan, entry, trace.leaf.attempt, opening
@@ -237,6 +238,12 @@ def _play(
     if trace.end.outcome == "agent_raised":  # its memory_dir can fail it after the end
         ending = ending._replace(outcome="agent_raised")
     outer.emit(episode_setup.episode_end(env, ending, timed=False, wall_s=0.0))
+
+
+def _allowed(entry: PlanEntry, trace: Trace) -> int | None:
+    """Return the supervisor budget that earlier, lost attempts had left."""
+    used = [e for e in trace.of(Intervention) if e.source == "harness"]
+    return EntryHistory(tuple(used)).allowed(entry.interventions)
 
 
 def _is_declared(event: AnyEvent) -> bool:

@@ -23,7 +23,12 @@ from owa_bench.records.observables import (
     Observables,
     TrackingSamples,
 )
-from owa_bench.records.price_card import PriceCard, episode_cost
+from owa_bench.records.price_card import (
+    PriceCard,
+    counted_resources,
+    episode_cost,
+    unknown_usage,
+)
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.episode_tables import (
     arrays,
@@ -188,6 +193,7 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
         "helped": len(helps),
         "patched": sum(event.kind == "patch" for event in helps),
         "minutes": math.fsum(event.minutes for event in helps),
+        "unknown_usage": unknown_usage(trace.events),
         **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
         "cost_checked_help": _money(prices.cost("supervisor_min", helped)),
         "spent": _spent(trace),
@@ -197,7 +203,7 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
 def _spent(trace: Trace) -> dict[tuple[str, str], float]:
     """Return what an episode used, by stream and meter."""
     amounts: dict[tuple[str, str], list[float]] = {}
-    for event in trace.of(events.Resource):
+    for event in counted_resources(trace.events):
         amounts.setdefault((event.stream, event.meter), []).append(event.amount)
     return {key: math.fsum(parts) for key, parts in amounts.items()}
 

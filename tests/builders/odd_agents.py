@@ -1,11 +1,15 @@
 """Agents that misbehave, each in one way."""
 
+import base64
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
 from pathlib import Path
+
+import httpx
 
 from owa_bench.interfaces import Move
 from owa_bench.records.events import Message, ModelCall
@@ -178,3 +182,98 @@ class TellsAll(Quiet):
             self.names = [entry["name"] for entry in json.loads(text)["entries"]]
             return {"tool": "vault", "arguments": {"name": self.names[0]}}
         raise ValueError(f"the secret is {text}")
+
+
+class CollectsHintsAndKills(Quiet):
+    """Asks twice and kills its worker; the next time asks twice and finishes."""
+
+    asked = 0
+
+    def act(self, observation, info):
+        mark = Path(os.environ["OWA_TEST_MARK"])
+        if self.asked == 2:
+            if os.environ.get("OWA_TEST_ALWAYS") or not mark.exists():
+                mark.write_text(observation["text"])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return FINISH
+        self.asked += 1
+        return {"tool": "ask_supervisor", "arguments": {"question": "what now?"}}
+
+
+class AsksModel(Quiet):
+    """Sends one chat request through the gateway, then finishes or raises."""
+
+    body = {"model": "m", "messages": []}
+    declared = ()
+
+    def act(self, observation, info):
+        with client() as asking:
+            self.status = asking.post("/chat/completions", json=self.body).status_code
+        if self.status != 200:
+            raise RuntimeError(f"HTTP {self.status}")
+        return Move(FINISH, usage=self.declared)
+
+
+class AsksModelForever(AsksModel):
+    def act(self, observation, info):
+        super().act(observation, info)
+        return {"tool": "note", "arguments": {"text": "on"}}
+
+
+class Streams(AsksModel):
+    body = {"model": "m", "messages": [], "stream": True}
+
+
+class AsksAndDeclares(AsksModel):
+    """Declares no more than the gateway saw."""
+
+    declared = (("tokens_in", 700), ("tokens_out", 1))
+
+
+class DeclaresMore(AsksModel):
+    """Declares what no gateway saw."""
+
+    declared = (("tokens_in", 701),)
+
+
+class Connects(Quiet):
+    """Connects to the hosts that a test names, through the proxy and around it."""
+
+    def act(self, observation, info):
+        for host in os.environ["OWA_TEST_HOSTS"].split():
+            with contextlib.suppress(httpx.HTTPError):
+                httpx.get(f"https://{host}/")
+        return FINISH
+
+
+class PrintsCanaries(Quiet):
+    """Puts every canary of its environment wherever words are recorded."""
+
+    def words(self):
+        found = " ".join(value for value in os.environ.values() if "canary" in value)
+        return f"{found} {base64.b64encode(found.encode()).decode()}"
+
+    def act(self, observation, info):
+        told = self.words()
+        sys.stderr.write(told)
+        action = {"tool": "finish", "arguments": {"answer": told}}
+        call = ModelCall(step=0, model=told, prompt=told, reply=told)
+        message = Message(step=0, sender=told, digest=told)
+        return Move(action, messages=(message,), model_calls=(call,))
+
+
+class DiesWithCanaries(PrintsCanaries):
+    def act(self, observation, info):
+        sys.stderr.write(self.words())
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def client():
+    """Return a client of the model gateway, as the environment names it."""
+    key = os.environ["OPENAI_API_KEY"]
+    return httpx.Client(
+        base_url=os.environ["OPENAI_BASE_URL"],
+        headers={"authorization": f"Bearer {key}"},
+        timeout=30,
+    )

@@ -1,8 +1,7 @@
 """Language-model agent: one conversation per episode, one tool call per act."""
 
-import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +22,11 @@ from owa_bench.agents.language_model.endpoint import (
     ChatEndpoint,
     ContextOverflow,
     ModelOptions,
-    api_key,
     parse_options,
+    server_of,
 )
-from owa_bench.canonical import document_digest
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
-from owa_bench.records.events import ModelCall
 from owa_bench.seeding import stream
 
 _SEEDS = 2**31  # servers read a seed as a 32-bit number
@@ -53,7 +50,7 @@ class _PendingAction(NamedTuple):
 
 
 class LanguageModelAgent:
-    """Asks a chat model for tool calls; declares each request and its tokens."""
+    """Asks a chat model for tool calls; the model gateway counts the tokens."""
 
     _options: ModelOptions
     _chat: ChatEndpoint | None = None
@@ -61,7 +58,7 @@ class LanguageModelAgent:
     def __init__(
         self,
         config: AgentConfig,
-        connect: Callable[[ModelOptions, str], ChatEndpoint] = ChatEndpoint,
+        connect: Callable[[ModelOptions, str, str], ChatEndpoint] = ChatEndpoint,
     ) -> None:
         self._config = config
         self._connect = connect
@@ -77,7 +74,7 @@ class LanguageModelAgent:
             memory_dir: plays no part.
         """
         self._options = given = parse_options(self._config.options)
-        self._chat = self._connect(given, api_key(given))
+        self._chat = self._connect(given, *server_of(self._config.environment))
         self._names = [tool.name for tool in tools]
         self._tools = function_schemas(tools)
         self._conversation = Conversation(SYSTEM, task_prompt(brief))
@@ -89,10 +86,9 @@ class LanguageModelAgent:
         self._guard = _LoopGuard()
         self._room = float(given.context - (given.max_tokens or _REPLY_ROOM))
         self._density = _CHARACTERS_PER_TOKEN
-        self._calls: list[ModelCall] = []
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
-        """Return the model's next tool call with the tokens it took.
+        """Return the model's next tool call.
 
         Args:
             observation: its "text" is shown to the model.
@@ -106,7 +102,6 @@ class LanguageModelAgent:
         """
         if self._chat is None:
             raise AgentRaised("act before reset")
-        self._calls = []
         if self._played is not None:  # else it is the brief, which the model has
             text = str(observation["text"])
             self._conversation.add_result(text, self._played.call_id)
@@ -117,11 +112,7 @@ class LanguageModelAgent:
             self._pending.extend(self._turn(self._chat))
         self._played = self._pending.popleft()
         self._guard.add(self._played.action, malformed=self._played.malformed)
-        return Move(
-            action=self._played.action,
-            usage=_usage(self._calls),
-            model_calls=tuple(self._calls),
-        )
+        return Move(action=self._played.action)
 
     def close(self) -> None:
         """Close the connection; nothing is remembered."""
@@ -180,35 +171,10 @@ class LanguageModelAgent:
     def _request(self, chat: ChatEndpoint) -> ModelReply:
         model, messages = self._options.model, self._conversation.messages
         body = {"model": model, "messages": messages, "tools": self._tools}
-        body |= self._parameters
-        reply = chat.ask(body, self._deadline_s)
-        sent = size(messages) + size(self._tools)
-        reply = self._with_tokens(reply, sent)
-        parameters = {**self._parameters, "tokens_counted": reply.metered}
-        prompt = {"request": document_digest(body), "of": len(messages)}
-        prompt |= {"messages": self._conversation.take_new()}
-        call = ModelCall(
-            step=0,
-            model=model,
-            parameters=json.dumps(parameters, sort_keys=True),
-            prompt=json.dumps(prompt),
-            reply=reply.text,
-            tokens_in=reply.tokens_in,
-            tokens_out=reply.tokens_out,
-            cached=reply.cached,
-        )
-        self._calls.append(call)
-        return reply
-
-    def _with_tokens(self, reply: ModelReply, sent: int) -> ModelReply:
-        """Return a reply with its tokens, estimated where the server counts none."""
-        if not reply.metered:
-            return reply._replace(
-                tokens_in=round(sent / _CHARACTERS_PER_TOKEN),
-                tokens_out=round(len(reply.text) / _CHARACTERS_PER_TOKEN),
-            )
+        reply = chat.ask(body | self._parameters, self._deadline_s)
         if reply.tokens_in:
             lowest, highest = _DENSITY
+            sent = size(messages) + size(self._tools)
             self._density = min(highest, max(lowest, sent / reply.tokens_in))
         return reply
 
@@ -254,15 +220,6 @@ def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
         "max_tokens": given.max_tokens,
     }
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _usage(calls: Sequence[ModelCall]) -> tuple[tuple[Any, float], ...]:
-    if not calls:
-        return ()
-    return (
-        ("tokens_in", float(sum(call.tokens_in for call in calls))),
-        ("tokens_out", float(sum(call.tokens_out for call in calls))),
-    )
 
 
 AGENT = AgentCard(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.canonical import sha256
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import Brief, ToolSpec
 
@@ -55,16 +54,12 @@ class ModelToolCall(NamedTuple):
 
 
 class ModelReply(NamedTuple):
-    """One reply. `metered` is false where the server reported no usage."""
+    """One reply; `tokens_in` is 0 where the server reported no usage."""
 
     content: str
     calls: tuple[ModelToolCall, ...]
     tokens_in: int
-    tokens_out: int
-    metered: bool
     cut: bool
-    text: str
-    cached: bool = False
 
 
 def parse_reply(text: str) -> ModelReply:
@@ -88,15 +83,11 @@ def parse_reply(text: str) -> ModelReply:
             f" an OpenAI-compatible API, often ending in /v1): {text[:120]!r}"
         ) from error
     usage = body.get("usage") or {}
-    metered = "prompt_tokens" in usage and "completion_tokens" in usage
     return ModelReply(
         content=content if isinstance(content, str) else json.dumps(content),
         calls=calls,
         tokens_in=int(usage.get("prompt_tokens") or 0),
-        tokens_out=int(usage.get("completion_tokens") or 0),
-        metered=metered,
         cut=choice.get("finish_reason") == "length",
-        text=json.dumps(message, sort_keys=True),
     )
 
 
@@ -222,7 +213,6 @@ class Conversation:
             {"role": "user", "content": brief},
         )
         self._turns: list[list[ChatMessage]] = []
-        self._recorded_count = 0
 
     @property
     def messages(self) -> list[ChatMessage]:
@@ -275,21 +265,10 @@ class Conversation:
         else:
             self._head = (*self._head, message)
 
-    def take_new(self) -> list[ChatMessage]:
-        """Return the messages since the last call, all of them after a trimming.
-
-        For the record: a picture is named by its digest.
-        """
-        messages = self.messages
-        fresh = messages[self._recorded_count :]
-        self._recorded_count = len(messages)
-        return [_recorded(message) for message in fresh]
-
     def trim(self, room: float) -> bool:
         """Shorten to at most `room` characters; return whether that was possible."""
         if size(self.messages) <= room:
             return True
-        self._recorded_count = 0
         aim = room * _AIM
         for turn in self._turns[:-1]:
             if size(self.messages) <= aim:
@@ -303,7 +282,9 @@ class Conversation:
 def size(messages: Sequence[ChatMessage]) -> int:
     """Return the characters of messages as they are sent, a picture as so many."""
     pictures = sum(_is_picture(message) for message in messages)
-    return len(json.dumps([_recorded(m) for m in messages])) + _PICTURE * pictures
+    return (
+        len(json.dumps([_without_picture(m) for m in messages])) + _PICTURE * pictures
+    )
 
 
 def _is_picture(message: ChatMessage) -> bool:
@@ -312,15 +293,6 @@ def _is_picture(message: ChatMessage) -> bool:
 
 def _without_picture(message: ChatMessage) -> ChatMessage:
     return {**message, "content": _GONE} if _is_picture(message) else message
-
-
-def _recorded(message: ChatMessage) -> ChatMessage:
-    """Return a message with its picture as a digest of the picture."""
-    if not _is_picture(message):
-        return message
-    words, image = message["content"]
-    digest = sha256(image["image_url"]["url"].encode())
-    return {**message, "content": [words, {"type": "image_url", "sha256": digest}]}
 
 
 def _shortened(message: ChatMessage) -> ChatMessage:

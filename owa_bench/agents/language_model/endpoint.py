@@ -1,47 +1,36 @@
-"""Chat endpoint of a language model: options, API key, requests, retries, reply cache.
-
-The key stands in one header and nowhere else: it is removed from whatever a server
-sends back before that is read.
-"""
+"""Chat endpoint of a language model: options, address, requests, retries."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import httpx
 import msgspec
 
 from owa_bench.agents.language_model.conversation import ModelReply, parse_reply
-from owa_bench.canonical import document_digest
 from owa_bench.errors import AgentRaised
 
 KNOWN: Mapping[str, str] = {
     "model": "name of the model, as the server knows it",
-    "base_url": "address of the server, such as http://127.0.0.1:8000/v1",
-    "key_env": "name of the environment variable that holds the API key",
     "temperature": "0 if left out; none sends no temperature",
     "seed": "drawn from the instance and its repeat if left out; none sends no seed",
     "max_tokens": "most tokens of one reply; not sent if left out",
     "context": "tokens that a request may hold, 32768 if left out",
     "timeout": "seconds for one act with all its retries, 50 if left out",
     "retries": "times a failed request is sent again, 4 if left out",
-    "cache": "folder of replies by request, for playing again offline",
-    "offline": "true: only the cache answers",
     "screenshots": "true: a picture of the window with each turn, where there is one",
 }
-REQUIRED = ("model", "base_url")
+REQUIRED = ("model",)
 _NONE = "none"
 _Body = Mapping[str, Any]
 _PATH = "/chat/completions"
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
-_SHORTEST_SECRET = 8  # a shorter "key" is a placeholder, and scrubbing it would maim
+_URL, _KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 _SHOWN = 200
 _TOO_LONG = (
     "context_length",
@@ -63,16 +52,12 @@ class ModelOptions(
     """Options of the agent. `seed` -1: drawn from the instance; None: not sent."""
 
     model: str
-    base_url: str
-    key_env: str = ""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = 0.0
     seed: Annotated[int, msgspec.Meta(ge=-1)] | None = -1
     max_tokens: _Positive | None = None
     context: Annotated[int, msgspec.Meta(ge=1024)] = 32_768
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 50.0
     retries: _Count = 4
-    cache: str = ""
-    offline: bool = False
     screenshots: bool = False
 
 
@@ -94,54 +79,20 @@ def parse_options(given: Mapping[str, str]) -> ModelOptions:
         ) from error
 
 
-def api_key(options: ModelOptions) -> str:
-    """Return the API key from the environment, "" where none is named.
+def server_of(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return address and key of the server from an agent's environment.
+
+    In a run they lead to the model gateway.
 
     Raises:
-        AgentRaised: the variable is not set.
+        AgentRaised: There is no address.
     """
-    if not options.key_env:
-        return ""
-    key = os.environ.get(options.key_env, "")
-    if not key:
+    if not environment.get(_URL):
         raise AgentRaised(
-            f"no API key: the environment variable {options.key_env}, which key_env "
-            "names, is not set; export it before `owa-bench run`"
+            f"no model's server: {_URL} is not set; `owa-bench run --model-url ADDRESS`"
+            " names one"
         )
-    return key
-
-
-class ReplyCache:
-    """Response bodies by the digest of their request, for playing without a server.
-
-    A folder with one file per request; several processes may write at once.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
-
-    def read(self, digest: str) -> str | None:
-        """Return the response body under a digest, None if there is none."""
-        try:
-            return self._path(digest).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-
-    def write(self, digest: str, text: str) -> None:
-        """Keep a response body; the file appears complete or not at all.
-
-        Args:
-            digest: of the request.
-            text: the response body.
-        """
-        path = self._path(digest)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-
-    def _path(self, digest: str) -> Path:
-        return self._folder / digest[:2] / f"{digest}.json"
+    return environment[_URL], environment.get(_KEY, "")
 
 
 class ContextOverflow(AgentRaised):
@@ -149,11 +100,15 @@ class ContextOverflow(AgentRaised):
 
 
 class ChatEndpoint:
-    """A chat endpoint. `transport`, `sleep` and `clock` are for tests."""
+    """A chat endpoint at an address that ends in /v1.
+
+    `transport`, `sleep` and `clock` are for tests.
+    """
 
     def __init__(
         self,
         options: ModelOptions,
+        url: str,
         key: str,
         *,
         transport: httpx.BaseTransport | None = None,
@@ -161,16 +116,14 @@ class ChatEndpoint:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._key = key
         self._sleep = sleep
         self._clock = clock
-        self._cache = ReplyCache(options.cache) if options.cache else None
-        self._url = options.base_url.rstrip("/") + _PATH
+        self._url = url.rstrip("/") + _PATH
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(transport=transport, headers=headers)
 
     def ask(self, body: _Body, deadline_s: float) -> ModelReply:
-        """Return the reply to a request, from the cache where that holds one.
+        """Return the reply to a request.
 
         Args:
             body: of the request.
@@ -183,28 +136,14 @@ class ChatEndpoint:
             ContextOverflow: the server finds the request too long.
             AgentRaised: it names cause and way out.
         """
-        digest = document_digest(body)
-        cached = self._cache.read(digest) if self._cache else None
-        if cached is not None:
-            return parse_reply(cached)._replace(cached=True)
-        if self._options.offline:
-            place = self._options.cache or "none: name one with cache=FOLDER"
-            raise AgentRaised(
-                f"offline, and the cache ({place}) holds no reply to request "
-                f"{digest[:12]}; play it once without offline=true"
-            )
-        text = self._text(body, deadline_s)
-        reply = parse_reply(text)
-        if self._cache:
-            self._cache.write(digest, text)
-        return reply
+        return parse_reply(self._text(body, deadline_s))
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
     def _text(self, body: _Body, deadline_s: float) -> str:
-        """Return the scrubbed body of a good response, however often it takes."""
+        """Return the body of a good response, however often it takes."""
         until = self._clock() + deadline_s
         pause = _FIRST_PAUSE_S
         for left in range(self._options.retries, -1, -1):
@@ -216,7 +155,7 @@ class ChatEndpoint:
             except httpx.TransportError as error:
                 cause = self._no_answer(error)
             else:
-                text = self._scrubbed(response.text)
+                text = response.text
                 if response.is_success:
                     return text
                 cause = f"HTTP {response.status_code}: {_words(text)}"
@@ -232,13 +171,13 @@ class ChatEndpoint:
 
     def _no_answer(self, error: httpx.TransportError) -> str:
         kind = type(error).__name__
-        return f"no answer from {self._url} ({kind}: {self._scrubbed(str(error))})"
+        return f"no answer from {self._url} ({kind}: {error})"
 
     def _give_up(self, cause: str, wanted: float) -> NoReturn:
         if wanted:
             cause += f" (it asks to wait {wanted:g} s)"
         raise AgentRaised(
-            f"the model's server failed: {cause}. Is it running, is base_url right? "
+            f"the model's server failed: {cause}. Is it running, is --model-url right? "
             f"Longer patience: timeout= (now {self._options.timeout:g} s an act), "
             f"retries= (now {self._options.retries}), and --act-seconds"
         )
@@ -249,20 +188,14 @@ class ChatEndpoint:
         if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE or _is_too_long(text):
             raise ContextOverflow(f"the request is too long for the model: {words}")
         if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-            named = self._options.key_env or "none is named: key_env=VARIABLE"
-            fix = f"check the key in the environment variable ({named})"
+            fix = "check the key: --model-key-env names its variable"
         elif status == httpx.codes.NOT_FOUND:
-            fix = f"check model= ({self._options.model}) and base_url= ({self._url})"
+            fix = f"check model= ({self._options.model}) and --model-url"
         elif status == httpx.codes.TOO_MANY_REQUESTS:
             fix = "the account's quota is used up"
         else:
             fix = "options it may refuse are left out with temperature=none, seed=none"
         raise AgentRaised(f"the model's server refused: HTTP {status}: {words}; {fix}")
-
-    def _scrubbed(self, text: str) -> str:
-        if len(self._key) < _SHORTEST_SECRET:
-            return text
-        return text.replace(self._key, "{secret:api_key}")
 
 
 def _is_transient(status: int, text: str) -> bool:

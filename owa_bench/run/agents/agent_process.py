@@ -8,7 +8,7 @@ InfrastructureFailure when the harness cannot start it.
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import Move
@@ -38,6 +38,8 @@ from owa_bench.run.agents.transports import (
     NoTransport,
     PipeTransport,
 )
+from owa_bench.run.gateway.server import INNER_PORT, ModelGateway
+from owa_bench.run.gateway.session import GatewayRecord, GatewaySession
 from owa_bench.sandbox.first_process import ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.views import joined
@@ -48,11 +50,18 @@ _LOG = logging.getLogger(__name__)
 class AgentConnection:
     """One agent during one episode; every call has a deadline in seconds.
 
-    `memory_dir` is the agent's folder as the agent sees it, "" if it has none.
+    `memory_dir` is the agent's folder as the agent sees it, "" if it has none;
+    `session` is its own at the model gateway.
     """
 
-    def __init__(self, transport: AgentTransport, memory_dir: str = "") -> None:
+    def __init__(
+        self,
+        transport: AgentTransport,
+        memory_dir: str = "",
+        session: GatewaySession | None = None,
+    ) -> None:
         self._transport = transport
+        self._session = session
         self.memory_dir = memory_dir
 
     def reset(self, terms: ResetRequest, deadline_s: float) -> None:
@@ -102,22 +111,25 @@ class AgentConnection:
         """End the agent at once; after `close` it does nothing."""
         self._transport.end()
 
+    @property
+    def provider_failure(self) -> str:
+        """Why the model's provider is to blame for the last request, "" if not."""
+        return self._session.failure if self._session else ""
 
-class AgentServices(NamedTuple):
-    """What a sandboxed agent reaches beyond its pipes.
+    def take_requests(self) -> list[GatewayRecord]:
+        """Return what the agent asked of the gateway since the last call."""
+        return self._session.take() if self._session else []
 
-    `services` are (port of its loopback, Unix socket outside); `environment` names
-    them to it, such as OPENAI_BASE_URL.
-    """
-
-    services: tuple[tuple[int, str], ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
+    def end_requests(self) -> list[GatewayRecord]:
+        """Return the same, and let the agent ask for no more."""
+        return self._session.close() if self._session else []
 
 
 class AgentLauncher:
     """Connects the agents of one worker; `client` connects one that plays outside.
 
-    `hidden` are folders that no sandboxed agent sees, wherever they lie.
+    `hidden` are folders that no sandboxed agent sees, wherever they lie; `variables`
+    what agents get of the harness' environment.
     """
 
     def __init__(
@@ -127,7 +139,11 @@ class AgentLauncher:
         hidden: tuple[str, ...] = (),
         limits: ProgramLimits = ProgramLimits(),  # noqa: B008  a tuple
         client: Callable[[], AgentTransport] | None = None,
+        gateway: ModelGateway | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
+        self._gateway = gateway
+        self._variables = variables or {}
         self._fork_server = fork_server
         self._hidden = hidden
         self._limits = limits
@@ -140,7 +156,6 @@ class AgentLauncher:
         origin: Origin,
         memory: Path | None = None,
         hosting: str = SANDBOXED,
-        services: AgentServices = AgentServices(),  # noqa: B008  a tuple
     ) -> AgentConnection:
         """Return a connection to an agent, for one episode.
 
@@ -148,7 +163,6 @@ class AgentLauncher:
             origin: The agent.
             memory: Its folder; None: it has none.
             hosting: How its process is held, as the plan says (`hosting.HOSTINGS`).
-            services: What it reaches besides, in a sandbox.
 
         Returns:
             The connection; its `memory_dir` is where the agent finds its folder.
@@ -159,17 +173,27 @@ class AgentLauncher:
         if origin.kind == "client":
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
-        if hosting == IN_PROCESS and origin.kind != "command":
-            return AgentConnection(LocalTransport(self._factory(origin)), place)
+        session = self._gateway.open() if self._gateway else None
         sandbox = sandbox_of(origin, hosting)
+        variables = dict(self._variables)
+        if self._gateway and session:
+            sandboxed = sandbox != "none"
+            variables |= self._gateway.environment(session, sandboxed=sandboxed)
+        if hosting == IN_PROCESS and origin.kind != "command":
+            local = LocalTransport(self._factory(origin), variables)
+            return AgentConnection(local, place, session)
         view = agent_view(origin, sandbox, place, self._hidden)
+        added = SandboxView(environment=tuple(variables.items()), folder=view.folder)
         if sandbox != "none":
             place = MEMORY if place else view.folder
-            added = SandboxView(environment=services.environment, folder=view.folder)
-            view = joined(view, added._replace(services=services.services))
+            if self._gateway:
+                service = (INNER_PORT, self._gateway.socket_path)
+                added = added._replace(services=(service,))
+        view = joined(view, added)
         limits = self._limits._replace(folder=MEMORY if place == MEMORY else "")
         process = self._fork_server.start(origin, sandbox, view, limits)
-        return AgentConnection(self._imported(origin, PipeTransport(process)), place)
+        transport = self._imported(origin, PipeTransport(process))
+        return AgentConnection(transport, place, session)
 
     def _imported(self, origin: Origin, transport: PipeTransport) -> AgentTransport:
         """Return the transport of a process once it has imported the agent."""

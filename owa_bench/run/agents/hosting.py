@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from owa_bench.errors import UsageError
 from owa_bench.run.agents.fork_template import SandboxName
 from owa_bench.run.agents.spec import Origin
+from owa_bench.run.gateway.options import environment_secrets
 from owa_bench.sandbox import views
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.views import FIX, binds, joined, system_view
@@ -153,11 +154,16 @@ def agent_view(
         hidden: Folders that it must not see, wherever they lie.
 
     Returns:
-        The view; without a sandbox the harness' environment and the agent's folder.
+        The view; without a sandbox the harness' environment but for secrets, and the
+        agent's folder.
     """
     place = origin.folders[0] if origin.folders else ""
     if sandbox == "none":
-        return SandboxView(environment=tuple(os.environ.items()), folder=place or ".")
+        known = environment_secrets(os.environ)
+        plain = tuple(
+            each for each in os.environ.items() if f"env:{each[0]}" not in known
+        )
+        return SandboxView(environment=plain, folder=place or ".")
     own = SandboxView(
         read_only=binds(_code(origin)),
         writable=((memory, MEMORY),) if memory else (),

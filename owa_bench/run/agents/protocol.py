@@ -19,6 +19,7 @@ The second half is the agent's side: its code is imported, and answers the reque
 import contextlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -202,8 +203,9 @@ def _check_declared(reply: AgentReply) -> None:
 class AgentRunner:
     """Answers the requests of one episode with an agent."""
 
-    def __init__(self, make: AgentFactory) -> None:
+    def __init__(self, make: AgentFactory, environment: Mapping[str, str]) -> None:
         self._make = make
+        self._environment = environment
         self._agent: Agent | None = None
         self._tools: tuple[ToolSpec, ...] = ()
 
@@ -211,7 +213,11 @@ class AgentRunner:
         """Return the agent's reply; what the agent raises passes through."""
         if request.reset is not None:
             terms = request.reset
-            config = AgentConfig(options=terms.options, script=terms.script)
+            config = AgentConfig(
+                options=terms.options,
+                script=terms.script,
+                environment=self._environment,
+            )
             self._agent = self._make(config)
             self._tools = terms.tools
             self._agent.reset(terms.brief, terms.tools, Path(terms.memory_dir))
@@ -251,7 +257,7 @@ def serve(make: AgentFactory, requests: BinaryIO, replies: BinaryIO) -> None:
         requests: The pipe to read lines from.
         replies: The pipe to write lines to.
     """
-    runner = AgentRunner(make)
+    runner = AgentRunner(make, os.environ)
     for line in requests:
         request = _REQUEST.decode(line)
         try:

@@ -12,6 +12,7 @@ All raise AgentRaised or AgentTimeout for what is the agent's fault.
 import os
 import select
 import time
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 import httpx
@@ -82,8 +83,10 @@ class NoTransport:
 class LocalTransport:
     """Transport to an agent in this process."""
 
-    def __init__(self, make: AgentFactory) -> None:
-        self._runner = AgentRunner(make)
+    def __init__(
+        self, make: AgentFactory, variables: Mapping[str, str] | None = None
+    ) -> None:
+        self._runner = AgentRunner(make, {**os.environ, **(variables or {})})
 
     def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
         """Return the reply; a deadline missed is only noticed afterwards.

@@ -29,6 +29,7 @@ from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.campaign import Campaign, Trials, plan_campaign, plan_trials
 from owa_bench.run.plan.draws import Draw, check_admissible, load_battery
 from owa_bench.run.plan.plan import plan_draws
@@ -72,6 +73,9 @@ class Progress(NamedTuple):
     total: int
 
 
+_NO_GATEWAY = GatewayOptions()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How a plan is played; none of it changes what a run's replay root says.
@@ -87,11 +91,13 @@ class RunOptions:
     concurrency: int = 1
     in_process: bool = False
     wire: bool = False
+    gateway: GatewayOptions = _NO_GATEWAY
     progress: Callable[[Progress], None] | None = None
     client: Callable[[], AgentTransport] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse fewer than one of anything."""
+        """Refuse fewer than one of anything, and what no agent can reach."""
+        self.gateway.check()
         for field in ("workers", "concurrency"):
             if getattr(self, field) < 1:
                 raise PlanError(field, getattr(self, field), "must be at least 1")

@@ -192,6 +192,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             concurrency=options.concurrency,
             wire=options.wire,
             hidden=(os.fspath(layout.root.resolve()), os.fspath(options.home)),
+            gateway=options.gateway,
         )
         if options.workers == 1:
             executors.play_here(

@@ -228,8 +228,10 @@ class WorkerPool:
             code,
             len(worker.items),
         )
-        left = [item.after_exit() for item in worker.items.values() if item.attempts]
-        self._items.extendleft(item for item in reversed(left) if item.attempts)
+        left = [item for item in worker.items.values() if item.attempts]
+        if worker.ready:  # else none of them has begun
+            left = [item.after_exit() for item in left]
+        self._items.extendleft(reversed(left))
         self.start_worker()
 
     def shutdown(self) -> None:

@@ -7,7 +7,7 @@ the harness raised ends the attempt as infrastructure, which is never scored.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench import discovery, seeding
-from owa_bench.errors import AgentFailure, AgentTimeout, InfrastructureFailure
+from owa_bench.errors import (
+    AgentFailure,
+    AgentTimeout,
+    InfrastructureFailure,
+    ProviderFailure,
+)
 from owa_bench.interfaces import Brief, Ending, Sink, Suite
 from owa_bench.records.events import EpisodeEnd, EpisodeStart, Event, Resource
 from owa_bench.records.instance import Instance
@@ -27,9 +32,15 @@ from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
 from owa_bench.run.agents.protocol import ResetRequest, describe
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import LocalTransport
+from owa_bench.run.gateway.session import GatewayRecord
 from owa_bench.run.plan.budget import EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
+from owa_bench.run.play.history import (
+    MAX_WORKER_DEATHS,
+    NO_HISTORY,
+    EntryHistory,
+)
 from owa_bench.run.store.memory import EpisodeMemory
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
@@ -107,6 +118,7 @@ def play_episode(
     attempt: int,
     memory: EpisodeMemory,
     spent: Mapping[str, float] | None = None,
+    history: EntryHistory = NO_HISTORY,
 ) -> AttemptResult:
     """Play an entry and return its closed attempt.
 
@@ -116,6 +128,7 @@ def play_episode(
         attempt: Which attempt at the entry, from 0.
         memory: The agent's folder.
         spent: What the run has used so far, by meter.
+        history: What the attempts before it leave behind.
 
     Returns:
         The closed attempt.
@@ -125,7 +138,7 @@ def play_episode(
         RunStopped: The run is being stopped.
     """
     writer = context.recorder.episode(entry.index, attempt)
-    play = _Episode(context, entry, attempt, writer, memory, spent)
+    play = _Episode(context, entry, attempt, writer, memory, spent, history)
     try:
         end = play.play()
         failed = end.outcome == "infrastructure"
@@ -155,10 +168,12 @@ class _Episode:
         writer: EpisodeWriter,
         memory: EpisodeMemory,
         spent: Mapping[str, float] | None,
+        history: EntryHistory,
     ) -> None:
         self._context = context
         self._entry = entry
         self._attempt = attempt
+        self._history = history
         self._writer = writer
         self._memory = memory
         self._suite: Suite = discovery.get("suites", entry.suite)
@@ -192,12 +207,19 @@ class _Episode:
         observation, info = env.reset(
             options={
                 "instance": self._instance,
-                "interventions": self._entry.interventions,
+                "interventions": self._history.allowed(self._entry.interventions),
                 "setting": episode_setup.setting_of(self._entry),
                 "start": self._start,
             }
         )
-        timed = self._with_agent(env, observation, info)
+        for event in episode_setup.earlier_help(self._history.help):
+            self._sink.emit(event)
+        timed = False
+        if self._history.worker_deaths < MAX_WORKER_DEATHS:
+            timed = self._with_agent(env, observation, info)
+        else:
+            deaths = self._history.worker_deaths
+            env.conclude("agent_raised", f"{deaths} workers died under this entry")
         ending = env.ending
         if ending is None:
             raise InfrastructureFailure("the loop ended before the episode did")
@@ -216,12 +238,26 @@ class _Episode:
         except AgentFailure as failure:
             if self._context.stopping.is_set():
                 raise RunStopped from failure
+            self._end_agents(env)
+            self._refuse_provider_failure(failure)
             self._conclude_failed(env, failure)
             return isinstance(failure, AgentTimeout)
         finally:
-            for host in self._hosts.values():
-                host.connection.end()
+            self._end_agents(env)
         return timed
+
+    def _end_agents(self, env: PlayedEnv) -> None:
+        """Kill every agent; write down what they had asked for until then."""
+        for seat, host in self._hosts.items():
+            host.connection.end()
+            self._record_requests(host.connection.end_requests(), env.steps, seat)
+
+    def _refuse_provider_failure(self, failure: AgentFailure) -> None:
+        """Raise where the model's provider is to blame, at most once an entry."""
+        causes = (host.connection.provider_failure for host in self._hosts.values())
+        cause = next(filter(None, causes), "")
+        if cause and not self._history.provider_failed:
+            raise ProviderFailure(f"the model's provider: {cause}") from failure
 
     def _act(self, env: PlayedEnv, observation: Any, info: Any) -> bool:
         numbers = self._suite.card.native or self._agent.view == "vector"
@@ -238,12 +274,21 @@ class _Episode:
                 observation, info, self._deadline_s(), numbers=numbers
             )
             step = env.steps + 1
+            self._record_requests(connection.take_requests(), step, seat)
             for event in episode_setup.declared_events(
                 move, step, self._sink, seat, at_ms=env.simulated_ms
             ):
                 self._sink.emit(event)
             observation, _, _, _, info = env.step(move.action)
         return False
+
+    def _record_requests(
+        self, records: Iterable[GatewayRecord], step: int, seat: str
+    ) -> None:
+        """Write down what an agent asked of the model gateway."""
+        for record in records:
+            for event in record.events(step, seat, self._sink):
+                self._sink.emit(event)
 
     def _connection(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
         """Return the connection of a seat in its sitting, a new one where it rose."""
@@ -252,6 +297,7 @@ class _Episode:
             return host.connection
         if host is not None:
             host.connection.close(self._deadline_s())
+            self._record_requests(host.connection.end_requests(), env.steps, seat)
         connection = self._connect(env, seat)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
@@ -294,7 +340,7 @@ class _Episode:
                 "act_s": budget.act_s,
                 **dict(budget.episode_meters),
             },
-            interventions_left=self._entry.interventions,
+            interventions_left=self._history.allowed(self._entry.interventions),
             role=seat or "agent",
             role_cap=self._entry.role_cap if told else None,
             muted=self._entry.muted and told,
@@ -317,9 +363,11 @@ class _Episode:
 
     def _start(self, opening: EpisodeFacts) -> EpisodeStart:
         self._opened = True
-        return episode_setup.episode_start(
+        start = episode_setup.episode_start(
             self._context.plan, self._entry, self._attempt, opening
         )
+        deaths = self._history.worker_deaths
+        return msgspec.structs.replace(start, worker_deaths=deaths)
 
     def _conclude_failed(self, env: PlayedEnv, failure: AgentFailure) -> Ending:
         """Conclude an episode that the agent failed."""

@@ -30,8 +30,10 @@ from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.agents.transports import AgentTransport
+from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.episode_setup import EnvPool
+from owa_bench.run.play.history import read_history
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode
 from owa_bench.run.store.files import plan_digest
 from owa_bench.run.store.memory import CopiedMemory, FreshMemory, LaneMemory
@@ -48,12 +50,13 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt still to be made at a plan entry.
 
     `failures` are attempts before it that the harness failed; attempts that a kill left
-    unfinished are not among them.
+    unfinished are not among them. `died`: the worker of the attempt before died.
     """
 
     index: int
     number: int
     failures: int = 0
+    died: bool = False
 
     def again(self) -> "Attempt | None":
         """Return the attempt after the harness failed this one; None: no more."""
@@ -78,16 +81,16 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
 
     def after(self, leaf: Leaf) -> "WorkItem":
         """Return what is left of the item when its first attempt has closed."""
-        left = self.attempts[1:] if leaf.status == "complete" else self._failed()
+        first, *rest = self.attempts
+        again = None if leaf.status == "complete" else first.again()
+        left = (again, *rest) if again else tuple(rest)
         return replace(self, attempts=left, memory=leaf.memory or self.memory)
 
     def after_exit(self) -> "WorkItem":
         """Return what is left when the worker exited in the first attempt."""
-        return replace(self, attempts=self._failed())
-
-    def _failed(self) -> tuple[Attempt, ...]:
-        again = self.attempts[0].again()
-        return ((again,) if again else ()) + self.attempts[1:]
+        first, *rest = self.attempts
+        again = replace(first, number=first.number + 1, died=True)
+        return replace(self, attempts=(again, *rest))
 
 
 def pending(plan: Plan, leaves: Iterable[Leaf]) -> tuple[WorkItem, ...]:
@@ -143,6 +146,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     wire: bool = False
     hidden: tuple[str, ...] = ()
     lease: str = ""
+    gateway: GatewayOptions = GatewayOptions()
 
 
 class Worker:
@@ -162,8 +166,12 @@ class Worker:
             plan_digest(self._layout),
             redact_key(root),
             plan.transcripts,
+            environment_secrets(os.environ, config.gateway.model_key_env),
         )
         self._open.enter_context(recorder)
+        gateway = config.gateway.gateway(plan.budget.act_s)
+        if gateway is not None:
+            self._open.enter_context(gateway)
         envs = EnvPool(plan, wire=config.wire)
         self._open.callback(envs.close)
         self._frozen = {arm.name for arm in plan.arms if arm.frozen}
@@ -174,7 +182,11 @@ class Worker:
                 arm.name: load_agent(arm.agent, folder=folder) for arm in plan.arms
             },
             launcher=AgentLauncher(
-                self._fork_server, hidden=config.hidden, client=client
+                self._fork_server,
+                hidden=config.hidden,
+                client=client,
+                gateway=gateway,
+                variables=config.gateway.passed(),
             ),
             recorder=recorder,
             envs=envs,
@@ -219,8 +231,12 @@ class Worker:
         self, attempt: Attempt, lane: LaneMemory | None, spent: Mapping[str, float]
     ) -> AttemptResult:
         entry = self.context.plan.entries[attempt.index]
+        number = attempt.number
+        history = read_history(self._layout, attempt.index, number, died=attempt.died)
         with self._memory(entry, lane) as memory:
-            return play_episode(self.context, entry, attempt.number, memory, spent)
+            return play_episode(
+                self.context, entry, number, memory, spent, history=history
+            )
 
     def _memory(
         self, entry: PlanEntry, lane: LaneMemory | None

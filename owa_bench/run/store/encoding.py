@@ -16,11 +16,14 @@ from owa_bench.records.events import (
     ENCODER,
     VOLATILE_METERS,
     AnyEvent,
+    Egress,
     EpisodeEnd,
     EpisodeStart,
     Event,
     Evidence,
     Execution,
+    Intervention,
+    ModelCall,
     Resource,
 )
 from owa_bench.records.trace import replay_line
@@ -32,7 +35,10 @@ _SCALARS: Mapping[type, str] = {
     msgspec.inspect.BoolType: "bool",
 }
 # The kinds whose replay line may differ from their own line.
-_VARYING = frozenset({EpisodeStart, EpisodeEnd, Evidence, Execution, Resource})
+_VARYING = frozenset(
+    {EpisodeStart, EpisodeEnd, Evidence, Execution, Resource}
+    | {ModelCall, Egress, Intervention}
+)
 
 
 class EncodedFrame(NamedTuple):
@@ -95,7 +101,7 @@ class LineBuffer:
 
 def _replayed(event: Event, line: bytes) -> bytes | None:
     """Return the replay line of an event of a varying kind that has `line`."""
-    if isinstance(event, Resource):
+    if isinstance(event, Resource) and event.source != "harness":
         return None if event.meter in VOLATILE_METERS else line
     return replay_line(event)
 

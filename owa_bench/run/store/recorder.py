@@ -2,8 +2,8 @@
 
 One recorder writes one shard; any number of episodes may be open in it at once, from
 any number of threads. A frame holds lines of one attempt and closes at 1,000 lines,
-256 KiB or 1 s, whichever comes first, and right after an attempt's first event, so
-that a begun attempt stays visible. Blobs go into the shard's pack no later than the
+256 KiB or 1 s, whichever comes first, right after an attempt's first event, so that a
+begun attempt stays visible, and after help was given. Blobs go into the shard's pack no later than the
 frame whose events name them. What was given to the output is safe from a kill: a
 killed process loses at most its open frames and the blobs they name. Within `COMMIT_S`
 the output makes everything durable; only then are the leaves of closed attempts
@@ -18,13 +18,14 @@ Source: docs/traces.md#hash-chain.
 import hashlib
 import threading
 import time
+from collections.abc import Mapping
 from typing import Self
 
 import zstandard
 
 from owa_bench.canonical import chain_lines, chain_start, sha256
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.records.events import ENCODER, EpisodeEnd, Event
+from owa_bench.records.events import ENCODER, EpisodeEnd, Event, Intervention
 from owa_bench.records.packs import LARGEST_BLOB, PackEncoder
 from owa_bench.records.trace import Closing, Leaf, Segment, Status, attempt_id
 from owa_bench.run.store.encoding import LineBuffer
@@ -50,7 +51,7 @@ class EpisodeWriter:
 
     def __init__(self, recorder: "Recorder", index: int, attempt: int) -> None:
         self._recorder = recorder
-        self._redactor = Redactor(recorder.redact_key)
+        self._redactor = Redactor(recorder.redact_key, recorder.secrets)
         self._open = LineBuffer(self._redactor)
         self._recent: dict[bytes, str] = {}
         self._lock = threading.Lock()
@@ -87,7 +88,8 @@ class EpisodeWriter:
                 self._born = time.monotonic()
             count, size = len(self._lines) + len(lines), self._size + lines.size
             full = count >= FRAME_LINES or size >= FRAME_BYTES
-            if full or not self._frames:
+            # Help is on disk before the agent has it: a killed worker loses none.
+            if full or not self._frames or isinstance(event, Intervention):
                 self._flush()
 
     def blob(self, data: bytes) -> str:
@@ -188,6 +190,7 @@ class Recorder:
         plan_digest: With which every attempt's chain begins.
         redact_key: Marks what stands in a secret's place.
         transcripts: Whether blobs are kept, or their digests alone.
+        secrets: Of the environment, by name: they reach no record.
     """
 
     def __init__(
@@ -196,7 +199,9 @@ class Recorder:
         plan_digest: str,
         redact_key: bytes,
         transcripts: bool,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
+        self.secrets = secrets or {}
         self.plan_digest = plan_digest
         self.redact_key = redact_key
         self.shard = output.name

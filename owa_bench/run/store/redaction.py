@@ -12,7 +12,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -109,14 +109,19 @@ class _Finder:
 
 
 class Redactor:
-    """The secrets of one episode and their replacement."""
+    """The secrets of one episode and their replacement.
 
-    def __init__(self, key: bytes) -> None:
+    `known` are secrets from the start, by name.
+    """
+
+    def __init__(self, key: bytes, known: Mapping[str, str] | None = None) -> None:
         self._key = key
         self._names: dict[bytes, str] = {}
         self._marks: dict[bytes, bytes] = {}
         self._short = _Finder("I", _SHORT_FACTOR)
         self._long = _Finder("Q", _LONG_FACTOR)
+        for name, value in (known or {}).items():
+            self.learn(name, value)
 
     def learn(self, name: str, value: str) -> None:
         """Register a secret; the first name of a value stays.

@@ -47,7 +47,11 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     if not cells:
         reason = "no counted episode"
     elif unknown:
+        gaps = table.take(base).usage_gaps()
         reason = f"the price card leaves the cost of {unknown} episodes unknown"
+        reason = (
+            f"the cost of {unknown} episodes is unknown: {gaps}" if gaps else reason
+        )
     elif not cost[base].any():
         reason = "nothing that was used has a price above 0"
     elif not sample.prices.price("supervisor_min"):

@@ -69,7 +69,9 @@ def checkpoint_series(
     unit, total = min(passes), spent
     reason: str | None = None
     if np.isnan(spent).any() or np.isnan(passes).any():
+        gaps = table.usage_gaps()
         reason = "the price card leaves a cost unknown"
+        reason = f"a cost is unknown: {gaps}" if gaps else reason
     elif unit <= 0:
         reason = "a checkpoint costs nothing under this price card: no kappa unit"
     else:

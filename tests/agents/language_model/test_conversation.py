@@ -18,7 +18,7 @@ def talked(turns, characters=2000):
     talk = Conversation("rules", BRIEF)
     for place in range(turns):
         call = ModelToolCall(f"c{place}", "http", "{}")
-        talk.add_reply(ModelReply("", (call,), 1, 1, metered=True, cut=False, text=""))
+        talk.add_reply(ModelReply("", (call,), 1, cut=False))
         talk.add_result(f"result {place} " + "x" * characters, f"c{place}")
     return talk
 
@@ -56,22 +56,12 @@ def test_one_turn_too_long_is_said():
     assert not talked(1, 9000).trim(4_000)
 
 
-def test_news_are_what_was_not_told_and_all_after_a_trimming():
-    talk = talked(3)
-    assert len(talk.take_new()) == 8
-    talk.add_malformed(ModelReply("hm", (), 1, 1, metered=True, cut=False, text=""))
-    talk.add_result("again", None)
-    assert [m["content"] for m in talk.take_new()] == ["hm", "again"]
-    assert talk.trim(5_000)
-    assert talk.take_new() == talk.messages
-
-
 def test_servers_that_give_no_id_or_an_object_are_read():
     call = '{"function": {"name": "wait", "arguments": {"seconds": 1}}}'
     body = '{"choices": [{"message": {"tool_calls": [' + call + "]}}]}"
     reply = parse_reply(body)
     assert reply.calls == (ModelToolCall("call_0", "wait", '{"seconds": 1}'),)
-    assert not reply.metered
+    assert reply.tokens_in == 0
     wanted = '{"tool": "wait", "arguments": {"seconds": 1}}'
     assert actions(reply, ["wait"]) == (wanted,)
 
@@ -80,7 +70,7 @@ def test_only_the_newest_picture_is_sent():
     talk = talked(1)
     talk.add_picture("data:image/jpeg;base64,AAAA")
     call = ModelToolCall("c9", "click", "{}")
-    talk.add_reply(ModelReply("", (call,), 1, 1, metered=True, cut=False, text=""))
+    talk.add_reply(ModelReply("", (call,), 1, cut=False))
     talk.add_result("a page", "c9")
     talk.add_picture("data:image/jpeg;base64,BBBB")
     sent = json.dumps(talk.messages)
@@ -93,7 +83,6 @@ def test_a_picture_before_the_first_turn_stands_after_the_brief():
     talk = Conversation("rules", BRIEF)
     talk.add_picture("data:image/jpeg;base64,AAAA")
     assert [m["role"] for m in talk.messages] == ["system", "user", "user"]
-    assert "AAAA" not in json.dumps(talk.take_new())
 
 
 def test_a_picture_counts_for_the_same_however_large_it_is():

@@ -9,6 +9,7 @@ from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
+from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan
@@ -28,11 +29,9 @@ KEY = "sk-canary-91b7d0c2e4"
 FAMILIES = ("reconcile", "sla_report")
 
 
-def request(url, families=FAMILIES, **options):
-    given = {"model": "stub", "base_url": url, "retries": 0, **options}
-    text = ",".join(f"{name}={value}" for name, value in given.items())
+def request(families=FAMILIES):
     return Request(
-        agents=(f"language-model:{text}",),
+        agents=("language-model:model=stub,retries=0",),
         draws=(Draw(name="toolquest", families=families, tiers=(1,), deltas=(0.0,)),),
         sandbox="none",  # the stub listens on this machine's loopback
     )
@@ -69,12 +68,17 @@ def events_of(layout):
 
 def test_t1_is_solved_and_its_tokens_are_priced(tmp_path, monkeypatch):
     monkeypatch.setenv("OWA_STUB_KEY", KEY)
-    run_options = RunOptions(home=tmp_path / "home")
+    home = tmp_path / "home"
     layout = RunLayout(tmp_path / "run")
     scripts = {}
     with serving(lambda messages: by_script(scripts)(messages), KEY) as url:
-        asked = request(url, key_env="OWA_STUB_KEY", cache=tmp_path / "cache")
-        batch.play(asked, layout.root, run_options, plan_only=True)
+        gateway = GatewayOptions(
+            model_url=url,
+            model_key_env="OWA_STUB_KEY",
+            model_cache=str(tmp_path / "cache"),
+        )
+        run_options = RunOptions(home=home, gateway=gateway)
+        batch.play(request(), layout.root, run_options, plan_only=True)
         scripts.update(read_aloud(layout, run_options.home))
         assert batch.resume(layout.root, run_options).missing == 0
     traces = events_of(layout)
@@ -120,17 +124,19 @@ def test_the_cache_plays_again_without_a_server(tmp_path):
     scripts = {}
     ends = []
     first = RunLayout(tmp_path / "first")
-    cache = tmp_path / "cache"
+    cache = str(tmp_path / "cache")
     with serving(lambda messages: by_script(scripts)(messages)) as url:
-        asked = request(url, ("reconcile",), cache=cache)
+        gateway = GatewayOptions(model_url=url, model_cache=cache)
+        asked = request(("reconcile",))
         batch.play(asked, first.root, run_options, plan_only=True)
         again = [tmp_path / "second", tmp_path / "third"]
         for place in again:
             shutil.copytree(first.root, place)
         scripts.update(read_aloud(first, run_options.home))
-        batch.resume(first.root, run_options)
+        batch.resume(first.root, RunOptions(home=run_options.home, gateway=gateway))
+    offline = GatewayOptions(model_cache=cache)
     for place in again:  # the server has gone
-        batch.resume(place, run_options)
+        batch.resume(place, RunOptions(home=run_options.home, gateway=offline))
     roots = {batch.summary(RunLayout(place)).replay_root for place in again}
     ends = [
         events[-1].q_state for place in again for events in events_of(RunLayout(place))
@@ -165,9 +171,10 @@ FAILURES = {
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
     policy, says, outcome = FAILURES[name]
-    run_options = RunOptions(home=tmp_path / "home")
     with serving(policy, KEY if name == "bad key" else "") as url:
-        summary = batch.play(request(url), tmp_path / "run", run_options)
+        gateway = GatewayOptions(model_url=url)
+        run_options = RunOptions(home=tmp_path / "home", gateway=gateway)
+        summary = batch.play(request(), tmp_path / "run", run_options)
     assert summary.missing == 0
     for events in events_of(RunLayout(tmp_path / "run")):
         assert events[-1].outcome == outcome
@@ -175,10 +182,11 @@ def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
 
 
 def test_no_server(tmp_path):
-    run_options = RunOptions(home=tmp_path / "home")
-    asked = request("http://127.0.0.1:9/v1", ("reconcile",))
-    batch.play(asked, tmp_path / "run", run_options)
-    (events,) = events_of(RunLayout(tmp_path / "run"))
-    assert events[-1].outcome == "agent_raised"
-    assert "no answer from http://127.0.0.1:9/v1" in events[-1].reason
-    assert "Is it running" in events[-1].reason
+    gateway = GatewayOptions(model_url="http://127.0.0.1:9/v1")
+    run_options = RunOptions(home=tmp_path / "home", gateway=gateway)
+    batch.play(request(("reconcile",)), tmp_path / "run", run_options)
+    first, second = (events[-1] for events in events_of(RunLayout(tmp_path / "run")))
+    assert first.outcome == "infrastructure"
+    assert first.reason.startswith("ProviderFailure: the model's provider: no reply")
+    assert second.outcome == "agent_raised"
+    assert "Is it running" in second.reason

@@ -119,11 +119,13 @@ def test_a_language_model_surfs_with_the_same_tools(env, screenshots):
         call = calls.pop(0)
         return httpx.Response(200, json=completion((call["tool"], call["arguments"])))
 
-    def connect(options, key):
-        return ChatEndpoint(options, key, transport=httpx.MockTransport(reply))
+    def connect(options, url, key):
+        return ChatEndpoint(options, url, key, transport=httpx.MockTransport(reply))
 
-    options = {"model": "m", "base_url": "http://x/v1", "retries": "0"}
-    given = AgentConfig(options={**options, "screenshots": screenshots})
+    given = AgentConfig(
+        options={"model": "m", "retries": "0", "screenshots": screenshots},
+        environment={"OPENAI_BASE_URL": "http://x/v1"},
+    )
     run = play(env, Shown(LanguageModelAgent(given, connect), env), instance)
     assert run.q_state == 1.0
     names = {tool["function"]["name"] for tool in asked[0]["tools"]}

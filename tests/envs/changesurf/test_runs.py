@@ -41,8 +41,8 @@ def test_a_model_is_shown_the_window_and_the_record_holds_its_digest(tmp_path, b
         return completion(("finish", {"answer": "", "p": 0.1}))
 
     with serving(policy) as url:
-        spec = f"language-model:model=stub,base_url={url},screenshots=true"
-        (events,) = run(tmp_path / "run", "--agent", spec)
+        spec = "language-model:model=stub,screenshots=true"
+        (events,) = run(tmp_path / "run", "--agent", spec, "--model-url", url)
     assert "data:image/jpeg;base64,/9j/" in bodies[0]
     (call,) = [event for event in events if isinstance(event, ModelCall)]
     layout = RunLayout(tmp_path / "run")

@@ -7,9 +7,9 @@ from owa_bench.run.agents.spec import load_agent
 
 
 def test_the_spec_carries_options_and_an_arm_name():
-    spec = "language-model:model=a,b/c:7b,base_url=http://h:1/v1,name=mine"
+    spec = "language-model:model=a,b/c:7b,seed=3,name=mine"
     agent = load_agent(spec)
-    assert agent.options == {"model": "a,b/c:7b", "base_url": "http://h:1/v1"}
+    assert agent.options == {"model": "a,b/c:7b", "seed": "3"}
     assert (agent.name, agent.origin.target) == ("mine", "language-model")
     assert agent.spec == spec
 
@@ -17,10 +17,9 @@ def test_the_spec_carries_options_and_an_arm_name():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("language-model", "missing: model, base_url"),
-        ("language-model:model=m", "missing: base_url"),
-        ("language-model:model=m,base_url=x,api_key=sk-1", "no option `api_key`"),
-        ("language-model:model=m,base_url=http://u:pw@h/v1", "no user or password"),
+        ("language-model", "missing: model"),
+        ("language-model:model=m,api_key=sk-1", "no option `api_key`"),
+        ("language-model:model=http://u:pw@h/v1", "no user or password"),
         ("noop:colour=red", "takes no options"),
     ],
 )

@@ -120,17 +120,6 @@ def test_leaves_a_dying_worker_did_not_write_are_found_in_its_shard(
     assert files.rebuild_leaves(RunLayout(folder)) == on_record
 
 
-def test_an_entry_that_kills_every_worker_is_left(
-    planned, run_options, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("OWA_TEST_MARK", str(tmp_path / "mark"))
-    monkeypatch.setenv("OWA_TEST_ALWAYS", "1")
-    agents = ("odd_agents:KillsItsWorker", "odd_agents:Quiet")
-    folder = planned("run", agents=agents, episodes=1, deltas=(0.0,))
-    summary = batch.resume(folder, with_options(run_options, workers=2))
-    assert (summary.complete, summary.missing) == (1, 1)
-
-
 def test_workers_that_cannot_start_end_the_run(planned, run_options, monkeypatch):
     run = planned("run")  # planning tries agents, in processes too
     monkeypatch.setattr(sys, "executable", "/bin/false")

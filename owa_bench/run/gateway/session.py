@@ -1,0 +1,195 @@
+"""Gateway sessions: the requests of one seat in one episode, and their events."""
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from owa_bench import bounded_json
+from owa_bench.canonical import sha256
+from owa_bench.interfaces import Sink
+from owa_bench.records.events import Egress, Event, Meter, ModelCall, Resource, fixed
+from owa_bench.run.gateway.usage import TokenUsage
+from owa_bench.seeding import fresh_bytes
+
+END_S = 10.0  # a request that is under way when the agent has ended gets so long
+_OK = 200
+_SHOWN = 2_000  # characters of a request's parameters
+_PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
+_TEXTS = ("messages", "input", "tools", "instructions")
+
+
+class GatewayRecord(Protocol):
+    """Something a session did, to be written down."""
+
+    def events(self, step: int, role: str, sink: Sink) -> Iterator[Event]:
+        """Yield its events.
+
+        Args:
+            step: The step it belongs to.
+            role: The seat.
+            sink: Stores blobs.
+
+        Yields:
+            The events.
+        """
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelRequest:
+    """One request to a model and its reply.
+
+    `status` is the provider's, 0 without a reply. `failure` says why the provider is
+    to blame, "" where it is not. `usage` None: the provider counted nothing.
+    """
+
+    path: str
+    body: bytes
+    reply: bytes = b""
+    status: int = 0
+    failure: str = ""
+    usage: TokenUsage | None = None
+    latency_s: float = 0.0
+    cached: bool = False
+
+    def events(self, step: int, role: str, sink: Sink) -> Iterator[Event]:
+        """Yield the call and its metered tokens.
+
+        Args:
+            step: The step it belongs to.
+            role: The seat.
+            sink: Stores request and reply.
+
+        Yields:
+            The events.
+        """
+        silent = self.status == _OK or not (self.status or self.failure)
+        tokens = self.usage or TokenUsage(0, 0)
+        model, parameters = _terms(self.body)
+        yield ModelCall(
+            step=step,
+            source="harness",
+            role=role,
+            model=model,
+            parameters=parameters,
+            prompt=sink.blob(_PICTURE.sub(_picture_digest, self.body)),
+            reply=sink.blob(self.reply),
+            cached=self.cached,
+            path=self.path,
+            status=self.status,
+            failure=self.failure,
+            latency_s=fixed(self.latency_s),
+            metered=self.usage is not None or self.path == "/models" or not silent,
+            **tokens._asdict(),
+        )
+        yield from _metered(step, role, "tokens_in", tokens.tokens_in)
+        yield from _metered(step, role, "tokens_out", tokens.tokens_out)
+
+
+def _picture_digest(match: re.Match[bytes]) -> bytes:
+    """Return what stands in a record for a picture: its digest."""
+    return match[1] + b";sha256," + sha256(match[2]).encode()
+
+
+def _terms(body: bytes) -> tuple[str, str]:
+    """Return the model that a request names, and its parameters as JSON."""
+    try:
+        terms = bounded_json.decode(body) if body else {}
+        model = str(terms.get("model", ""))
+        short = {name: terms[name] for name in terms if name not in _TEXTS}
+    except (ValueError, AttributeError):
+        return "", "{}"
+    text = msgspec.json.encode(short, order="sorted").decode()
+    return model[:_SHOWN], text if len(text) <= _SHOWN else "{}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tunnel:
+    """One connection to another host, or the refusal of one."""
+
+    host: str
+    refused: bool = False
+    sent: int = 0
+    received: int = 0
+
+    def events(self, step: int, role: str, sink: Sink) -> Iterator[Event]:
+        """Yield the connection and its metered bytes.
+
+        Args:
+            step: The step it belongs to.
+            role: The seat.
+            sink: Not needed.
+
+        Yields:
+            The events.
+        """
+        yield Egress(
+            step=step,
+            source="harness",
+            role=role,
+            host=self.host,
+            refused=self.refused,
+            sent=self.sent,
+            received=self.received,
+        )
+        yield from _metered(step, role, "bytes", self.sent + self.received)
+
+
+def _metered(step: int, role: str, meter: Meter, amount: int) -> Iterator[Event]:
+    """Yield the resource of an amount above 0."""
+    if amount:
+        yield Resource(
+            step=step, source="harness", role=role, meter=meter, amount=float(amount)
+        )
+
+
+class GatewaySession:
+    """What one seat asks of the gateway during one episode.
+
+    The server's thread adds records, the episode's thread takes them. `token` stands
+    for the session in every request, and `registry` holds it until it is closed.
+    `failure` says why the provider is to blame for the last request, "" if it is not.
+    """
+
+    def __init__(self, registry: dict[str, "GatewaySession"]) -> None:
+        self._registry = registry
+        self.token = f"owa-{fresh_bytes(24).hex()}"
+        self.failure = ""
+        self._changed = threading.Condition()
+        self._records: list[GatewayRecord] = []
+        self._open: list[GatewayRecord] = []
+        registry[self.token] = self
+
+    def begin(self, record: GatewayRecord) -> None:
+        """Note that a request has begun."""
+        with self._changed:
+            self._open.append(record)
+
+    def end(self, record: GatewayRecord) -> None:
+        """Note that a request has ended; one that was taken unended is dropped."""
+        with self._changed:
+            still = [each for each in self._open if each is not record]
+            if len(still) == len(self._open):
+                return
+            self._open = still
+            self._records.append(record)
+            self.failure = getattr(record, "failure", self.failure)
+            self._changed.notify_all()
+
+    def take(self) -> list[GatewayRecord]:
+        """Return what ended since the last call."""
+        with self._changed:
+            records, self._records = self._records, []
+            return records
+
+    def close(self) -> list[GatewayRecord]:
+        """Take no more requests; return what is left, ended or not after `END_S`."""
+        self._registry.pop(self.token, None)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._open, END_S)
+            records = [*self._records, *self._open]
+            self._records, self._open = [], []
+            return records
