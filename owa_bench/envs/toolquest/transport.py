@@ -18,9 +18,11 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from owa_bench.errors import InfrastructureFailure
+from owa_bench.seeding import fresh_bytes
 
 # What an agent sees of a response's headers; the rest differs between transports.
 SHOWN = frozenset((
@@ -28,6 +30,7 @@ SHOWN = frozenset((
     "idempotency-replayed", "link", "location", "ratelimit", "ratelimit-policy",
     "retry-after", "sunset", "www-authenticate", "x-next-cursor", "x-total-count",
 ))  # fmt: skip
+_KEY = "x-owa-key"
 _START_S = 10.0
 _ANSWER_S = 30.0
 
@@ -134,10 +137,15 @@ def _received(status: int, pairs: Any, body: bytes) -> HttpResponse:
 
 
 class LoopbackTransport:
-    """Serves the app on a loopback port and calls it with one open connection."""
+    """Serves the app on a loopback port and calls it with one open connection.
+
+    It answers those alone who send its key: an agent on this machine could find the
+    port, and nobody would record what it did there.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._key = fresh_bytes().hex()
         self._error: Exception | None = None
         self._socket = socket.socket(
             socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
@@ -166,7 +174,12 @@ class LoopbackTransport:
         self._client = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_S)
 
     async def _forward(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hand a request to the app in force; what it raises is the harness' fault."""
+        """Hand a request to the app in force, and what it raises to `send`."""
+        named = (_KEY.encode(), self._key.encode())
+        headers = scope["headers"]
+        if named not in headers:
+            return await Response(status_code=403)(scope, receive, send)
+        scope = {**scope, "headers": [each for each in headers if each != named]}
         try:
             await self._app(scope, receive, send)
         except Exception as error:
@@ -196,6 +209,7 @@ class LoopbackTransport:
                 skip_accept_encoding=True,
             )
             self._client.putheader("host", request.host)
+            self._client.putheader(_KEY, self._key)
             for name, value in request.headers:
                 self._client.putheader(name, value)
             if request.body:

@@ -1,6 +1,7 @@
 import json
 import time
 
+import httpx
 import pytest
 
 from owa_bench.envs.toolquest.suite import SUITE
@@ -121,3 +122,17 @@ def test_script_replays_over_the_wire():
             pass
 
     assert play(timeline, Script, wire=True).q_state == 1.0
+
+
+@pytest.mark.parametrize("key", [None, "guess"])
+def test_nobody_else_on_this_machine_is_served(caller, key):
+    """The attack: find the port, call the interfaces past the recorder."""
+    shop = caller(wire=True)
+    before = shop.session.state
+    port = shop.session._transport._client.port
+    headers = {"host": "shop.example"} | ({"x-owa-key": key} if key else {})
+    url = f"http://127.0.0.1:{port}/v1/items"
+    for send in (httpx.get, httpx.delete):
+        assert send(url, headers=headers).status_code == 403
+    assert shop.session.state == before
+    assert shop.http("/v1/items")["status"] == 200
