@@ -3,8 +3,9 @@
 import pytest
 
 from owa_bench.errors import ProtocolError
-from owa_bench.records.events import Resource
-from owa_bench.records.price_card import episode_cost, load
+from owa_bench.records.events import Egress, EpisodeStart, ModelCall, Resource
+from owa_bench.records.instance import Instance
+from owa_bench.records.price_card import episode_cost, load, unknown_usage
 from tests.builders.episodes import PRICE_BYTES, PRICES
 
 CARD = b"""
@@ -18,8 +19,38 @@ tokens_in = 3
 """
 
 
-def spend(meter: str, amount: float, stream: str = "agent") -> Resource:
-    return Resource(step=1, meter=meter, amount=amount, stream=stream)
+def spend(
+    meter: str, amount: float, stream: str = "agent", source: str = "env"
+) -> Resource:
+    return Resource(step=1, meter=meter, amount=amount, stream=stream, source=source)
+
+
+def asked(**more: object) -> ModelCall:
+    return ModelCall(
+        step=1, source="harness", model="m", prompt="", reply="", status=200, **more
+    )
+
+
+def started(schema: str) -> EpisodeStart:
+    return EpisodeStart(
+        schema=schema,
+        index=0,
+        attempt=0,
+        arm="a",
+        pair="p",
+        repeat=0,
+        env_id="owa_bench/Toy-v1",
+        instance=Instance(suite="toy", version=1, family="f", tier=1, seed=7),
+        delta=0.0,
+        realised=0.0,
+        world="0" * 64,
+        agent="noop",
+        fingerprint="f" * 64,
+        interventions=None,
+        horizon=3,
+        depth=2,
+        theta=0.95,
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,3 +101,38 @@ def test_a_bad_field_is_named(old: bytes, new: bytes, field: str) -> None:
 def test_the_default_card_prices_every_meter() -> None:
     assert load(PRICE_BYTES) == PRICES
     assert all(PRICES.price(m) is not None for m in ("api_calls", "bytes", "cpu_s"))
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([spend("tokens_in", 5.0, source="agent")], "no gateway saw"),
+        ([spend("cpu_s", 5.0, source="agent")], "no gateway saw"),
+        ([Egress(step=1, host="a:1")], "has no meter"),
+        ([Egress(step=1, host="a:1", refused=True)], ""),
+        ([asked(metered=False)], "did not say"),
+        ([asked()], ""),
+        (
+            [
+                spend("tokens_in", 5.0, source="agent"),
+                spend("tokens_in", 5.0, source="harness"),
+            ],
+            "",
+        ),
+    ],
+)
+def test_usage_that_is_unknown_under_any_card(events, reason) -> None:
+    events = [started("owa-trace-2"), *events]
+    assert reason in unknown_usage(events)
+    cost = episode_cost(load(CARD), events)
+    assert (cost["agent"] is None) == bool(reason)
+
+
+def test_what_an_agent_declares_is_priced_in_the_first_version_alone() -> None:
+    spent = [spend("tokens_in", 5.0e9, source=who) for who in ("agent", "harness")]
+    once = episode_cost(load(CARD), spent[1:])["agent"]
+    assert once
+    for schema, times in (("owa-trace-1", 2), ("owa-trace-2", 1)):
+        events = [started(schema), *spent]
+        assert unknown_usage(events) == ""
+        assert episode_cost(load(CARD), events)["agent"] == times * once

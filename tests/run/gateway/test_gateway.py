@@ -17,7 +17,9 @@ from owa_bench.run import replay
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.server import ModelGateway, ModelProvider
 from owa_bench.run.plan import escrow
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files, keys
+from owa_bench.sandbox.views import namespaces_fault
 from tests.builders.stub_server import (
     TOKENS_IN,
     TOKENS_OUT,
@@ -175,8 +177,13 @@ def test_a_cached_reply_costs_its_tokens_and_no_request(gateway, tmp_path):
 # --- runs -----------------------------------------------------------------------------
 
 
-def test_tokens_come_from_the_replies_and_are_priced(calls, run_options):
-    layout, [trace] = calls(lambda _: REPLY, "AsksModel")
+@pytest.mark.parametrize("sandbox", ["namespaces", "none"])
+def test_tokens_come_from_the_replies_and_are_priced(calls, run_options, sandbox):
+    if sandbox != "none" and (fault := namespaces_fault()):
+        pytest.skip(fault)
+    layout, [trace] = calls(lambda _: REPLY, "AsksModel", sandbox=sandbox)
+    [arm] = read_plan(layout).arms
+    assert arm.hosting == ("unsandboxed" if sandbox == "none" else "sandboxed")
     (call,) = trace.of(ModelCall)
     assert (call.source, call.status, call.path) == (
         "harness",

@@ -20,6 +20,7 @@ from owa_bench.records.plan import Budget, PlanEntry
 from owa_bench.records.trace import replay_line
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup, loop
+from owa_bench.run.play.history import NO_HISTORY
 from owa_bench.run.play.loop import EpisodeSink
 from owa_bench.run.store import files
 
@@ -239,6 +240,7 @@ def test_the_brief_says_how_many_roles_may_be_held_and_if_they_may_talk(cap, mut
         muted=muted,
     )
     play._context = SimpleNamespace(plan=SimpleNamespace(budget=Budget()))
+    play._history = NO_HISTORY
     play._suite = discovery.get("suites", "toolquest")
     task = SimpleNamespace(text="", goal={}, propositions={})
     instance = SimpleNamespace(seed=1)

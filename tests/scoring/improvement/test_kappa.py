@@ -1,12 +1,14 @@
 """kappa: slopes, Sen's interval, and when there is none."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.improvement.kappa import inversions, theil_sen
 from tests.builders.episodes import episode
@@ -134,3 +136,14 @@ def test_free_checkpoints_have_no_unit() -> None:
         for t in traces
     ]
     assert "no kappa unit" in str(verdict(free).kappas[1].reason)
+
+
+def test_usage_that_nobody_saw_leaves_no_kappa_and_says_why() -> None:
+    traces = campaign(8, gain=0.02)
+    first = traces[0]
+    declared = Resource(step=1, source="agent", meter="tokens_in", amount=1.0)
+    events = (first.events[0], declared, *first.events[1:])
+    traces[0] = replace(first, events=events)
+    family = verdict(traces).kappas[1]
+    assert family.slope is None
+    assert "an agent declared usage that no gateway saw" in str(family.reason)
