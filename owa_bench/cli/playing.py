@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress, table
+from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
 from owa_bench.records.layout import RunLayout
@@ -184,7 +185,7 @@ def run(
         **terms,
     )
     if dry_run:
-        _print_estimate(request, run_options, json=json)
+        print_estimate(request, run_options, json=json)
         return
 
     def play(told: requests.RunOptions) -> batch.RunSummary:
@@ -373,46 +374,3 @@ class Outcomes:
 
 def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-# --- `--dry-run` ----------------------------------------------------------------------
-
-
-def _print_estimate(
-    request: requests.Request, run_options: requests.RunOptions, *, json: bool
-) -> None:
-    """Print episodes, time and the most a request can cost; plays nothing."""
-    found = requests.estimate(request, run_options)
-    if json:
-        as_json(found)
-        return
-    record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
-    table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
-    rows = [
-        ("episodes", found.episodes),
-        ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
-        ("every deadline used up", f"{_duration(found.longest_s)} at most"),
-        ("calls, hints, ceilings", _cost(found)),
-        ("run directory", f"{record:,.1f} MB, with transcripts {texts:,.1f} more"),
-    ]
-    table("would take", ("", ""), rows)
-    if found.unknown:
-        OUT.print(
-            f"Not in it, because no ceiling bounds it: {', '.join(found.unknown)}. "
-            f"--budget {found.unknown[0]}=AMOUNT sets one."
-        )
-
-
-def _cost(found: requests.RunEstimate) -> str:
-    """Return the most it can cost in words."""
-    if found.cost_micro_usd is None:
-        return "unknown: a meter has no price on the card"
-    return f"{found.cost_micro_usd / _MICRO:,.2f} USD at most, supervisor included"
-
-
-def _duration(seconds: float) -> str:
-    """Return seconds as a time that people read."""
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"

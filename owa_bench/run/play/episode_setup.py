@@ -8,7 +8,7 @@ EpisodeEnd.
 import base64
 import dataclasses
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,7 +31,6 @@ from owa_bench.records.events import (
     EpisodeEnd,
     EpisodeStart,
     Event,
-    Intervention,
     Resource,
     fixed,
 )
@@ -343,19 +342,6 @@ def failure_end(reason: str, wall_s: float) -> EpisodeEnd:
         simulated_s=0.0,
         wall_s=fixed(wall_s),
     )
-
-
-def earlier_help(given: Iterable[Intervention]) -> Iterator[Event]:
-    """Yield the events of help that lost attempts at the entry were given."""
-    for event in given:
-        yield msgspec.structs.replace(event, step=0, source="harness")
-        yield Resource(
-            step=0,
-            source="harness",
-            meter="supervisor_min",
-            amount=event.minutes,
-            stream="human",
-        )
 
 
 def declared_events(

@@ -4,10 +4,20 @@ Help that a lost attempt was given counts as used in the next. A failure of the 
 provider excuses one attempt of an entry; a second death of a worker scores 0.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import DECODER, EpisodeEnd, EpisodeStart, Intervention
+from owa_bench.records.events import (
+    DECODER,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Intervention,
+    Resource,
+)
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.trace import attempt_id
 from owa_bench.run.store import files
@@ -25,6 +35,18 @@ class EntryHistory(NamedTuple):
     def allowed(self, interventions: int | None) -> int | None:
         """Return how often the supervisor may still be asked; None: not limited."""
         return None if interventions is None else interventions - len(self.help)
+
+    def help_events(self) -> Iterator[Event]:
+        """Yield the events of help, as they stand at the start of an attempt."""
+        for event in self.help:
+            yield msgspec.structs.replace(event, step=0, source="harness")
+            yield Resource(
+                step=0,
+                source="harness",
+                meter="supervisor_min",
+                amount=event.minutes,
+                stream="human",
+            )
 
 
 NO_HISTORY = EntryHistory()

@@ -212,7 +212,7 @@ class _Episode:
                 "start": self._start,
             }
         )
-        for event in episode_setup.earlier_help(self._history.help):
+        for event in self._history.help_events():
             self._sink.emit(event)
         timed = False
         if self._history.worker_deaths < MAX_WORKER_DEATHS:
