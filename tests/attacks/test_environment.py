@@ -4,6 +4,7 @@ import pytest
 import zstandard
 
 from owa_bench.records.events import Message, ModelCall
+from owa_bench.records.packs import Transcripts
 from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.store import files
 from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
@@ -46,7 +47,7 @@ def test_no_secret_of_the_environment_reaches_a_record(
         assert {type(event) for event in trace.events} >= {Message, ModelCall}
         (call,) = trace.of(ModelCall)
         assert "{secret:env:SOME_PASSWORD:" in call.model
-        assert b"{secret:env:" in files.read_blob(layout, call.prompt)
+        assert b"{secret:env:" in Transcripts(layout).read(call.prompt)
     else:
         assert "{secret:env:SOME_PASSWORD:" in trace.end.reason
     for name, data in recorded(layout.root):

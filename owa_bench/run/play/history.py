@@ -19,6 +19,7 @@ from owa_bench.records.events import (
     Resource,
 )
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.shards import scan
 from owa_bench.records.trace import attempt_id
 from owa_bench.run.store import files
 
@@ -70,7 +71,7 @@ def read_history(
     given: list[Intervention] = []
     deaths, provider_failed = {0: 0}, False
     for path in files.shard_paths(layout) if names else ():
-        for frame in files.scan(path):
+        for frame in scan(path):
             if frame.segment.attempt_id not in names:
                 continue
             for event in map(DECODER.decode, frame.lines):

@@ -1,13 +1,13 @@
 """Recorder: events become hashed lines, lines become frames, frames a shard.
 
 One recorder writes one shard; any number of episodes may be open in it at once, from
-any number of threads. A frame holds lines of one attempt and closes at 1,000 lines,
-256 KiB or 1 s, whichever comes first, right after an attempt's first event, so that a
-begun attempt stays visible, and after help was given. Blobs go into the shard's pack no later than the
-frame whose events name them. What was given to the output is safe from a kill: a
-killed process loses at most its open frames and the blobs they name. Within `COMMIT_S`
-the output makes everything durable; only then are the leaves of closed attempts
-appended.
+any number of threads. A frame holds lines of one attempt and closes at 1,000 lines, 256
+KiB or 1 s, whichever comes first, right after an attempt's first event, so that a begun
+attempt stays visible, and after help was given. Blobs go into the shard's pack no later
+than the frame whose events name them. What was given to the output is safe from a kill:
+a killed process loses at most its open frames and the blobs they name. Within
+`COMMIT_S` the output makes everything durable; only then are the leaves of closed
+attempts appended.
 
     frame   segment line, event lines, and in the last one the closing line
     chain   h_t = SHA-256(0x02 | h_(t-1) | exact bytes of event line t)

@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 
 from owa_bench.errors import FieldError
 from owa_bench.records.events import Egress, ModelCall, Resource
+from owa_bench.records.packs import Transcripts
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
@@ -191,7 +192,7 @@ def test_tokens_come_from_the_replies_and_are_priced(calls, run_options, sandbox
         "/chat/completions",
     )
     assert call.latency_s > 0
-    assert files.read_blob(layout, call.prompt) == b'{"model":"m","messages":[]}'
+    assert Transcripts(layout).read(call.prompt) == b'{"model":"m","messages":[]}'
     assert tokens(trace) == {"tokens_in": TOKENS_IN, "tokens_out": TOKENS_OUT}
     assert tokens(trace, "agent") == {}
     judged(layout, run_options)
