@@ -144,8 +144,7 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model"):
     """A language-model call that the agent declares, or that the gateway saw.
 
     Of the gateway's: `path` is the endpoint's, `status` the provider's (0: no reply),
-    `failure` why the provider is to blame, "" where it is not. `metered` is false
-    where tokens were used and the provider did not say how many.
+    `failure` why it is to blame, `metered` whether the tokens are known.
     """
 
     step: int
