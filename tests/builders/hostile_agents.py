@@ -1,9 +1,7 @@
 """Agents that break limits, stay behind, or leave odd things in their memory."""
 
-import json
 import os
 import time
-import urllib.request
 from pathlib import Path
 
 FINISH = '{"tool": "finish", "arguments": {"p": 0.5}}'
@@ -121,12 +119,3 @@ class Remover(Hostile):
             self.folder.rmdir()
         except OSError:
             (self.folder / "link").symlink_to("/")
-
-
-class Caller(Hostile):
-    """Asks the service of its loopback."""
-
-    def act(self, observation, info):
-        """Return what the service says."""
-        with urllib.request.urlopen(os.environ["OPENAI_BASE_URL"] + "/x") as reply:
-            return json.dumps({"tool": "say", "arguments": json.load(reply)})

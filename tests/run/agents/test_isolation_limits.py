@@ -1,17 +1,14 @@
-"""Sandboxed agents: limits, what they leave behind, services of their loopback."""
+"""Sandboxed agents: limits, and what they leave behind."""
 
-import socketserver
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import Brief
-from owa_bench.run.agents.agent_process import AgentLauncher, AgentServices
+from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.hosting import agent_view
 from owa_bench.run.agents.protocol import ResetRequest
@@ -33,11 +30,11 @@ def fork_server():
         yield made
 
 
-def act(fork_server, name, memory, services=AgentServices()):  # noqa: B008
+def act(fork_server, name, memory):
     """Return the first move of an agent in the sandbox."""
     origin = load_agent(f"hostile_agents:{name}", folder=HERE).origin
     launcher = AgentLauncher(fork_server, limits=LIMITS)
-    connection = launcher.connect(origin, memory, services=services)
+    connection = launcher.connect(origin, memory)
     brief = Brief(text="t", goal={})
     try:
         terms = ResetRequest(brief=brief, tools=(), memory_dir=connection.memory_dir)
@@ -80,33 +77,3 @@ def test_nothing_outlives_the_agent(fork_server, tmp_path):
     last = file.read_text()
     time.sleep(0.3)
     assert file.read_text() == last
-
-
-class Service(BaseHTTPRequestHandler):
-    """Says which path was asked for."""
-
-    def do_GET(self):
-        body = b'{"path": "%s"}' % self.path.encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-    def address_string(self):
-        return "unix"
-
-
-def test_a_port_of_the_loopback_leads_to_a_unix_socket_outside(fork_server, tmp_path):
-    path = str(tmp_path / "gateway.sock")
-    with socketserver.ThreadingUnixStreamServer(path, Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        services = AgentServices(
-            services=((8700, path),),
-            environment=(("OPENAI_BASE_URL", "http://127.0.0.1:8700/v1"),),
-        )
-        move = act(fork_server, "Caller", tmp_path, services)
-        server.shutdown()
-    assert "/v1/x" in move.action
