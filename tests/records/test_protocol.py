@@ -13,6 +13,16 @@ def test_default_pins_the_default_price_card() -> None:
     assert PROTOCOL.price_card == sha256(PRICE_BYTES)
 
 
+def test_another_number_is_another_protocol_by_name() -> None:
+    published = {
+        "default-1": "f581e615167b38e4372a3c9e87bde2cc6bed66b9d93f3c00b8dcdf336a9224d2",
+    }
+    assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
+        "give the changed protocol a new `name`, name it here, and say **scores** in "
+        "CHANGELOG.md"
+    )
+
+
 def test_digest_changes_with_any_byte() -> None:
     assert sha256(PROTOCOL_BYTES) != sha256(PROTOCOL_BYTES + b"\n")
 

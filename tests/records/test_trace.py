@@ -1,3 +1,5 @@
+from typing import get_args
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from owa_bench.canonical import sha256, tree_root
 from owa_bench.errors import TraceError
+from owa_bench.records import crew_events, events
 from owa_bench.records.events import Resource, Subgoal
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry
 from owa_bench.records.trace import (
@@ -32,6 +35,16 @@ LEAF = Leaf(
     shard="00000.jsonl.zst",
     frames=((0, 9),),
 )
+
+
+def test_every_kind_of_event_can_be_read_back() -> None:
+    kinds = {
+        kind
+        for module in (events, crew_events)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, events.Event)
+    } - {events.Event}
+    assert kinds == set(get_args(events.AnyEvent))
 
 
 def test_attempt_is_named_by_index_and_number() -> None:

@@ -233,3 +233,5 @@ def test_norms_gate_needs_norms_and_instances() -> None:
     norms = msgspec.structs.replace(PROTOCOL.norms, provisional=False)
     recorded = msgspec.structs.replace(PROTOCOL, norms=norms)
     assert gate.judge(rule, findings(protocol=recorded)).status == "PASS"
+    more = msgspec.structs.replace(rule, count=21)
+    assert gate.judge(more, findings(protocol=recorded)).status == "NO EVIDENCE"

@@ -62,6 +62,21 @@ def test_worlds_are_equal_in_another_process():
     assert len(set(runs[0].split())) == len(FAMILIES) * 3
 
 
+@pytest.mark.parametrize("family", [*FAMILIES, *HELD_OUT_FAMILIES])
+def test_an_answer_is_the_sum_of_its_cells_or_as_often_as_the_goal_says(family):
+    for seed in range(30):
+        spec = worlds.world(family, 1 + seed % 3, seed).spec
+        if spec.goal.workflow != "answer":
+            continue
+        total = 0
+        for table, key, name in spec.goal.evidence:
+            [row] = [row for row in spec.table(table).rows if row[0] == key]
+            names = [column.key for column in spec.collection(table).columns]
+            total += row[names.index(name)]
+        answer = dict(spec.goal.values)["answer"]
+        assert answer == total or f" {answer / total:g} " in spec.goal.text
+
+
 @settings(max_examples=150, deadline=None)
 @given(world=cases)
 def test_a_goal_stands_on_what_the_site_has(world):
