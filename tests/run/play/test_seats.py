@@ -183,9 +183,9 @@ def test_notes_do_not_outlast_a_day(crew):
     assert all(answer == "No note matches." for answer in answers)
 
 
-def test_seats_refuse_a_shared_process(crew, planned):
-    words = ("run", "--resume", "--in-process", "--out", planned)
-    done = plugin_package.owa(crew.env, *words)
+def test_seats_refuse_a_shared_process(crew):
+    words = ("run", *TERMS, "--agent", "crew:Team", "--in-process")
+    done = plugin_package.owa(crew.env, *words, "--out", crew.folder / "shared")
     assert done.returncode == 2
     assert "`relay`" in done.stderr
     assert "--in-process" in done.stderr
