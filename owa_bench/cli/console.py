@@ -4,7 +4,6 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
@@ -35,14 +34,6 @@ class Screen(Console):
 
 OUT = Screen()
 ERR = Screen(stderr=True)
-
-
-def data_folder() -> Path:
-    """Return the folder of keys and masters: OWA_BENCH_HOME, else the user's own."""
-    if named := os.environ.get("OWA_BENCH_HOME"):
-        return Path(named)
-    base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "owa-bench"
 
 
 def as_json(document: Any) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, progress
+from owa_bench.cli.console import OUT, as_json, check_line, note, progress
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
@@ -29,7 +29,7 @@ def keygen(
 
       owa-bench keygen verifier --json
     """
-    made = keys.keygen(data_folder(), name)
+    made = keys.keygen(keys.data_folder(), name)
     if json:
         as_json(made._asdict())
         return
@@ -61,7 +61,7 @@ def commit(json: bool = AsJson) -> None:
 
       owa-bench escrow commit
     """
-    made = escrow.commit(data_folder())
+    made = escrow.commit(keys.data_folder())
     if json:
         as_json({"commitment": made.commitment})
         return
@@ -90,7 +90,7 @@ def reveal(
             f"they cannot be. Go on with `owa-bench run --out {run_dir} --resume`, or "
             "give them up with --unfinished."
         )
-    revealed = escrow.reveal(data_folder(), layout)
+    revealed = escrow.reveal(keys.data_folder(), layout)
     if json:
         as_json(revealed._asdict())
         return
@@ -131,7 +131,7 @@ def witness_plan(
     elif rfc3161 is not None:
         made = witness.by_rfc3161(layout, rfc3161)
     else:
-        signer = keys.ensure(data_folder(), key)
+        signer = keys.ensure(keys.data_folder(), key)
         made = witness.by_nonce(layout, nonce or "", signer)
         own = keys.public_hex(signer) == read_plan(layout).public_key
     if json:
@@ -175,7 +175,7 @@ def replay(
             layout, episodes, progress=lambda _: bar.advance(task)
         )
     if sign:
-        replaying.sign(layout, replays, keys.ensure(data_folder(), key))
+        replaying.sign(layout, replays, keys.ensure(keys.data_folder(), key))
     if json:
         as_json({**replays._asdict(), "passed": replays.passed})
     else:

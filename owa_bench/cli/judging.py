@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from owa_bench.cli.console import OUT, as_json, check_line, data_folder, note, table
+from owa_bench.cli.console import OUT, as_json, check_line, note, table
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records import protocol as protocols
@@ -47,7 +47,7 @@ def report(
 
     required = _level(require) if require else None
     read_plan(RunLayout(run_dir))  # what is no run is said before a missing key
-    signer = None if unsigned else keys.load(data_folder(), key)
+    signer = None if unsigned else keys.load(keys.data_folder(), key)
     judgement = statement.write(run_dir, signer)
     if json:
         as_json(judgement)

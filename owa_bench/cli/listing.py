@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import typer
 
 from owa_bench import __version__, discovery
-from owa_bench.cli.console import OUT, as_json, check_line, data_folder, table
+from owa_bench.cli.console import OUT, as_json, check_line, table
 from owa_bench.cli.options import AsJson
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import HasAbout
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import Battery
+from owa_bench.run.store import keys
 
 _COLUMNS = {
     "suites": ("suite", "version", "families", "tiers", "about", "from"),
@@ -160,7 +161,7 @@ def doctor(json: bool = AsJson) -> None:
 def _core() -> tuple[Part, ...]:
     """Return what every run needs."""
     version = ".".join(map(str, sys.version_info[:3]))
-    folder = data_folder()
+    folder = keys.data_folder()
     place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
     cores = len(os.sched_getaffinity(0))

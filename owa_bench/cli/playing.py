@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress as Bar
 
 from owa_bench.cli import options
-from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress, table
+from owa_bench.cli.console import ERR, OUT, as_json, progress, table
 from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.errors import FieldError, UsageError
@@ -23,6 +23,7 @@ from owa_bench.run.plan.campaign import Campaign, Trials
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import batch
+from owa_bench.run.store import keys
 
 WHAT = Panel("What is played")
 TERMS = Panel("Under which terms")
@@ -113,6 +114,8 @@ def run(
     how: Fields = HOW.fields(
         requests.RunOptions,
         workers="Worker processes.",
+        executor="local, or ray: workers on the nodes of a cluster.",
+        ray_address="Ray's cluster; else one is started on this machine.",
         concurrency="Episodes at once, for slow agents.",
         in_process="Agents share the worker: fast, V2 at most.",
         wire="HTTP over loopback sockets.",
@@ -141,7 +144,7 @@ def run(
         **model, allow_host=tuple(allow_host or ()), pass_env=tuple(pass_env or ())
     )
     run_options = requests.RunOptions(
-        home=data_folder(), folder=Path.cwd(), gateway=gateway, **how
+        home=keys.data_folder(), folder=Path.cwd(), gateway=gateway, **how
     )
     given = options.given_names(context)
     calendar = terms["calendar"]
@@ -286,9 +289,8 @@ def _play(
         ERR.print(
             f"{hosting}: V{WEAK_HOSTINGS[hosting]} at most, for {', '.join(arms)}"
         )
-    if summary.missing:
-        command = _resume_command(out)
-        ERR.print(f"{summary.missing} episodes are not played yet: {command}")
+    if left := summary.missing:
+        ERR.print(f"{left} episodes are not played yet: {_resume_command(out)}")
     else:
         ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
 

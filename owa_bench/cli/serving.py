@@ -5,11 +5,12 @@ from pathlib import Path
 import typer
 
 from owa_bench.cli import options
-from owa_bench.cli.console import ERR, data_folder
+from owa_bench.cli.console import ERR
 from owa_bench.cli.options import KeyName, option
 from owa_bench.errors import FieldError
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.store import keys
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "client"),
@@ -67,7 +68,7 @@ def serve(
     summary = mcp.serve(
         None if resume else request,
         out,
-        RunOptions(home=data_folder(), key=key, folder=Path.cwd()),
+        RunOptions(home=keys.data_folder(), key=key, folder=Path.cwd()),
         mcp.Address(host, options.port(port)) if http else None,
         announce=lambda url: ERR.print(f"serving on {url}"),
     )

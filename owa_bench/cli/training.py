@@ -6,10 +6,11 @@ from typing import cast
 import msgspec
 from rich.progress import Progress as Bar
 
-from owa_bench.cli.console import ERR, OUT, as_json, data_folder, progress
+from owa_bench.cli.console import ERR, OUT, as_json, progress
 from owa_bench.cli.options import Fields, KeyName, Panel, split
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
+from owa_bench.run.store import keys
 from owa_bench.run.train import learners
 from owa_bench.run.train import training as trainings
 from owa_bench.run.train.learners import OptionValue, Training
@@ -83,7 +84,7 @@ def train(
         **learning,
         **kept,
     )
-    run_options = RunOptions(home=data_folder(), key=key, in_process=True)
+    run_options = RunOptions(home=keys.data_folder(), key=key, in_process=True)
     _train(training, out, run_options, resume=resume, json=json)
 
 

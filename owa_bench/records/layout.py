@@ -34,6 +34,7 @@ class RunLayout:
     leaves = _Entry("leaves.jsonl")  # one line per attempt
     blobs = _Entry("blobs")  # the packs: one a shard, with its texts and pictures
     pruned = _Entry("blobs/pruned.json")  # the packs that were dropped, if any
+    lease = _Entry("lease.json")  # which shards may have been written, and how far
     lanes = _Entry("lanes")  # the lanes' memory and its snapshots
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints

@@ -46,7 +46,7 @@ from owa_bench.run.store.files import (
 )
 from owa_bench.run.store.keys import public_hex, short_name
 from owa_bench.run.store.redaction import Redactor
-from owa_bench.seeding import fresh_bytes, redact_key, stream
+from owa_bench.seeding import fresh_bytes, instance_seed, redact_key, stream
 
 ReplayOutcome = Literal["same", "different", "exempt"]
 _SHOWN = 200
@@ -221,7 +221,9 @@ def _play(
     env.attach(outer)
     env.reset(
         options={
-            "instance": episode_setup.instance_of(plan, entry, root),
+            "instance": episode_setup.instance_of(
+                plan, entry, instance_seed(root, entry.pair)
+            ),
             "interventions": _allowed(entry, trace),
             "setting": episode_setup.setting_of(entry),
             "start": lambda opening: episode_setup.episode_start(

@@ -6,6 +6,7 @@ from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.loop import drift_free_script
+from owa_bench.seeding import instance_seed
 
 
 def scripts_of(layout, home):
@@ -16,7 +17,7 @@ def scripts_of(layout, home):
         [
             json.loads(action)
             for action in drift_free_script(
-                episode_setup.instance_of(plan, entry, root)
+                episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
             )
         ]
         for entry in plan.entries

@@ -165,7 +165,7 @@ def agent_view(
         )
         return SandboxView(environment=plain, folder=place or ".")
     own = SandboxView(
-        read_only=binds(_code(origin)),
+        read_only=binds(code_paths(origin)),
         writable=((memory, MEMORY),) if memory else (),
         hidden=tuple(os.path.realpath(path) for path in hidden),
     )
@@ -177,7 +177,7 @@ def agent_view(
     return view._replace(folder=place) if origin.kind == "command" and shown else view
 
 
-def _code(origin: Origin) -> list[str]:
+def code_paths(origin: Origin) -> list[str]:
     """Return the paths an agent's code is read from, besides what is installed.
 
     That is the folder of its file; for a command line the working folder and the

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -38,6 +38,7 @@ from owa_bench.run.store import keys
 _PROTOCOLS = "owa_bench.protocols"
 # Seconds that a worker takes to start; measured on a 2-core machine.
 WORKER_START_S = 1.0
+ExecutorName = Literal["local", "ray"]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +82,17 @@ class RunOptions:
     """How a plan is played; none of it changes what a run's replay root says.
 
     `home` holds keys and masters; `folder` is where relative agents are found;
-    `client` seats an agent that plays from outside, one episode at a time.
+    `client` seats an agent that plays from outside, one episode at a time. `executor`
+    "local" is this process, or `workers` processes; "ray" is the cluster at
+    `ray_address`, or one started on this machine.
     """
 
     home: Path
     key: str = keys.DEFAULT
     folder: Path | None = None
     workers: int = 1
+    executor: ExecutorName = "local"
+    ray_address: str = ""
     concurrency: int = 1
     in_process: bool = False
     wire: bool = False

@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,11 +44,14 @@ from owa_bench.run.plan.request import (
     check_agents,
     draft_plan,
 )
-from owa_bench.run.play import executors
+from owa_bench.run.play import executors, ray_executor, worker_processes
+from owa_bench.run.play.executors import Executor
 from owa_bench.run.play.loop import AttemptResult
-from owa_bench.run.play.worker import MAX_FAILURES, WorkerConfig, pending
+from owa_bench.run.play.work_items import MAX_FAILURES, pending
+from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
-from owa_bench.seeding import mixed_master
+from owa_bench.run.store.lease import RunLease
+from owa_bench.seeding import mixed_master, redact_key
 
 _LOG = logging.getLogger(__name__)
 
@@ -167,7 +171,9 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     plan = read_plan(layout)
     directory.refuse_other_terms(layout, plan)
     if any(arm.agent.startswith(CLIENT) for arm in plan.arms) and (
-        options.client is None or options.workers * options.concurrency > 1
+        options.client is None
+        or options.workers * options.concurrency > 1
+        or options.executor == "ray"
     ):
         raise UsageError(
             "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
@@ -178,8 +184,10 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             load_agent(arm.agent, folder=options.folder).origin, arm.hosting
         )
     secret = escrow.find(options.home, plan.commitment).master
+    root = mixed_master(secret, plan.verifier_nonce)
+    lease = RunLease(layout)
     leaves = files.rebuild_leaves(layout)
-    items = pending(plan, leaves)
+    items = pending(plan, leaves, root)
     watch = _Watch(layout, plan, leaves, options)
     if items:
         refuse_unready(plan)
@@ -187,27 +195,32 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         config = WorkerConfig(
             run=os.fspath(layout.root.resolve()),
             shard=files.next_shard(layout),
-            root=mixed_master(secret, plan.verifier_nonce).hex(),
+            lease=lease.token,
+            redact_key=redact_key(root),
             folder=os.fspath((options.folder or Path.cwd()).resolve()),
             concurrency=options.concurrency,
             wire=options.wire,
             hidden=(os.fspath(layout.root.resolve()), os.fspath(options.home)),
             gateway=options.gateway,
         )
-        if options.workers == 1:
-            executors.play_here(
-                items, config, watch.tally, watch.on_done, options.client
-            )
-        elif executors.play_in_workers(
-            items,
-            config,
-            watch.tally,
-            watch.on_done,
-            workers=options.workers,
-            lock=lock,
-        ):
+        executor = _executor(options, lock)
+        if executor(items, config, watch.tally, watch.on_done):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
+    lease.close()
     return summary(layout)
+
+
+def _executor(options: RunOptions, lock: int) -> Executor:
+    """Return what plays the work items."""
+    if options.executor == "ray":
+        return partial(
+            ray_executor.play_on_ray,
+            workers=options.workers,
+            address=options.ray_address,
+        )
+    if options.workers == 1:
+        return partial(executors.play_here, client=options.client)
+    return partial(worker_processes.play_in_workers, workers=options.workers, lock=lock)
 
 
 def _refuse_shared_process(plan: Plan) -> None:

@@ -38,7 +38,6 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
-from owa_bench.seeding import instance_seed
 from owa_bench.shells.episode import EpisodeFacts, terms_of
 from owa_bench.shells.native_env import NativeEnv
 from owa_bench.shells.tool_env import ToolEnv
@@ -53,13 +52,13 @@ _SCENES = 4  # of suite, view and calendar, whose idle envs stay open
 # --- instances and envs ---------------------------------------------------------------
 
 
-def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
+def instance_of(plan: Plan, entry: PlanEntry, seed: int) -> Instance:
     """Return the instance of an entry.
 
     Args:
         plan: The plan.
         entry: One of its entries.
-        root: The master secret, any verifier's nonce mixed in.
+        seed: The seed of the entry's pair (`seeding.instance_seed`).
 
     Returns:
         The instance, with the drift step of the entry's magnitude or day.
@@ -69,7 +68,7 @@ def instance_of(plan: Plan, entry: PlanEntry, root: bytes) -> Instance:
         version=entry.version,
         family=entry.family,
         tier=entry.tier,
-        seed=instance_seed(root, entry.pair),
+        seed=seed,
         repeat=entry.repeat,
     )
     step = entry.day or 0

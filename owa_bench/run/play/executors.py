@@ -1,37 +1,59 @@
-"""Executors: play work items in this process or in worker processes, with threads.
+"""Executors: play work items in this process, in worker processes, or on a cluster.
 
 Episodes do not know of each other (lanes apart, which one thread plays whole), so the
-traces are the same whatever the number of workers and threads. A worker process that
-dies takes its open attempts with it: they stay unfinished, and another worker plays
-them again.
+traces are the same whatever the executor and its number of workers and threads. A
+worker that dies takes its open attempts with it: they stay unfinished, and another
+worker plays them again.
 """
 
-import contextlib
 import logging
-import multiprocessing
-import os
-import subprocess
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for_messages
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure
+from owa_bench.records.layout import RunLayout
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.play.loop import AttemptResult
-from owa_bench.run.play.worker import END, Worker, WorkerConfig, WorkerMessage, WorkItem
+from owa_bench.run.play.work_items import WorkItem
+from owa_bench.run.play.worker import Worker, WorkerConfig, WorkerMessage
 
 _LOG = logging.getLogger(__name__)
 OnDone = Callable[[AttemptResult], None]
 # Workers that die one after the other before they are ready: the machine's fault.
 MAX_STARTUP_FAILURES = 3
-_MESSAGE = msgspec.json.Decoder(WorkerMessage)
+
+
+class Executor(Protocol):
+    """Plays work items; every attempt of theirs is closed or open on disk then."""
+
+    def __call__(
+        self,
+        items: Iterable[WorkItem],
+        config: WorkerConfig,
+        tally: RunTally,
+        on_done: OnDone,
+    ) -> bool:
+        """Play every item.
+
+        Args:
+            items: What to play.
+            config: The configuration of the first worker; others get the next shards.
+            tally: What the run has used so far.
+            on_done: Called for every closed attempt, from the caller's thread.
+
+        Returns:
+            Whether a worker died.
+
+        Raises:
+            InfrastructureFailure: A worker reports one, or none can work.
+        """
 
 
 def play_here(
@@ -39,8 +61,9 @@ def play_here(
     config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
+    *,
     client: Callable[[], AgentTransport] | None = None,
-) -> None:
+) -> bool:
     """Play every item in this process; what stops it leaves open attempts unfinished.
 
     Args:
@@ -49,70 +72,42 @@ def play_here(
         tally: What the run has used so far.
         on_done: Called for every closed attempt, from this thread.
         client: Connects agents that play from outside.
-    """
-    with Worker(config, client) as worker:
-        if config.concurrency > 1:
-            _play_in_threads(worker, deque(items), config.concurrency, tally, on_done)
-            return
-        for item in items:
-            worker.play(_with_spent(item, tally), on_done)
-
-
-def play_in_workers(
-    items: Iterable[WorkItem],
-    config: WorkerConfig,
-    tally: RunTally,
-    on_done: OnDone,
-    *,
-    workers: int,
-    lock: int,
-) -> bool:
-    """Play every item in worker processes.
-
-    Args:
-        items: What to play.
-        config: The configuration of the first worker; others get shards of their own.
-        tally: What the run has used so far.
-        on_done: Called for every closed attempt.
-        workers: Number of processes.
-        lock: Descriptor of the run's lock. Workers hold it too, so that a run is not
-            resumed while a worker of a killed parent still writes.
 
     Returns:
-        Whether a worker died.
-
-    Raises:
-        InfrastructureFailure: A worker reports one, or none can work.
+        False: no worker died.
     """
-    pool = WorkerPool(config, deque(items), tally, on_done, lock)
-    try:
-        pool.play(workers)
-    finally:
-        pool.shutdown()
-    return pool.deaths > 0
+    waiting, layout = deque(items), RunLayout(Path(config.run))
+    with Worker(config, client=client) as worker:
+        if config.concurrency > 1:
+            _play_in_threads(worker, waiting, config, tally, on_done)
+        while waiting:
+            item = waiting.popleft().dispatched(layout, tally.spent)
+            _put_back(waiting, worker.play(item, on_done))
+    return False
 
 
 def _play_in_threads(
     worker: Worker,
     items: deque[WorkItem],
-    threads: int,
+    config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
 ) -> None:
     """Play items in threads, and report from this one."""
     results: deque[AttemptResult] = deque()
-    running: set[Future[None]] = set()
-    pool = ThreadPoolExecutor(threads)
+    running: set[Future[WorkItem]] = set()
+    layout = RunLayout(Path(config.run))
+    pool = ThreadPoolExecutor(config.concurrency)
     try:
         while items or running:
-            while items and len(running) < threads:
-                item = _with_spent(items.popleft(), tally)
+            while items and len(running) < config.concurrency:
+                item = items.popleft().dispatched(layout, tally.spent)
                 running.add(pool.submit(worker.play, item, results.append))
             ended, running = wait(running, return_when=FIRST_COMPLETED, timeout=0.5)
             while results:
                 on_done(results.popleft())
             for future in ended:
-                future.result()
+                _put_back(items, future.result())
     except BaseException:
         worker.stop()
         raise
@@ -120,88 +115,120 @@ def _play_in_threads(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _with_spent(item: WorkItem, tally: RunTally) -> WorkItem:
-    return msgspec.structs.replace(item, spent=dict(tally.spent))
+def _put_back(items: deque[WorkItem], item: WorkItem) -> None:
+    """Put what is left of an item in front, if anything is."""
+    if item.attempts:
+        items.appendleft(item)
+
+
+# --- workers elsewhere ----------------------------------------------------------------
+
+
+class WorkerLink(Protocol):
+    """The way to one worker that is not in this thread.
+
+    `lost`: it died with its machine, by no fault of what it played.
+    """
+
+    lost: bool
+
+    def give(self, item: WorkItem) -> None:
+        """Send an item; a dead worker is noticed when it is listened to."""
+
+    def finish(self) -> None:
+        """Tell an idle worker to end."""
+
+    def receive(self) -> Sequence[WorkerMessage]:
+        """Return its next messages; EOFError: it has died."""
+
+    def stop(self) -> None:
+        """End a busy worker at once."""
+
+    def wait(self) -> str:
+        """Wait until it has ended; return how, "" for in order."""
+
+
+class WorkerHosts(Protocol):
+    """Where the workers of a pool are started."""
+
+    def start(self, config: WorkerConfig) -> WorkerLink:
+        """Start a worker that writes the configuration's shard."""
+
+    def wait(self, links: Collection[WorkerLink]) -> Iterable[WorkerLink]:
+        """Wait for messages; return the workers that have some, or have died."""
 
 
 @dataclass(slots=True, eq=False)
-class _WorkerProcess:
-    """One worker process and the items it was given."""
+class _PoolWorker:
+    """One worker and the items it was given."""
 
-    process: subprocess.Popen[bytes]
-    connection: Connection
+    link: WorkerLink
     items: dict[int, WorkItem] = field(default_factory=dict)
     ready: bool = False
 
-    def send(self, message: bytes) -> None:
-        """Send a message; a dead worker is noticed when it is read from."""
-        with contextlib.suppress(OSError):
-            self.connection.send_bytes(message)
-
 
 class WorkerPool:
-    """The worker processes of a run and the items that wait."""
+    """The workers of a run and the items that wait."""
 
     def __init__(
         self,
+        items: Iterable[WorkItem],
         config: WorkerConfig,
-        items: deque[WorkItem],
         tally: RunTally,
         on_done: OnDone,
-        lock: int,
+        hosts: WorkerHosts,
     ) -> None:
         self.deaths = 0
         self._config = config
-        self._items = items
+        self._layout = RunLayout(Path(config.run))
+        self._items = deque(items)
         self._tally = tally
         self._on_done = on_done
-        self._lock = lock
+        self._hosts = hosts
         self._shard = config.shard
         self._startup_failures = 0
-        self._workers: dict[Connection, _WorkerProcess] = {}
+        self._workers: dict[WorkerLink, _PoolWorker] = {}
 
     def play(self, workers: int) -> None:
-        """Return when every item is done."""
-        for _ in range(min(workers, max(1, len(self._items)))):
-            self.start_worker()
-        while self._items or any(worker.items for worker in self._workers.values()):
-            self.dispatch()
-            for connection in wait_for_messages(list(self._workers)):
-                if isinstance(connection, Connection):
-                    self.read(self._workers[connection])
+        """Return when every item is done and the workers have ended."""
+        try:
+            for _ in range(min(workers, max(1, len(self._items)))):
+                self.start_worker()
+            while self._items or any(w.items for w in self._workers.values()):
+                self.dispatch()
+                for link in self._hosts.wait(self._workers):
+                    self.read(self._workers[link])
+        finally:
+            self.shutdown()
 
     def start_worker(self) -> None:
-        """Start a worker process with a shard of its own."""
-        ours, theirs = multiprocessing.Pipe()
-        descriptor = theirs.fileno()
-        with theirs:
-            process = subprocess.Popen(  # noqa: S603  our own module
-                [sys.executable, "-m", "owa_bench.run.play.worker", str(descriptor)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(descriptor, self._lock),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            )
-        worker = self._workers[ours] = _WorkerProcess(process, ours)
+        """Start a worker with a shard of its own."""
         config = msgspec.structs.replace(self._config, shard=self._shard)
-        worker.send(msgspec.json.encode(config))
         self._shard += 1
+        link = self._hosts.start(config)
+        self._workers[link] = _PoolWorker(link)
 
     def dispatch(self) -> None:
         """Give waiting items to workers with a free thread, one each in turn."""
         for _ in range(self._config.concurrency):
             for worker in self._workers.values():
                 if self._items and len(worker.items) < self._config.concurrency:
-                    item = _with_spent(self._items.popleft(), self._tally)
+                    item = self._items.popleft()
+                    item = item.dispatched(self._layout, self._tally.spent)
                     worker.items[item.number] = item
-                    worker.send(msgspec.json.encode(item))
+                    worker.link.give(item)
 
-    def read(self, worker: _WorkerProcess) -> None:
-        """Take one message of a worker, or note that it has exited."""
+    def read(self, worker: _PoolWorker) -> None:
+        """Take the messages of a worker, or note that it has died."""
         try:
-            message = _MESSAGE.decode(worker.connection.recv_bytes())
-        except (EOFError, OSError):
+            messages = worker.link.receive()
+        except EOFError:
             self.handle_exit(worker)
             return
+        for message in messages:
+            self._take(worker, message)
+
+    def _take(self, worker: _PoolWorker, message: WorkerMessage) -> None:
         if message.error is not None:
             raise InfrastructureFailure(f"a worker cannot go on: {message.error}")
         worker.ready = True
@@ -210,27 +237,24 @@ class WorkerPool:
             worker.items[message.item] = item.after(message.result.leaf)
             self._on_done(message.result)
         elif message.item is not None:
-            worker.items.pop(message.item)
+            _put_back(self._items, worker.items.pop(message.item))
 
-    def handle_exit(self, worker: _WorkerProcess) -> None:
+    def handle_exit(self, worker: _PoolWorker) -> None:
         """Take the items of a dead worker back and start another."""
-        del self._workers[worker.connection]
-        worker.connection.close()
-        code = worker.process.wait()
+        del self._workers[worker.link]
+        how = worker.link.wait() or "in order"
         self.deaths += 1
         self._startup_failures = 0 if worker.ready else self._startup_failures + 1
         if self._startup_failures >= MAX_STARTUP_FAILURES:
-            raise InfrastructureFailure(
-                f"worker processes die before they are ready (exit code {code})"
-            )
+            raise InfrastructureFailure(f"workers die before they are ready ({how})")
         _LOG.warning(
-            "a worker died (exit code %d); its %d open attempts are played again",
-            code,
+            "a worker died (%s); its %d open attempts are played again",
+            how,
             len(worker.items),
         )
         left = [item for item in worker.items.values() if item.attempts]
         if worker.ready:  # else none of them has begun
-            left = [item.after_exit() for item in left]
+            left = [item.after_exit(died=not worker.link.lost) for item in left]
         self._items.extendleft(reversed(left))
         self.start_worker()
 
@@ -238,13 +262,11 @@ class WorkerPool:
         """End every worker: idle ones in order, busy ones at once."""
         for worker in self._workers.values():
             if worker.items:
-                worker.process.terminate()
-                worker.connection.close()
+                worker.link.stop()
             else:
-                worker.send(END)
+                worker.link.finish()
         for worker in self._workers.values():
-            code = worker.process.wait()
-            worker.connection.close()
-            if code and not worker.items:
+            how = worker.link.wait()
+            if how and not worker.items:
                 self.deaths += 1
-                _LOG.warning("a worker did not end in order (exit code %d)", code)
+                _LOG.warning("a worker did not end in order (%s)", how)

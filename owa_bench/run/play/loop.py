@@ -100,11 +100,10 @@ class EpisodeSink:
 class WorkerContext:
     """What all episodes of one worker share.
 
-    `root` is the master secret with any verifier's nonce mixed in; `agents` go by arm.
+    `agents` go by arm.
     """
 
     plan: Plan
-    root: bytes
     agents: Mapping[str, AgentHandle]
     launcher: AgentLauncher
     recorder: Recorder
@@ -116,6 +115,7 @@ def play_episode(
     context: WorkerContext,
     entry: PlanEntry,
     attempt: int,
+    seed: int,
     memory: EpisodeMemory,
     spent: Mapping[str, float] | None = None,
     history: EntryHistory = NO_HISTORY,
@@ -126,6 +126,7 @@ def play_episode(
         context: What the worker's episodes share.
         entry: The plan entry.
         attempt: Which attempt at the entry, from 0.
+        seed: The seed of the entry's pair.
         memory: The agent's folder.
         spent: What the run has used so far, by meter.
         history: What the attempts before it leave behind.
@@ -138,7 +139,7 @@ def play_episode(
         RunStopped: The run is being stopped.
     """
     writer = context.recorder.episode(entry.index, attempt)
-    play = _Episode(context, entry, attempt, writer, memory, spent, history)
+    play = _Episode(context, entry, attempt, seed, writer, memory, spent, history)
     try:
         end = play.play()
         failed = end.outcome == "infrastructure"
@@ -165,6 +166,7 @@ class _Episode:
         context: WorkerContext,
         entry: PlanEntry,
         attempt: int,
+        seed: int,
         writer: EpisodeWriter,
         memory: EpisodeMemory,
         spent: Mapping[str, float] | None,
@@ -173,6 +175,7 @@ class _Episode:
         self._context = context
         self._entry = entry
         self._attempt = attempt
+        self._seed = seed
         self._history = history
         self._writer = writer
         self._memory = memory
@@ -191,7 +194,7 @@ class _Episode:
         """Play to the end, whoever fails; the last event has been written."""
         try:
             self._instance = episode_setup.instance_of(
-                self._context.plan, self._entry, self._context.root
+                self._context.plan, self._entry, self._seed
             )
             with self._context.envs.lend(self._entry, self._agent.view) as env:
                 end = self._in_env(env)

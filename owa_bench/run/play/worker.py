@@ -1,10 +1,12 @@
 """Workers: play work items one after the other, in this process or in one of their own.
 
-A worker process is `python -m owa_bench.run.play.worker FD`. Its connection brings the
-configuration and then work items, one JSON message each; it sends one for every closed
-attempt and one for every item done. An empty message ends it when its items are done;
-the end of the connection means that the parent has died, and ends it at once. It leaves
-interrupts to its parent.
+A worker gets seeds by the work item, never the master. It is told its items in JSON
+messages, and sends one for every closed attempt and one for every item done; an empty
+message ends it when its items are done.
+
+A worker process is `python -m owa_bench.run.play.worker FD`; its connection brings the
+configuration first. The end of the connection means that the parent has died, and ends
+it at once. It leaves interrupts to its parent.
 """
 
 import contextlib
@@ -12,20 +14,17 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
-from msgspec.structs import replace
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
-from owa_bench.records.trace import Leaf
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.spec import load_agent
@@ -33,138 +32,96 @@ from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.episode_setup import EnvPool
-from owa_bench.run.play.history import read_history
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode
+from owa_bench.run.play.work_items import Attempt, WorkItem
 from owa_bench.run.store.files import plan_digest
-from owa_bench.run.store.memory import CopiedMemory, FreshMemory, LaneMemory
-from owa_bench.run.store.output import ShardFiles
+from owa_bench.run.store.memory import (
+    CopiedMemory,
+    FreshMemory,
+    LaneMemory,
+    SnapshotFiles,
+    Snapshots,
+)
+from owa_bench.run.store.output import ShardFiles, ShardOutput
 from owa_bench.run.store.recorder import Recorder
-from owa_bench.seeding import redact_key
 
-# `Plan.attempt_rule`: attempts of an entry that the harness may fail before it is left.
-MAX_FAILURES = 3
 END = b""
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt still to be made at a plan entry.
-
-    `failures` are attempts before it that the harness failed; attempts that a kill left
-    unfinished are not among them. `died`: the worker of the attempt before died.
-    """
-
-    index: int
-    number: int
-    failures: int = 0
-    died: bool = False
-
-    def again(self) -> "Attempt | None":
-        """Return the attempt after the harness failed this one; None: no more."""
-        failures = self.failures + 1
-        if failures >= MAX_FAILURES:
-            return None
-        return Attempt(index=self.index, number=self.number + 1, failures=failures)
-
-
-class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts that one thread makes in order: at one entry, or at all of a lane.
-
-    `memory` is the digest of the snapshot a lane goes on from; `spent` what the run
-    had used when the item was dispatched.
-    """
-
-    number: int
-    attempts: tuple[Attempt, ...]
-    lane: str | None = None
-    memory: str | None = None
-    spent: Mapping[str, float] = {}
-
-    def after(self, leaf: Leaf) -> "WorkItem":
-        """Return what is left of the item when its first attempt has closed."""
-        first, *rest = self.attempts
-        again = None if leaf.status == "complete" else first.again()
-        left = (again, *rest) if again else tuple(rest)
-        return replace(self, attempts=left, memory=leaf.memory or self.memory)
-
-    def after_exit(self) -> "WorkItem":
-        """Return what is left when the worker exited in the first attempt."""
-        first, *rest = self.attempts
-        again = replace(first, number=first.number + 1, died=True)
-        return replace(self, attempts=(again, *rest))
-
-
-def pending(plan: Plan, leaves: Iterable[Leaf]) -> tuple[WorkItem, ...]:
-    """Return what is still to be played, in plan order of the first entry.
-
-    Args:
-        plan: The plan.
-        leaves: The attempts on record.
-
-    Returns:
-        An item per entry or lane that is not complete.
-    """
-    numbers = Counter[int]()
-    failures = Counter[int]()
-    complete: dict[int, Leaf] = {}
-    for leaf in leaves:
-        numbers[leaf.index] = max(numbers[leaf.index], leaf.attempt + 1)
-        failures[leaf.index] += leaf.status == "infrastructure"
-        if leaf.status == "complete":
-            complete[leaf.index] = leaf
-    attempts: dict[tuple[str | None, int | None], list[Attempt]] = {}
-    memories: dict[str | None, str | None] = {}
-    for entry in plan.entries:
-        index, lane = entry.index, entry.lane
-        if index in complete:
-            if lane is not None and entry.phase != "checkpoint":
-                memories[lane] = complete[index].memory
-        elif failures[index] < MAX_FAILURES:
-            item = (None, index) if lane is None else (lane, None)
-            attempts.setdefault(item, []).append(
-                Attempt(index=index, number=numbers[index], failures=failures[index])
-            )
-    return tuple(
-        WorkItem(
-            number=number, attempts=tuple(waiting), lane=lane, memory=memories.get(lane)
-        )
-        for number, ((lane, _), waiting) in enumerate(attempts.items())
-    )
 
 
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a worker; crosses the connection to a worker process.
 
-    `root` is the master in hex, any verifier's nonce mixed in. `folder` is where
+    `run` is the run directory and `shard` the number of the shard it writes there
+    under `lease`. `redact_key` marks what stands in a secret's place. `folder` is where
     relative agents are found; no sandboxed agent sees `hidden`.
     """
 
     run: str
     shard: int
-    root: str
+    lease: str
+    redact_key: bytes
     folder: str
     concurrency: int = 1
     wire: bool = False
     hidden: tuple[str, ...] = ()
-    lease: str = ""
     gateway: GatewayOptions = GatewayOptions()
 
 
+class WorkerStore(Protocol):
+    """Where a worker finds its plan, and where its records go."""
+
+    plan: Plan
+    plan_digest: str
+
+    def output(self) -> ShardOutput:
+        """Return the output of the worker's recorder."""
+
+    def snapshots(self, item: WorkItem) -> Snapshots:
+        """Return the memory snapshots of an item's lane."""
+
+
+class RunStore:
+    """A run directory on this machine."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
+        self._layout = RunLayout(Path(config.run))
+        self.plan = read_plan(self._layout)
+        self.plan_digest = plan_digest(self._layout)
+
+    def output(self) -> ShardOutput:
+        """Return the worker's own shard, new."""
+        return ShardFiles(self._layout, self._config.shard, self._config.lease)
+
+    def snapshots(self, item: WorkItem) -> Snapshots:
+        """Return the files of an item's lane."""
+        return SnapshotFiles(self._layout, item.lane or "")
+
+
 class Worker:
-    """Plays work items, from one thread or several; a context manager."""
+    """Plays work items, from one thread or several; a context manager.
+
+    Args:
+        config: How it plays.
+        store: The run; None for the directory that the configuration names.
+        client: Connects agents that play from outside.
+    """
 
     def __init__(
-        self, config: WorkerConfig, client: Callable[[], AgentTransport] | None = None
+        self,
+        config: WorkerConfig,
+        store: WorkerStore | None = None,
+        client: Callable[[], AgentTransport] | None = None,
     ) -> None:
-        self._layout = RunLayout(Path(config.run))
+        self._store = store = store or RunStore(config)
         self._open = ExitStack()
-        root = bytes.fromhex(config.root)
-        plan = read_plan(self._layout)
+        plan = store.plan
         folder = Path(config.folder)
         self._fork_server = self._open.enter_context(ForkServer())
         recorder = Recorder(
-            ShardFiles(self._layout, config.shard, config.lease),
-            plan_digest(self._layout),
-            redact_key(root),
+            store.output(),
+            store.plan_digest,
+            config.redact_key,
             plan.transcripts,
             environment_secrets(os.environ, config.gateway.model_key_env),
         )
@@ -177,7 +134,6 @@ class Worker:
         self._frozen = {arm.name for arm in plan.arms if arm.frozen}
         self.context = WorkerContext(
             plan=plan,
-            root=root,
             agents={
                 arm.name: load_agent(arm.agent, folder=folder) for arm in plan.arms
             },
@@ -192,29 +148,31 @@ class Worker:
             envs=envs,
         )
 
-    def play(self, item: WorkItem, on_done: Callable[[AttemptResult], None]) -> None:
-        """Make an item's attempts in order, each again while the harness fails it.
+    def play(
+        self, item: WorkItem, on_done: Callable[[AttemptResult], None]
+    ) -> WorkItem:
+        """Make an item's attempts in order, up to the first that the harness fails.
 
         Args:
             item: What to play.
             on_done: Called for every closed attempt.
+
+        Returns:
+            What is left of the item.
         """
         with ExitStack() as stack:
             lane = None
             if item.lane is not None:
-                root = self.context.root
-                lane = LaneMemory(self._layout, item.lane, root, item.memory)
+                snapshots = self._store.snapshots(item)
+                lane = LaneMemory(snapshots, item.lane_key, item.memory)
                 stack.callback(lane.close)
-            for attempt in item.attempts:
-                waiting: Attempt | None = attempt
-                while waiting is not None:
-                    result = self._attempt(waiting, lane, item.spent)
-                    on_done(result)
-                    if result.leaf.status == "complete":
-                        break
-                    if lane is not None:
-                        lane.rewind()
-                    waiting = waiting.again()
+            while item.attempts:
+                result = self._attempt(item.attempts[0], lane, item.spent)
+                item = item.after(result.leaf)
+                on_done(result)
+                if result.leaf.status != "complete":
+                    break
+        return item
 
     def stop(self) -> None:
         """Stop from another thread: open attempts stay unfinished."""
@@ -231,11 +189,15 @@ class Worker:
         self, attempt: Attempt, lane: LaneMemory | None, spent: Mapping[str, float]
     ) -> AttemptResult:
         entry = self.context.plan.entries[attempt.index]
-        number = attempt.number
-        history = read_history(self._layout, attempt.index, number, died=attempt.died)
         with self._memory(entry, lane) as memory:
             return play_episode(
-                self.context, entry, number, memory, spent, history=history
+                self.context,
+                entry,
+                attempt.number,
+                attempt.seed,
+                memory,
+                spent,
+                attempt.history,
             )
 
     def _memory(
@@ -251,7 +213,7 @@ class Worker:
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message from a worker process: ready, an attempt closed, or an error.
+    """A message from a worker elsewhere: ready, an attempt closed, or an error.
 
     `item` is the number of the work item; without a result it is done.
     """
@@ -288,22 +250,30 @@ def main(descriptor: int) -> None:
         try:
             while (message := connection.recv_bytes()) != END:
                 item = msgspec.json.decode(message, type=WorkItem)
-                threads.submit(_play, worker, item, parent)
+                threads.submit(play_and_tell, worker, item, parent.send)
         except (EOFError, OSError):  # the parent died, and somebody may resume its run
             _exit_at_once(worker)
 
 
-def _play(worker: Worker, item: WorkItem, parent: _Parent) -> None:
-    """Play an item and say so; what goes wrong is the parent's to judge."""
+def play_and_tell(
+    worker: Worker, item: WorkItem, send: Callable[[WorkerMessage], None]
+) -> None:
+    """Play an item and say so; what goes wrong is the driver's to judge.
+
+    Args:
+        worker: The worker.
+        item: What to play.
+        send: Takes the messages, from any thread.
+    """
     number = item.number
     try:
         worker.play(
-            item, lambda result: parent.send(WorkerMessage(item=number, result=result))
+            item, lambda result: send(WorkerMessage(item=number, result=result))
         )
-        parent.send(WorkerMessage(item=number))
+        send(WorkerMessage(item=number))
     except BaseException as error:  # noqa: BLE001  a thread has no other way to report
         if not worker.context.stopping.is_set():
-            parent.send(WorkerMessage(error=f"{type(error).__name__}: {error}"))
+            send(WorkerMessage(error=f"{type(error).__name__}: {error}"))
 
 
 def _exit_at_once(worker: Worker) -> None:

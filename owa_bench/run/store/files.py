@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,6 @@ from owa_bench.records.shards import (
     ShardFrame,
     broken,
     read_frame,
-    read_lease,
     scan,
 )
 from owa_bench.records.trace import (
@@ -156,32 +155,6 @@ def next_shard(layout: RunLayout) -> int:
     """Return the lowest number above every shard there is."""
     numbers = [int(path.name.partition(".")[0]) for path in shard_paths(layout)]
     return 1 + max(numbers, default=-1)
-
-
-def refuse_unleased(
-    layout: RunLayout, before: Iterable[str], leases: Mapping[str, str]
-) -> None:
-    """Refuse a shard that came into a run without a lease of this session's driver.
-
-    Args:
-        layout: The run directory.
-        before: Names of the shards that were there when the session began.
-        leases: The lease that the driver gave out for each shard, by its name.
-
-    Raises:
-        RunDirectoryError: A shard is new and bears another lease, or none.
-    """
-    known = set(before)
-    for path in shard_paths(layout):
-        if path.name in known:
-            continue
-        lease = leases.get(path.name)
-        if lease is None or read_lease(path) != lease:
-            raise RunDirectoryError(
-                f"{path} was written under a lease that this session did not give out, "
-                "such as by a worker of a driver that was killed. Move it away (and "
-                "its pack), then `owa-bench run --resume`."
-            )
 
 
 def read_trace(layout: RunLayout, leaf: Leaf) -> Trace:

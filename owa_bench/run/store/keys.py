@@ -1,7 +1,7 @@
 """Signing keys in the user's data folder: Ed25519, PEM, mode 0600.
 
-Every call takes the folder; `home()` is its default place. A key never lies in a run
-directory.
+Every call takes the folder; `data_folder()` is its default place. A key never lies in
+a run directory.
 """
 
 import os
@@ -33,9 +33,12 @@ class KeyFile(NamedTuple):
     public_hex: str
 
 
-def home(folder: Path | None = None) -> Path:
-    """Return the data folder: `folder`, or the platform's place for user data."""
-    return folder or Path.home() / ".local" / "share" / "owa-bench"
+def data_folder() -> Path:
+    """Return the folder of keys and masters: OWA_BENCH_HOME, else the user's own."""
+    if named := os.environ.get("OWA_BENCH_HOME"):
+        return Path(named)
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "owa-bench"
 
 
 def keygen(folder: Path, name: str = DEFAULT) -> KeyFile:

@@ -2,9 +2,9 @@
 
 Episodes of a lane share one folder, all others get a fresh one. Folders lie outside
 the run directory, since an agent may write down secrets. After each episode of a lane
-the folder is packed and sealed under a key that derives from the run's master, and
-only that snapshot lies in the run: `lanes/NAME/DIGEST.sealed`. A resumed run goes on
-from the snapshot whose digest the last complete leaf names.
+the folder is packed and sealed under the lane's key, which derives from the run's
+master, and only that snapshot lies in the run: `lanes/NAME/DIGEST.sealed`. A resumed
+run goes on from the snapshot whose digest the last complete leaf names.
 
 A folder holds plain files and folders under a quota. One that holds anything else is
 its agent's failure: the episode counts as `agent_raised`, and the lane goes on from
@@ -107,19 +107,75 @@ class CopiedMemory(FreshMemory):
         return self._digest
 
 
+class Snapshots(Protocol):
+    """The sealed snapshots of one lane."""
+
+    def read(self, digest: str) -> bytes:
+        """Return a snapshot; OSError if it is not there."""
+
+    def write(self, digest: str, sealed: bytes, before: str) -> None:
+        """Keep a snapshot and the one before it; older ones go.
+
+        Args:
+            digest: Digest of the folder.
+            sealed: Its sealed content.
+            before: Digest of the snapshot that the open attempt began with.
+        """
+
+
+class SnapshotFiles:
+    """Snapshots in a run directory."""
+
+    def __init__(self, layout: RunLayout, lane: str) -> None:
+        self._folder = layout.lanes / _folder_name(lane)
+
+    def read(self, digest: str) -> bytes:
+        """Return a snapshot; OSError if it is not there."""
+        return self._path(digest).read_bytes()
+
+    def write(self, digest: str, sealed: bytes, before: str) -> None:
+        """Write a snapshot, whole and synced, and remove all but it and `before`.
+
+        Args:
+            digest: Digest of the folder.
+            sealed: Its sealed content.
+            before: Digest of the snapshot that the open attempt began with.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path(digest), sealed)
+        for path in self._folder.glob("*.sealed"):
+            if path.stem not in (before, digest):
+                path.unlink()
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / f"{digest}.sealed"
+
+
+def lane_key(master: bytes, lane: str) -> bytes:
+    """Return the key under which a lane's snapshots are sealed.
+
+    Args:
+        master: The run's secret, any verifier's nonce mixed in.
+        lane: Name of the lane.
+
+    Returns:
+        The key, 32 bytes.
+    """
+    return keyed_digest(master, "memory", lane)
+
+
 class LaneMemory:
     """The memory of one lane while its worker plays it."""
 
     def __init__(
         self,
-        layout: RunLayout,
-        name: str,
-        master: bytes,
+        snapshots: Snapshots,
+        key: bytes,
         digest: str | None,
         quota: MemoryQuota = MemoryQuota(),  # noqa: B008  a tuple
     ) -> None:
-        self._folder = layout.lanes / _folder_name(name)
-        self._key = keyed_digest(master, "memory", name)
+        self._snapshots = snapshots
+        self._key = key
         self._quota = quota
         self._work = FreshMemory()
         self.path = self._work.path
@@ -151,15 +207,11 @@ class LaneMemory:
             self.rewind()
             return self.digest
         before, self.digest = self.digest, folder_digest(entries)
-        self._folder.mkdir(parents=True, exist_ok=True)
         nonce = fresh_bytes(_NONCE_BYTES)
         sealed = AESGCM(self._key).encrypt(
             nonce, _packed(entries), self.digest.encode()
         )
-        write_whole(self._snapshot(self.digest), nonce + sealed)
-        for path in self._folder.glob("*.sealed"):
-            if path.stem not in (before, self.digest):
-                path.unlink()
+        self._snapshots.write(self.digest, nonce + sealed, before)
         return self.digest
 
     def rewind(self) -> None:
@@ -180,24 +232,20 @@ class LaneMemory:
         self._work.__exit__(None, None, None)
 
     def _restore(self, digest: str) -> None:
-        path = self._snapshot(digest)
         try:
-            data = path.read_bytes()
+            data = self._snapshots.read(digest)
             nonce, sealed = data[:_NONCE_BYTES], data[_NONCE_BYTES:]
             packed = AESGCM(self._key).decrypt(nonce, sealed, digest.encode())
             _unpack(packed, self.path)
         except (OSError, InvalidTag, tarfile.TarError, zstandard.ZstdError) as error:
             raise RunDirectoryError(
-                f"The memory snapshot {path} cannot be restored: {error!r}."
+                f"The memory snapshot {digest} cannot be restored: {error!r}."
             ) from error
         self.digest = folder_digest(read_folder(self.path, self._quota))
         if self.digest != digest:
             raise RunDirectoryError(
-                f"The memory snapshot {path} does not hold what its name says."
+                f"The memory snapshot {digest} does not hold what its name says."
             )
-
-    def _snapshot(self, digest: str) -> Path:
-        return self._folder / f"{digest}.sealed"
 
 
 def _folder_name(lane: str) -> str:

@@ -17,6 +17,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
 from owa_bench.run.play.loop import drift_free_script
 from owa_bench.run.store import files, keys
+from owa_bench.seeding import instance_seed
 from tests.builders.stub_server import (
     TOKENS_IN,
     TOKENS_OUT,
@@ -43,7 +44,9 @@ def read_aloud(layout, home):
     root = escrow.find(home, plan.commitment).master
     scripts = {}
     for entry in plan.entries:
-        instance = episode_setup.instance_of(plan, entry, root)
+        instance = episode_setup.instance_of(
+            plan, entry, instance_seed(root, entry.pair)
+        )
         scripts[entry.family] = [json.loads(a) for a in drift_free_script(instance)]
     return scripts
 

@@ -22,6 +22,7 @@ from owa_bench.run.play.batch import RunOptions, day_path
 from owa_bench.run.play.episode_setup import calendar_of, instance_of
 from owa_bench.run.store import files, keys
 from owa_bench.run.store.memory import MemoryQuota, folder_digest, read_folder
+from owa_bench.seeding import instance_seed
 from tests.builders.plan_terms import terms
 
 SNAPSHOT = Draw(
@@ -111,7 +112,7 @@ def test_a_campaign_may_turn_back():
     shares = {}
     for entry in plan.entries:
         if entry.phase == "practice":
-            of = instance_of(plan, entry, b"m" * 32)
+            of = instance_of(plan, entry, instance_seed(b"m" * 32, entry.pair))
             struck = calendar(of, assembly.base_world(of))
             whole = calendar.possible(of, assembly.base_world(of))
             shares[entry.day] = calendars.share(struck, whole)

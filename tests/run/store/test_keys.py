@@ -83,7 +83,12 @@ def test_other_content_is_refused(tmp_path) -> None:
         keys.load(tmp_path, "rsa")
 
 
-def test_home_is_the_given_folder_or_the_users_own(tmp_path, monkeypatch) -> None:
-    assert keys.home(tmp_path) == tmp_path
+def test_the_data_folder_is_the_named_one_or_the_users_own(
+    tmp_path, monkeypatch
+) -> None:
+    for name in ("OWA_BENCH_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert keys.home() == tmp_path / ".local" / "share" / "owa-bench"
+    assert keys.data_folder() == tmp_path / ".local" / "share" / "owa-bench"
+    monkeypatch.setenv("OWA_BENCH_HOME", str(tmp_path / "named"))
+    assert keys.data_folder() == tmp_path / "named"

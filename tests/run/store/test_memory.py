@@ -12,7 +12,9 @@ from owa_bench.run.store.memory import (
     FreshMemory,
     LaneMemory,
     MemoryQuota,
+    SnapshotFiles,
     folder_digest,
+    lane_key,
     read_folder,
 )
 
@@ -22,7 +24,8 @@ QUOTA = MemoryQuota()
 
 def lane(tmp_path, digest=None, master=MASTER, quota=QUOTA):
     layout = RunLayout(tmp_path / "run")
-    return LaneMemory(layout, "agentic", master, digest, quota)
+    key = lane_key(master, "agentic")
+    return LaneMemory(SnapshotFiles(layout, "agentic"), key, digest, quota)
 
 
 def test_fresh_memory_goes_with_its_episode():
@@ -253,12 +256,18 @@ def test_lanes_of_nearly_one_name_keep_apart(tmp_path):
     names = ("my agent", "my_agent", "my/agent", "é" * 200, "è" * 200)
     layout = RunLayout(tmp_path / "run")
     digests = {}
+
+    def lane(name):
+        return LaneMemory(
+            SnapshotFiles(layout, name), lane_key(MASTER, name), digests.get(name)
+        )
+
     for name in names:
-        made = LaneMemory(layout, name, MASTER, None)
+        made = lane(name)
         (made.path / "note").write_text(name)
         digests[name] = made.settle()
         made.close()
     for name in names:
-        again = LaneMemory(layout, name, MASTER, digests[name])
+        again = lane(name)
         assert (again.path / "note").read_text() == name
         again.close()

@@ -426,20 +426,6 @@ def test_secret_learnt_later_stands_in_the_lines_before(layout, start, call) -> 
     assert targets[1].startswith("{secret:key:")
 
 
-def test_shard_without_a_lease_of_the_session_is_refused_by_name(layout) -> None:
-    digest = files.plan_digest(layout)
-    for shard, lease in enumerate(("", "a" * 32, "b" * 32)):
-        Recorder(ShardFiles(layout, shard, lease), digest, KEY, False).close()
-    names = [path.name for path in files.shard_paths(layout)]
-    issued = {names[1]: "a" * 32, names[2]: "b" * 32}
-    files.refuse_unleased(layout, names[:1], issued)
-    for leases in ({}, {names[1]: "a" * 32}, issued | {names[2]: "a" * 32}):
-        with pytest.raises(RunDirectoryError, match=r"0000[12]\..*lease"):
-            files.refuse_unleased(layout, names[:1], leases)
-    with pytest.raises(RunDirectoryError, match=r"00000\.jsonl\.zst"):
-        files.refuse_unleased(layout, (), issued)
-
-
 def test_secret_of_one_episode_says_nothing_of_another(layout) -> None:
     with opened(layout) as made:
         one, two = made.episode(0, 0), made.episode(1, 0)

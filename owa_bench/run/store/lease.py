@@ -1,0 +1,81 @@
+"""Lease of a run directory: which shards one driver's session may write.
+
+A lock keeps a second driver of this machine away, but not a worker on another machine
+whose driver was killed. So each session draws a lease, which stands in the head of each
+of its shards, and notes in `lease.json` how long all earlier shards were when it began.
+When a session ends, and before the next begins, every earlier shard must be as long as
+noted and every later one must bear the lease noted last: what a worker wrote after its
+session was over is refused.
+"""
+
+import msgspec
+
+from owa_bench.errors import RunDirectoryError
+from owa_bench.records.layout import RunLayout
+from owa_bench.records.shards import read_lease
+from owa_bench.run.store.files import shard_paths, write_whole
+from owa_bench.seeding import fresh_bytes
+
+_FIX = "then go on with `owa-bench run --resume`."
+
+
+class LeaseNote(msgspec.Struct, frozen=True, kw_only=True):
+    """The file `lease.json`: the last session, and bytes of all shards before it."""
+
+    lease: str
+    shards: dict[str, int]
+
+
+class RunLease:
+    """The lease of one session; the run's lock must be held.
+
+    Raises:
+        RunDirectoryError: A shard was written to after its session was over.
+    """
+
+    def __init__(self, layout: RunLayout) -> None:
+        self._layout = layout
+        self.check()
+        self.token = fresh_bytes(16).hex()
+        self._note()
+
+    def check(self) -> None:
+        """Refuse shards that a worker of an earlier session wrote to since.
+
+        Raises:
+            RunDirectoryError: Naming the shard and the way out.
+        """
+        if not self._layout.lease.exists():
+            return  # the first session, or a run from before leases
+        noted = _read(self._layout)
+        for path in shard_paths(self._layout):
+            size = noted.shards.get(path.name)
+            if size is None and read_lease(path) != noted.lease:
+                raise RunDirectoryError(
+                    f"{path} was written by a worker of a session that was over: it "
+                    "does not bear the lease of the last one. Move it and its pack "
+                    f"away, {_FIX}"
+                )
+            if size is not None and path.stat().st_size != size:
+                raise RunDirectoryError(
+                    f"{path} must have the {size} bytes that it had when its session "
+                    f"was over, got {path.stat().st_size}: a worker wrote on. Cut it "
+                    f"with `truncate -s {size}`, {_FIX}"
+                )
+
+    def close(self) -> None:
+        """Check once more, and note the session's own shards."""
+        self.check()
+        self._note()
+
+    def _note(self) -> None:
+        shards = {path.name: path.stat().st_size for path in shard_paths(self._layout)}
+        note = LeaseNote(lease=self.token, shards=shards)
+        write_whole(self._layout.lease, msgspec.json.encode(note))
+
+
+def _read(layout: RunLayout) -> LeaseNote:
+    try:
+        return msgspec.json.decode(layout.lease.read_bytes(), type=LeaseNote)
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{layout.lease} cannot be read: {error}.") from error
