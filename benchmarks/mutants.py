@@ -1,28 +1,45 @@
-"""Mutation test of the judging half: draws mutants by seed, runs their modules' tests.
+"""Mutation test of scoring and report: draws mutants by seed, runs the tests of each.
 
     python benchmarks/mutants.py                    # 300 mutants, committed seed
     python benchmarks/mutants.py --count 30 --module scoring/composites
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in
-one module. Its tests are the files that import the module. A mutant is killed when one
-of them fails. Prints the killed share with its Wilson interval, then the survivors.
+one module. Its tests are the examples in the module's docstrings, and the test files
+that execute the changed function: each file of `TESTS` runs once at the start, with a
+profiler. A mutant is killed when one of them fails. Prints the killed share with its
+Wilson interval, then the survivors.
+
+`MODULES` are those whose formulas are settled. Left out is what the change of the
+evidence that axes, closures and gates rest on will rewrite, however well it is tested:
+the axes A, P, W, M, $, S and R; the gates and what only they read; admissibility,
+maintenance, expansion; the frontier and the other composites; the interval laws
+(`bootstrap`, `estimates`, and `scores` and `findings`, which print and gate them);
+`observables` and `episode_tables`, since events get a source; kappa, its curvature and
+its checkpoints. Left out too is what draws: a changed figure of a layout is no error of
+a judgement.
+
+Not drawn, since they change nothing that a run does: annotations, decorators, raised
+messages, formatted text, `strict=` of zip (an assertion on lengths that agree).
 """
 
 import argparse
 import ast
 import contextlib
+import importlib
 import importlib.abc
 import importlib.util
 import io
+import json
 import os
-import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +50,31 @@ from rich.progress import track
 ROOT = Path(__file__).parents[1]
 SEED = 20261122
 LIMIT_S = 120  # of one mutant's tests; a mutant that hangs is killed
-PLACES = ("owa_bench/scoring", "owa_bench/report")
-# Text and drawing: a changed figure of a layout is no error of a judgement.
-LEFT_OUT = re.compile(r"figures|drawing|render|pictures|palette|__init__")
+TESTS = ("tests/scoring", "tests/report", "tests/attacks")
+MODULES = (
+    "report/assurance", "report/attempts", "report/bundle", "report/composition",
+    "report/evidence_checks", "report/integrity_checks", "report/statement",
+    "report/verify",
+    "scoring/axes/embodiment", "scoring/axes/generality", "scoring/axes/tools",
+    "scoring/axis", "scoring/companions/aiq/complexity",
+    "scoring/companions/aiq/measure", "scoring/companions/arrays",
+    "scoring/companions/entropy_decay/measure",
+    "scoring/companions/entropy_decay/texts",
+    "scoring/companions/generality/difficulty",
+    "scoring/companions/generality/measure",
+    "scoring/companions/intelligence_test/failures",
+    "scoring/companions/intelligence_test/measure",
+    "scoring/companions/intelligence_test/power_law",
+    "scoring/companions/intelligence_test/sandpile",
+    "scoring/companions/novelty/measure", "scoring/companions/novelty/trials",
+    "scoring/descriptive", "scoring/drift_response",
+    "scoring/improvement/continuous_score", "scoring/improvement/dynamics",
+    "scoring/improvement/tables", "scoring/improvement/theorem",
+    "scoring/native", "scoring/pipeline", "scoring/power", "scoring/robotics",
+    "scoring/robotics_report", "scoring/sample", "scoring/sensitivity",
+    "scoring/statistics_table",
+)  # fmt: skip
+UNCHANGED = frozenset({"annotation", "returns", "decorator_list", "type_params"})
 
 ARITHMETIC = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -77,11 +116,15 @@ def mutants(path: Path, tree: ast.Module) -> Iterator[Mutant]:
 def _code(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes whose change changes what the module computes."""
     for name, value in ast.iter_fields(node):
-        if name in {"annotation", "returns", "decorator_list", "type_params"}:
+        if name in UNCHANGED:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not isinstance(
-                child, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr
+            if (
+                isinstance(child, ast.AST)
+                and not isinstance(
+                    child, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr
+                )
+                and not (isinstance(child, ast.keyword) and child.arg == "strict")
             ):
                 yield child
                 yield from _code(child)
@@ -120,24 +163,77 @@ def _swap(node: ast.AST, field: str, new: Any) -> tuple[str, Callable[[], None]]
 
 def modules(only: str) -> list[Path]:
     """Return the modules that are mutated, in name order."""
-    found = sorted(p for place in PLACES for p in (ROOT / place).rglob("*.py"))
-    kept = [p for p in found if not LEFT_OUT.search(p.as_posix())]
-    return [p for p in kept if only in p.as_posix()]
+    return [ROOT / f"owa_bench/{name}.py" for name in MODULES if only in name]
 
 
-def tests_of(path: Path, texts: dict[Path, str]) -> list[str]:
-    """Return the test files that import a module."""
-    dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    package, _, name = dotted.rpartition(".")
-    direct = re.compile(rf"\b{re.escape(dotted)}\b")
-    listed = re.compile(
-        rf"from {re.escape(package)} import (?:\([^)]*|[^\n]*)\b{name}\b"
-    )
-    return [
-        str(test)
-        for test, text in texts.items()
-        if direct.search(text) or listed.search(text)
+class Executed(NamedTuple):
+    """What one test file executes: functions as (path, first line), and how long."""
+
+    test: str
+    functions: frozenset[tuple[str, int]]
+    seconds: float
+
+
+def executed(test: str) -> Executed:
+    """Return what a test file executes, run in a forked child."""
+    own = f"{ROOT}/owa_bench/"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        calls: set[tuple[str, int]] = set()
+
+        def profiler(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call" and frame.f_code.co_filename.startswith(own):
+                calls.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+        began = time.perf_counter()
+        sys.setprofile(profiler)
+        threading.setprofile(profiler)
+        _quiet_pytest([test])
+        sys.setprofile(None)
+        with os.fdopen(writing, "w") as answer:
+            json.dump((sorted(calls), time.perf_counter() - began), answer)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        found, seconds = json.load(stream)
+    os.waitpid(child, 0)
+    return Executed(test, frozenset((path, line) for path, line in found), seconds)
+
+
+def tests_of(path: Path, tree: ast.Module, line: int, runs: list[Executed]) -> set[str]:
+    """Return the test files that execute the function around a line.
+
+    A line outside functions runs at import: every file that calls the module then.
+    """
+    functions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.body[0].lineno <= line
+        if line <= (node.end_lineno or 0)
     ]
+    first = min((_first_line(node) for node in functions), default=0)
+    last = max((node.end_lineno or 0 for node in functions), default=sys.maxsize)
+    return {
+        run.test
+        for run in runs
+        if any(p == str(path) and first <= at <= last for p, at in run.functions)
+    }
+
+
+def _first_line(node: ast.FunctionDef) -> int:
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
+
+
+def _quiet_pytest(tests: list[str]) -> int:
+    """Return pytest's exit status on test files, run without output."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    plugins = [x for name in ("cacheprovider", "xdist") for x in ("-p", f"no:{name}")]
+    with contextlib.redirect_stdout(io.StringIO()):
+        return int(pytest.main(["-x", "-q", *plugins, *tests]))
 
 
 class _Source(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -165,20 +261,16 @@ def survives(path: Path, tree: ast.Module | None, tests: list[str]) -> bool:
     """
     child = os.fork()
     if child == 0:
-        os.setpgid(0, 0)
-        signal.alarm(LIMIT_S)
-        if tree is not None:
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            sys.meta_path.insert(0, _Source(name, path, tree))
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
         code = 1
-        with contextlib.redirect_stdout(io.StringIO()):
-            code = pytest.main(
-                ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-            )
-        os._exit(int(code))
+        with contextlib.suppress(BaseException):
+            os.setpgid(0, 0)
+            signal.alarm(LIMIT_S)
+            if tree is not None:
+                name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                sys.meta_path.insert(0, _Source(name, path, tree))
+                importlib.import_module(name)
+            code = _quiet_pytest(tests)
+        os._exit(code)
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
@@ -197,14 +289,21 @@ def draw(paths: list[Path], count: int, seed: int) -> list[tuple[Path, int]]:
     return [places[i] for i in sorted(chosen)]
 
 
-def run(path: Path, number: int, tests: list[str]) -> Outcome:
-    """Return what became of one mutant."""
+def run(path: Path, number: int, runs: list[Executed]) -> Outcome:
+    """Return what became of one mutant; its tests run in order of duration."""
     tree = ast.parse(path.read_text())
     mutant = list(mutants(path, tree))[number]
+    files = tests_of(path, tree, mutant.line, runs)
+    tests = [str(path)] if ">>> " in path.read_text() else []
+    tests += [run.test for run in sorted(runs, key=_seconds) if run.test in files]
     mutant.apply()
-    killed = not tests or not survives(path, ast.fix_missing_locations(tree), tests)
+    killed = tests and not survives(path, ast.fix_missing_locations(tree), tests)
     place = f"{path.relative_to(ROOT).as_posix()}:{mutant.line}"
-    return Outcome(place, mutant.about, killed and bool(tests))
+    return Outcome(place, mutant.about, bool(killed))
+
+
+def _seconds(run: Executed) -> float:
+    return run.seconds
 
 
 def main() -> int:
@@ -219,12 +318,12 @@ def main() -> int:
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     paths = modules(options.module)
-    texts = {p: p.read_text() for p in sorted(Path("tests").rglob("test_*.py"))}
-    tests = {path: tests_of(path, texts) for path in paths}
+    files = [str(f) for t in TESTS for f in sorted(Path(t).rglob("test_*.py"))]
     chosen = draw(paths, options.count, options.seed)
     began = time.perf_counter()
     with ProcessPoolExecutor(options.workers, get_context("fork")) as pool:
-        jobs = [pool.submit(run, path, number, tests[path]) for path, number in chosen]
+        runs = list(track(pool.map(executed, files), "test files", len(files)))
+        jobs = [pool.submit(run, path, number, runs) for path, number in chosen]
         outcomes = [job.result() for job in track(jobs, "mutants")]
     killed = sum(outcome.killed for outcome in outcomes)
     interval = scipy.stats.binomtest(killed, len(outcomes)).proportion_ci(

@@ -164,3 +164,101 @@ def test_checkpoints_have_a_row_per_day_and_practice_none() -> None:
 
 def test_a_run_without_days_has_no_checkpoints() -> None:
     assert descriptive.by_day(observe([episode()], PRICES)) is None
+
+
+def test_amounts_and_costs_are_per_episode_and_unknown_prices_are_counted() -> None:
+    traces = [
+        episode(index=0, pair="a", costs=(("api_calls", 30.0, "agent"),)),
+        episode(index=1, pair="b", costs=(("api_calls", 10.0, "agent"),)),
+        episode(index=2, pair="c", costs=(("no such meter", 4.0, "human"),)),
+        episode(index=3, pair="d", costs=()),
+    ]
+    table = observe(traces, PRICES)
+    amounts = {row[:2]: row[2:] for row in descriptive.resources(table).rows}
+    assert amounts == {
+        ("agent", "api_calls"): (40.0, 10.0),
+        ("human", "no such meter"): (4.0, 1.0),
+    }
+    rows = {row[0]: row[1:] for row in descriptive.costs(table).rows}
+    assert rows["agent"] == (0.004, 0.001, 0)
+    assert rows["human"] == (None, None, 1)
+    assert descriptive.money_totals(table) == {
+        "agent": 4000,
+        "human": None,
+        "evaluation": 0,
+    }
+
+
+def test_means_of_a_group_are_over_its_episodes() -> None:
+    traces = [
+        episode(index=0, pair="a", tier=1, q_state=0.5, stated=None, solved=2),
+        episode(index=1, pair="b", tier=1, q_state=1.0, stated=1.0, hints_after=(3,)),
+        episode(index=2, pair="c", tier=2, q_state=0.25, stated=None),
+    ]
+    table = observe(traces, PRICES)
+    first, second = descriptive.by_tier(table).rows
+    q = table.q.tolist()
+    assert first == ("toolquest T1", 2, (q[0] + q[1]) / 2, 0.75, 0.5, 0.5, 4.0)
+    assert second[:5] == ("toolquest T2", 1, q[2], 0.25, 0.0)
+    assert descriptive.by_family(table).rows[0][:2] == ("toolquest/reconcile", 3)
+
+
+def test_magnitudes_say_how_much_was_realised() -> None:
+    traces = [
+        episode(index=i, pair=str(i), delta=0.5, realised=r)
+        for i, r in enumerate((0.3, 0.6))
+    ]
+    note = descriptive.by_magnitude(observe(traces, PRICES)).note
+    assert note == "0.5 realised 0.450"
+
+
+def test_stated_p_on_an_edge_is_in_the_upper_fifth() -> None:
+    stated = (0.2, 0.39, 0.4, 0.0)
+    traces = [
+        episode(index=i, pair=str(i), stated=p, q_state=float(i < 1))
+        for i, p in enumerate(stated)
+    ]
+    table = descriptive.calibration(observe(traces, PRICES))
+    assert table.rows == (
+        ("0 to 0.2", 1, 0.0, 0.0, 0.0),
+        ("0.2 to 0.4", 2, 0.295, 0.5, -0.205),
+        ("0.4 to 0.6", 1, 0.4, 0.0, 0.4),
+    )
+
+
+def test_powers_of_instances_with_fewer_repeats_stop_there() -> None:
+    traces = [
+        episode(index=0, pair="p", repeat=0),
+        episode(index=1, pair="p", repeat=1, q_state=0.0),
+        episode(index=2, pair="r", repeat=0),
+        episode(index=3, pair="p", repeat=0, delta=0.5),
+    ]
+    rows = descriptive.pass_powers(observe(traces, PRICES)).rows
+    assert rows == ((1, 3, pytest.approx(2.5 / 3, abs=1e-6)), (2, 1, 0.0))
+    none = descriptive.pass_powers(observe([], PRICES))
+    assert (none.rows, none.note) == ((), "no episode")
+
+
+def test_episodes_without_drift_are_in_every_class_curve() -> None:
+    traces = [
+        episode(index=0, pair="a", q_state=0.0),
+        episode(index=1, pair="b"),
+        episode(index=2, pair="c", classes=("D1",), delta=0.5),
+        episode(index=3, pair="d", classes=("D1",), delta=0.5, q_state=0.0),
+        episode(index=4, pair="e", classes=("D1",), delta=1.0),
+        episode(index=5, pair="f", classes=("D1",), delta=None, day=1),
+    ]
+    (curve,) = descriptive.class_curves(observe(traces, PRICES))
+    assert curve.x == (0.0, 0.5, 1.0)
+    assert curve.y == (0.5, 0.5, 1.0)
+    assert curve.used == (2, 2, 1)
+
+
+def test_violations_stand_with_their_attempt() -> None:
+    traces = [
+        episode(index=0, pair="a"),
+        episode(index=1, pair="b", violations=(("no-mail", "warn"),)),
+    ]
+    (text,) = descriptive.violations(observe(traces, PRICES))
+    assert text.startswith(traces[1].leaf.attempt_id)
+    assert "no-mail (warn): seen" in text

@@ -1,7 +1,10 @@
 """Power: the printed n really gives the power it claims."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.gate import GateReading, gate_status
@@ -70,3 +73,106 @@ def test_bad_input_is_refused() -> None:
         worst_spread(1.2)
     with pytest.raises(ScoringError):
         slope_instances(0.0, 7, 1.0, 0.95, 0.8)
+
+
+def test_the_chance_is_that_of_both_clauses_simulated() -> None:
+    rng = np.random.default_rng(3)
+    z = stats.norm.ppf(0.95)
+    for true, error, required, slack in (
+        (0.65, 0.05, 0.60, 0.05),  # the lower bound decides
+        (0.65, 0.02, 0.60, 0.05),  # the point decides
+        (0.55, 0.04, 0.60, 0.02),
+    ):
+        x = rng.normal(true, error, 200_000)
+        passed = (x >= required) & (x - z * error >= required - slack)
+        found = chance_to_pass(true, error, required, slack, 0.95)
+        assert found == pytest.approx(passed.mean(), abs=0.005)
+
+
+@pytest.mark.parametrize("true", [0.62, 0.65, 0.7, 0.8, 0.95])
+def test_the_n_is_the_least_that_is_enough(true: float) -> None:
+    rules = PROTOCOL.statistics
+
+    def chance(n: int) -> float:
+        error = worst_spread(true) / np.sqrt(n)
+        return chance_to_pass(true, error, 0.6, rules.gate_slack, rules.gate_level)
+
+    n = instances(true, worst_spread(true), 0.6, PROTOCOL)
+    assert n is not None
+    assert chance(n) >= rules.power > chance(n - 1)
+
+
+def test_beyond_ten_million_there_is_no_n() -> None:
+    # Without slack to spare the error must fall to .2 / (z_.95 + z_.80) of the margin.
+    rules = PROTOCOL.statistics
+    margin = 0.5 * stats.norm.ppf(rules.power) / np.sqrt(2.0**22)
+    found = instances(0.6 + margin, 0.5, 0.6, PROTOCOL)
+    assert found == pytest.approx(2**22, rel=1e-3)
+    assert instances(0.6 + margin / 4, 0.5, 0.6, PROTOCOL) is None
+    assert instances(1.0, 0.01, 0.5, PROTOCOL) == 1
+
+
+def test_the_spread_is_that_of_a_coin() -> None:
+    assert worst_spread(0.0) == worst_spread(1.0) == 0.0
+    assert worst_spread(0.8) == pytest.approx(0.4)
+    with pytest.raises(ScoringError):
+        worst_spread(-0.1)
+
+
+def test_the_n_of_a_slope_follows_its_formula() -> None:
+    # Least squares over x = 0, 2, .., 18 with sigma = .5 / sqrt(n), times 1 + 10 / 6.
+    x = 2.0 * np.arange(10)
+    wide = ((x - x.mean()) ** 2).sum()
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.9)
+    n = (0.5 * reach / 0.01) ** 2 / wide * (1 + 10 / 6)
+    assert slope_instances(0.01, 10, 2.0, 0.95, 0.9) == math.ceil(n)
+    assert slope_instances(0.05, 5, 1.0, 0.95, 0.8) > 0
+    for wrong in ((0.05, 4, 1.0), (0.05, 7, 0.0), (-0.1, 7, 1.0)):
+        with pytest.raises(ScoringError):
+            slope_instances(*wrong, 0.95, 0.8)
+
+
+def test_lines_of_the_table_read_their_own_threshold() -> None:
+    rules = PROTOCOL.statistics
+    found = list(zip(PROTOCOL.gates, needs(PROTOCOL, units_a_day=2.0), strict=True))
+    names = {rule.gate for rule, _ in found}
+    assert {"axis", "kappa", "core", "project", "cognitive", "closure"} <= names
+    required = {
+        "core": PROTOCOL.norms.core,
+        "project": PROTOCOL.projects.delivered,
+    }
+    for rule, need in found:
+        assert need.level == rule.level
+        if rule.gate == "kappa":
+            assert need.true == 2 * (rule.required or 0.0)
+            assert need.instances == slope_instances(
+                need.true, rule.days, 2.0, rules.level, rules.power
+            )
+        elif rule.gate in ("closure", "assurance", "norms"):
+            assert (need.required, need.true, need.instances) == (None, None, None)
+        else:
+            least = required.get(rule.gate, rule.required)
+            if rule.gate == "cognitive":
+                least = rule.numbers["vrp"]
+            assert need.required == least
+            assert need.true == min(least + rules.power_margin, 1.0)
+            spread = worst_spread(need.true)
+            assert need.instances == instances(need.true, spread, least, PROTOCOL)
+
+
+def test_a_levels_power_is_the_product_over_its_gates() -> None:
+    rules, margin, tasks = PROTOCOL.statistics, 0.03, 150
+    expected = 1.0
+    for need in needs(PROTOCOL):
+        if need.level > 2 or need.required is None or need.gate == "kappa":
+            continue
+        true = min(need.required + margin, 1.0)
+        if true < 1.0:
+            error = np.sqrt(true * (1 - true) / tasks)
+            expected *= chance_to_pass(
+                true, error, need.required, rules.gate_slack, rules.gate_level
+            )
+    assert level_power(PROTOCOL, 2, tasks, margin) == pytest.approx(expected)
+    assert level_power(PROTOCOL, 2, tasks, 0.0) < expected
+    default = level_power(PROTOCOL, 2, tasks, rules.power_margin)
+    assert level_power(PROTOCOL, 2, tasks) == default

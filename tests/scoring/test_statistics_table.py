@@ -124,3 +124,102 @@ def test_sums_that_would_not_be_exact_are_refused() -> None:
     statistics = StatisticsTable(resampling_units(table, FAMILIES))
     with pytest.raises(ScoringError, match="below 2\\^53"):
         statistics.add_sum("x", np.array([0]), np.array([1e12]))
+
+
+@pytest.mark.parametrize(
+    ("resamples", "units", "width"),
+    [(1, 1, 1), (7, 128, 3), (50, 129, 5), (600, 300, 9), (2005, 257, 1)],
+)
+def test_blocks_give_the_product_family_by_family(
+    resamples: int, units: int, width: int
+) -> None:
+    rng = np.random.default_rng(units)
+    columns = np.round(rng.random((units, width)) * 1e9)
+    weights = rng.integers(0, 4, (resamples, units)).astype(float)
+    family = np.sort(rng.integers(0, 3, units))
+    names = {str(i): i for i in range(width)}
+    found = weighted_totals(weights, Columns(names, columns, {}), family, np.ones(4))
+    assert found.table.shape == (resamples, 4, width)
+    for k in range(4):
+        own = family == k
+        assert (found.table[:, k] == weights[:, own] @ columns[own]).all()
+
+
+def test_families_that_do_not_fit_are_refused() -> None:
+    columns = Columns({"x": 0}, np.ones((3, 1)), {})
+    for weights, families in ((np.ones((2, 3)), 2), (np.ones(3), 3)):
+        with pytest.raises(ScoringError, match="Weights must be"):
+            weighted_totals(
+                weights, columns, np.zeros(families, dtype=np.int64), np.ones(1)
+            )
+
+
+def test_sums_means_and_presence_by_hand() -> None:
+    """Two repeats of p and one of q in a, one of r in b; weights 2, 1, 0 and 3."""
+    table = table_of(
+        ("a", "p", 0, 1), ("a", "p", 1, 1), ("a", "q", 0, 1), ("b", "r", 0, 1)
+    )
+    units = resampling_units(table, FAMILIES)
+    statistics = StatisticsTable(units)
+    mask = np.array([True, True, True, False])
+    statistics.add_mean("x", np.array([0.25, 0.75, 1.0, np.nan]), mask)
+    statistics.add_mean("tenths", np.array([0.26, 0.0, 0.0, 0.0]), mask, scale=10)
+    rows = np.array([0, 0, 3, 3, 3])
+    statistics.add_entries("e", rows, np.array([1, 0, 1, 1, 0]))
+    statistics.add_sum("s", rows, np.array([0.5, 0.25, 1.0, 2.0, 3.0]))
+    statistics.add_presence("seen", np.array([True, False, True, True]))
+    statistics.add_constant("c", 7.0)
+    assert statistics.count_tasks(mask) == 2
+    assert statistics.count_tasks(np.array([False, False, False, True])) == 1
+    weights = np.array([[2.0, 1.0, 0.0, 3.0], [1.0, 1.0, 1.0, 1.0]])
+    share = np.array([0.25, 0.75])
+    found = weighted_totals(weights, statistics.columns(), units.unit_family, share)
+    # The first row plays p alone: two of its first repeat, one of its second.
+    assert found.mean("x")[0, 0] == pytest.approx((2 * 0.25 + 0.75) / 3)
+    assert found.mean("x")[1, 0] == pytest.approx((0.5 + 1.0) / 2)
+    assert found.mean("tenths")[0, 0] == pytest.approx(0.3 * 2 / 3)
+    assert found.sum("s").tolist() == [[1.5e6, 18e6], [0.75e6, 6e6]]
+    assert found.pooled("s").tolist() == [19.5e6, 6.75e6]
+    assert found.pooled_mean("e") == pytest.approx([8 / 13, 3 / 5])
+    assert found.mean("e")[0] == pytest.approx([0.5, 2 / 3])
+    assert found.overall_mean("e")[0] == pytest.approx(0.25 * 0.5 + 0.75 * 2 / 3)
+    assert found.sum("seen").tolist() == [[2.0, 3.0], [2.0, 1.0]]
+    assert found.constants == {"c": 7.0}
+    assert np.isnan(found.overall(np.full((2, 2), np.nan))).all()
+
+
+def test_a_column_is_added_once() -> None:
+    statistics = StatisticsTable(resampling_units(table_of(("a", "p", 0, 1)), FAMILIES))
+    statistics.add_sum("x", np.array([0]), np.array([1.0]))
+    with pytest.raises(ScoringError, match="got `x` twice"):
+        statistics.add_sum("x", np.array([0]), np.array([2.0]))
+
+
+def test_the_largest_column_may_add_up_to_just_below_2_to_the_53() -> None:
+    statistics = StatisticsTable(
+        resampling_units(table_of(("a", "p", 0, 1), ("a", "q", 0, 1)), FAMILIES)
+    )
+    # Two units: 4,503 million is below half of 2^53 / 10^6, 4,504 million above.
+    statistics.add_sum("x", np.array([0]), np.array([-4.503e9]))
+    with pytest.raises(ScoringError, match="below 2\\^53"):
+        statistics.add_sum("y", np.array([0]), np.array([-4.504e9]))
+
+
+def test_repeats_of_a_task_add_up() -> None:
+    table = table_of(("a", "p", 0, 1), ("a", "p", 1, 1), ("a", "q", 0, 1))
+    units = resampling_units(table, FAMILIES)
+    statistics = StatisticsTable(units)
+    statistics.add_sum("x", np.array([0, 1, 2]), np.array([1.0, 2.0, 4.0]))
+    assert statistics.columns().by_task(units).table.tolist() == [[3e6], [4e6]]
+
+
+def test_parts_that_nobody_masks_have_no_mean() -> None:
+    table = table_of(("a", "p", 0, 1), ("b", "q", 0, 1))
+    units = resampling_units(table, FAMILIES)
+    statistics = StatisticsTable(units)
+    statistics.add_mean("x", np.array([0.5, 0.25]), np.array([False, True]))
+    found = weighted_totals(
+        np.ones((1, 2)), statistics.columns(), units.unit_family, np.array([0.9, 0.1])
+    )
+    assert np.isnan(found.mean("x")[0, 0])
+    assert found.overall_mean("x")[0] == pytest.approx(0.25)

@@ -228,3 +228,200 @@ def test_one_test_is_a_line():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(11)
+
+
+def test_uneven_proportions_weigh_their_own_widths():
+    # V = 1, .2, 1 at p = 0, .25, 1: gaps of 0, .8, 0 from the line, trapezoids.
+    found = aiq.dissimilarity([1.0, 0.2, 1.0], [0.0, 0.25, 1.0])
+    assert found == pytest.approx(0.8 / 2 * 1.0)
+    # A line from .2 at p = 0 to .6 at p = 1 lies at .3 at p = .25.
+    tilted = aiq.dissimilarity([0.2, 0.5, 0.6], [0.0, 0.25, 1.0])
+    assert tilted == pytest.approx(0.2 / 2)
+    with_hole = aiq.dissimilarity([[1.0, 1.0], [0.4, math.nan], [1.0, 1.0]])
+    assert with_hole == pytest.approx(0.6 / 2)
+
+
+@pytest.mark.parametrize(
+    "proportions", [[0.0, 0.5], [0.1, 0.5, 1.0], [0.0, 0.5, 0.9], [0.0, 0.0, 1.0]]
+)
+def test_proportions_must_rise_from_0_to_1(proportions):
+    with pytest.raises(ScoringError):
+        aiq.dissimilarity([1.0, 0.5, 1.0], proportions)
+
+
+def test_a_proportion_without_a_retraining_is_named():
+    with pytest.raises(ScoringError, match="without a retraining"):
+        aiq.dissimilarity([[1.0], [math.nan], [1.0]])
+
+
+def test_measured_twice_a_pair_is_the_mean_and_the_floor_is_not_above_itself():
+    found = aiq.dissimilarity_matrix(
+        [[0.0, 0.30, 0.5], [0.32, 0.0, math.nan], [math.nan, 0.02, 0.0]], floor=0.02
+    )
+    assert found.matrix == pytest.approx(
+        np.array([[0, 0.31, 0.5], [0.31, 0, 0.02], [0.5, 0.02, 0]])
+    )
+    assert not found.filled.any()
+    assert not found.told[1, 2]
+    assert found.told[0, 1]
+    assert not found.told.diagonal().any()
+
+
+def test_a_filled_pair_is_the_middle_of_every_triangle():
+    nan = math.nan
+    found = aiq.dissimilarity_matrix(
+        [
+            [0.0, nan, 0.5, 0.2],
+            [nan, 0.0, 0.1, 0.3],
+            [0.5, 0.1, 0.0, 0.4],
+            [0.2, 0.3, 0.4, 0.0],
+        ]
+    )
+    # At least |.5 - .1| and |.2 - .3|, at most .5 + .1 and .2 + .3.
+    assert found.matrix[0, 1] == pytest.approx((0.4 + 0.5) / 2)
+    assert found.filled.sum() == 2
+
+
+def test_sides_may_differ_by_the_floor_and_a_tenth_of_the_largest():
+    aiq.dissimilarity_matrix([[0.0, 1.0], [0.88, 0.0]], floor=0.03)
+    with pytest.raises(ScoringError, match="must be symmetric"):
+        aiq.dissimilarity_matrix([[0.0, 1.0], [0.86, 0.0]], floor=0.03)
+
+
+def test_the_gram_matrix_of_a_space_is_that_of_its_dissimilarities(rng):
+    places = rng.normal(size=(4, 4))
+    places /= np.linalg.norm(places, axis=1, keepdims=True)
+    inner = places @ places.T
+    gaps = np.sqrt(np.maximum(1.0 - inner, 0.0))
+    gaps /= gaps.max()
+    np.fill_diagonal(gaps, 0.0)
+    heights = np.array([1.0, 2.0, 3.0, 4.0])
+    suite = aiq.intelligence_space(3.0 * gaps, heights)
+    gram = 1.0 - gaps**2
+    values = np.linalg.eigvalsh(gram)
+    cut = -values[values < 0].sum() / np.abs(values).sum()
+    assert suite.cut == pytest.approx(cut, abs=1e-9)
+    if cut < 1e-9:
+        assert suite.units @ suite.units.T == pytest.approx(gram)
+    assert np.linalg.norm(suite.points, axis=1) == pytest.approx(heights)
+    assert suite.held.sum() == pytest.approx(1.0)
+    shares = np.cumsum(np.linalg.svd(suite.points, compute_uv=False) ** 2)
+    shares /= shares[-1]
+    assert suite.dimension == int(np.argmax(shares >= 0.95)) + 1
+
+
+def test_negative_eigenvalues_are_cut_and_their_share_is_said():
+    # G of three points with d = 1, 1, 2 (scaled to .5, .5, 1).
+    gaps = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    suite = aiq.intelligence_space(gaps, [1.0, 1.0, 1.0])
+    # G = [[1, .75, 0], [.75, 1, .75], [0, .75, 1]]: 1 and 1 +- .75 sqrt 2.
+    low = 0.75 * math.sqrt(2.0) - 1.0
+    assert suite.cut == pytest.approx(low / (1.0 + (2.0 + low) + low))
+
+
+def test_weak_axes_are_no_dimension():
+    suite = aiq.intelligence_space(1.0 - np.eye(3), [10.0, 10.0, 1.0])
+    assert suite.dimension == 2
+    assert suite.held == pytest.approx(np.array([100.0, 100.0, 1.0]) / 201.0)
+    assert aiq.intelligence_space(1.0 - np.eye(12), np.ones(12)).dimension == 8
+    drawn = np.abs(aiq.coordinates(suite))
+    assert drawn == pytest.approx(np.abs(drawn[:, :2]) @ np.eye(2, 3))
+    assert aiq.coordinates(suite, axes=2).shape == (3, 2)
+    assert aiq.coordinates(suite, axes=1).shape == (3, 1)
+
+
+def test_domains_alike_lie_on_one_line():
+    suite = aiq.intelligence_space(np.zeros((2, 2)), [2.0, 5.0])
+    assert suite.dimension == 1
+    found = aiq.measure(suite, [1.0, 0.1])
+    assert (found.volume, found.corners) == (pytest.approx(2.0), (0,))
+    assert found.length == pytest.approx(2.0)
+
+
+def test_large_complexities_scale_the_volume_by_their_product():
+    heights = np.array([2e6, 3e6, 5e6])
+    suite = aiq.intelligence_space(1.0 - np.eye(3), heights)
+    found = aiq.measure(suite, [1.0, 0.9, 0.8])
+    assert found.volume == pytest.approx(heights.prod() * 0.72 / 6)
+    assert found.full == pytest.approx(found.volume)
+
+
+def test_nothing_solved_spans_nothing():
+    suite = aiq.intelligence_space(1.0 - np.eye(2), [1.0, 1.0])
+    found = aiq.measure(suite, [0.0, 0.0])
+    assert (found.volume, found.full, found.corners) == (0.0, 0.0, ())
+    assert found.reason == "the agent's points span 0 of 2 dimensions"
+
+
+def test_bins_divide_the_range_that_is_given(rng):
+    found = measure([4, 8], [20.0, 70.0], rng, bins=2, low=0.0, high=100.0)
+    assert found.centres.tolist() == [25.0, 75.0]
+    assert found.sizes.tolist() == [4.0, 8.0]
+    assert found.value == pytest.approx(4 * 50 + 8 * 50)
+    assert found.used == 2
+    for options in ({"bins": 0}, {"low": 1.0, "high": 1.0}):
+        with pytest.raises(ScoringError):
+            measure([4], [1.0], rng, **options)
+    assert measure([4], [1.0], rng, bins=1).value == 4.0
+
+
+def test_a_performance_on_an_edge_is_in_the_upper_bin_and_the_top_in_the_last(rng):
+    found = measure([6, 3], [0.5, 1.0], rng, bins=2)
+    assert found.how == (complexity.NEAREST, complexity.OBSERVED)
+    assert found.sizes.tolist() == [3.0, 3.0]
+
+
+def test_one_bin_seen_is_carried_flat_above(rng):
+    found = measure([7, 9], [0.1, 0.12], rng, bins=4)
+    assert found.sizes.tolist() == [7.0] * 4
+    assert found.how[1:] == (complexity.EXTRAPOLATED,) * 3
+
+
+def test_a_failed_training_is_no_policy(rng):
+    found = measure([2, 8], [math.nan, 0.5], rng, bins=2)
+    assert (found.used, found.value) == (1, 8.0)
+
+
+def test_the_interval_is_that_of_percentiles_over_policies():
+    rng, sizes = np.random.default_rng(5), np.array([3.0, 9.0, 5.0, 20.0])
+    good = np.array([0.1, 0.4, 0.6, 0.9])
+    found = complexity.complexity(
+        sizes, good, bins=3, resamples=40, level=0.8, rng=np.random.default_rng(6)
+    )
+    stream = np.random.default_rng(6)
+    draws = []
+    for _ in range(40):
+        chosen = stream.integers(0, 4, 4)
+        draws.append(measure(sizes[chosen], good[chosen], rng, bins=3).value)
+    assert found.span.low == pytest.approx(np.quantile(draws, 0.1))
+    assert found.span.high == pytest.approx(np.quantile(draws, 0.9))
+
+
+def test_complexities_are_shares_of_the_largest():
+    assert complexity.normalise([3.0, 0.0, 6.0]).tolist() == [0.5, 0.0, 1.0]
+    with pytest.raises(ScoringError, match="above 0, got 0 at most"):
+        complexity.normalise([0.0, 0.0])
+
+
+def test_image_entropy_is_that_of_five_pixels_counted_by_hand(rng):
+    image = rng.integers(0, 3, (4, 5))
+    each = []
+    for i in range(4):
+        for j in range(5):
+            around = [(i, j), (i, j + 1), (i, j - 1), (i + 1, j), (i - 1, j)]
+            seen = [image[a, b] for a, b in around if 0 <= a < 4 and 0 <= b < 5]
+            shares = np.unique(seen, return_counts=True)[1] / len(seen)
+            each.append(-(shares * np.log2(shares)).sum())
+    found = complexity.image_entropy(image[None], classes=1)
+    assert found.mean == pytest.approx(np.mean(each))
+    for shape, classes in (((3, 3), 2), ((1, 3, 3), 0), ((0, 3, 3), 2)):
+        with pytest.raises(ScoringError, match="`images` must be"):
+            complexity.image_entropy(np.zeros(shape), classes=classes)
+
+
+def test_a_histogram_refuses_counts_below_0():
+    with pytest.raises(ScoringError, match="counts"):
+        complexity.histogram_entropy([[3.0, -1.0]])
+    assert complexity.histogram_entropy([[1, 3]]) == pytest.approx(
+        2.0 - 0.75 * math.log2(3.0)
+    )

@@ -189,3 +189,130 @@ def test_gutenberg_texts_begin_with_the_work():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(4)
+
+
+def test_the_correction_and_the_interval_are_the_jackknifes(rng):
+    rows = rng.dirichlet(np.ones(5), 5)
+    tokens = rng.integers(0, 5, 40)
+    found = measure.measure(
+        Table(rows), tokens, windows=30, lengths=(3,), groups=4, batch=3, level=0.9
+    ).points[0]
+    shares = rows[tokens[2:32]]
+    edges = [0, 8, 15, 22, 30]  # 30 windows in four, 7.5 and 22.5 to even
+
+    def share(rest: np.ndarray) -> float:
+        inner = -(rest * np.log2(rest)).sum(axis=1).mean()
+        mean = rest.mean(axis=0)
+        return float(inner / -(mean * np.log2(mean)).sum())
+
+    whole = share(shares)
+    left = np.array(
+        [
+            share(np.delete(shares, np.s_[edges[g] : edges[g + 1]], axis=0))
+            for g in range(4)
+        ]
+    )
+    assert found.corrected == pytest.approx(4 * whole - 3 * left.mean())
+    error = math.sqrt(3 / 4 * ((left - left.mean()) ** 2).sum())
+    reach = 2.353363 * error  # t of .95 with three degrees of freedom
+    assert found.span.low == pytest.approx(max(whole - reach, 0.0), abs=1e-6)
+    assert found.span.high == pytest.approx(min(whole + reach, 1.0), abs=1e-6)
+
+
+def test_the_gain_and_its_interval_come_from_the_four_lengths(rng):
+    class Fading:
+        """Knows more the longer the context."""
+
+        def next_token_logits(self, contexts):
+            sharp = math.log(contexts.shape[1]) * 1.2
+            logits = np.zeros((len(contexts), 6))
+            logits[np.arange(len(contexts)), contexts[:, -1]] = sharp
+            return logits
+
+    tokens = rng.integers(0, 6, 700)
+    found = measure.measure(Fading(), tokens, windows=60, groups=6)
+    u = {point.length: point.uncertainty for point in found.points}
+    gain = (u[3] + u[9]) / 2 * (1 - (u[300] + u[600]) / 2)
+    assert found.gain == pytest.approx(gain)
+    assert found.gain_span.low < found.gain < found.gain_span.high
+    assert found.collapsed is (u[600] < 0.02)
+    assert found.reason is None
+
+
+@pytest.mark.parametrize(("last", "collapsed"), [(0.019, True), (0.02, False)])
+def test_collapse_is_uncertainty_below_the_threshold(last, collapsed):
+    found = measure.from_entropies(
+        measure.LENGTHS, [1.0, 0.5, 0.4, 0.3, 0.2, last], [1.0] * 6
+    )
+    assert found.collapsed is collapsed
+
+
+def test_lengths_without_600_know_no_collapse():
+    found = measure.from_entropies([3, 9, 300], [0.5, 0.4, 0.3], [1.0] * 3)
+    assert found.collapsed is None
+    assert found.reason == "the IGS needs context lengths [600] too"
+    assert [p.windows for p in found.points] == [0, 0, 0]
+    with pytest.raises(ScoringError, match="each context length once"):
+        measure.from_entropies([3, 3], [0.5, 0.4], [1.0, 1.0])
+    with pytest.raises(ScoringError, match="lengths"):
+        measure.from_entropies([0, 3], [0.5, 0.4], [1.0, 1.0])
+
+
+def test_rounding_above_the_marginal_is_no_error():
+    assert measure.uncertainty_index([1.0 + 1e-10], [1.0])[0] == pytest.approx(1.0)
+    with pytest.raises(ScoringError, match=r"1.01 above 1.0 at 1"):
+        measure.uncertainty_index([0.5, 1.01], [1.0, 1.0])
+
+
+def test_windows_take_as_many_tokens_as_they_need():
+    model = Table(np.full((9, 9), 1 / 9))
+    tokens = np.arange(24) % 9
+    assert measure.measure(model, tokens, windows=21, lengths=(3,), groups=21).points
+    with pytest.raises(ScoringError, match="needs 25 for 22 windows of up to 3"):
+        measure.measure(model, tokens, windows=22, lengths=(3,), groups=2)
+    for wrong in ({"groups": 1}, {"groups": 22}, {"lengths": (0,), "groups": 2}):
+        with pytest.raises(ScoringError, match="`lengths` must be"):
+            measure.measure(model, tokens, windows=21, **({"lengths": (3,)} | wrong))
+
+
+def test_a_vocabulary_that_changes_is_refused():
+    class Growing:
+        calls = 0
+
+        def next_token_logits(self, contexts):
+            self.calls += 1
+            return np.zeros((len(contexts), 2 + self.calls))
+
+    with pytest.raises(ScoringError, match=r"one vocabulary, got sizes \(4, 3\)"):
+        measure.measure(Growing(), np.arange(40), windows=20, lengths=(3,), groups=2)
+
+
+def test_witten_bell_smoothing_by_hand():
+    # abab b: a is followed by b twice; b by a and b once each.
+    model = texts.NGramModel(np.array([0, 1, 0, 1, 1]), order=2)
+    ((log_a, log_b),) = model.next_token_logits(np.array([[1, 0]]))
+    # p(x) = (count + 2 / 2) / (5 + 2); p(b | a) = (2 + 1 p(b)) / (2 + 1).
+    assert np.exp(log_b) == pytest.approx((2 + 4 / 7) / 3)
+    assert np.exp(log_a) == pytest.approx(1 / 7)
+    ((log_a, log_b),) = model.next_token_logits(np.array([[0, 1]]))
+    assert np.exp(log_a) == pytest.approx((1 + 2 * 3 / 7) / 4)
+    one = texts.NGramModel(np.array([0, 1, 0]), order=1, vocabulary=4)
+    logs = one.next_token_logits(np.array([[0], [1]]))
+    assert np.exp(logs[0]) == pytest.approx([2.5 / 5, 1.5 / 5, 0.5 / 5, 0.5 / 5])
+    assert (logs[0] == logs[1]).all()
+
+
+def test_an_unseen_context_is_read_without_its_oldest_token():
+    model = texts.NGramModel(np.array([0, 1, 2, 0, 1, 0]), order=3)
+    unseen, shorter = model.next_token_logits(np.array([[2, 1], [1, 1]]))
+    assert unseen.tolist() == shorter.tolist()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "options"),
+    [([], {}), ([0], {"order": 0}), ([[0]], {}), ([-1], {}), ([3], {"vocabulary": 3})],
+)
+def test_tokens_that_make_no_model_are_refused(tokens, options):
+    with pytest.raises(ScoringError):
+        texts.NGramModel(np.array(tokens, dtype=int), **options)
+    assert texts.NGramModel(np.array([2]), order=1, vocabulary=3).vocabulary == 3

@@ -304,3 +304,224 @@ def test_irises_are_as_general_as_the_seed_found():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=7), st.integers(0, 99))
+def test_the_analysis_is_that_of_the_curve_integrated_numerically(heights, seed):
+    gaps = np.random.default_rng(seed).uniform(0.3, 2.0, len(heights) - 1)
+    h = np.concatenate(([0.0], np.cumsum(gaps)))
+    found = analyse(ResponseCurve(h, np.array(heights)), used=3)
+    fine = np.linspace(0.0, h[-1], 20_001)
+    psi = np.interp(fine, h, heights)
+    area, moment = np.trapezoid(psi, fine), np.trapezoid(fine * psi, fine)
+    assert found.capability == pytest.approx(area, abs=1e-3)
+    assert (found.largest, found.used) == (h[-1], 3)
+    if area > 0.05:
+        assert found.expected == pytest.approx(moment / area, rel=1e-2)
+    assert found.spread**2 == pytest.approx(2 * moment - area**2, abs=1e-2)
+    room = found.capability * (h[-1] - found.capability)
+    if found.spread > 0.05 and room > 0.05:
+        x = found.spread**2 / room - 1
+        assert found.absolute == pytest.approx(1 / found.spread)
+        assert found.square == pytest.approx(x)
+        gamma = -math.copysign(math.sqrt(abs(x)), x)
+        assert found.normalised == pytest.approx(gamma, abs=1e-6)
+
+
+def test_an_answer_at_difficulty_0_needs_no_flat_start():
+    curve = characteristic_curve([0.25, 0.5], [0.0, 2.0])
+    assert curve.difficulty.tolist() == [0.0, 2.0]
+    assert curve.response.tolist() == [0.25, 0.5]
+
+
+def test_all_agents_share_the_largest_difficulty_that_is_given():
+    (found,) = measure([[1.0, 0.5]], [1.0, 2.0], largest=4.0)
+    assert found.largest == 4.0
+    assert found.capability == pytest.approx(1.0 + 0.75 + 0.5 * 2.0)
+
+
+def test_the_interval_is_that_of_percentiles_over_items():
+    answers, h = [1.0, 0.75, 0.5, 0.0, math.nan], [1.0, 2.0, 3.0, 4.0, 5.0]
+    spans = interval(answers, h, resamples=50, level=0.8, rng=np.random.default_rng(3))
+    stream, draws = np.random.default_rng(3), []
+    for _ in range(50):
+        chosen = stream.integers(0, 4, 4)
+        one = measure([np.array(answers)[chosen]], np.array(h)[chosen], largest=5.0)[0]
+        draws.append((one.capability, one.spread, one.normalised))
+    for span, column in zip(spans, np.array(draws).T, strict=True):
+        assert span.low == pytest.approx(np.nanquantile(column, 0.1))
+        assert span.high == pytest.approx(np.nanquantile(column, 0.9))
+
+
+def test_items_without_difficulty_give_no_interval(rng):
+    spans = interval([1.0, 0.0, 1.0], [0.0, 0.0, 0.0], resamples=5, rng=rng)
+    assert all(math.isnan(span.low) for span in spans)
+
+
+def test_slodr_is_pearsons_correlation_over_agents_with_a_gamma(rng):
+    rows = np.vstack((rng.random((9, 6)), np.zeros(6)))
+    agents = measure(rows, np.arange(1.0, 7.0))
+    found = slodr(agents, resamples=40, rng=rng)
+    known = agents[:9]
+    gammas = [one.normalised for one in known]
+    r = stats.pearsonr([one.capability for one in known], gammas)[0]
+    assert found.correlation == pytest.approx(r)
+    assert found.mean == pytest.approx(np.mean(gammas))
+    assert (found.used, found.agents, found.reason) == (9, 10, None)
+    three = slodr(agents[:3], resamples=0, rng=rng)
+    assert three.reason is None
+
+
+def test_slodr_needs_two_capabilities_and_two_gammas(rng):
+    one = measure([[1.0, 0.5, 0.0]], [1.0, 2.0, 3.0])[0]
+    same = "all agents have one capability or one gamma"
+    assert slodr([one] * 4, resamples=2, rng=rng).reason == same
+    moved = [one._replace(capability=1.0 + k) for k in range(4)]
+    assert slodr(moved, resamples=2, rng=rng).reason == same
+    turned = [one._replace(normalised=0.1 * k) for k in range(4)]
+    assert slodr(turned, resamples=2, rng=rng).reason == same
+
+
+def test_isometrics_are_those_of_gamma_1_0_and_minus_1():
+    lines = isometrics(4.0, points=5)
+    assert lines.capability.tolist() == [0, 1, 2, 3, 4]
+    assert lines.general.tolist() == [0.0] * 5
+    assert lines.constant == pytest.approx(np.sqrt([0, 3, 4, 3, 0]))
+    assert lines.abstruse == pytest.approx(np.sqrt([0, 6, 8, 6, 0]))
+
+
+@pytest.mark.parametrize(
+    ("case", "agents", "items"),
+    [
+        ("GA", 1, 5),
+        ("Opp", 5, 1),
+        ("ARef", 20, 20),
+        ("Rnk", 20, 5),
+        ("DRef", 1, 5),
+        ("IRT", 200, 20),
+        ("FA", 60, 6),
+    ],
+)
+def test_table_1_of_the_paper_sets_the_least_sizes(case, agents, items):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        difficulty.warn_if_small(case, agents, items)
+    for fewer in ((agents - 1, items), (agents, items - 1))[: 1 if case == "FA" else 2]:
+        with pytest.warns(difficulty.SmallSampleWarning, match=f"{case} asks for"):
+            difficulty.warn_if_small(case, *fewer)
+
+
+def quietly(call, *arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", difficulty.SmallSampleWarning)
+        return call(*arguments, **options)
+
+
+def test_thresholds_of_ranks_are_values_of_the_population():
+    scores = np.array([[3.0], [1.0], [math.nan], [2.0], [4.0]])
+    found = quietly(difficulty.ranks, scores, count=2)
+    assert found.difficulties.tolist() == [0.5, 1.0]
+    assert found.item.tolist() == [0, 0]
+    # Thresholds: the second and the fourth of the values 1, 2, 3, 4.
+    nan = math.nan
+    np.testing.assert_array_equal(
+        found.responses, [[1, 0], [0, 0], [nan, nan], [1, 0], [1, 1]]
+    )
+    whole = quietly(difficulty.ranks, scores, count=1)
+    assert whole.difficulties.tolist() == [1.0]
+    with pytest.raises(ScoringError, match="`count` must be at least 1, got 0"):
+        quietly(difficulty.ranks, scores, count=0)
+
+
+def test_who_never_answered_is_named_and_zeros_are_answers():
+    with pytest.raises(ScoringError, match="no number for item 1"):
+        quietly(difficulty.ranks, [[0.0, math.nan], [1.0, math.nan]])
+    with pytest.raises(ScoringError, match="no number for agent 0"):
+        quietly(difficulty.opponents, [[math.nan, math.nan], [1.0, math.nan]])
+
+
+def test_as_many_neighbours_as_there_are_others_is_the_most():
+    found = difficulty.disagreeing_neighbours(
+        [[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=2
+    )
+    assert found.tolist() == [0.5, 0.5, 1.0]
+    for wrong in (0, 3):
+        with pytest.raises(ScoringError, match="must be below the instances"):
+            difficulty.disagreeing_neighbours(
+                [[0.0], [1.0], [5.0]], [0, 0, 1], neighbours=wrong
+            )
+
+
+def test_neighbours_are_near_in_every_column():
+    points = np.array([[0.0, 0.0], [0.0, 3.0], [2.0, 2.0], [9.0, 9.0]])
+    found = difficulty.disagreeing_neighbours(points, [0, 1, 0, 1], neighbours=1)
+    # The nearest of (0, 0) is (2, 2), of (0, 3) and of (9, 9) too, of (2, 2) (0, 3).
+    assert found.tolist() == [0.0, 1.0, 1.0, 1.0]
+
+
+def test_one_response_other_than_0_and_1_is_refused(rng):
+    answers = (rng.random((200, 20)) < 0.5) * 1.0
+    answers[7, 7] = 0.5
+    with pytest.raises(ScoringError, match="must be 0 or 1 for IRT"):
+        difficulty.item_response(answers)
+
+
+def test_the_fitted_items_have_the_greatest_marginal_likelihood(rng):
+    ability = rng.normal(size=(300, 1))
+    b = np.array([-1.0, 0.0, 1.5])
+    answers = (rng.random((300, 3)) < 1 / (1 + np.exp(-1.3 * (ability - b)))) * 1.0
+    answers[:40, 1] = math.nan
+    found = quietly(difficulty.item_response, answers)
+
+    def likelihood(slopes: np.ndarray, difficulties: np.ndarray) -> float:
+        t = np.linspace(-8.0, 8.0, 2001)
+        p = 1 / (1 + np.exp(-slopes[:, None] * (t - difficulties[:, None])))
+        each = np.ones((300, t.size))
+        for i in range(3):
+            known = ~np.isnan(answers[:, i])
+            right = answers[:, i : i + 1] == 1.0
+            each[known] *= np.where(right, p[i], 1 - p[i])[known]
+        marginal = np.trapezoid(each * stats.norm.pdf(t), t, axis=1)
+        return float(np.log(marginal).sum())
+
+    best = likelihood(found.discriminations, found.difficulties)
+    assert found.log_likelihood == pytest.approx(best, abs=5e-3)
+    for step in (-0.05, 0.05):
+        for i in range(3):
+            moved = found.difficulties.copy()
+            moved[i] += step
+            assert likelihood(found.discriminations, moved) < best
+            steeper = found.discriminations.copy()
+            steeper[i] += step
+            assert likelihood(steeper, found.difficulties) < best
+    shifted = found.difficulties - found.difficulties.min()
+    assert found.shifted == pytest.approx(shifted)
+
+
+def test_loadings_of_one_factor_reproduce_its_correlations():
+    planted = np.array([0.9, 0.7, -0.5, 0.6])
+    correlation = np.outer(planted, planted)
+    np.fill_diagonal(correlation, 1.0)
+    # Agents whose sample correlations are exactly these.
+    rng = np.random.default_rng(1)
+    raw = rng.normal(size=(60, 4))
+    raw -= raw.mean(axis=0)
+    white = raw @ np.linalg.inv(np.linalg.cholesky(np.cov(raw.T)).T)
+    agents = white @ np.linalg.cholesky(correlation).T
+    table = np.column_stack((agents, np.full(60, 2.0)))
+    table = np.vstack((table, np.full(5, math.nan)))
+    found = quietly(difficulty.factor_loadings, table)
+    assert found.loadings[:4] == pytest.approx(planted, abs=1e-4)
+    assert math.isnan(found.loadings[4])
+    assert found.share == pytest.approx(np.mean(planted**2), abs=1e-4)
+
+
+def test_factors_need_three_whole_agents_and_two_items():
+    few = [[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]]
+    assert quietly(difficulty.factor_loadings, few).loadings.size == 2
+    with pytest.raises(ScoringError, match=r"got \(2, 2\)"):
+        quietly(difficulty.factor_loadings, few[:2])
+    with pytest.raises(ScoringError, match=r"got \(3, 1\)"):
+        quietly(difficulty.factor_loadings, [[1.0, 2.0], [1.0, 1.0], [1.0, 5.0]])
+    with pytest.raises(ScoringError, match=r"got \(0, 0\)"):
+        quietly(difficulty.factor_loadings, [[math.nan, 1.0]])

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special, stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.scoring.companions.arrays import IntervalEstimate
@@ -278,3 +278,226 @@ def test_the_sandpile_exponent_rises_with_dimension():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(7)
+
+
+def counted(frequencies: dict[int, int]) -> failures.Failures:
+    return failures.from_counts(np.repeat(*np.array(list(frequencies.items())).T))
+
+
+def test_least_squares_is_the_line_through_the_window_with_both_ends():
+    seen = {9: 50, 10: 100, 20: 40, 40: 25, 80: 11, 100: 8, 101: 900}
+    found = measure.least_squares(counted(seen))
+    inside = {x: n for x, n in seen.items() if 10 <= x <= 100}
+    line = stats.linregress(np.log(list(inside)), np.log(list(inside.values())))
+    assert found.alpha == pytest.approx(-line.slope)
+    assert found.r_squared == pytest.approx(line.rvalue**2)
+    assert (found.distinct, found.observations) == (5, 184)
+    assert found.reason is None
+
+
+@pytest.mark.parametrize(("candidates", "low"), [(100, 1.0), (101, 10.0)])
+def test_the_window_of_few_candidates_begins_at_1(candidates, low, rng):
+    counts = bounded(1.2, candidates - 1, 4000, rng)
+    found = measure.least_squares(failures.from_counts(counts, candidates=candidates))
+    assert found.window == (low, 99.0 if candidates == 100 else 100.0)
+
+
+def test_five_counts_and_fifty_items_are_just_enough(rng):
+    enough = {1: 30, 2: 10, 3: 5, 4: 3, 5: 2}
+    found = measure.maximum_likelihood(counted(enough), resamples=0, rng=rng)
+    assert found.reason is None
+    assert (found.start, found.distinct, found.observations) == (1.0, 5, 50.0)
+    for fewer in (enough | {1: 29}, dict.fromkeys(range(1, 5), 20)):
+        poor = measure.maximum_likelihood(counted(fewer), resamples=0, rng=rng)
+        assert poor.reason.endswith("at or above 1; 5 and 50 are needed")
+    with pytest.raises(ScoringError, match="must be at least 1"):
+        measure.maximum_likelihood(counted(enough), start=0.5, rng=rng)
+
+
+def test_the_start_is_the_one_of_the_least_distance(rng):
+    """Brute force over every start at which enough is left."""
+    counts = np.concatenate((rng.integers(1, 6, 300), 5 + rng.zipf(2.0, 400)))
+    found = failures.from_counts(counts.clip(max=400))
+    fit = measure.maximum_likelihood(found, resamples=0, rng=rng)
+    tried = {}
+    for start in np.unique(found.counts):
+        part = failures.tail(found, float(start))
+        if part.values.size >= 5 and part.weights.sum() >= 50:
+            tried[float(start)] = power_law.fit_exponent(part).distance
+    assert len(tried) < 40
+    assert fit.distance == pytest.approx(min(tried.values()))
+    assert fit.start == min(tried, key=tried.__getitem__)
+    assert fit.observations == (found.counts >= fit.start).sum()
+
+
+def test_no_start_lies_above_the_lowest_censoring_limit(rng):
+    true = np.concatenate((np.full(400, 1.0), rng.zipf(1.8, 900) + 6.0))
+    found = failures.from_attempts(np.minimum(true, 7.0), true < 7.0)
+    late = failures.from_attempts(np.minimum(true, 60.0), true < 60.0)
+    for one, limit in ((found, 7.0), (late, 60.0)):
+        fit = measure.maximum_likelihood(one, resamples=0, rng=rng)
+        assert fit.start <= limit
+    assert measure.maximum_likelihood(late, resamples=0, rng=rng).start > 1.0
+
+
+def test_the_interval_is_that_of_percentiles_over_items():
+    found = counted({1: 60, 2: 25, 3: 12, 4: 6, 5: 4, 7: 3})
+    options = {"start": 1.0, "resamples": 20, "level": 0.8}
+    fit = measure.maximum_likelihood(found, **options, rng=np.random.default_rng(2))
+    stream, draws = np.random.default_rng(2), []
+    for _ in range(20):
+        items = stream.integers(0, 110, 110)
+        part = failures.tail(failures.from_counts(found.counts[items]), 1.0)
+        draws.append(power_law.fit_exponent(part).alpha)
+    assert fit.span.low == pytest.approx(np.quantile(draws, 0.1))
+    assert fit.span.high == pytest.approx(np.quantile(draws, 0.9))
+
+
+def test_a_level_without_an_interval_says_why():
+    none = IntervalEstimate(math.nan, math.nan, "half of it is missing")
+    assert measure.level(1.5, none).reason == "undetermined: half of it is missing"
+    known = IntervalEstimate(1.2, 1.8)
+    assert measure.level(math.nan, known).reason == "undetermined: no exponent"
+    with pytest.raises(ScoringError, match="`alpha` must be a number"):
+        measure.region(math.nan)
+
+
+def test_survival_is_kaplan_meiers_counted_item_by_item():
+    seen, limits = [1, 1, 2, 2, 3, 5], [2, 3, 3, 6]
+    counts = failures.from_attempts(seen + limits, [True] * 6 + [False] * 4)
+    part = failures.tail(counts, 1.0)
+    left, expected = 1.0, []
+    for value in (1, 2, 3, 5):
+        # A limit of L says X >= L: such an item was at risk below L.
+        risk = sum(x >= value for x in seen) + sum(c > value for c in limits)
+        left *= 1 - seen.count(value) / risk
+        expected.append(left)
+    assert part.values.tolist() == [1, 2, 3, 5]
+    assert power_law.survival(part) == pytest.approx(expected)
+
+
+def test_the_exponent_maximises_the_censored_likelihood(rng):
+    true = rng.zipf(2.0, 800).astype(float)
+    part = failures.tail(failures.from_attempts(np.minimum(true, 9.0), true < 9.0), 1.0)
+    fit = power_law.fit_exponent(part)
+
+    def likelihood(alpha: float) -> float:
+        seen = -alpha * np.log(true[true < 9]).sum()
+        late = (true >= 9).sum() * math.log(special.zeta(alpha, 9))
+        return seen + late - true.size * math.log(special.zeta(alpha, 1))
+
+    assert fit.log_likelihood == pytest.approx(likelihood(fit.alpha))
+    for step in (-1e-3, 1e-3):
+        assert likelihood(fit.alpha + step) < likelihood(fit.alpha)
+    # The largest gap, at the whole counts below the limit.
+    model = 1 - special.zeta(fit.alpha, np.arange(2.0, 10.0)) / special.zeta(
+        fit.alpha, 1
+    )
+    data = [np.mean(true <= x) for x in range(1, 9)]
+    assert fit.distance == pytest.approx(np.abs(model - data).max())
+
+
+def test_the_comparison_is_vuongs_on_the_best_geometric_law():
+    """A discrete exponential without a bound is geometric, its rate 1 / mean."""
+    counts = np.repeat([1.0, 2.0, 3.0, 4.0, 6.0, 9.0], [90, 40, 22, 15, 8, 5])
+    alpha = 1.9
+    found = power_law.compare(failures.from_counts(counts), alpha=alpha, start=1.0)
+    other = next(one for one in found if one.other == "exponential")
+    p = 1 / counts.mean()
+    geometric = np.log(p) + (counts - 1) * np.log(1 - p)
+    power = -alpha * np.log(counts) - math.log(special.zeta(alpha, 1))
+    gap = power - geometric
+    assert other.ratio == pytest.approx(gap.sum(), abs=1e-3)
+    chance = special.erfc(abs(gap.sum()) / math.sqrt(2 * counts.size * gap.var()))
+    assert other.p == pytest.approx(chance, abs=1e-4)
+    better = "power law" if gap.sum() > 0 else "exponential"
+    assert other.favours == (better if chance < 0.1 else None)
+
+
+def test_the_lognormal_is_fitted_between_the_start_and_the_top():
+    counts = np.repeat(np.arange(2.0, 9.0), [20, 45, 60, 50, 30, 15, 5])
+    alpha = 1.1
+    data = failures.from_counts(counts, candidates=10)
+    found = power_law.compare(data, alpha=alpha, start=2.0)[0]
+    edges = np.arange(1.5, 10.0)
+
+    def loss(point: np.ndarray) -> float:
+        above = stats.norm.sf((np.log(edges) - point[0]) / math.exp(point[1]))
+        shares = -np.diff(above) / (above[0] - above[-1])
+        return -float(np.log(shares[(counts - 2).astype(int)]).sum())
+
+    best = optimize.minimize(loss, [1.5, -1.0], method="Nelder-Mead").fun
+    power = -alpha * np.log(counts) - np.log((np.arange(2.0, 10.0) ** -alpha).sum())
+    assert found.other == "lognormal"
+    assert found.ratio == pytest.approx(power.sum() + best, abs=0.01)
+    assert found.favours == "lognormal"
+
+
+def test_fiellers_interval_holds_the_sizes_that_the_line_does_not_exclude():
+    u = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 12.5])
+    v = 0.05 * u - 0.3 + np.array([0.01, -0.02, 0.015, 0.0, -0.01, 0.005])
+    found = measure.projection(10**u, 10**v, target=2.5, confidence=0.9)
+    line = stats.linregress(u, v)
+    n, goal = u.size, math.log10(2.5)
+    assert found.slope == pytest.approx(line.slope)
+    assert found.intercept == pytest.approx(line.intercept)
+    assert found.r_squared == pytest.approx(line.rvalue**2)
+    assert math.log10(found.size) == pytest.approx((goal - line.intercept) / line.slope)
+    left = ((v - line.intercept - line.slope * u) ** 2).sum() / (n - 2)
+    t = stats.t.ppf(0.95, n - 2)
+
+    def excess(x: float) -> float:
+        wide = ((u - u.mean()) ** 2).sum()
+        error = left * (1 / n + (x - u.mean()) ** 2 / wide)
+        return (line.intercept + line.slope * x - goal) ** 2 - t**2 * error
+
+    middle = math.log10(found.size)
+    low = optimize.brentq(excess, middle - 6, middle)
+    high = optimize.brentq(excess, middle, middle + 12)
+    assert math.log10(found.span.low) == pytest.approx(low)
+    assert math.log10(found.span.high) == pytest.approx(high)
+    doublings = math.log2(10 ** (high - 12.0))
+    assert found.years_span.high == pytest.approx(max(0.0, 1.5 * doublings))
+
+
+def test_a_size_that_exists_is_no_years_away():
+    found = measure.projection([1e9, 1e10, 1e11], [2.0, 2.5, 3.2])
+    assert found.size < 1e12
+    assert found.years == 0.0
+
+
+def test_a_line_without_rise_has_no_size():
+    flat = measure.projection([1e9, 1e10, 1e11], [2.0, 2.0, 2.0])
+    assert flat.reason == "the exponent does not rise with size"
+    assert flat.slope == 0.0
+    steep = measure.projection([1.0, 1.001, 1.002], [1.0, 1.0000001, 1.0000002])
+    assert steep.size == math.inf
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4])
+def test_every_cell_has_two_neighbours_a_dimension_or_the_edge(dimension):
+    side = 3
+    table = sandpile._neighbours(side, dimension)
+    places = list(np.ndindex(*(side,) * dimension))
+    for cell, place in enumerate(places):
+        near = []
+        for axis in range(dimension):
+            for step in (-1, 1):
+                moved = [*place]
+                moved[axis] += step
+                inside = tuple(moved) in places
+                near.append(places.index(tuple(moved)) if inside else len(places))
+        assert table[cell].tolist() == near
+
+
+def test_the_first_grain_is_counted():
+    for compiled in (False, True):
+        sizes = sandpile.avalanches(
+            side=2,
+            dimension=2,
+            grains=1,
+            warm_up=0,
+            compiled=compiled,
+            rng=np.random.default_rng(0),
+        )
+        assert sizes.shape == (1,)
