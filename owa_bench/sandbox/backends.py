@@ -1,61 +1,120 @@
-"""Sandbox backends by name: plain child processes, and isolation by bubblewrap.
+"""Sandbox backends by name: child processes, bubblewrap, Docker.
 
-`ProcessSandbox` is for trusted code: it bounds time, memory, processes and output and
-passes on no environment, but the job sees the machine's files and network.
+`ProcessSandbox` is for trusted code: it bounds time, memory, processes, output and disk
+and passes on no environment, but the job sees the machine's files and network.
 
-Under `BubblewrapSandbox` the job sees an empty root with its binds read-only, its own
-/proc, a bare /dev, an empty /tmp and its work directory at /work. It runs as nobody,
-without capabilities and without the right to make further user namespaces.
+Under the other two the job sees an empty root with its binds read-only, its own /proc,
+a bare /dev, an empty /tmp and its work directory at /work. It runs as nobody, without
+capabilities and without the right to make further user namespaces.
 """
 
+import contextlib
 import dataclasses
+import functools
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from owa_bench.errors import InfrastructureFailure, MissingPartError, UnknownNameError
-from owa_bench.sandbox.job import (
-    LIMITS_ONLY,
-    Bind,
-    Guarantee,
-    Result,
-    Sandbox,
-    SandboxJob,
+from owa_bench.sandbox.job import LIMITS_ONLY, Guarantee, Result, SandboxJob
+from owa_bench.sandbox.long_lived import PreparedJob, SandboxProcess
+from owa_bench.sandbox.namespaces import NOBODY, TMP_BYTES, SandboxView
+from owa_bench.sandbox.supervision import (
+    HEADROOM,
+    OPEN_FILES,
+    TASKS_PER_PROCESS,
+    Command,
+    run_limited,
 )
-from owa_bench.sandbox.supervision import run_limited
+from owa_bench.sandbox.views import (
+    IMAGE,
+    bubblewrap_options,
+    docker_options,
+    make_image,
+)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 WORK = "/work"
-NOBODY = "65534"
-BWRAP_PROCESSES = 2  # bwrap itself and the first process of the new namespace
+_ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PWD": WORK}  # noqa: S108  its own /tmp
 NOT_STARTED = 127
-ISOLATION = (
-    *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
-    *("--new-session", "--clearenv", "--cap-drop", "ALL"),
-    *("--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"),
-    *("--proc", "/proc", "--dev", "/dev"),
-    *("--tmpfs", "/tmp"),  # noqa: S108  the job's own empty /tmp, not this machine's
-)
+_STATUS_BYTES = 1 << 16
+_INIT = "/run/init"
 
 
-class ProcessSandbox:
+class Sandbox(Protocol):
+    """A place to run a job; `guarantees` says what it really bounds or hides."""
+
+    name: str
+    guarantees: frozenset[Guarantee]
+
+    def run(self, job: SandboxJob) -> Result:
+        """Run `job` to its end or its first limit and return how it ended."""
+
+    def open(self, job: SandboxJob) -> SandboxProcess:
+        """Start `job` and return it, to be closed by the caller."""
+
+    def version(self) -> str:
+        """Return what of the backend a job may notice: a version or a digest."""
+
+
+class _Backend:
+    """Running and opening a job that a backend prepares."""
+
+    def run(self, job: SandboxJob) -> Result:
+        """Run `job` to its end or its first limit and return how it ended."""
+        with self._prepared(job) as (command, checked):
+            return checked(run_limited(command, job))
+
+    def open(self, job: SandboxJob) -> SandboxProcess:
+        """Start `job` and return it, to be closed by the caller."""
+        return SandboxProcess(self._prepared(job), job)
+
+    def _prepared(self, job: SandboxJob) -> AbstractContextManager[PreparedJob]:
+        raise NotImplementedError
+
+
+class ProcessSandbox(_Backend):
     """Runs jobs as children of this process; binds mean nothing here."""
 
     name = "subprocess"
     guarantees = LIMITS_ONLY
 
-    def run(self, job: SandboxJob) -> Result:
-        """Run `job` in its work directory and return how it ended."""
-        return run_limited(
-            job.argv,
-            limits=job.limits,
-            env={"PATH": PATH, **job.env},
-            cwd=job.work,
-            stdin=job.stdin,
-        )
+    def version(self) -> str:
+        """Return nothing: a job sees the machine."""
+        return ""
+
+    @contextlib.contextmanager
+    def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
+        command = Command(job.argv, env={"PATH": PATH, **job.env}, cwd=job.work)
+        yield PreparedJob(command, lambda result: result)
+
+
+def _view(job: SandboxJob) -> SandboxView:
+    """Return what a job sees: its binds, and its work directory as its folder."""
+    pairs = [
+        (bind.writable, (os.fspath(bind.source), bind.target or str(bind.source)))
+        for bind in dict.fromkeys(job.binds)
+    ]
+    return SandboxView(
+        read_only=tuple(pair for writable, pair in pairs if not writable),
+        writable=(
+            *(pair for writable, pair in pairs if writable),
+            (os.path.abspath(job.work), WORK),
+        ),
+        hidden=job.hidden,
+        environment=tuple({**_ENVIRONMENT, **job.env}.items()),
+        folder=WORK,
+    )
+
+
+# --- bubblewrap -----------------------------------------------------------------------
 
 
 class _Status(msgspec.Struct, rename="kebab"):
@@ -65,7 +124,7 @@ class _Status(msgspec.Struct, rename="kebab"):
     exit_code: int | None = None
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(_Backend):
     """Runs jobs under `bwrap`; MissingPartError when it is not installed."""
 
     name = "bubblewrap"
@@ -77,54 +136,70 @@ class BubblewrapSandbox:
             raise MissingPartError("bubblewrap", "apt-get install bubblewrap")
         self._program = program
 
-    def run(self, job: SandboxJob) -> Result:
-        """Run `job` behind new namespaces and return how it ended."""
+    def version(self) -> str:
+        """Return bubblewrap's version."""
+        command = [self._program, "--version"]
+        return subprocess.check_output(command, text=True).strip()  # noqa: S603
+
+    @contextlib.contextmanager
+    def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
         with tempfile.TemporaryFile() as status, tempfile.TemporaryFile() as options:
             # On its command line the job could read this machine's paths in /proc/1.
-            options.write(b"".join(os.fsencode(o) + b"\0" for o in arguments(job)))
+            for option in bubblewrap_options(_view(job)):
+                options.write(os.fsencode(option) + b"\0")
             options.seek(0)
             descriptors = (status.fileno(), options.fileno())
-            result = run_limited(
-                [
+            command = Command(
+                argv=[
                     self._program,
                     *("--json-status-fd", str(descriptors[0])),
                     *("--args", str(descriptors[1])),
                     "--",
                     *job.argv,
                 ],
-                limits=job.limits,
                 env={"PATH": PATH},
                 cwd=job.work,
-                stdin=job.stdin,
-                spare=BWRAP_PROCESSES,
+                spare=1,  # the first process of the namespace
                 pass_fds=descriptors,
+                inside=_once(functools.partial(_child_pid, descriptors[0])),
             )
-            status.seek(0)
-            return _checked(result, status.read())
+            yield PreparedJob(command, functools.partial(_checked, descriptors[0]))
 
 
-def arguments(job: SandboxJob) -> list[str]:
-    """Return bwrap's options for `job`: isolation, binds, work, environment."""
-    options = list(ISOLATION)
-    for bind in (*job.binds, Bind(source=job.work, target=WORK, writable=True)):
-        option = "--bind" if bind.writable else "--ro-bind"
-        options += [option, os.fspath(bind.source), bind.target or str(bind.source)]
-    for path in job.hidden:
-        options += ["--tmpfs", path]
-    for name, value in {"PATH": PATH, **job.env}.items():
-        options += ["--setenv", name, value]
-    return [*options, "--remount-ro", "/", "--chdir", WORK]
+def _once(function: Callable[[], int | None]) -> Callable[[], int | None]:
+    """Return a function that asks another until it has an answer, and keeps that."""
+    answers: list[int] = []
+
+    def answer() -> int | None:
+        if not answers and (value := function()):
+            answers.append(value)
+        return answers[0] if answers else None
+
+    return answer
 
 
-def _checked(result: Result, status: bytes) -> Result:
+def _statuses(descriptor: int) -> list[_Status]:
+    """Return the whole lines of bwrap's status, without moving where it writes."""
+    text = os.pread(descriptor, _STATUS_BYTES, 0)
+    lines = text[: text.rfind(b"\n") + 1].splitlines()
+    return [msgspec.json.decode(line, type=_Status) for line in lines]
+
+
+def _child_pid(descriptor: int) -> int | None:
+    """Return the first process of the namespace as seen from outside."""
+    return next((s.child_pid for s in _statuses(descriptor) if s.child_pid), None)
+
+
+def _checked(descriptor: int, result: Result) -> Result:
     """Return `result`; raise InfrastructureFailure if no sandbox could be built."""
-    lines = [
-        msgspec.json.decode(line, type=_Status) for line in status.splitlines() if line
-    ]
-    if result.limit is not None or any(line.exit_code is not None for line in lines):
+    statuses = _statuses(descriptor)
+    if result.limit is not None or any(s.exit_code is not None for s in statuses):
         return result
-    if any(line.child_pid is not None for line in lines) and b"execvp" in result.output:
+    begun = any(s.child_pid is not None for s in statuses)
+    if begun and b"execvp" in result.output:
         return dataclasses.replace(result, exit_code=NOT_STARTED)
+    if begun and not result.output:  # killed from outside: closed
+        return result
     reason = result.output.decode(errors="replace").strip()
     raise InfrastructureFailure(
         f"bubblewrap could not build the sandbox: {reason or 'no reason given'}."
@@ -133,9 +208,140 @@ def _checked(result: Result, status: bytes) -> Result:
     )
 
 
+# --- Docker ---------------------------------------------------------------------------
+
+
+class _State(msgspec.Struct, rename="pascal"):
+    """The end of a container, as `docker inspect` tells it."""
+
+    pid: int
+    error: str
+    exit_code: int
+    # Go's spelling
+    killed_for_memory: bool = msgspec.field(name="OOMKilled", default=False)
+
+
+class DockerSandbox(_Backend):
+    """Runs jobs in containers of an image of empty folders, on this machine.
+
+    Started by root, a job runs as nobody, and its work directory is nobody's for that
+    time; otherwise it runs as this user.
+    """
+
+    name = "docker"
+    guarantees: frozenset[Guarantee] = LIMITS_ONLY | {"files", "network"}
+
+    def __init__(self) -> None:
+        make_image()
+        init = shutil.which("docker-init")
+        if init is None:
+            raise MissingPartError("docker-init", "apt-get install docker.io")
+        self._init = os.path.realpath(init)
+        self._program = shutil.which("docker") or "docker"
+
+    def version(self) -> str:
+        """Return the digest of the image's files."""
+        layers = "{{json .RootFS.Layers}}"
+        return self._docker("image", "inspect", "--format", layers, IMAGE)
+
+    @contextlib.contextmanager
+    def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
+        view = _view(job)
+        view = view._replace(read_only=(*view.read_only, (self._init, _INIT)))
+        limits = job.limits
+        options = docker_options(
+            view,
+            memory=limits.memory + 2 * TMP_BYTES,  # /tmp and /dev/shm count
+            tasks=limits.processes * TASKS_PER_PROCESS + HEADROOM,
+        )
+        for limit in (
+            f"cpu={limits.cpu_s}:{limits.cpu_s + 1}",
+            *(f"fsize={limits.file}", f"nofile={OPEN_FILES}", "core=0"),
+        ):
+            options += ["--ulimit", limit]
+        with _given_away(job.work) as user:
+            options += ["--user", user, "--entrypoint", _INIT, IMAGE]
+            container = self._docker("create", *options, "--", *job.argv)
+            with self._removed(container):
+                command = Command(
+                    argv=[self._program, *_START, container],
+                    env=os.environ,
+                    cwd=job.work,
+                    spare=1,  # docker-init
+                    inside=_once(lambda: self._state(container).pid),
+                    contained=True,
+                )
+                yield PreparedJob(command, functools.partial(self._ended, container))
+
+    def _ended(self, container: str, result: Result) -> Result:
+        """Return `result`; raise InfrastructureFailure if nothing was started."""
+        state = self._state(container)
+        if state.error:
+            raise InfrastructureFailure(f"Docker could not start a job: {state.error}")
+        if result.limit is None and state.killed_for_memory:
+            return dataclasses.replace(result, limit="memory")
+        return result
+
+    def _state(self, container: str) -> _State:
+        text = self._docker("inspect", "--format", "{{json .State}}", container)
+        return msgspec.json.decode(text, type=_State)
+
+    @contextlib.contextmanager
+    def _removed(self, container: str) -> Iterator[None]:
+        """Remove a container at the end, or when this process dies."""
+        script = 'read -r _; exec "$0" rm --force --volumes "$1"'
+        remover = subprocess.Popen(  # noqa: S603
+            ["sh", "-c", script, self._program, container],  # noqa: S607
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield
+        finally:
+            remover.communicate()
+
+    def _docker(self, *words: str) -> str:
+        """Return what a docker command prints; InfrastructureFailure if it fails."""
+        done = subprocess.run(  # noqa: S603
+            [self._program, *words], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise InfrastructureFailure(f"docker {words[0]}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+
+_START = ("start", "--attach", "--interactive")
+
+
+@contextlib.contextmanager
+def _given_away(work: Path) -> Iterator[str]:
+    """Yield the user of a container; root's work directory is nobody's meanwhile."""
+    if os.geteuid() != 0:
+        yield f"{os.getuid()}:{os.getgid()}"
+        return
+    owner = work.stat()
+    _change_owner(work, NOBODY, NOBODY)
+    try:
+        yield f"{NOBODY}:{NOBODY}"
+    finally:
+        _change_owner(work, owner.st_uid, owner.st_gid)
+
+
+def _change_owner(work: Path, user: int, group: int) -> None:
+    os.chown(work, user, group)
+    for folder, names, files in os.walk(work):
+        for name in (*names, *files):
+            os.chown(os.path.join(folder, name), user, group, follow_symlinks=False)
+
+
+# --- by name --------------------------------------------------------------------------
+
 BACKENDS: Mapping[str, Callable[[], Sandbox]] = {
     ProcessSandbox.name: ProcessSandbox,
     BubblewrapSandbox.name: BubblewrapSandbox,
+    DockerSandbox.name: DockerSandbox,
 }
 
 

@@ -162,17 +162,20 @@ def folder_fault(folder: str, limits: ProgramLimits) -> str:
         path, depth = waiting.pop()
         if depth > limits.folder_depth:
             return f"folders more than {limits.folder_depth} deep"
-        with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
-            for entry in entries:
-                count += 1
-                if count > limits.folder_entries:
-                    return f"more than {limits.folder_entries} files and folders"
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append((entry.path, depth + 1))
-                elif entry.is_file(follow_symlinks=False):
-                    size += entry.stat(follow_symlinks=False).st_size
-                if size > limits.folder_bytes:
-                    return f"more than {limits.folder_bytes} bytes"
+        try:
+            with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+                for entry in entries:
+                    count += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((entry.path, depth + 1))
+                    elif entry.is_file(follow_symlinks=False):
+                        size += entry.stat(follow_symlinks=False).st_size
+                    if count > limits.folder_entries:
+                        return f"more than {limits.folder_entries} files and folders"
+                    if size > limits.folder_bytes:
+                        return f"more than {limits.folder_bytes} bytes"
+        except OSError as error:
+            return f"a folder that cannot be read: {error.strerror}"
     return ""
 
 

@@ -6,16 +6,17 @@ import sysconfig
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from owa_bench.errors import FieldError, MissingPartError
 
-LimitHit = Literal["wall", "cpu", "memory", "processes", "output", "file"]
-Guarantee = Literal[
-    "wall", "cpu", "memory", "processes", "output", "environment", "files", "network"
-]
+LimitHit = Literal["wall", "cpu", "memory", "processes", "output", "file", "disk"]
+Guarantee = (
+    Literal["wall", "cpu", "memory", "processes", "output", "disk", "environment"]
+    | Literal["files", "network"]
+)
 LIMITS_ONLY: frozenset[Guarantee] = frozenset(
-    {"wall", "cpu", "memory", "processes", "output", "environment"}
+    {"wall", "cpu", "memory", "processes", "output", "disk", "environment"}
 )
 MEBIBYTE = 1 << 20
 
@@ -24,8 +25,10 @@ MEBIBYTE = 1 << 20
 class Limits:
     """Limits of a job over all of its processes together.
 
-    Seconds of wall time, seconds of CPU time of any one process, bytes of resident
-    memory, processes alive at once, bytes of output and bytes of any one file.
+    Seconds of wall time (of a job that is open: since its last use), seconds of CPU
+    time of any one process, bytes of resident memory, processes alive at once, bytes of
+    output, bytes of any one file, and of the work directory with what the caller put
+    there: bytes, files and folders.
     """
 
     wall_s: float = 10.0
@@ -34,6 +37,8 @@ class Limits:
     processes: int = 16
     output: int = MEBIBYTE
     file: int = 64 * MEBIBYTE
+    disk: int = 512 * MEBIBYTE
+    entries: int = 20_000
 
     def __post_init__(self) -> None:
         """Refuse limits that nothing can run under."""
@@ -87,15 +92,10 @@ class Result:
     cpu_s: float
     limit: LimitHit | None = None
 
-
-class Sandbox(Protocol):
-    """A place to run a job; `guarantees` says what it really bounds or hides."""
-
-    name: str
-    guarantees: frozenset[Guarantee]
-
-    def run(self, job: SandboxJob) -> Result:
-        """Run `job` to its end or its first limit and return how it ended."""
+    @property
+    def timed(self) -> bool:
+        """Whether a limit on time ended the job, so that a replay may differ."""
+        return self.limit in ("wall", "cpu")
 
 
 # --- the fewest files a program needs -------------------------------------------------
@@ -107,21 +107,31 @@ def libraries() -> tuple[Bind, ...]:
     """Return binds of the dynamic loader and the system's shared libraries."""
     arch = sysconfig.get_config_var("MULTIARCH") or ""
     folders = [f"{top}/{arch}" for top in ("/lib", "/usr/lib") if arch]
+    places = [_place(path) for path in (*folders, *_LIBRARY_FOLDERS)]
     return tuple(
-        Bind(source=Path(folder).resolve(), target=folder)
-        for folder in (*folders, *_LIBRARY_FOLDERS)
-        if Path(folder).is_dir()
+        Bind(source=Path(place).resolve(), target=place)
+        for place in dict.fromkeys(places)
+        if Path(place).is_dir()
     )
 
 
+def _place(path: str) -> str:
+    """Return a path with a link at its top resolved: a sandbox has that link too."""
+    parts = Path(path).parts
+    return str(Path(*parts[:2]).resolve().joinpath(*parts[2:]))
+
+
 def programs(*names: str) -> tuple[Bind, ...]:
-    """Return binds of `names` at their places in PATH, with the libraries."""
+    """Return binds of `names` at their places in PATH, with the libraries.
+
+    With `sh` among them /bin/sh is there too, for scripts and `shell=True`.
+    """
     binds = []
     for name in names:
         place = shutil.which(name)
         if place is None:
             raise MissingPartError(f"the program `{name}`", f"apt-get install {name}")
-        binds.append(Bind(source=Path(place).resolve(), target=place))
+        binds.append(Bind(source=Path(place).resolve(), target=_place(place)))
     return (*libraries(), *binds)
 
 

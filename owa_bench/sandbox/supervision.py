@@ -1,8 +1,9 @@
-"""One command under limits: started, fed, watched with its process tree, ended.
+"""Commands under limits: started, fed, watched with their process trees, ended.
 
 Limits of one process are set by `prlimit` before the command starts, so no code of
 ours runs between fork and exec and threads of the harness are safe. Memory and process
-count are those of the whole tree, read from /proc every few milliseconds.
+count are those of the whole tree, read from /proc every few milliseconds; the work
+directory is measured in a tenth of the time at most, and once more at the end.
 
 Between two readings a fork bomb can fill the machine's process table, so there is a
 ceiling above the limit: the watcher names the breach, the kernel bounds it. Root gets a
@@ -18,22 +19,26 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from owa_bench.errors import MissingPartError
-from owa_bench.sandbox.job import LimitHit, Limits, Result
+from owa_bench.sandbox.first_process import ProgramLimits, folder_fault
+from owa_bench.sandbox.job import LimitHit, Limits, Result, SandboxJob
+from owa_bench.sandbox.process_tree import deleted_bytes, kill, process_tree
 
 POLL_S = 0.02
+DISK_POLL_S = 0.1
+DISK_SHARE = 10  # a reading of the work directory takes at most one part in this many
+DEEPEST = 64  # folders inside one another in a work directory
 ADDRESS_SPACE_FACTOR = 8  # a backstop between two looks at resident memory
 OPEN_FILES = 256
-PAGE = os.sysconf("SC_PAGE_SIZE")
 # Threads count as tasks: room for a numeric library's pool in each process.
 TASKS_PER_PROCESS = 8
 HEADROOM = 64
 REMOVAL_ATTEMPTS = 100  # of a control group, POLL_S apart
-_ENTER = 'echo $$ > "$0" && exec "$@"'
+_ENTER = 'echo $$ > "$0" && unset PWD OLDPWD && exec "$@"'
 _HIERARCHIES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))  # v1, v2
 CHUNK = 65536
 SIGNAL_BASE = 128
@@ -44,19 +49,19 @@ _BY_SIGNAL: Mapping[int, LimitHit] = {
 
 
 def with_limits(argv: Sequence[str], limits: Limits) -> list[str]:
-    """Return a command behind the `prlimit` call that sets the limits of a process.
+    """Return a command that dies with this process, each process of it limited.
 
     Args:
         argv: The command.
         limits: Of the job.
     Returns: The longer command.
-    Raises: MissingPartError: the machine has no prlimit.
+    Raises: MissingPartError: the machine has no setpriv or prlimit.
     """
-    prlimit = shutil.which("prlimit")
-    if prlimit is None:
-        raise MissingPartError("prlimit", "apt-get install util-linux")
+    setpriv, prlimit = shutil.which("setpriv"), shutil.which("prlimit")
+    if setpriv is None or prlimit is None:
+        raise MissingPartError("setpriv or prlimit", "apt-get install util-linux")
     return [
-        prlimit,
+        *(setpriv, "--pdeathsig", "KILL", prlimit),
         f"--cpu={limits.cpu_s}:{limits.cpu_s + 1}",
         f"--as={limits.memory * ADDRESS_SPACE_FACTOR}",
         f"--fsize={limits.file}",
@@ -66,87 +71,117 @@ def with_limits(argv: Sequence[str], limits: Limits) -> list[str]:
     ]
 
 
-def run_limited(
-    argv: Sequence[str],
-    *,
-    limits: Limits,
-    env: Mapping[str, str],
-    cwd: Path,
-    stdin: bytes,
-    spare: int = 0,
-    pass_fds: tuple[int, ...] = (),
-) -> Result:
+class Command(NamedTuple):
+    """A job as a backend starts it.
+
+    `spare` processes of its tree belong to the backend and are not counted. `inside`
+    returns the first process of the sandbox, None until there is one; without it the
+    command itself is the job. `contained`: it runs elsewhere, under limits set there.
+    """
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    spare: int = 0
+    pass_fds: tuple[int, ...] = ()
+    inside: Callable[[], int | None] | None = None
+    contained: bool = False
+
+
+def run_limited(command: Command, job: SandboxJob) -> Result:
     """Run a command in its own session to its end or its first limit.
 
     Args:
-        argv: The command.
-        limits: Of the whole process tree.
-        env: The command's whole environment.
-        cwd: Its working directory.
-        stdin: Bytes for its standard input.
-        spare: Processes of the tree that belong to the backend and are not counted.
-        pass_fds: Descriptors that stay open.
-    Returns: How it ended.
+        command: The job's command as its backend starts it.
+        job: Its limits, input and work directory.
+
+    Returns:
+        How it ended.
     """
-    started = time.perf_counter()
-    with task_ceiling(limits.processes + spare) as prefix:
+    with started(command, job, stderr=subprocess.STDOUT) as watcher:
+        watcher.follow(watcher.process.stdout, job.stdin)
+    return watcher.result()
+
+
+@contextlib.contextmanager
+def started(command: Command, job: SandboxJob, *, stderr: int) -> Iterator["Watcher"]:
+    """Start a command under the limits of its job; end it with its tree.
+
+    Args:
+        command: The command.
+        job: The job.
+        stderr: Where its errors go, as for `subprocess.Popen`.
+
+    Yields:
+        Its watcher.
+    """
+    with contextlib.ExitStack() as stack:
+        argv = list(command.argv)
+        if not command.contained:
+            ceiling = task_ceiling(job.limits.processes + command.spare)
+            argv = [*stack.enter_context(ceiling), *with_limits(argv, job.limits)]
         process = subprocess.Popen(  # noqa: S603  running commands is what this is for
-            [*prefix, *with_limits(argv, limits)],
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(env),
-            cwd=cwd,
+            stderr=stderr,
+            env=dict(command.env),
+            cwd=command.cwd,
             start_new_session=True,
-            pass_fds=pass_fds,
+            pass_fds=command.pass_fds,
         )
-        watcher = _Watcher(
-            process, limits, deadline=started + limits.wall_s, spare=spare
-        )
+        watcher = Watcher(process, command, job)
         try:
-            limit = watcher.follow(stdin)
+            yield watcher
         finally:
-            exit_code, cpu_s = watcher.end()
-    return Result(
-        exit_code=exit_code,
-        output=bytes(watcher.output[: limits.output]),
-        wall_s=time.perf_counter() - started,
-        cpu_s=cpu_s,
-        limit=limit or _BY_SIGNAL.get(exit_code),
-    )
+            watcher.end()
+            watcher.close_pipes()
 
 
-class _Watcher:
-    """One running command: its pipes, its tree and what it has used."""
+class Watcher:
+    """One running command: its output, its tree and what it has used.
+
+    `deadline` may be moved and `stopping` set by another thread while it follows.
+    """
 
     def __init__(
-        self,
-        process: "subprocess.Popen[bytes]",
-        limits: Limits,
-        *,
-        deadline: float,
-        spare: int,
+        self, process: "subprocess.Popen[bytes]", command: Command, job: SandboxJob
     ) -> None:
-        self._process = process
-        self._limits = limits
-        self._deadline = deadline
-        self._spare = spare
-        self._next_reading = 0.0
-        self._pids: set[int] = {process.pid}
-        self._exit: tuple[int, float] | None = None
+        self.process = process
         self.output = bytearray()
+        self.deadline = time.perf_counter() + job.limits.wall_s
+        self.stopping = False
+        self._started = time.perf_counter()
+        self._wall_s = 0.0
+        self._command = command
+        self._limits = job.limits
+        self._work = job.work
+        self._device = job.work.stat().st_dev
+        self._next_reading = self._next_disk_reading = 0.0
+        self._pids: set[int] = set()
+        self._cpu_s = 0.0
+        self._exit: tuple[int, float] | None = None
+        self._limit: LimitHit | None = None
 
-    def follow(self, stdin: bytes) -> LimitHit | None:
-        """Feed and read the command until it ends or breaks a limit; return which."""
-        source, sink = self._process.stdout, self._process.stdin
+    def follow(
+        self, source: IO[bytes] | None, stdin: bytes | None, poll_s: float = POLL_S
+    ) -> None:
+        """Feed and read the command until it ends, breaks a limit or is to stop.
+
+        Args:
+            source: The pipe that is read into `output`.
+            stdin: Bytes for its standard input; None: that is somebody else's.
+            poll_s: Seconds between two readings of its tree.
+        """
+        sink = None if stdin is None else self.process.stdin
         readers: list[IO[bytes]] = [source] if source else []
         writers: list[IO[bytes]] = [sink] if sink else []
-        left = memoryview(stdin)
+        left = memoryview(stdin or b"")
         if sink:
             os.set_blocking(sink.fileno(), False)
-        while True:
+        while not self.stopping:
             ended = self._poll()
-            ready, writable, _ = select.select(readers, writers, [], POLL_S)
+            ready, writable, _ = select.select(readers, writers, [], poll_s)
             if writable:
                 left = _feed(writable[0], left)
                 writers = [] if writable[0].closed else writers
@@ -155,56 +190,98 @@ class _Watcher:
                 self.output += chunk
                 readers = readers if chunk else []
             elif ended:
-                return None
-            limit = self._broken_limit()
-            if limit is not None or (ended and not readers):
-                return limit
+                return
+            self._limit = self._broken_limit(poll_s)
+            if self._limit is not None or (ended and not readers):
+                return
             if not readers and not writers:
-                time.sleep(POLL_S)
+                time.sleep(poll_s)
 
-    def end(self) -> tuple[int, float]:
-        """Kill what is left of the tree; return the exit code and CPU seconds."""
+    def end(self) -> None:
+        """Kill what is left of the tree and keep how it ended."""
+        if self._wall_s:
+            return
         self._read_tree()
-        _kill(self._pids if self._exit is None else self._pids - {self._process.pid})
+        alive = set() if self._exit else {self.process.pid}
+        kill(alive | (self._pids - {self.process.pid}))
         while self._exit is None:
             self._poll(block=True)
-        for pipe in (self._process.stdout, self._process.stdin):
+        if self._limit is None and self._disk_broken():
+            self._limit = "disk"
+        self._wall_s = time.perf_counter() - self._started
+
+    def close_pipes(self) -> None:
+        """Close the command's pipes."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None and not pipe.closed:
-                pipe.close()
-        return self._exit
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def result(self) -> Result:
+        """Return how the command ended; after `end`."""
+        exit_code, cpu_s = self._exit or (SIGNAL_BASE + signal.SIGKILL, 0.0)
+        return Result(
+            exit_code=exit_code,
+            output=bytes(self.output[: self._limits.output]),
+            wall_s=self._wall_s,
+            cpu_s=max(cpu_s, self._cpu_s),
+            limit=self._limit or _BY_SIGNAL.get(exit_code),
+        )
 
     def _poll(self, *, block: bool = False) -> bool:
         """Return whether the command has ended; keep its code and CPU time."""
         if self._exit is None:
             flags = 0 if block else os.WNOHANG
-            pid, status, used = os.wait4(self._process.pid, flags)
+            pid, status, used = os.wait4(self.process.pid, flags)
             if pid:
                 code = os.waitstatus_to_exitcode(status)
-                self._process.returncode = code
+                self.process.returncode = code
                 exit_code = SIGNAL_BASE - code if code < 0 else code
-                self._exit = (exit_code, used.ru_utime + used.ru_stime)
+                own = not self._command.contained
+                self._exit = (exit_code, own * (used.ru_utime + used.ru_stime))
         return self._exit is not None
 
-    def _broken_limit(self) -> LimitHit | None:
+    def _broken_limit(self, poll_s: float) -> LimitHit | None:
         """Return the limit that the command breaks now, if any."""
         if len(self.output) > self._limits.output:
             return "output"
         now = time.perf_counter()
-        if now > self._deadline:
+        if now > self.deadline:
             return "wall"
         if now < self._next_reading:
             return None
-        self._next_reading = now + POLL_S
+        self._next_reading = now + poll_s
         count, memory = self._read_tree()
-        if count - self._spare > self._limits.processes:
+        if count - self._command.spare > self._limits.processes:
             return "processes"
-        return "memory" if memory > self._limits.memory else None
+        if memory > self._limits.memory:
+            return "memory"
+        if now < self._next_disk_reading:
+            return None
+        broken = self._disk_broken()
+        cost = time.perf_counter() - now
+        self._next_disk_reading = now + max(DISK_POLL_S, DISK_SHARE * cost)
+        return "disk" if broken else None
 
     def _read_tree(self) -> tuple[int, int]:
         """Return the processes alive in the tree and their resident bytes."""
-        entries = process_tree(self._process.pid)
-        self._pids = {self._process.pid, *entries}
+        inside = self._command.inside
+        root = inside() if inside else self.process.pid
+        entries = process_tree(root) if root else {}
+        self._pids = set(entries)
+        self._cpu_s = max(self._cpu_s, sum(entry.cpu_s for entry in entries.values()))
         return len(entries), sum(entry.memory for entry in entries.values())
+
+    def _disk_broken(self) -> bool:
+        """Return whether the work directory, or what was deleted in it, is too much."""
+        quota = ProgramLimits(
+            folder_bytes=self._limits.disk,
+            folder_entries=self._limits.entries,
+            folder_depth=DEEPEST,
+        )
+        if folder_fault(os.fspath(self._work), quota):
+            return True
+        return deleted_bytes(self._pids, self._device) > self._limits.disk
 
 
 def _feed(sink: IO[bytes], left: memoryview) -> memoryview:
@@ -218,50 +295,6 @@ def _feed(sink: IO[bytes], left: memoryview) -> memoryview:
     if not left:
         sink.close()
     return left
-
-
-# --- the process tree -----------------------------------------------------------------
-
-
-class ProcessEntry(NamedTuple):
-    """One process: its parent, its session, its resident memory in bytes."""
-
-    parent: int
-    session: int
-    memory: int
-
-
-def process_tree(root: int) -> dict[int, ProcessEntry]:
-    """Return `root`, its descendants and the members of its session, by pid."""
-    everything = dict(_processes())
-    tree: dict[int, ProcessEntry] = {}
-    grown = {pid: e for pid, e in everything.items() if root in (pid, e.session)}
-    while grown:
-        tree |= grown
-        grown = {
-            pid: entry
-            for pid, entry in everything.items()
-            if entry.parent in tree and pid not in tree
-        }
-    return tree
-
-
-def _processes() -> Iterator[tuple[int, ProcessEntry]]:
-    """Yield every process of this machine that is not yet dead, by pid."""
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            text = Path("/proc", name, "stat").read_text(errors="replace")
-            # Behind the name in parentheses: state, parent, group, session, ..
-            fields = text[text.rindex(")") + 2 :].split()
-            if fields[0] not in "ZX":
-                parent, session, pages = (int(fields[i]) for i in (1, 3, 21))
-                yield int(name), ProcessEntry(parent, session, pages * PAGE)
-
-
-def _kill(pids: Iterable[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
 
 
 # --- the ceiling ----------------------------------------------------------------------
@@ -323,7 +356,7 @@ def _remove_group(group: Path) -> None:
     """Kill what is left in a group and remove it as soon as the kernel allows."""
     for _ in range(REMOVAL_ATTEMPTS):
         with contextlib.suppress(OSError):
-            _kill(map(int, (group / "cgroup.procs").read_text().split()))
+            kill(map(int, (group / "cgroup.procs").read_text().split()))
         with contextlib.suppress(OSError):
             group.rmdir()
             return

@@ -4,6 +4,7 @@ The same view is entered by a forked process (`namespaces`), or given to bubblew
 Docker on their command lines, with `first_process` as the first process of each.
 """
 
+import csv
 import functools
 import io
 import json
@@ -19,11 +20,18 @@ from typing import Final
 import owa_bench
 from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import first_process, namespaces
-from owa_bench.sandbox.backends import ISOLATION
 from owa_bench.sandbox.first_process import ProcessTerms, ProgramLimits
-from owa_bench.sandbox.namespaces import SYSTEM, TMP_BYTES, SandboxView
+from owa_bench.sandbox.namespaces import NOBODY, SYSTEM, TMP_BYTES, SandboxView
 
-IMAGE: Final = "owa-bench-sandbox:1"
+IMAGE: Final = "owa-bench-sandbox:2"
+ISOLATION = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
+    *("--new-session", "--clearenv", "--cap-drop", "ALL"),
+    *("--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox"),
+    *("--proc", "/proc", "--dev", "/dev"),
+    *("--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
+    *("--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  the sandbox's own
+)
 _ETC = ("ld.so.cache", "ssl", "pki", "alternatives", "fonts")
 # Variables that the program gets as the harness has them.
 PASSED_ON = (
@@ -169,6 +177,26 @@ def supervised(
     return [sys.executable, "-I", "-S", script, terms, *command]
 
 
+def bubblewrap_options(view: SandboxView) -> list[str]:
+    """Return bwrap's options for a view: isolation, binds, environment, folder."""
+    options = list(ISOLATION)
+    for name in SYSTEM:
+        if os.path.islink(name):
+            options += ["--symlink", os.readlink(name), name]
+    for source, target in view.read_only:
+        options += ["--ro-bind", source, target]
+    for path in view.hidden:
+        if any(Path(path).is_relative_to(place) for _, place in view.read_only):
+            options += ["--tmpfs", path, "--remount-ro", path]
+    for source, target in view.writable:
+        options += ["--bind", source, target]
+    for port, path in view.services:
+        options += ["--bind", path, namespaces.service_socket(port)]
+    for name, value in view.environment:
+        options += ["--setenv", name, value]
+    return [*options, "--remount-ro", "/", "--chdir", view.folder]
+
+
 def bubblewrap_command(
     command: list[str], view: SandboxView, limits: ProgramLimits
 ) -> list[str]:
@@ -188,23 +216,48 @@ def bubblewrap_command(
     program = shutil.which("bwrap")
     if program is None:
         raise MissingPartError("bubblewrap", "apt-get install bubblewrap")
-    options = [*ISOLATION, "--as-pid-1"]
-    for name in SYSTEM:
-        if os.path.islink(name):
-            options += ["--symlink", os.readlink(name), name]
+    options = [*bubblewrap_options(view), "--as-pid-1"]
+    return [program, *options, "--", *supervised(command, view, limits)]
+
+
+def docker_options(view: SandboxView, *, memory: int, tasks: int) -> list[str]:
+    """Return Docker's options for a view: isolation, binds, environment, folder.
+
+    Args:
+        view: What the program sees.
+        memory: Most bytes of all its processes together.
+        tasks: Most processes and threads.
+
+    Returns:
+        The options of `docker run` or `docker create`.
+    """
+    options = ["--interactive", "--network", "none", "--read-only"]
+    options += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    options += ["--hostname", "sandbox", "--env", "HOSTNAME"]  # no such variable
+    options += ["--memory", str(memory), "--memory-swap", str(memory)]
+    options += ["--pids-limit", str(tasks), "--shm-size", str(TMP_BYTES)]
+    options += ["--tmpfs", f"/tmp:size={TMP_BYTES},mode=1777"]  # noqa: S108
+    options += ["--tmpfs", "/sys:ro,size=4k"]  # else it tells of the machine
     for source, target in view.read_only:
-        options += ["--ro-bind", source, target]
+        options += ["--mount", _mount(source, target, "readonly")]
     for path in view.hidden:
         if any(Path(path).is_relative_to(place) for _, place in view.read_only):
-            options += ["--tmpfs", path, "--remount-ro", path]
+            options += ["--tmpfs", f"{path}:ro,size=4k"]
     for source, target in view.writable:
-        options += ["--bind", source, target]
+        options += ["--mount", _mount(source, target)]
     for port, path in view.services:
-        options += ["--bind", path, namespaces.service_socket(port)]
+        options += ["--mount", _mount(path, namespaces.service_socket(port))]
     for name, value in view.environment:
-        options += ["--setenv", name, value]
-    options += ["--remount-ro", "/", "--chdir", view.folder]
-    return [program, *options, "--", *supervised(command, view, limits)]
+        options += ["--env", f"{name}={value}"]
+    return [*options, "--workdir", view.folder]
+
+
+def _mount(source: str, target: str, *flags: str) -> str:
+    """Return the value of `--mount` for a bind: one line of CSV."""
+    line = io.StringIO()
+    fields = ("type=bind", f"source={source}", f"target={target}", *flags)
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
 
 
 def docker_command(
@@ -228,26 +281,9 @@ def docker_command(
     program = shutil.which("docker")
     if program is None:
         raise MissingPartError("docker", "apt-get install docker.io")
-    options = ["run", "--interactive", "--rm", "--network", "none", "--read-only"]
-    options += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
-    options += ["--user", f"{os.getuid()}:{os.getgid()}", "--hostname", "sandbox"]
-    options += ["--memory", str(limits.memory)]
-    options += ["--pids-limit", str(limits.processes * 8)]
-    options += ["--tmpfs", f"/tmp:size={TMP_BYTES},mode=1777"]  # noqa: S108
-    options += ["--shm-size", str(TMP_BYTES)]
-    for source, target in view.read_only:
-        options += ["--volume", f"{source}:{target}:ro"]
-    for path in view.hidden:
-        if any(Path(path).is_relative_to(place) for _, place in view.read_only):
-            options += ["--tmpfs", f"{path}:ro,size=4k"]
-    for source, target in view.writable:
-        options += ["--volume", f"{source}:{target}"]
-    for port, path in view.services:
-        options += ["--volume", f"{path}:{namespaces.service_socket(port)}"]
-    for name, value in view.environment:
-        options += ["--env", f"{name}={value}"]
-    options += ["--workdir", view.folder, IMAGE]
-    return [program, *options, *supervised(command, view, limits)]
+    options = docker_options(view, memory=limits.memory, tasks=limits.processes * 8)
+    options += ["--rm", "--user", f"{os.getuid()}:{os.getgid()}", IMAGE]
+    return [program, "run", *options, *supervised(command, view, limits)]
 
 
 def make_image() -> None:
@@ -274,7 +310,8 @@ def _empty_root() -> bytes:
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in ("usr", "etc", "proc", "dev", "run", "tmp"):
             folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+            folder.type = tarfile.DIRTYPE
+            folder.mode = 0o1777 if name == "tmp" else 0o755  # a tmpfs there takes it
             archive.addfile(folder)
         for path in SYSTEM:
             if os.path.islink(path):

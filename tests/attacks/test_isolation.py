@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
 from owa_bench.sandbox import views
+from tests.builders.docker_daemon import docker_daemon
 
 HERE = Path(__file__).parents[1] / "builders"
 ALL = "['escrow', 'key', 'plan', 'run', 'memory', 'environment', 'network']"
@@ -96,26 +96,9 @@ def test_no_door_is_open_forked_or_under_bubblewrap(tmp_path, port):
 
 
 @pytest.fixture
-def docker(tmp_path, monkeypatch):
-    """A Docker daemon of the test's own, without network."""
-    if shutil.which("dockerd") is None or os.geteuid() != 0:
-        pytest.skip("docker: needs the program dockerd, and root")
-    options = ["--iptables=false", "--bridge=none", "--storage-driver=vfs"]
-    options += [f"--host=unix://{tmp_path}/docker.sock", f"--pidfile={tmp_path}/pid"]
-    options += [f"--data-root={tmp_path}/images", f"--exec-root={tmp_path}/exec"]
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
-    with (tmp_path / "log").open("wb") as log:
-        daemon = subprocess.Popen(["dockerd", *options], stdout=log, stderr=log)
-    try:
-        until = time.monotonic() + 60
-        while fault := views.docker_fault.__wrapped__():
-            if daemon.poll() is not None or time.monotonic() > until:
-                pytest.skip(f"docker: the daemon does not start here: {fault}")
-            time.sleep(0.5)
+def docker(tmp_path):
+    with docker_daemon(tmp_path):
         yield
-    finally:
-        daemon.terminate()
-        daemon.wait()
 
 
 def test_no_door_is_open_in_a_container(tmp_path, port, docker):
