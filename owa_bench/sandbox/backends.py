@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ from owa_bench.sandbox.namespaces import NOBODY, TMP_BYTES, SandboxView
 from owa_bench.sandbox.supervision import (
     HEADROOM,
     OPEN_FILES,
+    SIGNAL_BASE,
     TASKS_PER_PROCESS,
     Command,
     run_limited,
@@ -44,6 +46,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 WORK = "/work"
 _ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PWD": WORK}  # noqa: S108  its own /tmp
 NOT_STARTED = 127
+KILLED = SIGNAL_BASE + signal.SIGKILL
 _STATUS_BYTES = 1 << 16
 _INIT = "/run/init"
 
@@ -193,13 +196,12 @@ def _child_pid(descriptor: int) -> int | None:
 def _checked(descriptor: int, result: Result) -> Result:
     """Return `result`; raise InfrastructureFailure if no sandbox could be built."""
     statuses = _statuses(descriptor)
-    if result.limit is not None or any(s.exit_code is not None for s in statuses):
+    killed = result.limit is not None or result.exit_code == KILLED
+    if killed or any(s.exit_code is not None for s in statuses):
         return result
     begun = any(s.child_pid is not None for s in statuses)
     if begun and b"execvp" in result.output:
         return dataclasses.replace(result, exit_code=NOT_STARTED)
-    if begun and not result.output:  # killed from outside: closed
-        return result
     reason = result.output.decode(errors="replace").strip()
     raise InfrastructureFailure(
         f"bubblewrap could not build the sandbox: {reason or 'no reason given'}."

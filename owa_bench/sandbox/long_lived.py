@@ -78,8 +78,8 @@ class SandboxProcess:
 
         Raises:
             ConnectionRefusedError: Nothing listens there by then.
-            OSError: This process may not enter the job's network namespace; let the
-                job listen on a Unix socket in its work directory.
+            PermissionError: This process may not enter the job's network namespace;
+                let the job listen on a Unix socket in its work directory.
         """
         until = time.perf_counter() + deadline_s
         while True:

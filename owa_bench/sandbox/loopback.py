@@ -20,6 +20,10 @@ _REQUEST: Final = struct.Struct("H")  # a port
 _REPLY: Final = struct.Struct("i")  # an errno, 0 with a descriptor
 _NS_GET_USERNS: Final = 0xB701  # linux/nsfs.h
 _CONNECT_S: Final = 5.0
+_FORBIDDEN: Final = (
+    "this process may not enter the job's network namespace: run as root, use rootless"
+    " Docker, or let the job listen on a Unix socket in its work directory"
+)
 
 
 class SandboxLoopback:
@@ -47,12 +51,14 @@ class SandboxLoopback:
 
         Raises:
             ConnectionRefusedError: Nothing listens there.
-            OSError: The namespace cannot be entered, as where Docker runs as root and
-                this process does not.
+            PermissionError: The namespace cannot be entered, as where Docker runs as
+                root and this process does not.
         """
         self._socket.sendall(_REQUEST.pack(port))
         data, descriptors, _, _ = socket.recv_fds(self._socket, _REPLY.size, 1)
         (fault,) = _REPLY.unpack(data or _REPLY.pack(errno.EPIPE))
+        if fault == errno.EPERM:
+            raise PermissionError(fault, _FORBIDDEN)
         if fault:
             raise OSError(fault, f"port {port} of the sandbox: {os.strerror(fault)}")
         return socket.socket(fileno=descriptors[0])
@@ -105,8 +111,8 @@ def main(arguments: list[str]) -> None:
     fault = 0
     try:
         enter_network(int(arguments[2]))
-    except OSError as error:
-        fault = error.errno or errno.EPERM
+    except OSError:
+        fault = errno.EPERM
     with contextlib.suppress(BrokenPipeError):
         _serve(socket.socket(fileno=int(arguments[1])), fault)
 

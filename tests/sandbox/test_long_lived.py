@@ -18,7 +18,6 @@ import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers(); self.wfile.write(b"probe me")
-    def log_message(self, *_): pass
 http.server.ThreadingHTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
 """
 # Forks a child per line, which answers in its parent's stead.
@@ -77,6 +76,7 @@ def test_a_service_is_probed_from_outside(anywhere, python_job):
         assert process.alive
     result = process.close()
     assert result.limit is None
+    assert result.output.count(b"GET / HTTP/1.1") == 3
     assert not process.alive
 
 
