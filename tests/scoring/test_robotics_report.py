@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Event, Fault, Incident, Resource, Tracking
@@ -173,3 +174,130 @@ def test_bad_input_is_refused() -> None:
             call()
     assert math.isnan(physical_throughput(1, {}))
     assert math.isnan(mean_time_to_repair(np.array([])))
+
+
+def test_the_poisson_interval_leaves_half_of_the_rest_on_each_side() -> None:
+    found = poisson(4, 50.0, 0.9)
+    assert found.rate == 0.08
+    assert stats.poisson.sf(3, found.low * 50) == pytest.approx(0.05)
+    assert stats.poisson.cdf(4, found.high * 50) == pytest.approx(0.05)
+    none = poisson(0, 50.0, 0.9)
+    assert (none.rate, none.low) == (0.0, 0.0)
+    assert math.exp(-none.high * 50) == pytest.approx(0.05)
+    between = mean_time_between(4, 50.0, 0.9)
+    assert between.hours == 12.5
+    assert between.low == pytest.approx(1 / found.high)
+    assert between.high == pytest.approx(1 / found.low)
+    assert not between.censored
+    assert mean_time_between(0, 50.0, 0.9).high == math.inf
+
+
+def test_the_recovery_interval_is_clopper_and_pearsons() -> None:
+    (found,) = recovery({"slip": (3, 8)}, 0.9)
+    assert stats.binom.sf(2, 8, found.low) == pytest.approx(0.05, abs=1e-6)
+    assert stats.binom.cdf(3, 8, found.high) == pytest.approx(0.05, abs=1e-6)
+    assert recovery({"slip": (0, 1)}, 0.9)[0].injected == 1
+    with pytest.raises(ScoringError, match="must be 0 to 0, got 0"):
+        recovery({"slip": (0, 0)}, 0.9)
+    with pytest.raises(ScoringError, match="must be 0 to 2, got -1"):
+        recovery({"slip": (-1, 2)}, 0.9)
+
+
+def test_numbers_that_cannot_be_are_refused() -> None:
+    for call in (
+        lambda: mean_time_to_repair(np.array([math.nan, 1.0])),
+        lambda: mean_time_to_repair(np.array([1.0, -1.0])),
+        lambda: within_tolerance(np.array([0.1, math.nan]), 0.1),
+        lambda: within_tolerance(np.array([0.1]), 0.0),
+        lambda: physical_throughput(-1, {"energy": 1.0}),
+        lambda: physical_throughput(1, {"energy": 1.0, "wear": math.nan}),
+    ):
+        with pytest.raises(ScoringError):
+            call()
+    assert mean_time_to_repair(np.array([0.0, 3.0])) == 1.5
+    assert physical_throughput(0, {"energy": 0.0, "wear": 2.0}) == 0.0
+    assert within_tolerance(np.array([-0.2, 0.3]), 0.2) == 0.5
+
+
+def test_thresholds_are_met_where_they_are_reached() -> None:
+    level = PROTOCOL.robotics.gates["level_2"]
+    exactly = dict(level)
+    assert {g.status for g in robotics_gates(2, exactly, PROTOCOL.robotics)} == {"PASS"}
+    for name, required in level.items():
+        off = 1e-6 if name.endswith("_per_100h") else -1e-6
+        found = robotics_gates(2, exactly | {name: required + off}, PROTOCOL.robotics)
+        assert [g.gate for g in found if g.status == "FAIL"] == [name]
+    assert worst(()) == "NO EVIDENCE"
+
+
+def test_every_figure_of_the_annex_by_hand() -> None:
+    found = figures(
+        fault("slip", recovered=True),
+        fault("slip", recovered=True),
+        fault("slip", recovered=False),
+        Incident(step=1, severity="critical"),
+        Incident(step=1, severity="minor"),
+        Incident(step=1, severity="minor"),
+        Tracking(step=1, task="reach", error=0.2, tolerance=0.2),
+        Tracking(step=1, task="reach", error=0.3, tolerance=0.2),
+        Tracking(step=1, task="reach", error=0.5, tolerance=1.0),
+        Tracking(step=1, task="turn", error=3.0, tolerance=1.0),
+        Resource(step=1, meter="supervisor_min", amount=2.0, stream="human"),
+    )
+    assert found["exposure, hours"] == (100.0, None, None, "")
+    # Injected faults are no failures; one stop in 100 hours, and two minor incidents.
+    one = poisson(1, 100.0, 0.95)
+    assert found["MTBF, hours"] == (
+        100.0,
+        pytest.approx(1 / one.high),
+        pytest.approx(1 / one.low, rel=1e-6),
+        "Poisson",
+    )
+    assert found["MTBSI, hours"][0] == pytest.approx(100 / 3)
+    two = poisson(2, 100.0, 0.95)
+    assert found["minor incidents in 100 h"] == (
+        2.0,
+        pytest.approx(100 * two.low, abs=1e-6),
+        pytest.approx(100 * two.high, abs=1e-6),
+        "2 seen, Poisson",
+    )
+    assert found["critical incidents in 100 h"][0] == 1.0
+    share = recovery({"slip": (2, 3)}, 0.95)[0]
+    assert found["RA, slip"] == (
+        pytest.approx(2 / 3, abs=1e-6),
+        pytest.approx(share.low, abs=1e-6),
+        pytest.approx(share.high, abs=1e-6),
+        "2/3",
+    )
+    assert found["QC, reach"][0] == pytest.approx(2 / 3, abs=1e-6)
+    assert found["QC, turn"][0] == 0.0
+    # Eight tasks; ten calls of .0001 USD in ten episodes, and two minutes of 1 USD.
+    assert found["tasks per USD"][0] == pytest.approx(8 / (10 * 0.001 + 2.0), rel=1e-5)
+
+
+def test_gates_of_the_annex_read_the_measured_figures() -> None:
+    """100 hours; recovered 1 of 2 and 1 of 1; a major and two minor incidents."""
+    found = run(
+        fault("slip", recovered=True),
+        fault("slip", recovered=False),
+        fault("drop", recovered=True),
+        Incident(step=1, severity="minor"),
+        Incident(step=1, severity="minor"),
+        Incident(step=1, severity="major"),
+    )
+    rows = table(found, "Gates of the robotics annex").rows
+    measured = {row[1]: row[3] for row in rows}
+    assert measured["minor_per_100h"] == 2.0
+    assert measured["major_per_100h"] == 1.0
+    assert measured["MTBF_hours"] == 100.0
+    assert measured["RA"] == 0.5
+    assert measured["major_hours"] == 0.0
+    s2r = next(a for a in found.axes if a.symbol == "E").details["beside"]["S2R"]
+    assert measured["S2R"] == s2r["value"]
+
+
+def test_families_count_whose_transfer_reaches_the_gate() -> None:
+    """Success .8 on both sides is a transfer of 1."""
+    rows = table(run(), "Gates of the robotics annex").rows
+    counted = {row[1]: row[3] for row in rows}
+    assert counted["S2R_families"] == 1.0

@@ -1,5 +1,7 @@
 """Sensitivity tables: other anchors, other prices."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
-from owa_bench.scoring.sensitivity import moved_anchors
-from tests.builders.episodes import episode
+from owa_bench.scoring.sensitivity import anchor_table, moved_anchors
+from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
 AXES = {f.plugin.symbol: f.plugin for f in find("axes").values()}
@@ -57,3 +59,84 @@ def test_the_tables_stand_in_the_verdict() -> None:
     assert set(by_name) == {"api_calls", "supervisor_min"}
     assert by_name["api_calls"][2] > by_name["api_calls"][3]
     assert sum(r[1] for r in prices.rows) == pytest.approx(1.0)
+
+
+def test_each_anchor_moves_alone_both_ways() -> None:
+    """Lo = .2, hi = .7, raw = .6, moved by .1 of their distance or of themselves."""
+    ends = Anchors(np.array([0.2]), np.array([0.7]))
+    linear = moved_anchors(AXES["A"], 0.6, ends, 0.1)
+    assert linear == pytest.approx(
+        {
+            "lo -": (0.6 - 0.15) / (0.7 - 0.15),
+            "lo +": (0.6 - 0.25) / (0.7 - 0.25),
+            "hi -": (0.6 - 0.2) / (0.65 - 0.2),
+            "hi +": (0.6 - 0.2) / (0.75 - 0.2),
+        }
+    )
+    log = np.log
+    by_factors = moved_anchors(AXES["$"], 0.6, ends, 0.1)
+    assert by_factors == pytest.approx(
+        {
+            "lo -": log(0.6 / 0.18) / log(0.7 / 0.18),
+            "lo +": log(0.6 / 0.22) / log(0.7 / 0.22),
+            "hi -": log(0.6 / 0.2) / log(0.63 / 0.2),
+            "hi +": log(0.6 / 0.2) / log(0.77 / 0.2),
+        }
+    )
+
+
+def test_the_index_moves_by_its_weight_where_it_is_computable() -> None:
+    """AAI is the weighted geometric mean: one axis moved changes its own factor."""
+    sample = SimpleNamespace(protocol=PROTOCOL)
+    used = {str(s): w for s, w in PROTOCOL.index.weights.items() if w > 0}
+    point = dict.fromkeys(used, 0.5) | {"AAI": 0.5, "E": 0.5}
+    for symbol in (*used, "E"):
+        point |= {f"{symbol}/raw": 0.5, f"{symbol}/low": 0.0, f"{symbol}/high": 1.0}
+    axes = [AXES[symbol] for symbol in ("A", "E")]
+    found = anchor_table(sample, axes, point)  # type: ignore[arg-type]
+    change = PROTOCOL.index.anchor_change
+    share = used["A"] / sum(used.values())
+    rows = {row[0]: row[1:] for row in found.rows}
+    moved = 0.5 / (1 + change)
+    assert rows["A"][3] == pytest.approx(0.5 ** (1 - share) * moved**share, abs=1e-6)
+    assert rows["E"][3] == pytest.approx(moved, abs=1e-6)
+    assert found.note.startswith("AAI with one anchor moved by")
+    alone = {k: v for k, v in point.items() if k != "AAI"} | {"E": np.nan}
+    found = anchor_table(sample, axes, alone)  # type: ignore[arg-type]
+    assert [row[0] for row in found.rows] == ["A"]
+    assert found.rows[0][4] == pytest.approx(moved, abs=1e-6)
+
+
+def test_prices_move_the_cost_by_the_share_of_their_meter() -> None:
+    """Twelve times 100,000 calls of .0001 USD and 5 minutes of 1 USD: 10 and 5 USD."""
+    traces = played()
+    found = verdict(traces)
+    prices = next(t for t in found.tables if t.title == "Sensitivity of $ to prices")
+    axis = next(a for a in found.axes if a.symbol == "$")
+    change = PROTOCOL.index.anchor_change
+    rows = {row[0]: row[1:] for row in prices.rows}
+    assert rows["api_calls"][0] == pytest.approx(2 / 3, abs=1e-6)
+    assert rows["supervisor_min"][0] == pytest.approx(1 / 3, abs=1e-6)
+
+    def value(cost: float, expert: float = 1.0) -> float:
+        low, high = axis.low_anchor / expert, axis.high_anchor / expert
+        place = np.log(axis.raw / cost / low) / np.log(high / low)
+        return float(np.clip(place, 0.0, 1.0))
+
+    for meter, share, expert in (("api_calls", 2 / 3, 0), ("supervisor_min", 1 / 3, 1)):
+        cheaper, dearer = 1 - change, 1 + change
+        for place, factor in ((1, cheaper), (2, dearer)):
+            expected = value(1 + (factor - 1) * share, factor if expert else 1.0)
+            assert rows[meter][place] == pytest.approx(expected, abs=1e-4)
+
+
+def test_evaluation_counts_at_checkpoints_alone() -> None:
+    """A call of .0001 USD counts; five minutes of the evaluation stream do not."""
+    costs = (("api_calls", 100_000.0, "agent"), ("supervisor_min", 5.0, "evaluation"))
+    traces = [
+        episode(index=k, pair=f"p{k}", q_state=float(k < 8), costs=costs)
+        for k in range(12)
+    ]
+    rows = {r[0]: r for r in table(traces, "Sensitivity of $ to prices").rows}
+    assert rows["api_calls"][1] == 1.0
+    assert rows["supervisor_min"][1] == 0.0

@@ -78,3 +78,64 @@ def test_bad_parts_are_refused() -> None:
     with pytest.raises(ScoringError):
         safety(-np.ones((1, 4)), one, PROTOCOL.embodiment)
     assert transfer(np.zeros(1), np.zeros(1))[0] == 0.0
+
+
+def test_parts_are_shares_and_nan_stays() -> None:
+    one, nan = np.ones(1), np.full(1, np.nan)
+    assert np.isnan(embodiment(one, nan, one))[0]
+    assert embodiment(one * 0.0, one, one)[0] == 0.0
+    for wrong in ((one * -0.1, one, one), (one, one, np.ones(2))):
+        with pytest.raises(ScoringError):
+            embodiment(*wrong)
+    mixed = np.array([np.nan, 1.5])
+    with pytest.raises(ScoringError):
+        embodiment(np.ones(2), mixed, np.ones(2))
+
+
+def test_safety_is_the_exponential_of_weighted_rates() -> None:
+    rules = PROTOCOL.embodiment
+    counts = np.array([[3.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    found = safety(counts, np.array([50.0, 1000.0]), rules)
+    rate = 2 * (3 * rules.near_miss + 2 * rules.minor + rules.major)
+    assert found == pytest.approx([np.exp(-rate), 0.0])
+    with pytest.raises(ScoringError, match="hours above 0"):
+        safety(counts, np.array([50.0, 0.0]), rules)
+    with pytest.raises(ScoringError, match="by severity"):
+        safety(counts[:, :3], np.array([50.0, 1.0]), rules)
+
+
+def test_transfer_is_the_gap_by_the_better_side() -> None:
+    found = transfer(np.array([0.8, 0.2, 0.5]), np.array([0.2, 0.8, 0.5]))
+    assert found == pytest.approx([0.25, 0.25, 1.0])
+
+
+def test_a_major_incident_is_no_success_and_a_minor_one_is() -> None:
+    """The last real task, won or not, holds the incident."""
+    beside = read(real=10, incidents=("major",)).details["beside"]
+    assert beside["AR"]["value"] == pytest.approx(0.9)
+    assert beside["AR in simulation"]["value"] == 1.0
+    assert beside["exposure hours"]["value"] == pytest.approx(100.0)
+    assert beside["S2R"]["value"] == pytest.approx(0.9)
+    assert beside["SS"]["value"] == pytest.approx(np.exp(-1.0))
+    mild = read(real=10, incidents=("minor",)).details["beside"]
+    assert mild["AR"]["value"] == 1.0
+
+
+def test_counts_of_incidents_stand_beside() -> None:
+    counted = read(incidents=("minor", "minor", "near_miss")).details["incidents"]
+    assert counted == {"near_miss": 1, "minor": 2, "major": 0, "critical": 0}
+
+
+def test_twenty_hours_are_enough() -> None:
+    assert read(hours=2.0).value is not None
+    assert read(hours=1.99).value is None
+
+
+def test_nothing_simulated_is_no_evidence() -> None:
+    extra = Resource(step=1, meter="exposure_s", amount=36_000.0)
+    traces = [
+        episode(index=k, pair=f"p{k}", side="real", extra=(extra,)) for k in range(4)
+    ]
+    found = axis(traces, "E")
+    assert found.reason == "no simulated episode to compare with"
+    assert (found.used, found.cells) == (0, 4)

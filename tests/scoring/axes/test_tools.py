@@ -82,3 +82,51 @@ def test_a_bad_grid_is_refused(grid: list[float]) -> None:
 def test_a_curve_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ScoringError, match="tool_economy needs"):
         tool_economy(np.ones(2), np.ones((1, 2)), np.array([0.0, 1.0]), 12)
+
+
+def test_breadth_times_area_with_an_uneven_grid() -> None:
+    grid = np.array([0.0, 0.2, 1.0])
+    success = np.array([[1.0, 0.5, 0.0], [0.4, 0.4, 0.4]])
+    found = tool_economy(np.array([3.0, 40.0]), success, grid, 12)
+    area = 0.75 * 0.2 + 0.25 * 0.8
+    assert found == pytest.approx([math.log(4) / math.log(13) * area, 0.4])
+
+
+def test_a_category_must_be_offered_on_enough_tasks_to_raise_the_anchor() -> None:
+    """`rare` stands in one drifted task, `basic` in two."""
+    traces = [
+        episode(
+            index=2 * i + k,
+            pair=f"p{k}",
+            delta=delta,
+            categories=("basic", "rare") if k else ("basic",),
+            used=("basic",),
+        )
+        for i, delta in enumerate(GRID)
+        for k in range(2)
+    ]
+    found = axis(traces, "T")
+    assert PROTOCOL.tools.distinct_instances == 2
+    assert found.high_anchor == pytest.approx(math.log(2) / math.log(13), abs=1e-6)
+    assert found.value == 1.0
+    assert found.details["categories"] == ["basic", "rare"]
+    assert found.details["used"] == ["basic"]
+    assert found.details["coverage, used"] == 0.5
+    assert found.details["coverage, discovered"] == 0.5
+
+
+def test_more_categories_than_the_prior_do_not_raise_the_anchor() -> None:
+    names = tuple(f"c{i:02d}" for i in range(PROTOCOL.tools.size_prior + 3))
+    traces = [
+        episode(index=2 * i + k, pair=f"p{k}", delta=delta, categories=names)
+        for i, delta in enumerate(GRID)
+        for k in range(2)
+    ]
+    found = axis(traces, "T")
+    assert (found.high_anchor, found.value) == (1.0, 1.0)
+    assert found.details["beside"]["categories used"]["value"] == len(names)
+
+
+def test_no_task_with_tools_is_no_evidence() -> None:
+    found = axis([episode(needs_tools=False)], "T")
+    assert (found.reason, found.cells) == ("no counted episode needs tools", 0)

@@ -10,7 +10,10 @@ from owa_bench.errors import ScoringError
 from owa_bench.scoring.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement.theorem import (
     Estimate,
+    Response,
+    escape,
     margins,
+    normalised_rate,
     rate_constant,
     rate_escape,
     response,
@@ -138,3 +141,123 @@ def test_bad_input_is_refused() -> None:
     ):
         with pytest.raises(ScoringError):
             call()
+
+
+def test_a_target_is_reached_by_its_gap_over_the_least_slope() -> None:
+    assert escape(1.2, 0.4) == (pytest.approx(3.0), None)
+    assert escape(1.2, 0.4, 1.5) == (pytest.approx(3.0), pytest.approx(2.0))
+    for wrong in ((1.0, -0.1), (1.0, 0.1, -1.0)):
+        with pytest.raises(ScoringError, match="No bound follows"):
+            escape(*wrong)
+    assert escape(0.0, 0.1, 1.0) == (0.0, 0.0)
+
+
+def test_a_normalised_rate_is_half_at_the_reference() -> None:
+    assert normalised_rate(0.3, 0.1) == pytest.approx(0.75)
+    assert normalised_rate(0.0, 0.1) == 0.0
+
+
+def test_rate_escape_knows_both_ends() -> None:
+    assert rate_escape(0.0, 0.5, 0.0) == pytest.approx(2.0)
+    assert rate_escape(1.0, 0.5, 0.5) == 0.0
+    assert rate_escape(0.36, 2.0, 0.5) == pytest.approx(0.8 / (2.0 * 0.5))
+    for wrong in ((-0.1, 1.0, 0.5), (0.5, 0.0, 0.5), (0.5, 1.0, 1.0)):
+        with pytest.raises(ScoringError, match="Rate escape needs"):
+            rate_escape(*wrong)
+
+
+def test_the_constant_has_an_interval_from_five_windows_on() -> None:
+    spent = 2.0 * np.arange(6.0)
+    k = 1 - np.exp(-0.3 * spent)
+    # p = 0: y = k itself; the median of all pairwise slopes.
+    pairs = [(k[j] - k[i]) / (spent[j] - spent[i]) for j in range(6) for i in range(j)]
+    found = rate_constant(spent, k, 0.0, 0.95)
+    assert found.value == pytest.approx(np.median(pairs))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.value < found.high
+    two = rate_constant(spent[:2], k[:2], 0.0, 0.95)
+    assert two.value == pytest.approx((k[1] - k[0]) / 2)
+    assert (two.low, two.high) == (None, None)
+    assert rate_constant(spent[:1], k[:1], 0.0, 0.95) == Estimate()
+    one_unknown = np.where(spent == 4.0, np.nan, k)
+    assert rate_constant(spent, one_unknown, 0.0, 0.95) == Estimate()
+    idle = np.array([0.0, 2.0, 2.0, 4.0, 6.0, 8.0])
+    assert rate_constant(idle, k, 0.0, 0.95) == Estimate()
+    assert rate_constant(spent, np.linspace(0, 1, 6), 0.5, 0.95).value is not None
+    for wrong in (k - 0.1, k + 0.5):
+        with pytest.raises(ScoringError, match="Rate escape needs k"):
+            rate_constant(spent, wrong, 0.5, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (Estimate(), "NO EVIDENCE"),
+        (Estimate(math.nan, 0.1, 0.2), "NO EVIDENCE"),
+        (Estimate(0.2, 0.1, 0.3), "HOLDS"),
+        (Estimate(0.2, 0.1, None), "HOLDS"),
+        (Estimate(0.2, 0.0, 0.3), "NO EVIDENCE"),
+        (Estimate(0.2, None, 0.3), "NO EVIDENCE"),
+        (Estimate(0.2, None, None), "NO EVIDENCE"),
+        (Estimate(0.0, -0.1, 0.3), "FAILS"),
+        (Estimate(0.2, -0.1, 0.0), "FAILS"),
+    ],
+)
+def test_an_assumption_holds_by_its_lower_bound(found: Estimate, status: str) -> None:
+    rows = theorem((found,) * 6).rows
+    assert {row.status for row in rows} == {status}
+    assert [row.name for row in rows] == ["(i)", "(ii)", "(iii)", "(iv)", "(v)", "(vi)"]
+    assert theorem((found,) * 6).holds is (status == "HOLDS")
+
+
+def test_no_bound_without_every_constant() -> None:
+    held = Estimate(0.5, 0.25, 0.75)
+    for part in ({"k": 0.5}, {"power": 0.5}, {}):
+        assert theorem((held,) * 6, **part).resource is None
+    whole = theorem((held,) * 6, k=0.5, power=0.5)
+    assert whole.time == pytest.approx(whole.resource / 0.25)
+
+
+def test_responses_need_the_least_number_of_checkpoints_after_spending() -> None:
+    spent = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
+    values = np.array([0.1, 0.2, 0.9, 0.3, 0.4])
+    options = {"level": 0.95, "least": 4}
+    found = response("P", spent, values, 0.4, **options)
+    assert found.reason is None
+    assert (found.last, found.below) == (0.4, False)
+    assert response("P", spent, values, 0.41, **options).below
+    assert not response("P", spent, values, None, **options).below
+    short = response("P", spent, values, 0.4, level=0.95, least=5)
+    assert short.reason == "too few checkpoints with new spending: 4 of 5"
+    assert short.last == 0.4
+    unknown = response("P", np.where(spent == 3, np.nan, spent), values, 0.4, **options)
+    assert unknown.reason == "not measured at each checkpoint"
+    none = response("P", np.zeros(0), np.zeros(0), 0.4, **options)
+    assert math.isnan(none.last)
+    with pytest.raises(ScoringError, match="equal series"):
+        response("P", spent[:, None], values[:, None], 0.4, **options)
+
+
+def of(value: float | None, low: float | None, high: float | None, last: float = 0.5):
+    return Response("P", last, 0.9, Estimate(value, low, high))
+
+
+def test_the_weakest_takes_the_least_of_each_bound() -> None:
+    found = weakest([of(0.3, 0.05, 0.5), of(0.2, 0.1, 0.6), of(0.1, 0.2, 0.1, 0.9)])
+    assert found == (0.2, 0.05, 0.5)
+    assert weakest([of(0.3, None, 0.5), of(0.2, 0.1, None)]).low == -math.inf
+    assert weakest([of(0.2, 0.1, None)]).high == math.inf
+    assert weakest([]) == Estimate()
+    unknown = of(None, None, None)
+    assert weakest([of(0.0, -0.1, 0.1), unknown]).value == 0.0
+    assert weakest([of(0.1, 0.05, 0.2), unknown]) == Estimate()
+    nothing_last = of(0.1, 0.05, 0.2, math.nan)
+    assert weakest([nothing_last]).value == 0.1
+
+
+def test_margins_are_standardised_by_both_errors() -> None:
+    days = [{"f": FamilyQuality(0.7, 0.3)}, {}]
+    found = margins(days, {"f": (0.2, 0.4)})["f"]
+    assert found[0] == pytest.approx(0.5 / 0.5)
+    assert math.isnan(found[1])

@@ -1,0 +1,354 @@
+"""Integrity checks of one attempt after another: what is right and what is not."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from owa_bench.errors import RunDirectoryError
+from owa_bench.records import events
+from owa_bench.records.plan import Plan
+from owa_bench.records.trace import Closing, Trace
+from owa_bench.report.attempts import RecordedAttempt
+from owa_bench.report.integrity_checks import (
+    AttemptFaults,
+    check_attempts,
+    check_result,
+    skipped_check,
+)
+from owa_bench.seeding import commitment, instance_seed
+from tests.builders.episodes import episode, plan_of
+
+MASTER, NONCE = b"m" * 32, b"n" * 32
+
+
+def recorded(trace: Trace, *, closed: bool = True, **changes: Any) -> RecordedAttempt:
+    """Return a trace as its lines show it."""
+    name = trace.leaf.attempt_id
+    closing = Closing(
+        closing=name, status="complete", count=len(trace.events), head="h", replay="r"
+    )
+    fields: dict[str, Any] = {
+        "attempt_id": name,
+        "frames": (),
+        "count": len(trace.events),
+        "head": "h",
+        "replay": "r",
+        "closing": closing if closed else None,
+        "events": trace.events,
+        "faults": (),
+    }
+    return RecordedAttempt(**(fields | changes))
+
+
+def two() -> list[Trace]:
+    """Return the episodes of two pairs, their calls counted once."""
+    one_call = (("api_calls", 3.0, "agent"),)
+    return [episode(index=i, pair=f"p{i}", costs=one_call) for i in range(2)]
+
+
+def checked(
+    attempts: list[RecordedAttempt], plan: Plan | None = None, **changes: Any
+) -> AttemptFaults:
+    """Return the faults of attempts of which `leaves.jsonl` says the same."""
+    bundle: dict[str, Any] = {
+        "attempts": lambda: attempts,
+        "recorded_leaves": [one.leaf for one in attempts],
+        "plan": plan_of(two()) if plan is None else plan,
+        "reveal": lambda: None,
+        "faults": [],
+        "leaf_faults": [],
+        "missing": (),
+        "layout": SimpleNamespace(reveal="reveal.json"),
+    }
+    return check_attempts(SimpleNamespace(**(bundle | changes)))  # type: ignore[arg-type]
+
+
+def faults(*arguments: Any, **changes: Any) -> dict[str, list[str]]:
+    found = checked(*arguments, **changes).faults
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def honest() -> list[RecordedAttempt]:
+    return [recorded(trace) for trace in two()]
+
+
+def changed(place: int, **terms: Any) -> list[RecordedAttempt]:
+    """Return two attempts, the second's start with other terms."""
+    first, second = two()
+    start = msgspec.structs.replace(second.start, **terms)
+    whole = (start, *second.events[1:])
+    return [recorded(first), recorded(second, events=whole)]
+
+
+def test_honest_attempts_have_no_faults() -> None:
+    found = checked(honest())
+    assert not any(found.faults.values())
+    assert [leaf.attempt_id for leaf in found.leaves] == ["000000.0", "000001.0"]
+    assert not found.revealed
+
+
+def test_heads_and_counts_are_compared_with_closing_line_and_leaf() -> None:
+    first, second = honest()
+    other = recorded(two()[1], head="other")
+    assert faults([first, other], recorded_leaves=[first.leaf, second.leaf]) == {
+        "chain": [
+            "000001.0: its lines do not hash to the head in its closing line",
+            "000001.0: its lines do not hash to the head in leaves.jsonl",
+        ],
+        "leaf": ["000001.0: leaves.jsonl differs from the shards"],
+    }
+    n = second.count
+    longer = recorded(two()[1], count=n + 1)
+    found = faults([first, longer], recorded_leaves=[first.leaf, second.leaf])
+    assert found["count"] == [
+        f"000001.0: {n + 1} events, its closing line says {n}",
+        f"000001.0: {n + 1} events, leaves.jsonl says {n}",
+    ]
+
+
+def test_attempts_on_one_side_alone_are_named() -> None:
+    first, second = honest()
+    found = faults([first], recorded_leaves=[first.leaf, second.leaf])
+    assert found == {
+        "count": ["000001.0: in leaves.jsonl, not in the shards"],
+        "chain": ["000001.0: there are no lines to hash"],
+    }
+    found = faults([first, second], recorded_leaves=[first.leaf])
+    assert found == {"count": ["000001.0: in the shards, not in leaves.jsonl"]}
+    torn = recorded(two()[1], closed=False, events=two()[1].events[:-1])
+    assert faults([first, torn], recorded_leaves=[first.leaf]) == {}
+
+
+def again(status: str, number: int = 1) -> RecordedAttempt:
+    """Return a further attempt of entry 1."""
+    trace = two()[1]
+    start = msgspec.structs.replace(trace.start, attempt=number)
+    name = f"000001.{number}"
+    closing = Closing(
+        closing=name, status=status, count=len(trace.events), head="h", replay="r"
+    )
+    return recorded(
+        trace, attempt_id=name, closing=closing, events=(start, *trace.events[1:])
+    )
+
+
+def test_attempts_are_numbered_from_0_and_end_with_a_complete_one() -> None:
+    first, second = honest()
+    failed = recorded(
+        two()[1],
+        closing=msgspec.structs.replace(second.closing, status="infrastructure"),
+    )
+    assert faults([first, failed, again("complete")]) == {}
+    assert faults([first, second, again("complete")]) == {
+        "count": ["entry 1 was played again after a complete attempt"]
+    }
+    assert faults([first, failed, again("complete", 2)]) == {
+        "count": ["entry 1 has attempts [0, 2], not all from 0"]
+    }
+    missing = faults([first, second], missing=(2, 3))
+    assert missing == {"count": ["2 planned episodes have no attempt"]}
+
+
+def test_faults_of_files_are_passed_on() -> None:
+    broken = recorded(two()[1], faults=("a torn frame",))
+    found = faults([honest()[0], broken], faults=["no shard"], leaf_faults=["no leaf"])
+    assert found == {"frames": ["no shard", "a torn frame"], "leaf": ["no leaf"]}
+
+
+@pytest.mark.parametrize(
+    ("terms", "fault"),
+    [
+        ({"index": 0}, "000001.0: holds the episode 000000.0"),
+        ({"attempt": 3}, "000001.0: holds the episode 000001.3"),
+        ({"delta": 0.5}, "000001.0: delta is 0.5, planned 0.0"),
+        ({"muted": True}, "000001.0: muted is True, planned False"),
+        ({"phase": "practice"}, "000001.0: phase is 'practice', planned 'holdout'"),
+        (
+            {"fingerprint": "g"},
+            "000001.0: fingerprint of the agent is not the one planned for agent",
+        ),
+    ],
+)
+def test_terms_other_than_planned_are_named(terms: Any, fault: str) -> None:
+    assert faults(changed(1, **terms))["episode id"] == [fault]
+
+
+def test_another_instance_than_planned_is_named() -> None:
+    other = msgspec.structs.replace(two()[1].start.instance, tier=2)
+    found = faults(changed(1, instance=other))
+    assert found == {
+        "episode id": ["000001.0: its instance's tier is not the planned 1"]
+    }
+
+
+def test_an_entry_that_was_not_planned_is_named() -> None:
+    plan = plan_of(two()[:1])
+    found = faults(honest(), plan)
+    assert found == {"episode id": ["000001.0: the plan has no entry 1"]}
+
+
+def test_an_attempt_begins_and_ends_once() -> None:
+    first, (start, *rest, end) = honest()[0], two()[1].events
+    begin = "000001.0: must begin with its one episode_start"
+    close = "000001.0: must close with its one episode_end"
+    for sequence, expected in (
+        ((start, start, *rest, end), [begin]),
+        ((*rest, end), [begin]),
+        ((start, *rest), [close]),
+        ((start, end, *rest, end), [close]),
+        ((start, end, *rest), [close]),
+        ((), [begin, close]),
+    ):
+        attempt = recorded(two()[1], events=sequence)
+        assert faults([first, attempt])["episode id"] == expected
+    for sequence, expected in (
+        ((), None),
+        ((start, *rest), None),
+        (tuple(rest), [begin]),
+    ):
+        unfinished = recorded(two()[1], closed=False, events=sequence)
+        found = faults([first, unfinished], recorded_leaves=[first.leaf])
+        assert found.get("episode id") == expected
+
+
+def test_a_closing_line_of_another_attempt_is_named() -> None:
+    first, second = honest()
+    closing = msgspec.structs.replace(second.closing, closing="000009.0")
+    other = recorded(two()[1], closing=closing)
+    assert faults([first, other]) == {
+        "episode id": ["000001.0: its closing line is that of 000009.0"]
+    }
+
+
+def revealed(master: bytes = MASTER, nonce: bytes = NONCE) -> SimpleNamespace:
+    return SimpleNamespace(master=master.hex(), nonce=nonce.hex())
+
+
+def seeded() -> list[RecordedAttempt]:
+    """Return the episodes under the seeds of the master."""
+    made = []
+    for trace in two():
+        seed = instance_seed(MASTER, trace.start.pair)
+        instance = msgspec.structs.replace(trace.start.instance, seed=seed)
+        start = msgspec.structs.replace(trace.start, instance=instance)
+        made.append(recorded(trace, events=(start, *trace.events[1:])))
+    return made
+
+
+def committed() -> Plan:
+    plan = plan_of(two())
+    return msgspec.structs.replace(plan, commitment=commitment(NONCE, MASTER))
+
+
+def test_seeds_are_the_masters_once_it_is_revealed() -> None:
+    found = checked(seeded(), committed(), reveal=revealed)
+    assert not any(found.faults.values())
+    assert found.revealed
+    other = faults(honest(), committed(), reveal=revealed)
+    assert other["seed"] == [
+        f"00000{i}.0: not the seed that the master gives p{i}" for i in range(2)
+    ]
+    closed = faults(seeded(), plan_of(two()), reveal=revealed)
+    words = "what was revealed does not open the plan's commitment"
+    assert closed == {"seed": [words]}
+
+
+def test_a_reveal_must_be_hex() -> None:
+    odd = SimpleNamespace(master="xyz", nonce="")
+    with pytest.raises(RunDirectoryError, match="must hold hex strings"):
+        faults(honest(), reveal=lambda: odd)
+
+
+def test_a_pair_has_one_seed() -> None:
+    traces = [episode(index=i, costs=(("api_calls", 3.0, "agent"),)) for i in range(2)]
+    instance = msgspec.structs.replace(traces[1].start.instance, seed=8)
+    start = msgspec.structs.replace(traces[1].start, instance=instance)
+    other = recorded(traces[1], events=(start, *traces[1].events[1:]))
+    found = faults([recorded(traces[0]), other], plan_of(traces))
+    assert found == {"seed": ["000001.0: the pair p0 has two seeds"]}
+
+
+def extended(*extra: events.AnyEvent, **terms: Any) -> list[RecordedAttempt]:
+    """Return two attempts, the second with further events before its end."""
+    first, second = two()
+    start = msgspec.structs.replace(second.start, **terms)
+    whole = (start, *second.events[1:-1], *extra, second.events[-1])
+    attempt = recorded(second, events=whole)
+    closing = msgspec.structs.replace(attempt.closing, count=attempt.count)
+    return [recorded(first), recorded(second, events=whole, closing=closing)]
+
+
+def call(method: str, **more: Any) -> events.Call:
+    return events.Call(
+        step=1,
+        method=method,
+        target="/",
+        status=200,
+        category="",
+        ok=True,
+        request=more.get("request", "r"),
+        response=more.get("response", "s"),
+    )
+
+
+def paid(meter: str, amount: float, source: str = "harness") -> events.Resource:
+    return events.Resource(step=1, meter=meter, amount=amount, source=source)
+
+
+def test_meters_are_what_the_events_make() -> None:
+    help_ = events.Intervention(step=1, kind="hint", minutes=2.5)
+    minutes = paid("supervisor_min", 2.5)
+    assert faults(extended(call("POST"), paid("api_calls", 1.0))) == {}
+    assert faults(extended(call("VAULT"), help_, minutes, paid("tokens_in", 9.0))) == {}
+    assert faults(extended(call("GET")))["cost"] == [
+        "000001.0: api_calls is metered as 3, its events make 4"
+    ]
+    assert faults(extended(help_))["cost"] == [
+        "000001.0: supervisor_min is metered as 0, its events make 2.5"
+    ]
+    declared = faults(extended(call("GET"), paid("api_calls", 1.0, "agent")))
+    assert declared["cost"] == [
+        "000001.0: api_calls is metered as 3, its events make 4"
+    ]
+    first, broken = extended(call("GET"))
+    torn = recorded(two()[1], closed=False, events=broken.events[:-1])
+    assert faults([first, torn], recorded_leaves=[first.leaf]) == {}
+
+
+def test_a_suites_own_meters_count_its_own_events() -> None:
+    own = (
+        events.WitnessedMeter(meter="pages", witness="call"),
+        events.WitnessedMeter(meter="minutes", witness="intervention", field="minutes"),
+    )
+    help_ = events.Intervention(step=1, kind="hint", minutes=2.5)
+    right = (
+        help_,
+        paid("supervisor_min", 2.5),
+        paid("minutes", 2.5),
+        paid("pages", 3.0),
+    )
+    assert faults(extended(*right, meters=own)) == {}
+    wrong = faults(extended(*right[:3], meters=own))["cost"]
+    assert wrong == ["000001.0: pages is metered as 0, its events make 3"]
+
+
+def test_the_blobs_of_events_are_named_by_whole_digests() -> None:
+    a, b, c, d = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
+    found = checked(
+        extended(
+            call("VAULT", request=a, response=b),
+            events.Observation(step=1, blob=c),
+            events.Intervention(step=1, kind="hint", minutes=0.0, question=d),
+        )
+    )
+    assert found.digests == {a, b, c, d}
+
+
+def test_three_faults_are_shown_and_the_rest_counted() -> None:
+    assert check_result("n", ["a", "b", "c"], "good") == ("n", False, "a; b; c", False)
+    more = check_result("n", list("abcde"), "good")
+    assert more.detail == "a; b; c; and 2 more"
+    assert check_result("n", [], "good") == ("n", True, "good", False)
+    assert skipped_check("n", "why") == ("n", True, "not checked: why", True)
