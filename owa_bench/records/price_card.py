@@ -18,7 +18,6 @@ from owa_bench.errors import ProtocolError
 from owa_bench.records.events import (
     METERS,
     Egress,
-    EpisodeStart,
     Event,
     Meter,
     ModelCall,
@@ -28,7 +27,6 @@ from owa_bench.records.events import (
 from owa_bench.records.toml import decode
 
 STREAMS: tuple[Stream, ...] = get_args(Stream)
-_FIRST_SCHEMA = "owa-trace-1"
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -101,16 +99,9 @@ def episode_cost(
 
 
 def counted_resources(events: Iterable[Event]) -> Iterator[Resource]:
-    """Yield the resources that cost: those that the env or the harness measured.
-
-    In traces of the first version no gateway saw anything, and what the agent declared
-    counts.
-    """
-    declared_counts = False
+    """Yield the resources that cost: those that the env or the harness measured."""
     for event in events:
-        if isinstance(event, EpisodeStart):
-            declared_counts = event.schema == _FIRST_SCHEMA
-        if isinstance(event, Resource) and (declared_counts or event.source != "agent"):
+        if isinstance(event, Resource) and event.source != "agent":
             yield event
 
 
@@ -119,8 +110,6 @@ def unknown_usage(events: Iterable[Event]) -> str:
     declared: dict[str, float] = defaultdict(float)
     seen: dict[str, float] = defaultdict(float)
     for event in events:
-        if isinstance(event, EpisodeStart) and event.schema == _FIRST_SCHEMA:
-            return ""
         if isinstance(event, Resource):
             meters = declared if event.source == "agent" else seen
             meters[event.meter] += event.amount

@@ -72,10 +72,13 @@ def docker_fault() -> str:
     """Return why Docker cannot be used here, "" if it can."""
     program = shutil.which("docker")
     if program is None:
-        return "the program `docker` is not installed"
+        return "the program `docker` is missing (apt-get install docker.io)"
     command = [program, "version", "--format", "{{.Server.Version}}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    return "" if done.returncode == 0 else done.stderr.strip()
+    if done.returncode == 0:
+        return ""
+    said = " ".join(done.stderr.split())[:200]
+    return f"no daemon answers: install docker.io and start dockerd ({said})"
 
 
 def is_installed(path: str) -> bool:

@@ -239,7 +239,8 @@ def _step(
         response=seen,
     )
     yield Resource(step=step, meter="api_calls", amount=1.0)
-    yield Resource(step=step, meter="tokens_in", amount=900.0, source="agent")
+    for source in ("harness", "agent"):  # it declares what the gateway saw
+        yield Resource(step=step, meter="tokens_in", amount=900.0, source=source)
     yield Observation(step=step, blob=seen)
     if good or step < 3:
         below = (f"node:{step - 1}",) if step > 1 else ()
