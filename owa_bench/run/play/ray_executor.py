@@ -108,18 +108,22 @@ def _variables(config: WorkerConfig) -> tuple[str, ...]:
 
 
 def _connected(address: str, workers: int) -> Any:
-    """Return the library, connected; nothing is reported to its makers."""
+    """Return the library, connected; nothing is reported to its makers.
+
+    It reads its settings when it is imported. The token of a cluster that is started
+    here is for this session alone and written nowhere.
+    """
+    found = address or os.environ.get("RAY_ADDRESS")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not found and "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = fresh_bytes().hex()
     try:
         import ray
     except ImportError as error:
         raise MissingPartError("Ray", "pip install 'owa_bench[ray]'") from error
-    found = address or os.environ.get("RAY_ADDRESS")
-    quiet = {"include_dashboard": False, "logging_level": "WARNING"}
-    if not found:  # its token is for this session alone and written nowhere
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", fresh_bytes().hex())
-        ray.init(num_cpus=workers, **quiet)
+    if not found:
+        ray.init(num_cpus=workers, include_dashboard=False, logging_level="WARNING")
         return ray
     try:
         ray.init(address=found, logging_level="WARNING")

@@ -1,8 +1,16 @@
 """Leases: what is written to a run after its session was over is refused by name."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from owa_bench.errors import RunDirectoryError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.play import batch
 from owa_bench.run.store import files
 from owa_bench.run.store.lease import RunLease
 from owa_bench.run.store.output import ShardFiles
@@ -73,3 +81,34 @@ def test_a_run_from_before_leases_goes_on(layout, start):
     with Recorder(output, files.plan_digest(layout), KEY, transcripts=False) as made:
         record(made, start, 0)
     RunLease(layout).close()
+
+
+@pytest.mark.slow
+def test_a_worker_that_outlives_its_killed_driver_is_refused(
+    tmp_path, run_options, small
+):
+    """The worker has no lock, as one on another machine; its driver dies by SIGKILL."""
+    run = tmp_path / "run"
+    batch.play(small("fixed", "noop", episodes=2), run, run_options, plan_only=True)
+    path = Path(__file__).parents[2] / "builders" / "outliving_worker.py"
+    words = [sys.executable, path, "drive", run, run_options.home]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(words, env=env) as driver:
+        wait_for(tmp_path / "begun")
+        driver.kill()
+    whole = batch.resume(run, run_options)
+    assert whole.missing == 0
+    size = (RunLayout(run).shard(0)).stat().st_size
+    (tmp_path / "go").touch()
+    wait_for(tmp_path / "ended")
+    with pytest.raises(RunDirectoryError, match=f"truncate -s {size}"):
+        batch.resume(run, run_options)
+    os.truncate(RunLayout(run).shard(0), size)
+    assert batch.resume(run, run_options) == whole
+
+
+def wait_for(path):
+    until = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < until, path
+        time.sleep(0.02)
