@@ -4,10 +4,10 @@
     python benchmarks/mutants.py --count 30 --module scoring/composites
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in
-one module. Its tests are the examples in the module's docstrings, and the test files
-that execute the changed function: each file of `TESTS` runs once at the start, with a
-profiler. A mutant is killed when one of them fails. Prints the killed share with its
-Wilson interval, then the survivors.
+one module. Its tests are the examples in the module's docstrings and, of the test files
+that execute the changed function, the twelve that execute the fewest others: each file
+of `TESTS` runs once at the start, with a profiler. A mutant is killed when one of them
+fails. Prints the survivors, then the killed share with its Wilson interval.
 
 `MODULES` are those whose formulas are settled. Left out is what the change of the
 evidence that axes, closures and gates rest on will rewrite, however well it is tested:
@@ -49,7 +49,8 @@ from rich.progress import track
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261122
-LIMIT_S = 120  # of one mutant's tests; a mutant that hangs is killed
+LIMIT_S = 120  # of one test; a mutant that hangs is killed
+NEAREST = 12  # test files of one mutant
 TESTS = ("tests/scoring", "tests/report", "tests/attacks")
 MODULES = (
     "report/assurance", "report/attempts", "report/bundle", "report/composition",
@@ -167,11 +168,10 @@ def modules(only: str) -> list[Path]:
 
 
 class Executed(NamedTuple):
-    """What one test file executes: functions as (path, first line), and how long."""
+    """What one test file executes: functions as (path, first line)."""
 
     test: str
     functions: frozenset[tuple[str, int]]
-    seconds: float
 
 
 def executed(test: str) -> Executed:
@@ -187,24 +187,25 @@ def executed(test: str) -> Executed:
             if event == "call" and frame.f_code.co_filename.startswith(own):
                 calls.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
 
-        began = time.perf_counter()
         sys.setprofile(profiler)
         threading.setprofile(profiler)
         with contextlib.suppress(BaseException):
             _quiet_pytest([test])
         sys.setprofile(None)
         with os.fdopen(writing, "w") as answer:
-            json.dump((sorted(calls), time.perf_counter() - began), answer)
+            json.dump(sorted(calls), answer)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as stream:
-        found, seconds = json.load(stream)
+        found = json.load(stream)
     os.waitpid(child, 0)
-    return Executed(test, frozenset((path, line) for path, line in found), seconds)
+    return Executed(test, frozenset((path, line) for path, line in found))
 
 
-def tests_of(path: Path, tree: ast.Module, line: int, runs: list[Executed]) -> set[str]:
-    """Return the test files that execute the function around a line.
+def tests_of(
+    path: Path, tree: ast.Module, line: int, runs: list[Executed]
+) -> list[str]:
+    """Return the test files that execute the function around a line, the nearest first.
 
     A line outside functions runs at import: every file that calls the module then.
     """
@@ -216,11 +217,12 @@ def tests_of(path: Path, tree: ast.Module, line: int, runs: list[Executed]) -> s
     ]
     first = min((_first_line(node) for node in functions), default=0)
     last = max((node.end_lineno or 0 for node in functions), default=sys.maxsize)
-    return {
-        run.test
+    near = [
+        (len(run.functions), run.test)
         for run in runs
         if any(p == str(path) and first <= at <= last for p, at in run.functions)
-    }
+    ]
+    return [test for _, test in sorted(near)[:NEAREST]]
 
 
 def _first_line(node: ast.FunctionDef) -> int:
@@ -232,9 +234,9 @@ def _quiet_pytest(tests: list[str]) -> int:
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    plugins = [x for name in ("cacheprovider", "xdist") for x in ("-p", f"no:{name}")]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     with contextlib.redirect_stdout(io.StringIO()):
-        return int(pytest.main(["-x", "-q", *plugins, *tests]))
+        return int(pytest.main([*options, f"--timeout={LIMIT_S}", *tests]))
 
 
 class _Source(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -265,7 +267,6 @@ def survives(path: Path, tree: ast.Module | None, tests: list[str]) -> bool:
         code = 1
         with contextlib.suppress(BaseException):
             os.setpgid(0, 0)
-            signal.alarm(LIMIT_S)
             if tree is not None:
                 name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
                 sys.meta_path.insert(0, _Source(name, path, tree))
@@ -291,20 +292,15 @@ def draw(paths: list[Path], count: int, seed: int) -> list[tuple[Path, int]]:
 
 
 def run(path: Path, number: int, runs: list[Executed]) -> Outcome:
-    """Return what became of one mutant; its tests run in order of duration."""
+    """Return what became of one mutant."""
     tree = ast.parse(path.read_text())
     mutant = list(mutants(path, tree))[number]
-    files = tests_of(path, tree, mutant.line, runs)
     tests = [str(path)] if ">>> " in path.read_text() else []
-    tests += [run.test for run in sorted(runs, key=_seconds) if run.test in files]
+    tests += tests_of(path, tree, mutant.line, runs)
     mutant.apply()
     killed = tests and not survives(path, ast.fix_missing_locations(tree), tests)
     place = f"{path.relative_to(ROOT).as_posix()}:{mutant.line}"
     return Outcome(place, mutant.about, bool(killed))
-
-
-def _seconds(run: Executed) -> float:
-    return run.seconds
 
 
 def main() -> int:

@@ -301,3 +301,80 @@ def test_bad_trials_are_named(given, last, said):
     with pytest.raises(ScoringError) as raised:
         novelty.measure(given, last=last)
     assert said in str(raised.value)
+
+
+def test_a_statement_at_its_threshold_is_a_detection():
+    one = arrays([0.1, 0.4, 0.5, 0.4, 0.5], 2)
+    assert novelty.detection(one) == 2
+    found = novelty.measure([one], last=1)
+    assert found.m1 == 1.0  # the fourth lies below, the fifth does not
+    assert novelty.detection(arrays([0.1, 0.4], 1)) is None
+    at_0 = novelty.measure([arrays([0.9, 0.0, 0.0], 1)], last=2)
+    assert (at_0.m2, at_0.m2_1) == (0.0, 1.0)
+
+
+def test_a_baseline_that_scored_nothing_before_gives_no_reaction():
+    dead = arrays([0, 0, 1], 1, agent=[1, 1, 1], baseline=[0, 1, 1])
+    live = arrays([0, 0, 1], 1, agent=[1, 1, 3], baseline=[2, 1, 1])
+    assert math.isnan(novelty.measure([dead], last=2).m3)
+    assert novelty.measure([dead, live], last=2).m3 == pytest.approx(2.0 / 2)
+
+
+def test_parity_is_one_half_and_nothing_is_too():
+    assert novelty.task_improvement([0.0, 0.0], [0.0, 0.0]) == 0.5
+    assert novelty.task_improvement([0.2, 0.4], [0.1, 0.1]) == pytest.approx(0.75)
+    assert novelty.task_improvement([0.0], [0.5]) == 0.0
+    with pytest.raises(ScoringError, match="must lie in"):
+        novelty.task_improvement([-0.1], [0.5])
+
+
+def test_the_last_instances_may_be_all_novel_ones():
+    found = novelty.measure([arrays([0, 1, 1], 1)], last=2)
+    assert found.m3 == 1.0
+    with pytest.raises(ScoringError, match="last = 0"):
+        novelty.measure([arrays([0, 1, 1], 1)], last=0)
+
+
+def lane(arm, *qualities, first=1, stated=True, group="g", name="t"):
+    episodes = (
+        trials.TrialEpisode(i, q, 0.0, 0.5, i >= first, stated)
+        for i, q in enumerate(qualities)
+    )
+    return trials.ArmTrial(arm, name, group, tuple(episodes))
+
+
+def test_bands_of_curves_are_the_error_of_the_mean_within_0_and_1():
+    lanes = [lane("a", 0.9, 0.1), lane("a", 1.0, 0.3), lane("a", 0.9, 0.5, 0.4)]
+    (curve,) = trials.quality_curves(lanes)
+    assert curve.offsets == (-1, 0, 1)
+    half = 1.96 * np.std([0.1, 0.3, 0.5], ddof=1) / math.sqrt(3)
+    assert curve.mean[1] == pytest.approx(0.3)
+    assert curve.low[1] == pytest.approx(0.3 - half)
+    assert curve.high[1] == pytest.approx(0.3 + half)
+    top = 1.96 * np.std([0.9, 1.0, 0.9], ddof=1) / math.sqrt(3)
+    assert curve.high[0] == pytest.approx(min(2.8 / 3 + top, 1.0))
+    assert (curve.low[2], curve.high[2]) == (0.4, 0.4)
+    (wide,) = trials.quality_curves([lane("a", 0.0, 1.0), lane("a", 0.1, 0.0)])
+    assert (wide.low[0], wide.low[1], wide.high[1]) == (0.0, 0.0, 1.0)
+
+
+def test_groups_have_rows_of_their_own_where_there_are_two():
+    lanes = [
+        lane("base", 0.5, 0.5, name="t", group="g"),
+        lane("base", 0.5, 0.25, name="u", group="h"),
+        lane("own", 0.5, 0.75, name="u", group="h", stated=False),
+        lane("own", 0.5, 0.5, name="only here", group="h"),
+    ]
+    rows = trials.novelty_table(lanes, "base", last=1).rows
+    assert [row[:3] for row in rows] == [
+        ("all", "base", 2),
+        ("all", "own", 1),
+        ("g", "base", 1),
+        ("h", "base", 1),
+        ("h", "own", 1),
+    ]
+    assert trials.apti_by_group(lanes, "base", last=1) == {
+        "base": {"g": 0.5, "h": 0.5},
+        "own": {"h": 0.75},
+    }
+    assert trials.novelty_table(lanes, "base", last=1).rows[1][-1] == "silent"
