@@ -134,3 +134,4 @@ class SandboxProcess:
             self._watcher.follow(self._watcher.process.stderr, None, WATCH_S)
         finally:
             self._watcher.end()
+            self._watcher.drain(self._watcher.process.stderr)

@@ -210,6 +210,18 @@ class Watcher:
             self._limit = "disk"
         self._wall_s = time.perf_counter() - self._started
 
+    def drain(self, source: IO[bytes] | None) -> None:
+        """Read what the ended command left in a pipe, up to the limit of output."""
+        if source is None:
+            return
+        os.set_blocking(source.fileno(), False)
+        with contextlib.suppress(BlockingIOError):
+            while len(self.output) < self._limits.output:
+                chunk = os.read(source.fileno(), CHUNK)
+                if not chunk:
+                    return
+                self.output += chunk
+
     def close_pipes(self) -> None:
         """Close the command's pipes."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):

@@ -75,7 +75,7 @@ for number in range(20):
     with open(f"f{number}", "wb") as file:
         for _ in range(60):
             file.write(bytes(1 << 20))
-            time.sleep(.001)
+            time.sleep(.01)
 time.sleep(60)
 """
 _DELETER = """
