@@ -2,7 +2,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 
-.PHONY: demo test check slow long battery bench golden sweep format mutants map
+.PHONY: demo test check slow long battery bench golden sweep format mutants map docs
 
 demo:
 	./owa demo
@@ -49,6 +49,10 @@ mutants:
 # Re-make the picture and the table of docs/map.md from the imports.
 map:
 	$(PY) benchmarks/package_map.py
+
+# The pages as a site in dist/site; a link or heading that is not there fails it.
+docs:
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 # The control battery, whole; commits its table to docs/tables/.
 sweep:

@@ -11,6 +11,7 @@ settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
 _NEEDS = {
+    "inspect_ai": ["owa_bench/bridges/inspect.py"],
     "torch": [
         "owa_bench/envs/cartpole3d/batched/*.py",
         "owa_bench/subjects/cartpole*.py",

@@ -44,13 +44,14 @@ from owa_bench.envs.changesurf.browser.driver import (
     BrowserTarget,
 )
 from owa_bench.envs.changesurf.browser.host import Lease
-from owa_bench.envs.changesurf.browser.loopback import LocalhostApp, Loopback
+from owa_bench.envs.changesurf.browser.loopback import LocalhostApp
 from owa_bench.envs.changesurf.browser.observation import page_text
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
+from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.shells.sink import ListSink
 from owa_bench.shells.solution import solve
 
@@ -144,7 +145,7 @@ def driver(steps: int, *, pictures: bool = False) -> Speed:
 def tasks() -> list[Instance]:
     """Return the tasks that are played."""
     return [
-        Instance(suite="changesurf", version=1, family=family, tier=2, seed=1)
+        Instance(suite="changesurf", version=2, family=family, tier=2, seed=1)
         for family in FAMILIES
     ]
 
@@ -242,7 +243,7 @@ def raw_page(url: str, steps: int) -> Speed:
 def raw_sites(scripts: dict[Instance, list[Input]], steps: int) -> Speed:
     """Clock raw Playwright on the suite's sites, served over loopback."""
     source = assembly.source("changesurf")
-    server = Loopback(Site().app)
+    server = LoopbackServer(Site().app)
     with raw() as page:
 
         def reset(task: Instance) -> None:
@@ -280,7 +281,7 @@ def main() -> int:
     parser.add_argument("--browsergym", help="a Python that has BrowserGym")
     arguments = parser.parse_args()
     steps = arguments.steps
-    server = Loopback(Site().app)
+    server = LoopbackServer(Site().app)
     url = f"http://127.0.0.1:{server.port}/"
     scripts = inputs()
     small, whole = [], []

@@ -26,7 +26,7 @@ from rich.progress import Progress
 from owa_bench import calendars
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.documents import HIDDEN_PATH
+from owa_bench.envs.toolquest.documents import hidden_path
 from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.suite import SUITE
@@ -170,13 +170,14 @@ class HardCoded(Cheat):
 class Follower(Cheat):
     """Follows the link that nobody sees."""
 
-    rule = "hidden_evaluation_link"
+    rule = "hidden_link"
 
     def next(self, timeline: Timeline, state: ApiState) -> Call:
         """Return a visit of the hidden page, then the hints."""
         if self.steps > 1:
             return super().next(timeline, state)
-        return tool_calls.get(f"https://{state.world.providers[0].host}{HIDDEN_PATH}")
+        provider = state.world.providers[0]
+        return tool_calls.get(f"https://{provider.host}{hidden_path(provider)}")
 
 
 class Knower(Cheat):
@@ -212,7 +213,9 @@ def answer(timeline: Timeline, state: ApiState) -> Call:
             return tool_calls.call("finish", p=1.0)
         rows = [list(row) for row in world.expected_rows]
         columns = list(world.expected_columns)
-        return tool_calls.call("write_artifact", name="a", columns=columns, rows=rows)
+        return tool_calls.call(
+            "write_artifact", name="answer", columns=columns, rows=rows
+        )
     (wanted,) = answer_scoring.required_writes(world)
     left = answer_scoring.open_writes(wanted, state)
     if not left:

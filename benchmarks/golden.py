@@ -1,9 +1,9 @@
-"""Golden digests of the worlds of ToolQuest and ChangeSurf, before and after all drift.
+"""Golden digests of the worlds of the tool suites, before and after all drift.
 
-`python benchmarks/golden.py` writes tests/golden/worlds.json and sites.json; `--check`
-makes the digests again and exits 1 if any differs; `--masked` does either with the
-CPU's fast paths masked: a second machine for free. A changed digest is a change of
-scores: raise the suite's version.
+`python benchmarks/golden.py` writes worlds.json, sites.json and registers.json in
+tests/golden/; `--check` makes the digests again and exits 1 if any differs;
+`--masked` does either with the CPU's fast paths masked: a second machine for free. A
+changed digest is a change of scores: raise the suite's version.
 """
 
 import json
@@ -15,6 +15,7 @@ import golden_command
 
 from owa_bench.discovery import get
 from owa_bench.envs.changesurf import generate as changesurf
+from owa_bench.envs.recall import generate as recall
 from owa_bench.envs.toolquest import generate as toolquest
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import source
@@ -44,6 +45,11 @@ KEPT = {
             *changesurf.HELD_OUT_FAMILIES,
             *changesurf.HONEYPOT_FAMILIES,
         ),
+        seeds=(0, 1 << 40),
+    ),
+    "recall": Kept(
+        name="registers.json",
+        families=recall.FAMILIES,
         seeds=(0, 1 << 40),
     ),
 }

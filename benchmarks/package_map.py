@@ -83,8 +83,8 @@ def picture(counts: dict[tuple[str, str], int]) -> list[str]:
 
 
 def table() -> list[str]:
-    """Return one line a room: files, lines of text, what it is."""
-    lines = ["| room | files | lines | what it is |", "|---|---|---|---|"]
+    """Return one line a room, from the first paragraph of its docstring."""
+    lines = ["| room | what it is |", "|---|---|"]
     for room in itertools.chain.from_iterable(rooms for _, rooms in ROWS):
         lines.append(_table_line(room, PACKAGE))
         folder = ROOT / PACKAGE / room
@@ -95,11 +95,9 @@ def table() -> list[str]:
 
 def _table_line(room: str, package: str) -> str:
     place = ROOT / package / room
-    files = sorted(place.rglob("*.py")) or [place.with_suffix(".py")]
-    head = place / "__init__.py" if place.is_dir() else files[0]
+    head = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     said = (ast.get_docstring(ast.parse(head.read_text())) or "").split("\n\n")[0]
-    length = sum(len(file.read_text().splitlines()) for file in files)
-    return f"| `{room}` | {len(files)} | {length} | {' '.join(said.split())} |"
+    return f"| `{room}` | {' '.join(said.split())} |"
 
 
 def generated() -> str:

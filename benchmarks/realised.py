@@ -47,13 +47,13 @@ def drifted(instance: Instance, delta: float, calendar: Calendar) -> Timeline:
         rng = stream(instance.seed, "drift", strike.operator, strike.target)
         operator = get("operators", strike.operator)
         world = operator.apply(world, strike.target, strike.intensity, rng=rng)
-    # Drift step 0 all the same: no decoys, so that only the drift is measured.
+    # Drift step 0 all the same: names of one attempt, so only the drift is measured.
     return Timeline(
         instance=instance,
         starts=(0,),
         worlds=(world,),
         changes=((),),
-        magnitude_change=0.0,
+        realised=0.0,
     )
 
 

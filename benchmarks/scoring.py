@@ -1,24 +1,20 @@
-"""Bootstrap of all ten axes over 10^5 episodes, beside arch and scipy on one mean.
+"""Jackknife of all axes over 10^5 episodes, beside scipy's bootstrap of one mean.
 
 Run: python benchmarks/scoring.py
 
 Synthetic observables (no traces are parsed): 8 families x 125 tasks x 6 magnitudes x
 17 repeats = 102,000 episodes. Every family has probes at three lags, revisions, crews
-of one and two roles (muted too), a simulated and a real side. `measure` draws two laws
-of 10,000 resamples, *tasks like these* (1,000 tasks) and *same tasks, new seeds*
-(17,000 draws). The peer resamples one
-axis' cell means with scipy.stats.bootstrap; the plain loop gathers episodes anew for
-each resample and is timed on a few of them.
+of one and two roles (muted too), a simulated and a real side. Both laws: *tasks like
+these* (1,000 tasks) and *same tasks, new seeds* (17,000 repeats). The peer resamples
+one axis' cell means 10,000 times.
 """
 
-import dataclasses
 import time
 from importlib.resources import files
 
 import numpy as np
 from scipy import stats
 
-from owa_bench.canonical import sha256
 from owa_bench.discovery import find
 from owa_bench.records import price_card, protocol
 from owa_bench.records.observables import (
@@ -36,7 +32,6 @@ from owa_bench.records.observables import (
     Revisions,
     TrackingSamples,
 )
-from owa_bench.records.plan import BootstrapSpec
 from owa_bench.scoring.axes.self_revision import FILTERS
 from owa_bench.scoring.episode_tables import entry_table
 from owa_bench.scoring.estimates import SEEDS, TASKS, estimate
@@ -44,11 +39,9 @@ from owa_bench.scoring.sample import Sample
 from owa_bench.seeding import stream
 
 FAMILIES, TASKS_EACH, REPEATS, RESAMPLES = 8, 125, 17, 10_000
-LOOPED = 20
 LAGS = (1.0, 3.0, 9.0)  # days
 FOLDER = files("owa_bench.protocols")
 PROTOCOL = protocol.load((FOLDER / "default.toml").read_bytes())
-ROOT = sha256(b"benchmark")
 PRICES = price_card.load((FOLDER / "price_card.toml").read_bytes())
 
 
@@ -99,6 +92,7 @@ def observables() -> Observables:
         steps=whole + 10,
         simulated_s=blank + 60,
         wall_s=blank + 0.1,
+        unknown_usage=np.full(size, "", dtype=object),
         outcome=np.full(size, "finished"),
         needs_tools=np.ones(size, dtype=bool),
         honeypot=np.zeros(size, dtype=bool),
@@ -135,13 +129,13 @@ def observables() -> Observables:
 def crew_of(repeat: Integers, rng: np.random.Generator) -> Crew:
     """Return crews of one role, of two, and of two muted, by turns of the repeat."""
     size, kind = len(repeat), repeat % 3
-    few = {
-        name: rng.integers(0, 4, size)
-        for name in ("idle", "cycle", "same", "messages", "tokens", "verified")
-    }
+    texts = ("messages", "tokens", "declared", "answers", "verified")
+    few = {name: rng.integers(0, 4, size) for name in ("idle", "cycle", "same", *texts)}
     return Crew(
         cap=np.where(kind == 0, 1, 2),
         muted=kind == 2,
+        control=np.zeros(size, dtype=bool),
+        channel=np.ones(size, dtype=bool),
         conflict=rng.random(size) < 0.05,
         same_words=np.sort(rng.integers(0, 5, (size, NEAR)), axis=1),
         **few,
@@ -165,6 +159,10 @@ def probes_of(size: int, rng: np.random.Generator) -> Probes:
         verified=rng.random((2 * size, 5)) < 0.8,
         returned=np.full(2 * size, 5),
         contrary=np.full(2 * size, np.nan),
+        relevant=np.full(2 * size, 5),
+        zero_tool=np.ones(2 * size, dtype=bool),
+        helped=np.zeros(2 * size, dtype=bool),
+        new_sitting=np.ones(2 * size, dtype=bool),
     )
 
 
@@ -216,58 +214,21 @@ def scipy_one_axis(table: Observables) -> float:
     return time.process_time() - start
 
 
-def arch_one_axis(table: Observables) -> float | None:
-    """Return CPU seconds of arch's bootstrap of one axis, None where not installed."""
-    try:
-        from arch.bootstrap import IIDBootstrap
-    except ImportError:
-        return None
-    _, task = np.unique(table.pair, return_inverse=True)
-    means = np.bincount(task, weights=table.q) / np.bincount(task)
-    start = time.process_time()
-    IIDBootstrap(means, seed=0).conf_int(np.mean, RESAMPLES, method="percentile")
-    return time.process_time() - start
-
-
-def plain_loop(table: Observables) -> float:
-    """Return CPU seconds that 10,000 rounds of gathering episodes anew would take."""
-    _, task = np.unique(table.pair, return_inverse=True)
-    rows = [np.flatnonzero(task == k) for k in range(task.max() + 1)]
-    rng = stream(0, "benchmark", "loop")
-    start = time.process_time()
-    for _ in range(LOOPED):
-        drawn = np.concatenate([rows[k] for k in rng.integers(0, len(rows), len(rows))])
-        table.q[drawn].mean()
-    return (time.process_time() - start) * RESAMPLES / LOOPED
-
-
 def main() -> None:
     """Print one line per measurement."""
     table = observables()
     axes = [found.plugin for found in find("axes").values()]
-    whole = dataclasses.replace(table, repeat=np.zeros_like(table.repeat))
-    seconds, busy = {}, {}
-    present: list[str] = []
-    for label, one in ((TASKS, whole), ("both laws", table)):
-        sample, start, spent = sample_of(one), time.perf_counter(), time.process_time()
-        found = estimate(sample, axes, BootstrapSpec(resamples=RESAMPLES), ROOT)
-        present = [symbol for symbol, laid in found.coverage.items() if not laid.reason]
-        seconds[label] = time.perf_counter() - start
-        busy[label] = time.process_time() - spent
-    names = ", ".join(present)
-    print(f"episodes {len(table)}, resamples {RESAMPLES}, axes {names}")
-    for label, name in ((TASKS, TASKS), ("both laws", f"{TASKS} and {SEEDS}")):
-        print(f"{name}: {seconds[label]:.2f} s, {busy[label]:.2f} s of CPU")
-    peer, loop = scipy_one_axis(table), plain_loop(table)
-    ours = busy[TASKS]
+    sample, start = sample_of(table), time.process_time()
+    found = estimate(sample, axes)
+    ours = time.process_time() - start
+    present = [symbol for symbol, laid in found.coverage.items() if not laid.reason]
+    print(f"episodes {len(table)}, axes {', '.join(present)}")
+    for label, one in ((TASKS, found.tasks), (SEEDS, found.seeds)):
+        print(f"{label}: {len(one.clusters.stratum)} {one.clusters.noun}")
+    print(f"both: {ours:.2f} s of CPU")
+    peer = scipy_one_axis(table)
     print(f"scipy.stats.bootstrap, one axis, task means: {peer:.2f} s of CPU")
-    other = arch_one_axis(table)
-    if other is not None:
-        print(f"arch, one axis, task means: {other:.2f} s of CPU")
-        print(f"ratio per axis: arch / ours {other * len(present) / ours:.2f}")
-    print(f"plain loop over episodes, one axis (extrapolated): {loop:.1f} s of CPU")
     print(f"ratio per axis: scipy / ours {peer * len(present) / ours:.2f}")
-    print(f"ratio per axis: loop / ours {loop * len(present) / ours:.0f}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv
 from owa_bench.envs.changesurf import spaces
 from owa_bench.shells.views import SHELL_FEATURES
 
-ENV = "owa_bench:owa_bench/ChangeSurf-v1"
+ENV = "owa_bench:owa_bench/ChangeSurf-v2"
 PAY = 0.1
 EPISODES_A_LINE = 40
 ON_SITE = np.asarray([name.startswith(("click_", "fill_")) for name in spaces.MACROS])
@@ -78,11 +78,16 @@ class OnlyTheSite(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class Progress(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Pays a tenth for each step that the oracle accepts, in training alone.
+    """Pays a tenth for each step that gains what the goal needs, in training alone.
 
     That is a page on the way reached for the first time, a control that holds what the
     goal names, a subgoal. Success alone is too rare for a few thousand steps.
     """
+
+    def reset(self, **how: Any) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in which nothing is gained yet."""
+        self._gained: frozenset[str] = frozenset()
+        return self.env.reset(**how)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one macro and add its pay."""
@@ -90,7 +95,9 @@ class Progress(gymnasium.Wrapper[Any, Any, Any, Any]):
         _, before = privilege.observe()
         observation, reward, ended, cut, info = self.env.step(action)
         _, after = privilege.observe()
-        reward = float(reward) + PAY * privilege.oracle.accepts(before, {}, after)
+        new = privilege.oracle.gained(before, {}, after) - self._gained
+        self._gained |= new
+        reward = float(reward) + PAY * bool(new)
         return observation, reward, ended, cut, info
 
 

@@ -21,11 +21,13 @@
     │   ├── AgentRaised            its code raised, or it answered nonsense
     │   └── AgentTimeout           it missed its deadline
     ├── InfrastructureFailure      the harness' fault: never scored, tried again
-    │   └── ProviderFailure        the model's provider failed: once an entry
+    │   ├── ProviderFailure        the model's provider failed: once an entry
+    │   └── FailureLimitError      too many such failures: the run stops; exits 4
     ├── RunDirectoryError          not a run directory, or an incomplete one
     │   └── TraceError             a shard, leaf or blob that does not read back
     ├── ScoringError               a measure got arrays it cannot read
     ├── CheckFailure               a check failed; the CLI exits 1
+    │   └── PreflightError         an agent's address or model does not answer
     └── MissingPartError           the machine lacks something; the CLI exits 3
 
 A message states the rule, then the value got, then the way out:
@@ -37,7 +39,21 @@ from collections.abc import Iterable
 
 
 class OwaError(Exception):
-    """Root of every exception that owa_bench raises on purpose."""
+    """Root of every exception that owa_bench raises on purpose.
+
+    Pickles whatever its constructor takes, so that a worker process can hand it on.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[OwaError], args: tuple[object, ...], state: dict[str, object]
+) -> OwaError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(OwaError):
@@ -45,14 +61,20 @@ class UsageError(OwaError):
 
 
 class UnknownNameError(UsageError):
-    """A name that no registry holds; the message offers the nearest one."""
+    """A name that no registry holds; the message offers the nearest one.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    `fix` is a last sentence, for names that a user can make.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], fix: str = ""
+    ) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         listing = ", ".join(names) if names else "none"
-        super().__init__(f"No {kind} is called `{name}`.{hint} Known: {listing}.")
+        said = f"No {kind} is called `{name}`.{hint} Known: {listing}. {fix}"
+        super().__init__(said.rstrip())
         self.kind = kind
         self.name = name
 
@@ -115,6 +137,10 @@ class DriftSupport(AdmissibilityError):
     """(c) A family is not played at every magnitude that axis T integrates."""
 
 
+class HelpBudgets(AdmissibilityError):
+    """(f) Not every task is played without help and under the protocol's budget."""
+
+
 class CostSchema(AdmissibilityError):
     """(d) Plan, protocol and price card do not name one frozen cost schema."""
 
@@ -155,6 +181,10 @@ class ProviderFailure(InfrastructureFailure):
     """The provider of the agent's model failed; excused once an entry."""
 
 
+class FailureLimitError(InfrastructureFailure):
+    """Too many attempts failed through harness or provider; a resume goes on."""
+
+
 class RunDirectoryError(OwaError):
     """A directory is not a run, or an incomplete one."""
 
@@ -169,6 +199,10 @@ class ScoringError(OwaError):
 
 class CheckFailure(OwaError):
     """A check that was asked for failed."""
+
+
+class PreflightError(CheckFailure):
+    """What an agent needs did not answer as it must before the plan was signed."""
 
 
 class MissingPartError(OwaError):

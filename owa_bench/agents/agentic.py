@@ -12,7 +12,14 @@ from typing import Any
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST
-from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.handicaps import (
+    handicapped,
+    knob_options,
+    planned_depth,
+    read_handicaps,
+    solver_skills,
+)
+from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
@@ -23,7 +30,7 @@ class _Agentic:
     """Reads documents or pages, signs in, finds, computes, writes, states p."""
 
     def __init__(self, config: AgentConfig) -> None:
-        self._config = config
+        self._handicaps = read_handicaps(config.options)
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
 
@@ -31,18 +38,24 @@ class _Agentic:
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with what is remembered of the vendors."""
-        self._memory = FactMemory(memory_dir)
+        limits = self._handicaps
+        self._memory = open_memory(memory_dir, limits.half_life)
         self._runner = None
         names = {tool.name for tool in tools}
+        if planned_depth(brief.goal) > limits.depth:
+            return
+        skills = solver_skills(limits, brief)
         if APIS in names:
-            self._runner = Runner(ApiSolver(brief, self._memory).solve())
+            plan = ApiSolver(brief, self._memory, skills).solve()
         elif PAGES in names:
-            self._runner = Runner(WebSolver(brief).solve())
-        # Neither tool: it declares at once that it cannot solve the task.
+            plan = WebSolver(brief, skills).solve()
+        else:
+            return
+        self._runner = Runner(handicapped(plan, limits, brief))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
-        if self._runner is None:
+        if self._runner is None:  # no tool that it knows, or too deep a plan
             return PlanCall(DECLARE, {"p": LOST}).text()
         return self._runner.advance(str(observation["text"])).text()
 
@@ -56,4 +69,7 @@ AGENT = AgentCard(
     name="agentic",
     about="Reads documents and pages, probes on errors, adds up, asks when stuck.",
     make=_Agentic,
+    options=knob_options(
+        *("half_life", "depth", "tools", "calibration", "asks", "calls"), "families_off"
+    ),
 )

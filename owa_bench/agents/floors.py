@@ -73,5 +73,6 @@ AGENTS = (
         name="random",
         about="Valid calls or actions drawn from the brief's seed.",
         make=_Random,
+        native=True,
     ),
 )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from owa_bench.agents.language_model.conversation import task_prompt
 from owa_bench.errors import AgentRaised, AgentTimeout
 from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.run.agents import protocol
@@ -22,19 +23,32 @@ NEXT = f"{ENDED} The next one begins."
 NEW_SESSION = "A new session begins."
 ALL_PLAYED = "Every episode of this run has been played."
 TOO_LATE = "This call came after the episode had ended and was not played."
+ABOUT = """\
+Each tool call is one step of a recorded, scored episode. End it with `finish` (state \
+p, how probable it is that the work is right) or `declare_infeasible`. When an episode \
+ends and another follows, its task comes with the last result; the tool `brief` always \
+returns the present one and is no step. The task:
+
+"""
+BRIEF = "brief"
+_READ_FIRST = "Your task: call this before any other tool; it is no step. It says: "
+_MAX_ABOUT = 1024  # characters that chat endpoints take as a tool's description
+_LEFT = "the client left before it had ended the episode"
+_CUT = ".. (call it for the rest)"
 
 
 class ClientResult(NamedTuple):
-    """Result of a client's call."""
+    """Result of a client's call; `ended` if its episode is over."""
 
     text: str
     error: bool = False
+    ended: bool = False
 
 
 class _Call(NamedTuple):
-    """A client's call that waits for its result."""
+    """A client's call that waits for its result; no action: the episode is given up."""
 
-    action: str
+    action: str | None
     result: Future[ClientResult]
 
 
@@ -47,16 +61,38 @@ class ClientCalls:
         self._opened = threading.Event()
         self._connected = threading.Event()
         self._left = False
-        self._over = False
+        self._last: str | None = None
         self._missed: ClientResult | None = None
         self._lock = threading.Lock()
         self.brief = Brief(text="", goal={})
         self.tools: tuple[ToolSpec, ...] = ()
+        self.begun = 0
 
     # --- the client's side --------------------------------------------------------
 
+    @property
+    def task(self) -> str:
+        """The present episode's task with its limits, and how episodes are played."""
+        return ABOUT + task_prompt(self.brief)
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tool `brief`, whose description begins the task, then the episode's.
+
+        A suite's own tool of that name takes its place.
+        """
+        if any(tool.name == BRIEF for tool in self.tools):
+            return self.tools
+        about = _READ_FIRST + self.brief.text
+        if len(about) > _MAX_ABOUT:
+            about = about[: _MAX_ABOUT - len(_CUT)] + _CUT
+        nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+        return (ToolSpec(name=BRIEF, about=about, parameters=nothing), *self.tools)
+
     def call(self, tool: str, arguments: dict[str, Any] | None) -> ClientResult:
         """Play one tool call; blocks until it is played.
+
+        `brief` is answered without a step; the loop never sees it.
 
         Args:
             tool: name of the tool.
@@ -69,13 +105,34 @@ class ClientCalls:
         action = msgspec.json.encode({"tool": tool, "arguments": arguments or {}})
         call = _Call(action.decode(), Future())
         with self._lock:
-            if self._over:
-                return ClientResult(ALL_PLAYED, error=True)
+            if self._last is not None:
+                return ClientResult(self._last, error=True, ended=True)
+            if tool == BRIEF and self.offered is not self.tools:
+                return ClientResult(self.task)
             missed, self._missed = self._missed, None
             if missed is not None:
                 return missed
             self._calls.put(call)
         return call.result.result()
+
+    def is_open(self, episode: int) -> bool:
+        """Return whether an episode, by `begun` when it was open, still is."""
+        return self._last is None and self.begun == episode
+
+    def give_up(self, episode: int) -> None:
+        """Fail an episode, if it is still open, and wait for its end.
+
+        Args:
+            episode: which, by `begun` when it was open.
+        """
+        self.connect()
+        with self._lock:
+            self._missed = None
+            if not self.is_open(episode):
+                return
+            call = _Call(None, Future())
+            self._calls.put(call)
+        call.result.result()
 
     def connect(self) -> None:
         """Note that a client is there: from now on its deadlines count."""
@@ -103,14 +160,17 @@ class ClientCalls:
         The open call gets the announcement as its result; where none is open (the
         client was too slow), the next call gets it and is not played.
         """
-        self.brief, self.tools = request.brief, request.tools
+        ended = not request.brief.session
+        with self._lock:
+            self.brief, self.tools = request.brief, request.tools
+            self.begun += ended
         self._refuse_waiting()
-        news = f"{NEW_SESSION if request.brief.session else NEXT}\n\n{self.brief.text}"
+        news = f"{NEXT if ended else NEW_SESSION}\n\n{task_prompt(self.brief)}"
         if self._open is not None:
-            self._finish_open(ClientResult(news))
+            self._finish_open(ClientResult(news, ended=ended))
         elif self._opened.is_set():
             with self._lock:
-                self._missed = ClientResult(f"{TOO_LATE} {news}", error=True)
+                self._missed = ClientResult(f"{TOO_LATE} {news}", True, ended)
         self._opened.set()
 
     def next_action(
@@ -144,15 +204,21 @@ class ClientCalls:
         if call is None:
             if first:
                 raise RunStopped
-            raise AgentRaised("the client left before it had ended the episode")
+            raise AgentRaised(_LEFT)
         self._open = call
+        if call.action is None:
+            raise AgentRaised(_LEFT)
         return call.action
 
-    def close(self) -> None:
-        """End the run: every waiting call gets a result."""
+    def close(self, last: str = ALL_PLAYED) -> None:
+        """End the run: every waiting call gets a result.
+
+        Args:
+            last: what the open call and all that come after it are answered.
+        """
         with self._lock:
-            self._over = True
-        self._finish_open(ClientResult(f"{ENDED} {ALL_PLAYED}"))
+            self._last = last
+        self._finish_open(ClientResult(f"{ENDED} {last}", ended=True))
         self._refuse_waiting()
         self._opened.set()
 
@@ -165,7 +231,7 @@ class ClientCalls:
         while not self._calls.empty():
             call = self._calls.get()
             if call is not None:
-                call.result.set_result(ClientResult(TOO_LATE, error=True))
+                call.result.set_result(ClientResult(TOO_LATE, True, True))
 
 
 class ClientTransport:
@@ -197,5 +263,6 @@ class ClientTransport:
             return protocol.AgentReply(action=action)
         return protocol.AgentReply()
 
-    def end(self) -> None:
+    def end(self) -> float:
         """End nothing: the client stays for the next episode."""
+        return 0.0

@@ -5,9 +5,7 @@ are those of `owa-bench run`, and what comes of it is an ordinary run directory.
 """
 
 import socket
-import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,25 +13,15 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from owa_bench.bridges.client_calls import ClientCalls
+from owa_bench.bridges.client_calls import BRIEF, ClientCalls
+from owa_bench.bridges.client_run import POLL_S, ClientRun
 from owa_bench.errors import MissingPartError, UsageError
-from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunSummary
-from owa_bench.run.play.loop import RunStopped
 
 NAME = "owa-bench"
-BRIEF = "owa-bench://brief"
-GOAL = "owa-bench://goal"
-_ABOUT = """\
-Each tool call is one step of a recorded, scored episode. End it with `finish` (state \
-p, how probable it is that the work is right) or `declare_infeasible`. When an episode \
-ends and another follows, its brief comes with the last result; `owa-bench://brief` \
-always holds the present one. The task:
-
-"""
-_POLL_S = 0.1
+BRIEF_URI = "owa-bench://brief"
+GOAL_URI = "owa-bench://goal"
 _LINGER_S = 1.0  # from the last answer to the end of an HTTP server
 
 
@@ -78,7 +66,7 @@ def serve(
     _require()
     listener = address and _listener(address)
     calls = ClientCalls()
-    player = _Player(calls, request, out, options)
+    player = ClientRun(calls, request, out, options)
     player.start()
     try:
         if player.opened():
@@ -92,51 +80,6 @@ def serve(
         calls.disconnect()
         player.join()
     return player.summary()
-
-
-class _Player(threading.Thread):
-    """The thread in which the loop plays."""
-
-    def __init__(
-        self,
-        calls: ClientCalls,
-        request: Request | None,
-        out: Path,
-        options: RunOptions,
-    ) -> None:
-        super().__init__(name="owa-bench-play", daemon=True)
-        self._calls = calls
-        self._request = request
-        self._out = out
-        self._options = replace(options, client=calls.transport)
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        """Play to the end of the run, or until the client has left."""
-        try:
-            if self._request is None:
-                batch.resume(self._out, self._options)
-            else:
-                batch.play(self._request, self._out, self._options)
-        except RunStopped:
-            return
-        except BaseException as error:  # noqa: BLE001  raised again where it is seen
-            self._error = error
-        finally:
-            self._calls.close()
-
-    def opened(self) -> bool:
-        """Return whether there is an episode to serve; waits until that is known."""
-        while not self._calls.wait_open(_POLL_S):
-            if not self.is_alive():
-                return False
-        return bool(self._calls.tools)
-
-    def summary(self) -> RunSummary:
-        """Return what the run directory holds; raises what playing raised."""
-        if self._error is not None:
-            raise self._error
-        return batch.summary(RunLayout(self._out))
 
 
 # --- the protocol ---------------------------------------------------------------------
@@ -156,7 +99,7 @@ def server_of(calls: ClientCalls) -> Any:
                     description=tool.about,
                     input_schema=dict(tool.parameters),
                 )
-                for tool in calls.tools
+                for tool in calls.offered
             ]
         )
 
@@ -168,7 +111,10 @@ def server_of(calls: ClientCalls) -> Any:
         return types.CallToolResult(content=[text], is_error=answer.error)
 
     async def list_resources(context: Any, given: Any) -> Any:
-        named = {BRIEF: ("brief", "The task."), GOAL: ("goal", "The same as JSON.")}
+        named = {
+            BRIEF_URI: (BRIEF, "The task."),
+            GOAL_URI: ("goal", "The same as JSON."),
+        }
         return types.ListResourcesResult(
             resources=[
                 types.Resource(name=name, uri=uri, description=about)
@@ -179,7 +125,7 @@ def server_of(calls: ClientCalls) -> Any:
     async def read_resource(context: Any, given: Any) -> Any:
         calls.connect()
         goal = msgspec.json.encode(calls.brief.goal).decode()
-        texts = {BRIEF: calls.brief.text, GOAL: goal}
+        texts = {BRIEF_URI: calls.task, GOAL_URI: goal}
         text = texts.get(str(given.uri), f"There are {', '.join(texts)}.")
         content = types.TextResourceContents(
             uri=given.uri, mime_type="text/plain", text=text
@@ -189,18 +135,18 @@ def server_of(calls: ClientCalls) -> Any:
     async def list_prompts(context: Any, given: Any) -> Any:
         about = "The present episode's task."
         return types.ListPromptsResult(
-            prompts=[types.Prompt(name="brief", description=about)]
+            prompts=[types.Prompt(name=BRIEF, description=about)]
         )
 
     async def get_prompt(context: Any, given: Any) -> Any:
         calls.connect()
-        text = types.TextContent(type="text", text=_ABOUT + calls.brief.text)
+        text = types.TextContent(type="text", text=calls.task)
         message = types.PromptMessage(role="user", content=text)
         return types.GetPromptResult(messages=[message])
 
     return Server(
         NAME,
-        instructions=_ABOUT + calls.brief.text,
+        instructions=calls.task,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -236,7 +182,7 @@ async def _http(
     calls: ClientCalls,
     address: Address,
     listener: socket.socket,
-    player: _Player,
+    player: ClientRun,
     announce: Callable[[str], None],
 ) -> None:
     """Serve over streamable HTTP until the last episode has been played."""
@@ -250,7 +196,7 @@ async def _http(
 
     async def end_with_the_run() -> None:
         while player.is_alive():
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(POLL_S)
         await anyio.sleep(_LINGER_S)
         server.should_exit = True
 

@@ -1,7 +1,8 @@
 """The command line: one typer application, its exit codes and its errors.
 
 Exit codes: 0 done; 1 a check failed; 2 wrong use, or a file that cannot be read or
-written; 3 the machine lacks something; 130 stopped with Ctrl-C; 141 nobody reads on.
+written; 3 the machine lacks something; 4 a run stopped, too many attempts failed
+through harness or provider; 130 stopped with Ctrl-C; 141 nobody reads on.
 """
 
 import errno
@@ -14,9 +15,18 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from owa_bench import errors
-from owa_bench.cli import evidence, judging, listing, playing, serving, training
-from owa_bench.cli.console import ERR
+from owa_bench import __version__, errors
+from owa_bench.cli import (
+    evidence,
+    judging,
+    listing,
+    people,
+    playing,
+    serving,
+    training,
+    validating,
+)
+from owa_bench.cli.console import ERR, OUT
 from owa_bench.cli.options import expand
 from owa_bench.errors import OwaError
 
@@ -38,7 +48,8 @@ hash-chained; its report is signed and can be checked by anybody:
 With --json standard output holds JSON and nothing else. Each command is one Python
 call (docs/cli.md).
 
-Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 the machine lacks something.
+Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 the machine lacks something, 4 a
+run stopped because too many attempts failed through the harness or a provider.
 """
 
 MEASURE_HELP = """\
@@ -101,6 +112,29 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(asked: bool) -> None:
+    """Print the version and stop, where it was asked for."""
+    if asked:
+        OUT.print(f"owa-bench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    version: bool = typer.Option(
+        False,
+        "--version",
+        help="Print the version and stop.",
+        callback=_print_version,
+        is_eager=True,
+    ),
+) -> None:
+    """Take the options that stand before any command."""
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": listing.list_plugins,
     "run": playing.run,
@@ -109,11 +143,15 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "verify": judging.verify,
     "recompute": judging.recompute,
     "power": judging.power,
+    "validate": validating.validate,
     "keygen": evidence.keygen,
     "witness": evidence.witness_plan,
     "prune": evidence.prune,
     "replay": evidence.replay,
     "doctor": listing.doctor,
+    "play": people.play,
+    "norms": people.norms,
+    "judge": people.judge,
     "serve": serving.serve,
     "export": evidence.export,
     "visit": serving.visit,
@@ -145,6 +183,7 @@ _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (errors.UsageError, 2),
     (errors.RunDirectoryError, 2),
     (errors.CheckFailure, 1),
+    (errors.FailureLimitError, 4),
     (OwaError, 1),
 )
 # All that the parser refuses; typer gives no name of its own to this parent.

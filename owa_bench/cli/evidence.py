@@ -23,7 +23,8 @@ def keygen(
     """Make an Ed25519 signing key in your data folder (mode 0600).
 
     The folder is ~/.local/share/owa-bench; OWA_BENCH_HOME names another. `run` makes
-    the key `default` by itself if there is none. A key is never overwritten.
+    the key `default` by itself if there is none, and no other. A key is never
+    overwritten.
 
       owa-bench keygen
 
@@ -169,13 +170,14 @@ def replay(
       owa-bench replay runs/first --sign --key verifier
     """
     layout = RunLayout(run_dir)
+    signer = keys.ensure(keys.data_folder(), key) if sign else None
     with progress() as bar:
         task = bar.add_task("replaying", total=episodes)
         replays = replaying.replay_run(
             layout, episodes, progress=lambda _: bar.advance(task)
         )
-    if sign:
-        replaying.sign(layout, replays, keys.ensure(keys.data_folder(), key))
+    if signer is not None:
+        replaying.sign(layout, replays, signer)
     if json:
         as_json({**replays._asdict(), "passed": replays.passed})
     else:

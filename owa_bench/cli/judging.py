@@ -15,6 +15,7 @@ from owa_bench.records import protocol as protocols
 from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.toml import in_file
+from owa_bench.records.validation import default_signs, load_signs
 from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import keys
@@ -22,12 +23,14 @@ from owa_bench.run.store import keys
 if TYPE_CHECKING:
     from owa_bench.scoring.power import Need
 
+_SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
 _UNITS = (1e-6, 1e6)  # of kappa a day: beyond, a slope is nothing or everything
 
 
 def report(
     run_dir: Path = RunDir,
     require: str | None = option(None, "Exit 1 unless every agent has this level."),
+    norms: Path | None = option(None, "Norms of people, from `owa-bench norms`."),
     unsigned: bool = option(False, "A draft (V0) of a run not yet whole."),
     key: str = KeyName,
     json: bool = AsJson,
@@ -35,7 +38,8 @@ def report(
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
 
     Reads the run directory and nothing else; a second report replaces the first. A
-    level below a gate is no error unless --require asks for it.
+    level below a gate is no error unless --require asks for it. Norms are copied into
+    the run directory, and read from there.
 
       owa-bench report runs/first
 
@@ -48,6 +52,8 @@ def report(
     required = _level(require) if require else None
     read_plan(RunLayout(run_dir))  # what is no run is said before a missing key
     signer = None if unsigned else keys.load(keys.data_folder(), key)
+    if norms is not None:
+        statement.add_norms(run_dir, norms)
     judgement = statement.write(run_dir, signer)
     if json:
         as_json(judgement)
@@ -155,7 +161,7 @@ def _print(verdict: score.AgentVerdict) -> None:
         ("index", "value", "tasks like these", "missing"),
         [_index_row(index) for index in verdict.indices],
     )
-    if any(kappa.checkpoints for kappa in verdict.kappas):
+    if any(kappa.family for kappa in verdict.kappas):
         table(
             "self-improvement (kappa)",
             ("family", "slope", "checkpoints", "why missing"),
@@ -235,7 +241,8 @@ def power(
 
     owa-bench power mine.toml --tasks 400
     """
-    from owa_bench.scoring.power import level_power, needs  # brings SciPy
+    # brings SciPy
+    from owa_bench.scoring.power import equivalence_tasks, level_power, needs
 
     if not _UNITS[0] <= units <= _UNITS[1]:
         raise FieldError(
@@ -262,6 +269,16 @@ def power(
     )
     for level in sorted({need.level for need in found}):
         OUT.print(f"  AAI-{level}: {level_power(numbers, level, tasks):.2f}")
+    declared = load_signs(default_signs()).numbers
+    margin, alpha = declared.margin, declared.alpha
+    counts = ", ".join(
+        f"{equivalence_tasks(sd, margin, alpha, rules.power)} at {sd:g}"
+        for sd in _SPREADS
+    )
+    OUT.print(
+        f"\nTasks that a declared zero of `validate` needs, within +/- {margin:g}, by "
+        f"the spread of one task's part: {counts}"
+    )
 
 
 def _read_protocol(name: str) -> bytes:

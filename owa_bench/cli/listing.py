@@ -88,7 +88,8 @@ def _of_battery(battery: Battery) -> tuple[Any, ...]:
         for draw in battery.suite
         for cell in draws.entries(draw, discovery.get("suites", draw.name).card)
     }
-    return battery.name, len(cells), battery.gives_level, battery.about
+    days = battery.campaign.days if battery.campaign else 1
+    return battery.name, days * len(cells), battery.gives_level, battery.about
 
 
 def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:

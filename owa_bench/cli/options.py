@@ -7,6 +7,7 @@ signature. Faults name the flag, the value and the rule.
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, get_type_hints
 
@@ -147,6 +148,27 @@ def given_names(context: typer.Context) -> frozenset[str]:
     )
 
 
+def flags(context: typer.Context, names: Collection[str]) -> str:
+    """Return the flags that were given among some, as a shell takes them.
+
+    Args:
+        context: of the command.
+        names: of its parameters.
+
+    Returns:
+        Each with a space before it; "" for none.
+    """
+    words: list[str] = []
+    given = given_names(context)
+    for name in names:
+        value, flag = context.params.get(name), f"--{name.replace('_', '-')}"
+        if name not in given:
+            continue
+        for each in value if isinstance(value, list | tuple) else [value]:
+            words += [flag] if each is True else [flag, shlex.quote(str(each))]
+    return "".join(f" {word}" for word in words)
+
+
 def refuse_together(given: Collection[str], names: Collection[str], why: str) -> None:
     """Refuse options that make no sense beside others.
 
@@ -229,7 +251,7 @@ def draws_of(
     family: str | None = None,
     tier: str | None = None,
     delta: str | None = None,
-    interventions: str = "unlimited",
+    interventions: str | None = None,
     crews: str = draws.OPEN,
     tools_off: str | None = None,
     episodes: int = 1,
@@ -242,7 +264,7 @@ def draws_of(
         family: families, none: all.
         tier: tiers, none: all.
         delta: drift magnitudes, none: the published ones.
-        interventions: supervisor budgets.
+        interventions: supervisor budgets, none: those that the axes read.
         crews: ceilings on an agent's roles.
         tools_off: tools taken from those on offer.
         episodes: instances per family and tier.
@@ -261,7 +283,8 @@ def draws_of(
             families=tuple(split(family)),
             tiers=tuple(number("--tier", part, int) for part in split(tier)),
             deltas=deltas or _magnitudes(name),
-            interventions=tuple(_budget(part) for part in split(interventions)),
+            interventions=tuple(_budget(part) for part in split(interventions))
+            or _budgets(name),
             crews=tuple(split(crews)),
             tools_off=tuple(split(tools_off)),
             episodes=episodes,
@@ -281,17 +304,27 @@ def draws_of(
 
 def _magnitudes(suite: str) -> tuple[float, ...]:
     """Return the magnitudes drawn by default: a native suite has its novelty or not."""
+    return (1.0,) if _is_native(suite) else MAGNITUDES
+
+
+def _is_native(suite: str) -> bool:
     known = discovery.find("suites")
-    native = suite in known and known[suite].plugin.card.native
-    return (1.0,) if native else MAGNITUDES
+    return suite in known and bool(known[suite].plugin.card.native)
+
+
+def _budgets(suite: str) -> tuple[Budgeted, ...]:
+    """Return the budgets drawn by default: axis A has no meaning in a native suite."""
+    return (0,) if _is_native(suite) else (0, "protocol")
 
 
 def _budget(text: str) -> Budgeted:
     """Return a supervisor budget of `--interventions`."""
+    if text == "protocol":
+        return "protocol"
     if text == "unlimited":
         return "unlimited"
     try:
         return int(text)
     except ValueError as error:
-        rule = "must be whole numbers or `unlimited`"
+        rule = "must be whole numbers, `protocol` or `unlimited`"
         raise FieldError("--interventions", text, rule) from error

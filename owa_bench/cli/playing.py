@@ -2,26 +2,28 @@
 
 import dataclasses
 import shlex
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.progress import Progress as Bar
 
 from owa_bench.cli import options
-from owa_bench.cli.console import ERR, OUT, as_json, progress, table
+from owa_bench.cli.console import ERR, OUT, as_json
 from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.errors import FieldError, UsageError
+from owa_bench.cli.run_progress import Outcomes, run_progress
+from owa_bench.errors import FailureLimitError, FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
+from owa_bench.run.agents.hosting import HOSTINGS
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import request as requests
-from owa_bench.run.plan.campaign import Campaign, Trials
-from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.budget import USD
+from owa_bench.run.plan.campaign import Campaign
+from owa_bench.run.plan.draws import Draw, load_battery
 from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.trials import Trials
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 
@@ -30,20 +32,31 @@ TERMS = Panel("Under which terms")
 REACH = Panel("What agents may reach (docs/model-gateway.md)")
 HOW = Panel("How it is played (no effect on the replay root)")
 
+_CAMPAIGN = ("practice", "holdout", "adopt_by", "sustain", "maintenance", "placebo")
 # Options that shape what is drawn, and the rest of those that shape a plan.
 _DRAWN = (
     *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
     "tools_off",
-    *("practice", "trials", "before"),
+    *("trials", "before", *_CAMPAIGN),
 )
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
     "sandbox",
 )
-_FAILED = ("agent_raised", "agent_timeout", "infrastructure")
-_LONGEST_REASON = 160  # characters of a failure that are shown
-_MICRO = 10**6
+# Options that a resume needs again: they are no part of the plan.
+_AGAIN = (
+    *(
+        "model_url",
+        "model_api",
+        "model_key_env",
+        "model_cache",
+        "allow_host",
+        "pass_env",
+    ),
+    *("workers", "executor", "ray_address", "concurrency", "wire", "key"),
+    *("no_preflight", "failure_share"),
+)
 
 
 def run(
@@ -64,8 +77,10 @@ def run(
         episodes="Instances per family and tier.",
         repeats="Noise seeds per instance (pass^k).",
     ),
-    interventions: str = WHAT(
-        "unlimited", "Supervisor budgets, such as 0,2,unlimited: gives the frontier."
+    interventions: str | None = WHAT(
+        None,
+        "Supervisor budgets, such as 0,2,unlimited; 0,protocol if left out. Axes read "
+        "0, axis A the protocol's share of the oracle's actions, the frontier all.",
     ),
     crews: str = WHAT(
         "open", "Ceilings on an agent's roles, such as 1,4,4:muted: gives axis S."
@@ -78,7 +93,17 @@ def run(
         "Campaign over so many simulated days: practice in a lane, a checkpoint a "
         "day, a frozen control.",
     ),
-    practice: int = WHAT(1, "Campaign: new tasks a day."),
+    lanes: Fields = WHAT.fields(
+        Campaign,
+        practice="Campaign: new tasks a day.",
+        holdout="Campaign: tasks of each attempt set of the revision (axis R).",
+        adopt_by="Campaign: day whose morning ends the revision's window.",
+        sustain="Campaign: tasks a later day on which the gain must last.",
+        maintenance="Campaign: tasks of each morning's clean and drifted lane.",
+    ),
+    placebo: str | None = WHAT(
+        None, "Campaign: families that the placebo lane practises; others if left out."
+    ),
     trials: int | None = WHAT(
         None,
         "SAIL-ON trials per family and tier: --episodes each, a novelty comes in at a "
@@ -95,7 +120,9 @@ def run(
     act_seconds: float = TERMS(Budget().act_s, "Deadline for one act."),
     steps: int | None = TERMS(None, "Most steps an episode."),
     budget: list[str] | None = TERMS(
-        None, "Ceiling an episode, such as api_calls=200."
+        None,
+        "Ceiling an episode, such as api_calls=200; usd=5 is one of the whole run, by "
+        "the price card and without the simulated supervisor.",
     ),
     run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
@@ -104,7 +131,10 @@ def run(
         GatewayOptions,
         model_url="Address of the models' provider, such as http://127.0.0.1:8000/v1; "
         "$OPENAI_BASE_URL if left out.",
-        model_key_env="Variable that holds the API key, which no agent sees.",
+        model_api="What it speaks: chat, or by translation responses, anthropic, "
+        "gemini (extra providers).",
+        model_key_env="Variable that holds the API key, which no agent sees; the usual "
+        "one of the interface if left out.",
         model_cache="Folder of replies by request: each is paid for once.",
     ),
     allow_host: list[str] | None = REACH(
@@ -120,6 +150,11 @@ def run(
         in_process="Agents share the worker: fast, V2 at most.",
         wire="HTTP over loopback sockets.",
         key="Name of the signing key.",
+        failure_share="Stop when more than this share of an agent's attempts failed "
+        "through harness or provider; the protocol's if left out, 1: never.",
+    ),
+    no_preflight: bool = HOW(
+        False, "Do not first ask once what agents behind an address need."
     ),
     resume: bool = HOW(False, "Go on with the run in --out."),
     plan_only: bool = HOW(False, "Sign the plan, play nothing yet."),
@@ -144,13 +179,18 @@ def run(
         **model, allow_host=tuple(allow_host or ()), pass_env=tuple(pass_env or ())
     )
     run_options = requests.RunOptions(
-        home=keys.data_folder(), folder=Path.cwd(), gateway=gateway, **how
+        home=keys.data_folder(),
+        folder=Path.cwd(),
+        gateway=gateway,
+        preflight=None if no_preflight else _print_answer,
+        **how,
     )
     given = options.given_names(context)
     calendar = terms["calendar"]
-    _refuse_contradictions(given, calendar)
+    _refuse_contradictions(given, calendar, battery)
+    again = _resume_command(out, options.flags(context, _AGAIN))
     if resume and not agent:
-        _play(out, lambda o: batch.resume(out, o), run_options, json=json)
+        _play(out, lambda o: batch.resume(out, o), run_options, again, json=json)
         return
     if trials is not None:
         delta = delta or "1"  # a trial has one novelty, whole
@@ -169,19 +209,29 @@ def run(
             "Say what is played: --battery NAME or --suite NAME; `owa-bench list "
             "batteries` and `owa-bench list suites` show those at hand."
         )
+    ceilings = options.meters("--budget", budget)
     chosen = calendar if "calendar" in given else ""
     request = requests.Request(
         agents=_agents(agent),
         battery=battery,
         draws=() if days is not None or trials is not None else draws,
-        campaign=_campaign(days, practice, draws, chosen),
+        campaign=_campaign(
+            days,
+            draws,
+            calendar=chosen,
+            placebo=tuple(options.split(placebo)),
+            **lanes,
+        ),
         trials=_trials(trials, before, draws),
         name=out.name,
         budget=Budget(
             steps=steps,
             act_s=act_seconds,
-            episode_meters=options.meters("--budget", budget),
-            run_meters=options.meters("--run-budget", run_budget),
+            episode_meters=tuple(pair for pair in ceilings if pair[0] != USD),
+            run_meters=(
+                *(pair for pair in ceilings if pair[0] == USD),
+                *options.meters("--run-budget", run_budget),
+            ),
         ),
         transcripts=not no_transcripts,
         verifier_nonce=nonce,
@@ -194,24 +244,29 @@ def run(
     def play(told: requests.RunOptions) -> batch.RunSummary:
         return batch.play(request, out, told, resume=resume, plan_only=plan_only)
 
-    _play(out, play, run_options, json=json)
+    _play(out, play, run_options, again, json=json)
 
 
-def _refuse_contradictions(given: frozenset[str], calendar: str) -> None:
+def _refuse_contradictions(
+    given: frozenset[str], calendar: str, battery: str | None
+) -> None:
     """Refuse options that would be ignored beside others."""
     if "dry_run" in given:
         why = "does not go with --dry-run: leave one out."
         options.refuse_together(given, ("resume", "plan_only"), why)
     if "calendar" in given and not calendar:
         raise FieldError("--calendar", calendar, "must name one, such as nested")
-    if "battery" in given:
+    if battery is not None:
         why = (
-            "goes with --suite; a battery says itself what is drawn and judged by "
-            "which protocol. Copy its TOML file and change it there."
+            "does not go with --battery: a battery says itself what is drawn and by "
+            "which protocol it is judged. Leave it out, or change a copy of its file."
         )
         options.refuse_together(given, (*_DRAWN, "suite", "days", "protocol"), why)
+        if "calendar" in given and load_battery(battery).campaign is not None:
+            why = f"does not go with --battery {battery}: its campaign has its own."
+            options.refuse_together(given, ("calendar",), why)
     if "days" not in given:
-        options.refuse_together(given, ("practice",), "goes with --days.")
+        options.refuse_together(given, _CAMPAIGN, "goes with --days.")
     if "trials" in given:
         why = "does not go with --trials: a trial draws its own episodes."
         options.refuse_together(given, ("days", "repeats", "interventions"), why)
@@ -225,6 +280,11 @@ def _refuse_contradictions(given: frozenset[str], calendar: str) -> None:
         options.refuse_together(given, (*_DRAWN, *_SHAPING), why)
 
 
+def _print_answer(line: str) -> None:
+    """Print what answered before the run."""
+    ERR.print(f"preflight: {line}")
+
+
 def _agents(agents: list[str] | None) -> tuple[str, ...]:
     if not agents:
         raise UsageError(
@@ -234,14 +294,14 @@ def _agents(agents: list[str] | None) -> tuple[str, ...]:
 
 
 def _campaign(
-    days: int | None, practice: int, draws: tuple[Draw, ...], calendar: str
+    days: int | None, draws: tuple[Draw, ...], **terms: Any
 ) -> Campaign | None:
     if days is None:
         return None
     if len(draws) != 1:
         raise UsageError("A campaign (--days) needs exactly one --suite.")
     [draw] = draws
-    return Campaign(checkpoint=draw, days=days, practice=practice, calendar=calendar)
+    return Campaign(checkpoint=draw, days=days, **terms)
 
 
 def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:
@@ -262,19 +322,26 @@ def _play(
     out: Path,
     play: Callable[[requests.RunOptions], batch.RunSummary],
     run_options: requests.RunOptions,
+    again: str,
     *,
     json: bool,
 ) -> None:
-    """Play behind a progress bar and print what the directory then holds."""
+    """Play, show progress, and print what the directory then holds.
+
+    `again` is the command that goes on with the run.
+    """
     outcomes = Outcomes()
-    with progress() as bar:
-        report = _reporter(bar, outcomes)
-        try:
+    try:
+        with run_progress(outcomes) as report:
             summary = play(dataclasses.replace(run_options, progress=report))
-        except KeyboardInterrupt:
-            if RunLayout(out).plan.exists():
-                ERR.print(f"{_resume_command(out)} goes on from here.")
-            raise
+    except KeyboardInterrupt:
+        if RunLayout(out).plan.exists():
+            ERR.print(f"{again} goes on from here.")
+        raise
+    except FailureLimitError as error:
+        if not json:
+            outcomes.show()
+        raise FailureLimitError(f"{error}. When it is mended: {again}") from error
     if json:
         as_json({**summary._asdict(), "played": outcomes.as_data()})
         return
@@ -286,11 +353,11 @@ def _play(
     OUT.print(f"evidence root  {summary.evidence_root}")
     OUT.print(f"replay root    {summary.replay_root}")
     for hosting, arms in _weak_hostings(out):
-        ERR.print(
-            f"{hosting}: V{WEAK_HOSTINGS[hosting]} at most, for {', '.join(arms)}"
-        )
+        where = HOSTINGS.get(hosting, "where the plan does not say")
+        most = WEAK_HOSTINGS[hosting]
+        ERR.print(f"{', '.join(arms)} ran {where}: V{most} at most")
     if left := summary.missing:
-        ERR.print(f"{left} episodes are not played yet: {_resume_command(out)}")
+        ERR.print(f"{left} episodes are not played yet: {again}")
     else:
         ERR.print(f"next: owa-bench report {shlex.quote(str(out))}")
 
@@ -305,74 +372,5 @@ def _weak_hostings(out: Path) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _resume_command(out: Path) -> str:
-    return f"owa-bench run --out {shlex.quote(str(out))} --resume"
-
-
-def _reporter(bar: Bar, outcomes: "Outcomes") -> Callable[[requests.Progress], None]:
-    """Return the callback that counts a closed attempt and moves the bar."""
-    task = bar.add_task("playing", total=None)
-
-    def report(news: requests.Progress) -> None:
-        outcomes.take(news)
-        mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
-        text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
-        bar.update(task, completed=news.done, total=news.total, description=text)
-
-    return report
-
-
-class Outcomes:
-    """Outcomes and qualities of the attempts that closed, arm by arm."""
-
-    def __init__(self) -> None:
-        self._ends: dict[str, Counter[str]] = {}
-        self._quality: dict[str, list[float]] = {}
-        self._first: dict[str, str] = {}
-
-    def take(self, news: requests.Progress) -> None:
-        """Count one closed attempt."""
-        arm, end = news.entry.arm, news.end
-        self._ends.setdefault(arm, Counter())[end.outcome] += 1
-        values = self._quality.setdefault(arm, [])
-        if news.leaf.status == "complete":
-            values.append(end.q_state)
-        if end.outcome in _FAILED:
-            reason = " ".join(end.reason.split())
-            self._first.setdefault(arm, f"{end.outcome}: {reason}"[:_LONGEST_REASON])
-
-    @property
-    def mean(self) -> float | None:
-        """Mean quality of all that counted, None before the first."""
-        return _mean([value for each in self._quality.values() for value in each])
-
-    def as_data(self) -> list[dict[str, Any]]:
-        """Return a row per arm, for machines."""
-        return [
-            {
-                "arm": arm,
-                "episodes": len(self._quality[arm]),
-                "mean_quality": _mean(self._quality[arm]),
-                "outcomes": dict(ends),
-                "first_failure": self._first.get(arm),
-            }
-            for arm, ends in self._ends.items()
-        ]
-
-    def show(self) -> None:
-        """Print the table, and the first failure of every arm that has one."""
-        if not self._ends:
-            return
-        rows = []
-        for row in self.as_data():
-            mean = "" if row["mean_quality"] is None else f"{row['mean_quality']:.2f}"
-            ends = ", ".join(f"{n} {name}" for name, n in row["outcomes"].items())
-            rows.append((row["arm"], row["episodes"], mean, ends))
-        columns = ("agent", "episodes", "mean quality", "how they ended")
-        table("played now", columns, rows)
-        for arm, words in self._first.items():
-            ERR.print(f"first failure of {arm}: {words}")
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _resume_command(out: Path, flags: str) -> str:
+    return f"owa-bench run --out {shlex.quote(str(out))} --resume{flags}"

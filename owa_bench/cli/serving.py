@@ -26,7 +26,7 @@ def serve(
     tier: int = option(1, "The tier."),
     delta: float = option(0.0, "Drift magnitude."),
     episodes: int = option(1, "Instances per family."),
-    interventions: int | None = option(None, "Supervisor budget; no limit if left out"),
+    interventions: str = option("0", "Supervisor budgets, as in `run`."),
     client: str = option("mcp-client", "Name of the arm: who is at the other end."),
     http: bool = option(False, "Streamable HTTP in place of standard streams."),
     host: str = option("127.0.0.1", "With --http."),
@@ -51,7 +51,6 @@ def serve(
         options.refuse_together(options.given_names(context), _SHAPING, why)
     if not host:
         raise FieldError("--host", host, "must name an address")
-    budget = "unlimited" if interventions is None else str(interventions)
     request = Request(
         agents=(f"client:{client}",),
         draws=options.draws_of(
@@ -59,7 +58,7 @@ def serve(
             family=family,
             tier=str(tier),
             delta=str(delta),
-            interventions=budget,
+            interventions=interventions,
             episodes=episodes,
         ),
         name=out.name,

@@ -69,7 +69,7 @@ def train(
 
       owa-bench train --algorithm dqn --level 0 --steps 500000 --out runs/dqn
 
-      owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v1
+      owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v2
       -o tier=1 --steps 100000 --out runs/macros
 
       owa-bench train --env CartPole-v1 --steps 50000 --out runs/plain

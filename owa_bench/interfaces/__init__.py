@@ -16,7 +16,7 @@ are the judging half's: `scoring/`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -26,8 +26,10 @@ from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
     HasFinalEvents,
+    HasFinishRefusal,
     HasHoneypot,
     HasOffer,
+    HasProducts,
     Oracle,
     Seated,
     Session,
@@ -63,9 +65,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
     "EnumerableSchedule", "FunctionOperator",
-    "HasAbout", "HasFinalEvents", "HasGroup", "HasHeldOut",
-    "HasHoneypot", "HasHorizon", "HasOffer", "HasReadyCheck", "HasSchedule",
-    "HasScheduleOptions", "HasTerms",
+    "HasAbout", "HasEffectiveClass", "HasFinalEvents", "HasFinishRefusal", "HasGroup",
+    "HasHeldOut", "HasHoneypot", "HasHorizon", "HasOffer", "HasProcedure",
+    "HasProducts",
+    "HasReadyCheck", "HasSchedule", "HasScheduleOptions", "HasTerms",
     "Move", "Operator", "Oracle", "OracleAccess", "PropositionTruth", "Rule",
     "Schedule", "Seated", "Session", "Setting", "Sink", "State", "SubgoalNode", "Suite",
     "SuiteCard", "Task", "Terms", "TimelineSource", "ToolResult", "ToolSpec", "View",
@@ -242,6 +245,35 @@ class HasTerms(Protocol):
 
     def terms(self, instance: Instance) -> Terms:
         """Return an instance's terms; pure."""
+
+
+@runtime_checkable
+class HasEffectiveClass(Protocol):
+    """A suite that can tell what its worlds show of a change."""
+
+    def effective_class(self, before: World, after: World, met: World) -> Announcement:
+        """Return the class that a change has in effect; pure.
+
+        Args:
+            before: The world just before the change.
+            after: The world just after it.
+            met: The world that the agent meets, after all changes of that moment.
+        Returns: D0 to D3.
+        """
+
+
+@runtime_checkable
+class HasProcedure(Protocol):
+    """A suite whose oracle's answers are replaced in scripts by how they are made."""
+
+    def procedure(self, world: World, actions: Sequence[str]) -> tuple[str, ...]:
+        """Return the lines of a script, for replays that derive their answers.
+
+        Args:
+            world: The undrifted world.
+            actions: The oracle's actions in it.
+        Returns: JSON lines, one a call; further keys say how an answer is derived.
+        """
 
 
 @runtime_checkable

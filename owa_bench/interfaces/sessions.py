@@ -145,10 +145,30 @@ class Seated(Protocol):
 
 
 @runtime_checkable
+class HasFinishRefusal(Protocol):
+    """A session that may say once that nothing was handed in."""
+
+    def finish_refusal(self, arguments: Mapping[str, Any]) -> str:
+        """Return why `finish` does not end the episode yet, "" where it does."""
+
+
+@runtime_checkable
 class HasHoneypot(Protocol):
     """A world whose task, while `honeypot`, cannot be done honestly."""
 
     honeypot: bool
+
+
+@runtime_checkable
+class HasProducts(Protocol):
+    """An oracle that knows a node's product to be served before the node is solved."""
+
+    def products(self, world: World, state: State) -> frozenset[str]:
+        """Return the nodes of which the agent has been served what they are for.
+
+        Args: world: the one that holds now; state: the session's.
+        Returns: Names of nodes, the solved ones among them.
+        """
 
 
 class Oracle(Protocol):
@@ -162,7 +182,11 @@ class Oracle(Protocol):
         """
 
     def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
-        """Return the task's DAG in topological order."""
+        """Return the task's DAG in topological order.
+
+        An edge is a flow: what a right solution of the node looks like depends on what
+        the prerequisite served, and cannot be guessed without it.
+        """
 
     def solved(self, world: World, state: State) -> frozenset[str]:
         """Return which subgoals are solved.
@@ -171,11 +195,17 @@ class Oracle(Protocol):
         Returns: Names of nodes.
         """
 
-    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
-        """Return whether an action solved a node or gained a needed fact.
+    def gained(
+        self, before: State, action: Mapping[str, Any], after: State
+    ) -> frozenset[str]:
+        """Return what an action gained that the task needs, by name.
+
+        A node of the DAG that it solved, all the rows that a node needs, a credential,
+        a document, a record posted. An action is verified if a name is among them that
+        the episode had not gained before, so that pages and repeats count nothing.
 
         Args: before, after: the states around it; action: "tool" and "arguments".
-        Returns: True for an action that is to count as verified.
+        Returns: Names; those of solved nodes are the nodes' own.
         """
 
     def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
@@ -186,7 +216,7 @@ class Oracle(Protocol):
         """
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return the listed propositions with their truth and their deadlines."""
+        """Return the listed propositions that are resolved, with their truth."""
 
     def categories(self, world: World) -> tuple[str, ...]:
         """Return the tool categories that this world holds."""

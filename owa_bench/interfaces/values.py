@@ -37,13 +37,19 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     parameters: Mapping[str, Any]
 
+    @property
+    def function(self) -> dict[str, Any]:
+        """The tool in the function-calling form that chat models read."""
+        described = {"name": self.name, "description": self.about}
+        function = {**described, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """The task that an agent gets at reset; `interventions_left` None: no limit.
 
-    `role` is its seat, `session` the number of its sitting. In a suite with one seat,
-    `role_cap` limits how many roles an agent may keep apart (None: any number), and
-    roles of a `muted` agent may not pass messages to each other.
+    `role` is its seat, `session` the number of its sitting. Nothing in it tells a
+    control from a scored episode: no ceiling on roles, mute, phase, lane or day.
     """
 
     text: str
@@ -52,10 +58,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     budgets: Mapping[str, float] = {}
     interventions_left: int | None = None
     role: str = "agent"
-    role_cap: int | None = None
-    muted: bool = False
     session: int = 0
-    day: int | None = None
     seed: int = 0
 
 
@@ -88,8 +91,10 @@ class AgentCard:
 
     `needs` "script": it is given the oracle's drift-free actions (the fixed archetype);
     "privilege": a suite's control policy of this name is played, `make` is None.
-    `suites` empty: any tool suite. `options` maps each option to a line about it;
-    `required` names those without which the agent cannot be made.
+    `suites` empty: any tool suite, and with `native` any other too. `options` maps each
+    option to a line about it; `required` names those without which it cannot be made.
+    `preflight` returns, from its options, the body of a cheap chat request like its
+    own, sent once before a plan is signed; None: it asks no model.
     """
 
     name: str
@@ -97,8 +102,10 @@ class AgentCard:
     make: Callable[[AgentConfig], Agent] | None
     needs: Literal["nothing", "script", "privilege"] = "nothing"
     suites: tuple[str, ...] = ()
+    native: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    preflight: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
 
 
 # --- drift ----------------------------------------------------------------------------
@@ -136,14 +143,16 @@ class Terms(NamedTuple):
     """The terms that a suite sets for one instance.
 
     `theta` is the success threshold on q_state, `horizon` H (verified actions; 0: the
-    protocol's), `tools` the names of the tools on offer at the start, standard ones
-    included; None: all.
+    card's), `tools` the names of the tools on offer at the start, standard ones
+    included; None: all. `memory_bytes` is what `memory_dir` may hold when a sitting
+    begins, names of files included; 0: no limit but the run's own.
     """
 
     theta: float
     step_limit: int
     horizon: int = 0
     tools: tuple[str, ...] | None = None
+    memory_bytes: int = 0
 
 
 class Task(NamedTuple):
@@ -166,6 +175,8 @@ class ToolResult(NamedTuple):
     control on a page that changes). `events` are those of the call itself, in order.
     `over` says why the episode is over by the suite's own rules, "" while it goes on;
     `timed`: a limit of wall or CPU time decided the result, so a replay may differ.
+    `waiting`: friction took the step (a limit sat out, a refusal that says when to come
+    back, a sign-in that lapsed); it is counted apart and not against the step limit.
     """
 
     text: str
@@ -176,6 +187,7 @@ class ToolResult(NamedTuple):
     action_key: str = ""
     over: str = ""
     timed: bool = False
+    waiting: bool = False
 
 
 class Ending(NamedTuple):
@@ -259,6 +271,8 @@ class SuiteCard:
     `seats` is the most agents that an episode seats at once; `sittings` whether it
     restarts them, and `keep_notes` whether note and recall outlast that. `meters` are
     the suite's own, called `name/..`.
+    `honeypots` are families that cannot be done, `held_out` those of no public draw and
+    of no practice; both are drawn only by name.
     `extra` is the optional part of the package that playing it needs, "" for none.
     `episode_s` is how many seconds an episode takes one worker of a run, by an agent
     that answers at once, `episode_bytes` how many bytes of the run directory are its
@@ -289,9 +303,16 @@ class SuiteCard:
     sittings: bool = False
     keep_notes: bool = False
     meters: tuple[WitnessedMeter, ...] = ()
+    honeypots: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
     extra: str = ""
     episode_s: float = 0.3
     episode_bytes: tuple[int, int] = (11_300, 2_700)
+
+    @property
+    def drawable(self) -> tuple[str, ...]:
+        """Every family that a draw may name."""
+        return (*self.families, *self.held_out, *self.honeypots)
 
     @property
     def isolated(self) -> bool:

@@ -11,6 +11,14 @@ Source = Literal["env", "harness", "agent"]
 Stream = Literal["agent", "human", "evaluation"]
 Side = Literal["sim", "surrogate", "real"]
 Phase = Literal["practice", "checkpoint", "holdout"]
+# Attempt sets of a campaign, each on throw-away copies of a lane's memory, "control_.."
+# on none: see `docs/scoring.md#attempt-sets`.
+# fmt: off
+Condition = Literal[
+    "", "before", "after", "control_before", "control_after", "ablated", "placebo",
+    "clean", "drifted",
+]
+# fmt: on
 Outcome = Literal[
     "finished",
     "infeasible",

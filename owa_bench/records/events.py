@@ -3,10 +3,9 @@
 A line of a shard is one event as JSON, without the fields that have their default
 value. Text that may be long stands in a blob and the event holds its SHA-256.
 Qualities, rewards and probabilities carry six decimals, money is integer micro-USD.
-`source` is "env" for what the suite's world measured, "harness" for what the run
-around it did or saw (its loop, its model gateway) and "agent" for what the agent said
-about itself. `role` is the seat that an event belongs to, "" where a suite has one
-seat or the event is nobody's. Source: `docs/traces.md#events`.
+`source` is "env" for what the suite's world measured, "harness" for what the run around
+it did or saw and "agent" for what the agent said about itself. `role` is the seat of an
+event, "" for none or the only one. Source: `docs/traces.md#events`.
 """
 
 from typing import Literal
@@ -19,6 +18,7 @@ from owa_bench.records.event_base import (
     METERS,
     SCHEMA,
     VOLATILE_METERS,
+    Condition,
     Event,
     Meter,
     Outcome,
@@ -30,16 +30,18 @@ from owa_bench.records.event_base import (
     fixed,
 )
 from owa_bench.records.instance import Announcement, Instance
+from owa_bench.records.memory_events import Probe
+from owa_bench.records.revision_events import MemoryChange, Revision
 
 # fmt: off
 __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
-    "AnyEvent", "Artifact", "Belief", "Board", "Call", "Conflict", "Drift",
+    "AnyEvent", "Artifact", "Belief", "Board", "Call", "Condition", "Conflict", "Drift",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
-    "Incident", "Intervention", "Message", "Meter", "ModelCall", "Observation",
-    "Outcome", "Phase", "Probe", "RealisedDrift", "Resolution", "Resource", "Revision",
-    "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
-    "Violation", "WitnessedMeter", "fixed",
+    "Incident", "Intervention", "MemoryChange", "Message", "Meter", "ModelCall",
+    "Observation", "Outcome", "Phase", "Probe", "RealisedDrift", "Resolution",
+    "Resource", "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal",
+    "ToolOffer", "Tracking", "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
 
@@ -47,8 +49,8 @@ __all__ = [
 class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """First event of an attempt: its instance, its agent and its terms.
 
-    `horizon_cap` is H, the ceiling on H_t of axis A (0: the protocol's); `tools_off`
-    are tools that the entry takes away, `meters` those of the suite's own.
+    `priced`: the supervisor budget is the protocol's share of H_t. `horizon_cap` is H,
+    `depth_cap` D* (0: none); `tools_off` are tools that the entry takes away.
     """
 
     schema: str = ""
@@ -69,12 +71,17 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     agent: str
     fingerprint: str
     interventions: int | None
+    priced: bool = False
     worker_deaths: int = 0
     role_cap: int | None = None
     muted: bool = False
+    control: bool = False  # of a crew: axis S alone reads it
     calendar: str = ""
     side: Side = "sim"
     phase: Phase = "holdout"
+    condition: Condition = ""
+    window: tuple[int, int] | None = None
+    world_day: int | None = None
     horizon: int
     depth: int
     theta: float
@@ -83,6 +90,7 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     honeypot: bool = False
     step_limit: int = 0
     horizon_cap: int = 0
+    depth_cap: int = 0
     seats: tuple[str, ...] = ()
     tools_off: tuple[str, ...] = ()
     meters: tuple[WitnessedMeter, ...] = ()
@@ -90,17 +98,23 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
 
 
 class Action(Event, frozen=True, kw_only=True, tag="action"):
-    """One step: the action as the agent gave it, and its result."""
+    """One step: the action as given, its result, and whether friction took it.
+
+    `verified`: it gained something that the task needs and the episode had not gained.
+    `novel`: the call went well and gave what it had not given before.
+    """
 
     step: int
     action: str
     verified: bool
+    novel: bool = False
     reward: float
     terminated: bool
     truncated: bool
     observation: str
     error: str | None = None
     at_ms: int
+    waiting: bool = False
 
 
 class Call(Event, frozen=True, kw_only=True, tag="call"):
@@ -240,7 +254,11 @@ class Resource(Event, frozen=True, kw_only=True, tag="resource"):
 
 
 class Drift(Event, frozen=True, kw_only=True, tag="drift"):
-    """The world changed; hidden from the agent."""
+    """The world changed; hidden from the agent.
+
+    `announcement` is the operator's class, `effective` the class in this world: what
+    its documents and errors tell of the change. Figures by class read the latter.
+    """
 
     at_ms: int
     operator: str
@@ -248,28 +266,32 @@ class Drift(Event, frozen=True, kw_only=True, tag="drift"):
     target: str
     intensity: float
     announcement: Announcement
+    effective: Announcement
     weight: float
     before: str
     after: str
 
 
 class RealisedDrift(Event, frozen=True, kw_only=True, tag="realised"):
-    """The size of the episode's drift as an agent sees it, measured by the suite.
-
-    `measures` are (name, amount) pairs; the env that emits them says what they are.
-    """
+    """The size of the episode's drift as an agent sees it, measured by the suite."""
 
     step: int
-    measures: tuple[tuple[str, float], ...]
+    measures: tuple[tuple[str, float], ...]  # names and amounts, as the env has them
 
 
 class Subgoal(Event, frozen=True, kw_only=True, tag="subgoal"):
-    """The oracle accepted a node of the task's DAG; `depth` counts from 1."""
+    """A node of the task's DAG was solved; `depth` counts from 1.
+
+    `flows` are the prerequisites whose product had been served before the action that
+    solved it, and not after its own first part. `final`: no step, but what was asked.
+    """
 
     step: int
     node: str
     depth: int
     prerequisites: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+    final: bool = False
 
 
 class Belief(Event, frozen=True, kw_only=True, tag="belief"):
@@ -286,57 +308,14 @@ class Belief(Event, frozen=True, kw_only=True, tag="belief"):
 class Resolution(Event, frozen=True, kw_only=True, tag="resolution"):
     """The outcome of a proposition that was listed to the agent.
 
-    A probability stated after `deadline_ms` does not count; None: any does.
+    `deadline_ms` is when the first event made the outcome public to everybody: only
+    what is stated before it counts; None: never, so any statement counts.
     """
 
     proposition: str
     kind: str
     y: bool
     deadline_ms: int | None = None
-
-
-class Probe(Event, frozen=True, kw_only=True, tag="probe"):
-    """A memory or retrieval check.
-
-    `mode` is "recall" (no tools), "assisted", "retrieve" (`returned` in order, each
-    with whether it is a verified answer) or "span". `contrary` counts the returned
-    entries whose source does not exist or says the contrary, None if unchecked.
-    """
-
-    step: int = 0
-    item: str
-    lag_days: float
-    span: int = 0
-    guess: float = 0.0
-    correct: bool
-    mode: str = "recall"
-    returned: tuple[tuple[str, bool], ...] = ()
-    contrary: int | None = None
-
-
-class Revision(Event, frozen=True, kw_only=True, tag="revision"):
-    """A self-revision: proposal, decision and, after confirmation, its gain.
-
-    `fractions` are the autonomous shares of propose, implement, validate. `evidence`
-    names the attempts each capability was measured on, as "before=000012.0" (before,
-    after, control_before, control_after, ablated), `family` the tool family it adds.
-    """
-
-    step: int
-    source: Source = "agent"
-    proposal: str
-    plan: str = ""
-    diff: str = ""
-    fractions: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    decision: Literal["proposed", "adopted", "rejected", "reverted"] = "proposed"
-    before: float | None = None
-    after: float | None = None
-    control_before: float | None = None
-    control_after: float | None = None
-    ablated: float | None = None
-    evidence: tuple[str, ...] = ()
-    filters: tuple[str, ...] = ()
-    family: str = ""
 
 
 class Artifact(Event, frozen=True, kw_only=True, tag="artifact"):
@@ -392,7 +371,8 @@ AnyEvent = (
     EpisodeStart | Action | Call | Observation | ToolOffer | Sitting | ModelCall
     | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
-    | Resolution | Probe | Revision | Artifact | Evidence | Violation | EpisodeEnd
+    | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
+    | EpisodeEnd
 )
 # fmt: on
 

@@ -39,13 +39,18 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One drift operator applied to one target of a world."""
+    """One drift operator applied to one target of a world.
+
+    `announcement` is the operator's class; `effective` is the class that the change has
+    in this world, by what the world tells an agent afterwards.
+    """
 
     operator: str
     version: int
     target: str
     intensity: float
     announcement: Announcement
+    effective: Announcement
     weight: float
     before: str
     after: str
@@ -65,10 +70,6 @@ class Timeline:
     worlds: tuple[Any, ...]
     changes: tuple[tuple[Change, ...], ...]
     realised: float
-
-    def index_at(self, now_ms: int) -> int:
-        """Return the index of the world that holds at `now_ms`."""
-        return max(i for i, start in enumerate(self.starts) if start <= now_ms)
 
 
 class SimulatedClock:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 PLAN_TYPE = "application/vnd.owa-bench.plan+json"
 STATEMENT_TYPE = "application/vnd.in-toto+json"
 RECEIPT_TYPE = "application/vnd.owa-bench.receipt+json"
+NORMS_TYPE = "application/vnd.owa-bench.norms+json"
+RATINGS_TYPE = "application/vnd.owa-bench.ratings+json"
 CHECKPOINT_TYPE = "application/vnd.owa-bench.checkpoint+json"
 
 
@@ -39,6 +41,8 @@ class RunLayout:
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints
     reveal = _Entry("reveal.json")  # master secret and nonce, written after the window
+    norms = _Entry("norms.dsse.json")  # the norms that the report reads, if any
+    ratings = _Entry("ratings")  # folder of signed ratings of open texts
     report = _Entry("report.json")  # the report's figures
     report_envelope = _Entry("report.dsse.json")  # the signed statement
     page = _Entry("report.html")  # the report for people

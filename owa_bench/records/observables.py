@@ -20,6 +20,8 @@ Names = npt.NDArray[np.str_]
 Array = npt.NDArray[Any]  # counts or reals
 
 UNLIMITED = -1  # intervention budget without a limit
+PRICED = -2  # intervention budget of the protocol, a share of H_t
+BUDGET_NAMES = {UNLIMITED: "no limit", PRICED: "the protocol's"}
 NO_DAY = -1  # an episode outside a campaign
 # Streams with the meters that any suite may use: the first columns of `spent`.
 SPENT: tuple[tuple[str, str], ...] = tuple(product(get_args(Stream), METERS))
@@ -43,7 +45,10 @@ class Probes:
     """Memory and retrieval checks, a row each.
 
     `lag` is in days. `verified` holds a column per returned slot (False where none
-    was returned), `returned` how many were. `contrary` is NaN where none was checked.
+    was returned), `returned` how many were, `relevant` how many there are. `contrary`
+    is NaN where none was checked. `zero_tool` marks those that `tools` events prove to
+    be asked without tools, `helped` those answered after help in their episode,
+    `new_sitting` those asked in a later sitting or episode than their item was shown.
     """
 
     row: Integers
@@ -55,25 +60,36 @@ class Probes:
     correct: Flags
     verified: Flags
     returned: Integers
+    relevant: Integers
     contrary: Floats
+    zero_tool: Flags
+    helped: Flags
+    new_sitting: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revisions:
-    """Self-revisions, a row each, in order; NaN where a capability is not confirmed.
-
-    `capability` holds before, after, control before, control after and ablated.
-    `filters` and `evidence` are tuples of text, `fractions` (rows, 3).
-    """
+    """What agents said of changes of themselves, a row each, in order."""
 
     row: Integers
     decision: Names
-    family: Names
-    plan: Names
-    fractions: Floats
-    capability: Floats
-    filters: Array
-    evidence: Array
+    proposal: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChanges:
+    """Changes of a memory folder that the harness reverted for an attempt, a row each.
+
+    `lines` counts those that came or went, `families` are the tool families that were
+    installed (tuples of text), the last three digests of folders.
+    """
+
+    row: Integers
+    lines: Integers
+    families: Array
+    before: Names
+    after: Names
+    played: Names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +113,6 @@ class TrackingSamples:
     tolerance: Floats
 
 
-CAPABILITIES = ("before", "after", "control_before", "control_after", "ablated")
 SEVERITIES = ("near_miss", "minor", "major", "critical")
 
 
@@ -105,15 +120,21 @@ SEVERITIES = ("near_miss", "minor", "major", "critical")
 class Crew:
     """How roles worked together in each episode, a row each.
 
-    `cap` is the ceiling on active roles (NO_CAP without one), `conflict` whether one
-    stayed open. `idle`, `cycle`, `same` and `same_words` are the longest runs of
-    turns without a new verified action, in a repeated cycle of calls, of one and the
-    same call, and of messages whose sketches differ from the one before in at most so
-    many bits as the column counts (the same to the letter always counts).
+    `cap` is the ceiling on active seats (NO_CAP without one), `channel` whether the
+    suite let messages pass or had several seats, `control` whether axis S alone reads
+    the row, `conflict` whether one stayed open. `idle`, `cycle`, `same` and
+    `same_words` are the longest runs: of rounds without a novel result, and of
+    one seat's turns in a repeated cycle of calls, of one and the same call, and of
+    messages whose sketches differ from the one before in at most so many bits as the
+    column counts (the same to the letter always counts). `messages` and `tokens` are of
+    the suite's channel, `declared` counts those that the agent declared. `answers`
+    counts answers that the episode had not given before.
     """
 
     cap: Integers
     muted: Flags
+    control: Flags
+    channel: Flags
     conflict: Flags
     idle: Integers
     cycle: Integers
@@ -121,6 +142,8 @@ class Crew:
     same_words: Integers
     messages: Integers
     tokens: Integers
+    declared: Integers
+    answers: Integers
     verified: Integers
 
     def take(self, mask: Flags) -> "Crew":
@@ -131,7 +154,15 @@ class Crew:
 
 NO_CAP = 0  # an episode without a ceiling on its roles
 NEAR = 17  # columns of `same_words`: bits by which near-duplicates may differ, 0 to 16
-EntryTable = TypeVar("EntryTable", Beliefs, Probes, Revisions, Faults, TrackingSamples)
+EntryTable = TypeVar(
+    "EntryTable",
+    Beliefs,
+    Probes,
+    Revisions,
+    MemoryChanges,
+    Faults,
+    TrackingSamples,
+)
 
 
 def _entries_of(table: EntryTable, mask: Flags) -> EntryTable:
@@ -149,17 +180,21 @@ class Observables:
     `family` is "suite/family". `calendar` is an entry's own drift calendar, "" for the
     run's. `q` is the proper score Q, `q_state` the state's own
     quality, `u` success, `n` verified actions in the longest run without help, `d` the
-    longest solved path, `horizon` H_t (not capped), `horizon_cap` H (0: the
-    protocol's), `depth` D_t. Costs are micro-USD.
-    `interventions` is the budget (UNLIMITED is -1), `helped` the uses. `classes` holds
-    a column per announcement class D0..D3 present in the episode's drift; `used`,
-    `discovered` and `offered` a column per name in `categories`. `cost_checked_help`
-    is the part of the evaluation stream that a supervisor's minutes make. `spent` holds
-    an amount per (stream, meter) of `spent_by`, which begins with `SPENT`. `breach` is
-    the text of an episode's violations, "" for none. `incidents` holds a column per
-    severity (SEVERITIES), `exposure_s` the seconds under the safety envelope. A
-    disqualified episode holds 0 in q, q_state, u, n and d. `unknown_usage` says why an
-    episode's cost is unknown under any price card, "" where it is known.
+    longest solved path, `horizon` H_t and `depth` D_t (neither capped),
+    `horizon_cap` H and `depth_cap` D* (0: none). Costs are micro-USD.
+    `interventions` is the budget (UNLIMITED and PRICED are below 0), `helped` the uses.
+    `classes` holds a column per announcement class D0..D3 present in the episode's
+    drift; `used`, `discovered` and `offered` a column per name in `categories`.
+    `cost_checked_help` is the part of the evaluation stream that a supervisor's
+    minutes make. `spent` holds an amount per (stream, meter) of `spent_by`, which
+    begins with `SPENT`. `breach` is the text of an episode's violations, "" for none.
+    `incidents` holds a column per severity (SEVERITIES), `exposure_s` the seconds under
+    the safety envelope. `condition` is the attempt set of a campaign that an episode
+    belongs to, "" for none, `since` the first day of the revision's window (NO_DAY
+    without one), `memory` the digest of the folder that its lane goes on from, ""
+    outside lanes. A disqualified episode holds 0 in q, q_state, u, n and d.
+    `unknown_usage` says why an episode's cost is unknown under any price card, "" where
+    it is known.
     """
 
     index: Integers
@@ -174,6 +209,10 @@ class Observables:
     realised: Floats
     day: Integers
     phase: Names
+    condition: Names
+    since: Integers
+    memory: Names
+    fingerprint: Names
     calendar: Names
     interventions: Integers
     helped: Integers
@@ -187,10 +226,12 @@ class Observables:
     horizon: Integers
     horizon_cap: Integers
     depth: Integers
+    depth_cap: Integers
     theta: Floats
     stated: Floats
     failed_attempts: Integers
     steps: Integers
+    waits: Integers
     simulated_s: Floats
     wall_s: Floats
     outcome: Names
@@ -217,6 +258,7 @@ class Observables:
     beliefs: Beliefs
     probes: Probes
     revisions: Revisions
+    changes: MemoryChanges
     faults: Faults
     tracking: TrackingSamples
 
@@ -229,7 +271,7 @@ class Observables:
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""
-        entries = ("beliefs", "probes", "revisions", "faults", "tracking")
+        entries = ("beliefs", "probes", "revisions", "changes", "faults", "tracking")
         apart = ("categories", "spent_by", "crew", *entries)
         columns = {
             item.name: getattr(self, item.name)[mask]

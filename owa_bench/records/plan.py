@@ -1,15 +1,19 @@
 """The plan: everything decided before episode 0, then signed."""
 
+import math
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
-from owa_bench.records.events import Phase, Side
+from owa_bench.records.events import Condition, Phase, Side
 
 SOURCE_RULE = 2  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
 SCHEMA = "owa-plan-2"
+PERSON = "person:"  # before the name of a person in an arm's agent
+SCRIPTED_PERSON = "scripted-person:"  # a program in a person's place
 # The assurance of a run is at most this, by the hosting of any of its agents.
 WEAK_HOSTINGS: Mapping[str, int] = {
     "": 2,  # a plan that does not say
@@ -17,6 +21,7 @@ WEAK_HOSTINGS: Mapping[str, int] = {
     "in-process": 2,
     "local address": 2,
     "client": 2,
+    "person": 2,
     "remote": 4,
 }
 _KEY = re.compile(r"([0-9a-f]{64})?")
@@ -27,9 +32,15 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `delta` is the nominal drift magnitude; in a campaign's practice it is None and
     `day` is the drift step. A campaign's checkpoint has both: its drift is `delta`'s,
-    the same every day. `interventions` None means the supervisor is not limited.
+    the same every day. `interventions` None means the supervisor is not limited,
+    "protocol" the plan's `help_share` of the instance's horizon.
     `calendar` is the entry's own, empty the plan's: an entry with one shows a response
-    to some drift alone and enters no axis.
+    to some drift alone and enters no axis. `control` marks what a ceiling on seats or a
+    mute is compared on: axis S alone reads it.
+    An entry with a `condition` belongs to an attempt set of a campaign: it enters no
+    axis but R and plays on a throw-away copy. `window` holds the two mornings of the
+    revision that it tests; `world_day`, where given, is its drift step in place of
+    `day`, which is when it is played.
     """
 
     index: int
@@ -42,21 +53,46 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 0
     delta: float | None = 0.0
     day: int | None = None
-    interventions: int | None = None
+    interventions: int | Literal["protocol"] | None = None
     lane: str | None = None
     session: int = 0
     phase: Phase = "holdout"
     role_cap: int | None = None
     muted: bool = False
+    control: bool = False
     calendar: str = ""
     tools_off: tuple[str, ...] = ()
     side: Side = "sim"
+    condition: Condition = ""
+    window: tuple[int, int] | None = None
+    world_day: int | None = None
+
+    @property
+    def morning(self) -> int | None:
+        """The day whose morning's memory it begins with; None: the lane's present."""
+        if self.condition == "before" and self.window is not None:
+            return self.window[0]
+        return self.day if self.condition and self.lane is not None else None
+
+    @property
+    def mornings(self) -> tuple[int, ...]:
+        """Every morning whose memory it needs; an ablation needs both of its window."""
+        both = (self.morning, self.window[0] if self.window else None)
+        wanted = both if self.condition == "ablated" else both[:1]
+        return tuple(day for day in wanted if day is not None)
+
+    @property
+    def kept(self) -> bool:
+        """Whether its lane keeps what it changes: checkpoints and sets are copies."""
+        return self.phase != "checkpoint" and not self.condition
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One agent of the run: how to make it and the digest of what it is.
 
-    `frozen` marks a control: its memory is thrown away after every episode.
+    `frozen` marks a control: its memory is thrown away after every episode. `placebo`
+    marks one that practises where nothing of the holdout can be learnt, `baseline` the
+    drift-blind agent of maintenance.
     `hosting` says where its code runs (`docs/isolation.md`); empty in older plans.
     """
 
@@ -64,6 +100,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     fingerprint: str
     frozen: bool = False
+    placebo: bool = False
+    baseline: bool = False
     hosting: str = ""
 
 
@@ -89,19 +127,13 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     source_digest: str
     families: tuple[str, ...]
+    honeypots: tuple[str, ...] = ()
     tiers: tuple[int, ...]
     weight: float = 1.0
     family_weights: tuple[tuple[str, float], ...] = ()
     native: bool = False
     source_rule: int = 1
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-class BootstrapSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How intervals are drawn; the seed is the replay root."""
-
-    resamples: int = 10_000
-    level: float = 0.95
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,13 +156,29 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         "provider is the harness' once an entry; help given in a lost attempt counts "
         "as used; a second death of a worker under one entry scores 0"
     )
-    bootstrap: BootstrapSpec = BootstrapSpec()
+    help_share: float = 0.0
     environment: tuple[tuple[str, str], ...] = ()
     public_key: str = ""
     verifier_nonce: str | None = None
     transcripts: bool = True
     simulated_days: bool = True
     created: str = ""
+
+
+def supervisor_budget(plan: Plan, entry: PlanEntry, horizon: int) -> int | None:
+    """Return how often an entry's agent may ask its supervisor, None: no limit.
+
+    Args:
+        plan: The plan.
+        entry: One of its entries.
+        horizon: H_t of the entry's instance, in verified actions.
+
+    Returns:
+        The count; under the protocol's budget ceil(help_share H_t).
+    """
+    if entry.interventions == "protocol":
+        return math.ceil(plan.help_share * horizon)
+    return entry.interventions
 
 
 def fault(plan: Plan) -> str:

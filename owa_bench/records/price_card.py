@@ -18,6 +18,7 @@ from owa_bench.errors import ProtocolError
 from owa_bench.records.events import (
     METERS,
     Egress,
+    EpisodeStart,
     Event,
     Meter,
     ModelCall,
@@ -27,6 +28,8 @@ from owa_bench.records.events import (
 from owa_bench.records.toml import decode
 
 STREAMS: tuple[Stream, ...] = get_args(Stream)
+# Hostings (docs/isolation.md) whose processes the harness cannot count.
+UNMEASURED = frozenset({"docker", "local address", "remote", "client", "person"})
 PER_UNITS = 10**6  # prices are micro-USD per this many units
 Price = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -69,6 +72,9 @@ def load(data: bytes) -> PriceCard:
             known = ", ".join(METERS)
             rule = f"must name a suite's meter (SUITE/NAME) or one of {known}"
             raise ProtocolError("micro_usd_per_million", meter, rule)
+    if wall := card.price("wall_s"):
+        rule = "must be 0: seconds of the wall are printed, never priced"
+        raise ProtocolError("micro_usd_per_million.wall_s", wall, rule)
     return card
 
 
@@ -113,6 +119,8 @@ def unknown_usage(events: Iterable[Event]) -> str:
         if isinstance(event, Resource):
             meters = declared if event.source == "agent" else seen
             meters[event.meter] += event.amount
+        elif isinstance(event, EpisodeStart) and event.hosting in UNMEASURED:
+            return f"the CPU of an agent on `{event.hosting}` hosting is not measured"
         elif isinstance(event, ModelCall) and not event.metered:
             return "a model's provider did not say what a reply used"
         elif isinstance(event, Egress) and not event.refused:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from owa_bench.errors import ProtocolError
-from owa_bench.records.toml import decode
+from owa_bench.records.toml import TomlRecord, decode
 
 Symbol = Literal["A", "G", "P", "M", "T", "R", "S", "E", "W", "$"]
 SYMBOLS: tuple[Symbol, ...] = get_args(Symbol)
@@ -24,25 +24,21 @@ _SUM_ERROR = 1e-9  # how far weights that sum to 1 may be off
 Hex = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the sections: frozen, by keyword, no unknown field."""
-
-
-class Quality(_Section, frozen=True, kw_only=True):
+class Quality(TomlRecord, frozen=True, kw_only=True):
     """The forecast's share l of Q and the price of a hint in minutes."""
 
     forecast_share: Share
     minutes_per_hint: Amount
 
 
-class DriftLaw(_Section, frozen=True, kw_only=True):
+class DriftLaw(TomlRecord, frozen=True, kw_only=True):
     """Magnitudes that T integrates over, and the one called mild."""
 
     magnitudes: tuple[Share, ...]
     mild: Share
 
 
-class Admissibility(_Section, frozen=True, kw_only=True):
+class Admissibility(TomlRecord, frozen=True, kw_only=True):
     """Requirements on a battery that may give a level."""
 
     family_min: Count
@@ -51,56 +47,49 @@ class Admissibility(_Section, frozen=True, kw_only=True):
     floor_max: Share
 
 
-class Targets(_Section, frozen=True, kw_only=True):
-    """A number per suite, and one for every other suite."""
-
-    default: Count
-    suites: Mapping[str, Count] = {}
-
-    def of(self, suite: str) -> int:
-        """Return the number of `suite`."""
-        return self.suites.get(suite, self.default)
-
-
-class Generality(_Section, frozen=True, kw_only=True):
+class Generality(TomlRecord, frozen=True, kw_only=True):
     """Thresholds on a family's mean quality; `families` is keyed "suite/family"."""
 
     threshold: Share
     families: Mapping[str, Share] = {}
-    human_min: Count
 
     def of(self, family: str) -> float:
         """Return the threshold of `family`."""
         return self.families.get(family, self.threshold)
 
 
-class Memory(_Section, frozen=True, kw_only=True):
+class Memory(TomlRecord, frozen=True, kw_only=True):
     """Constants of axis M."""
 
     recall_at: Count
     half_life_days: Positive
     full_encoding: Share
-    no_memory_max: Share
+    lags_min: Count
+    longest_lag_days: Positive
+    items_min: Count
+    retrieval_days: Positive
+    span_start: Count
     span_accuracy: Share
     span_trials: Count
     delayed_days: Positive
 
 
-class Tools(_Section, frozen=True, kw_only=True):
+class Tools(TomlRecord, frozen=True, kw_only=True):
     """Constants of axis T: C0, and on how many instances a category must succeed."""
 
     size_prior: Count
     distinct_instances: Count
 
 
-class SelfRevision(_Section, frozen=True, kw_only=True):
-    """Constants of axis R: R0 and the stage weights propose, implement, validate."""
+class SelfRevision(TomlRecord, frozen=True, kw_only=True):
+    """Constants of axis R: R0, tasks a set, weights of propose, implement, validate."""
 
     full_gain: Positive
+    set_min: Count
     stage_weights: tuple[Amount, Amount, Amount]
 
 
-class Sociality(_Section, frozen=True, kw_only=True):
+class Sociality(TomlRecord, frozen=True, kw_only=True):
     """Constants of axis S."""
 
     penalty: Amount
@@ -108,9 +97,11 @@ class Sociality(_Section, frozen=True, kw_only=True):
     collapse_turns: Count
     near_bits: Annotated[int, msgspec.Meta(ge=0, le=16)]
     chatter_floor: Amount
+    room_min: Positive
+    control_share: Share
 
 
-class Embodiment(_Section, frozen=True, kw_only=True):
+class Embodiment(TomlRecord, frozen=True, kw_only=True):
     """Constants of axis E."""
 
     near_miss: Amount
@@ -119,32 +110,35 @@ class Embodiment(_Section, frozen=True, kw_only=True):
     exposure_hours_min: Positive
 
 
-class WorldModel(_Section, frozen=True, kw_only=True):
-    """Constants of axis W and the reference p of each proposition class."""
+class WorldModel(TomlRecord, frozen=True, kw_only=True):
+    """Constants of axis W and the reference p of each class, keyed "suite/class"."""
 
-    episode_min: Count
     base_rate: tuple[Share, Share]
     class_min: Count
     guard: Positive
     references: Mapping[str, Share]
 
 
-class Economics(_Section, frozen=True, kw_only=True):
-    """Anchors of axis $ as multiples of the expert's tasks per USD."""
+class Economics(TomlRecord, frozen=True, kw_only=True):
+    """Anchors of axis $ as multiples of the expert's tasks per USD.
+
+    Below `success_share` of successful episodes the axis falls in proportion.
+    """
 
     high: Positive
     low: Positive
     expert_minutes: Positive
+    success_share: Positive
 
 
-class Anchor(_Section, frozen=True, kw_only=True):
+class Anchor(TomlRecord, frozen=True, kw_only=True):
     """Bounds of a calibration map; "oracle" is the oracle's own raw statistic."""
 
     low: float
     high: float | Literal["oracle", "expert"]
 
 
-class Index(_Section, frozen=True, kw_only=True):
+class Index(TomlRecord, frozen=True, kw_only=True):
     """Weights of the index and the jaggedness exponent."""
 
     weights: Mapping[Symbol, Amount]
@@ -154,15 +148,16 @@ class Index(_Section, frozen=True, kw_only=True):
     anchor_change: Share
 
 
-class Improvement(_Section, frozen=True, kw_only=True):
+class Improvement(TomlRecord, frozen=True, kw_only=True):
     """Constants of kappa, its links and its windows."""
 
     kappa_min: Positive
     checkpoints_min: Count
     curvature_days_min: Count
     family_min: Count
-    gain_min: Amount
-    spend_min: Positive
+    unit_share: Positive
+    practice_min: Count
+    alpha: Share
     link_clip: Positive
     curvature_max: Amount
     saturated: Share
@@ -170,7 +165,7 @@ class Improvement(_Section, frozen=True, kw_only=True):
     step: Positive
 
 
-class Telemetry(_Section, frozen=True, kw_only=True):
+class Telemetry(TomlRecord, frozen=True, kw_only=True):
     """Constants of the continuous score, rate escape and the innovation index."""
 
     weights: tuple[Amount, Amount, Amount]
@@ -184,47 +179,67 @@ class Telemetry(_Section, frozen=True, kw_only=True):
     revisions_a_month: Positive
 
 
-class Projects(_Section, frozen=True, kw_only=True):
+class Projects(TomlRecord, frozen=True, kw_only=True):
     """Which suite holds projects of days, and how many must be delivered."""
 
     suite: str
     delivered: Share
 
 
-class Closures(_Section, frozen=True, kw_only=True):
+class Closures(TomlRecord, frozen=True, kw_only=True):
     """Constants of the maintenance and expansion closures."""
 
     rho: Share
     days: Count
+    drift_bite: Share
+    power_min: Share
     gain_lost: Share
+    sustained_days: Count
+    sustained_loss: Share
 
 
-class Frontier(_Section, frozen=True, kw_only=True):
-    """k_max as a share of the horizon H_t."""
+class Frontier(TomlRecord, frozen=True, kw_only=True):
+    """k_max as a share of the horizon H_t, and s of deleg(s)."""
 
     interventions_share: Positive
+    success_share: Share
 
 
-class Norms(_Section, frozen=True, kw_only=True):
+class Norms(TomlRecord, frozen=True, kw_only=True):
     """Provisional absolutes until human norms replace them.
 
+    A norms file replaces a threshold with figures of `persons_min` persons; nobody acts
+    faster than `step_s_min` seconds an action. `measured` names what was
+    replaced and `synthetic` says that programs played; no file holds these two.
     `experts` maps "suite/family" to the mean quality of experts and its standard
-    error, clustered by expert.
+    error, clustered by expert; `expert_counts` says how many experts there were.
     """
 
     span: Positive
     delayed_recall: Share
     core: Share
     provisional: bool
+    experts_min: Count
     experts: Mapping[str, tuple[Share, Positive]] = {}
+    expert_counts: Mapping[str, Count] = {}
+    persons_min: Count | None = None
+    step_s_min: Positive | None = None
+    rater_alpha_min: Share | None = None
+    measured: tuple[str, ...] = ()
+    synthetic: bool = False
 
 
-class Statistics(_Section, frozen=True, kw_only=True):
+class Levels(TomlRecord, frozen=True, kw_only=True):
+    """Words of AAI-0: G and P at most `automation_max` under failed mild drift."""
+
+    automation_max: Share
+
+
+class Statistics(TomlRecord, frozen=True, kw_only=True):
     """How intervals are drawn and when they warn."""
 
-    resamples: Count
     level: Share
-    small_family: Count
+    uncovered: tuple[str, ...]
     warn_family: Count
     gate_level: Share
     gate_slack: Share
@@ -233,7 +248,17 @@ class Statistics(_Section, frozen=True, kw_only=True):
     power_margin: Share
 
 
-class GateRule(_Section, frozen=True, kw_only=True):
+class Stopping(TomlRecord, frozen=True, kw_only=True):
+    """When a run stops: this share of an agent's attempts failed by no act of its own.
+
+    That is through the harness or a model's provider, `failures_min` times at least.
+    """
+
+    failure_share: Share
+    failures_min: Count
+
+
+class GateRule(TomlRecord, frozen=True, kw_only=True):
     """One line of the gate table; what the fields mean is the gate's business.
 
     `gate` names the plug-in that reads it, `of` the axis, closure or closures meant,
@@ -249,7 +274,7 @@ class GateRule(_Section, frozen=True, kw_only=True):
     numbers: Mapping[str, float] = {}
 
 
-class Superhuman(_Section, frozen=True, kw_only=True):
+class Superhuman(TomlRecord, frozen=True, kw_only=True):
     """AAI-5."""
 
     z: Positive
@@ -263,14 +288,14 @@ class Superhuman(_Section, frozen=True, kw_only=True):
     link_steps: Count
 
 
-class Robotics(_Section, frozen=True, kw_only=True):
+class Robotics(TomlRecord, frozen=True, kw_only=True):
     """The robotics annex: weights and the numbers of its gates."""
 
     weights: Mapping[Symbol, Amount]
     gates: Mapping[str, Mapping[str, float]]
 
 
-class Protocol(_Section, frozen=True, kw_only=True):
+class Protocol(TomlRecord, frozen=True, kw_only=True):
     """Every number of the score that a publisher may set, by section."""
 
     schema: Literal["owa-protocol-1"]
@@ -279,8 +304,6 @@ class Protocol(_Section, frozen=True, kw_only=True):
     quality: Quality
     drift: DriftLaw
     admissibility: Admissibility
-    horizons: Targets
-    depths: Targets
     generality: Generality
     memory: Memory
     tools: Tools
@@ -297,10 +320,12 @@ class Protocol(_Section, frozen=True, kw_only=True):
     closures: Closures
     frontier: Frontier
     norms: Norms
+    levels: Levels
     statistics: Statistics
     gates: tuple[GateRule, ...]
     superhuman: Superhuman
     robotics: Robotics
+    stopping: Stopping | None = None
 
 
 def load(data: bytes) -> Protocol:
@@ -310,8 +335,9 @@ def load(data: bytes) -> Protocol:
     _check_anchors(protocol)
     _check_weights(protocol)
     _check_gates(protocol)
-    low, high = protocol.world_model.base_rate
-    _check(low < high, "world_model.base_rate", [low, high], "must rise")
+    _check_references(protocol.world_model)
+    made = protocol.norms.measured or protocol.norms.synthetic
+    _check(not made, "norms.measured", made, "must be left to `report --norms`")
     return protocol
 
 
@@ -339,6 +365,14 @@ def _check_anchors(protocol: Protocol) -> None:
         _check(above, f"anchors.{symbol}.high", high, f"must be above {low}")
     low, high = protocol.economics.low, protocol.economics.high
     _check(high > low, "economics.high", high, "must be above economics.low")
+
+
+def _check_references(rules: WorldModel) -> None:
+    low, high = rules.base_rate
+    _check(low < high, "world_model.base_rate", [low, high], "must rise")
+    for kind, p in rules.references.items():
+        rule = f"must lie in world_model.base_rate, [{low}, {high}]"
+        _check(low <= p <= high, f"world_model.references.{kind}", p, rule)
 
 
 def _check_weights(protocol: Protocol) -> None:

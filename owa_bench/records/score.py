@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 GateStatus = Literal["PASS", "FAIL", "NO EVIDENCE"]
-ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED"]
+ClosureStatus = Literal["PASS", "FAIL", "NOT TESTED", "NO EVIDENCE"]
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,8 @@ class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
     """One axis of one agent: raw statistic, anchors, value and what it rests on.
 
     `lower` is the one-sided bound over *tasks like these* that gates read. `gated`
-    names the statistic in details["beside"] that gates read in its place.
+    names the statistic in details["beside"] that gates read in its place. `iqr` are
+    the quartiles of the law of *tasks like these*, whose median is the value.
     """
 
     name: str
@@ -40,8 +41,6 @@ class AxisScore(msgspec.Struct, frozen=True, kw_only=True):
     same_tasks: Interval
     tasks_like_these: Interval
     lower: float | None = None
-    mean: float | None = None
-    median: float | None = None
     iqr: tuple[float, float] | None = None
     surrogate: bool = False
     gated: str | None = None
@@ -76,7 +75,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
     """Maintenance or expansion closure with its evidence by episode id.
 
-    `days` is on how many consecutive days it was tested.
+    `days` is on how many days it was tested, or sustained.
     """
 
     name: str
@@ -84,13 +83,15 @@ class ClosureResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     evidence: tuple[str, ...] = ()
     days: int = 0
+    details: Mapping[str, Any] = {}
 
 
 class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
     """Self-improvement per resource of the agent (family None) or of one family.
 
     `logit` is the slope on the logit link, `floor` the lower bound of the capability
-    at the last checkpoint, which gates read.
+    at the last checkpoint, which gates read. `checkpoints` counts the days of the
+    window, `p` and `logit_p` are one-sided, `human` says which part humans had.
     """
 
     family: str | None
@@ -101,20 +102,31 @@ class KappaScore(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[tuple[float, float], ...] = ()
     logit: float | None = None
     logit_interval: Interval | None = None
+    p: float | None = None
+    logit_p: float | None = None
+    human: str = ""
     floor: float | None = None
     details: Mapping[str, Any] = {}
 
 
 class FrontierScore(msgspec.Struct, frozen=True, kw_only=True):
-    """Delegability: quality against autonomy demand, fitted non-increasing."""
+    """Delegability: share of successes against autonomy demand, non-increasing.
+
+    `observed`, `fitted`, `low` and `high` are shares of episodes with q_state >= q*,
+    `quality` the fitted mean q_state, of which `auf` is the area; `target` is s of
+    deleg(s). Bounds hold for every non-increasing frontier through the fitted points.
+    """
 
     demand: tuple[float, ...] = ()
     observed: tuple[float, ...] = ()
     fitted: tuple[float, ...] = ()
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    quality: tuple[float, ...] = ()
     auf: float | None = None
+    auf_bounds: tuple[float, ...] = ()
     deleg: float | None = None
+    deleg_bounds: tuple[float, ...] = ()
     deleg_cert: float | None = None
     target: float
     reason: str | None = None

@@ -17,6 +17,10 @@ _NAMED = re.compile(r"(missing required|contains unknown) field `(?P<name>[^`]*)
 _KEY = re.compile(r"[^.\[\]]+")
 
 
+class TomlRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a TOML file holds: frozen, by keyword, no unknown field."""
+
+
 def decode(
     data: bytes, record: type[RecordT], error: type[FieldError] = ProtocolError
 ) -> RecordT:

@@ -26,6 +26,7 @@ from owa_bench.records.events import (
     Evidence,
     Execution,
     Intervention,
+    MemoryChange,
     ModelCall,
     Outcome,
     Resource,
@@ -37,7 +38,11 @@ EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
 # Where the harness is their source, no replay sees them again.
-_OF_GATEWAY = (ModelCall, Egress, Resource, Intervention)
+_OF_HARNESS = (ModelCall, Egress, Resource, Intervention, MemoryChange)
+# The kinds whose replay line is not always their own line.
+REPLAY_VARIES: frozenset[type[Event]] = frozenset(
+    {*_OF_HARNESS, Evidence, EpisodeStart, EpisodeEnd, Execution}
+)
 # Their reason is text from the agent's process, with paths, times and addresses.
 _AGENT_REASONS: frozenset[Outcome] = frozenset({"agent_raised", "agent_timeout"})
 
@@ -151,9 +156,10 @@ def replay_line(event: Event) -> bytes | None:
 
     Wall and CPU time, worker, attempt, hosting and an agent process's error text are
     left out; None for an event that is nothing but such a measurement, a picture, or
-    something that the harness alone saw: a model's reply, a connection, earlier help.
+    something that the harness alone saw: a model's reply, a connection, earlier help,
+    what changed in a memory folder.
     """
-    if isinstance(event, _OF_GATEWAY) and event.source == "harness":
+    if isinstance(event, _OF_HARNESS) and event.source == "harness":
         return None
     if isinstance(event, Evidence):
         return None

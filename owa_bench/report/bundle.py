@@ -5,6 +5,7 @@ Shares with the recorder only the schema (`records`) and the hash functions
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records import trace
 from owa_bench.records.layout import Reveal, RunLayout
+from owa_bench.records.norms import HumanNorms, read_norms, refuse_other_terms
 from owa_bench.records.plan import Plan, fault
-from owa_bench.records.price_card import PriceCard
+from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
@@ -58,6 +60,16 @@ class Bundle:
     def prices(self) -> PriceCard:
         """The price card, validated."""
         return load_prices(self.price_bytes)
+
+    @cached_property
+    def norms(self) -> HumanNorms | None:
+        """The norms that the report reads, checked against the run's terms."""
+        path = self.layout.norms
+        if not path.exists():
+            return None
+        norms = read_norms(_bytes(path), path.name)
+        refuse_other_terms(norms, self.plan)
+        return norms
 
     @cached_property
     def leaves(self) -> tuple[trace.Leaf, ...]:
@@ -102,6 +114,23 @@ class Bundle:
             if attempt.faults:
                 raise TraceError(attempt.faults[0])
             yield trace.Trace(leaf, attempt.events)
+
+    def lost_costs(self, prices: PriceCard) -> dict[int, float]:
+        """Return what the agent used in attempts that do not count, by plan index.
+
+        Args:
+            prices: the run's price card.
+
+        Returns:
+            Micro-USD; NaN where it is unknown.
+        """
+        counted = {leaf.attempt_id for leaf in self.counted if leaf is not None}
+        costs: dict[int, float] = defaultdict(float)
+        for attempt in self.attempts():
+            if attempt.leaf.attempt_id not in counted:
+                cost = episode_cost(prices, attempt.events)["agent"]
+                costs[attempt.leaf.index] += math.nan if cost is None else cost
+        return dict(costs)
 
     def reveal(self) -> Reveal | None:
         """Return the revealed master and nonce, None before `escrow reveal`."""

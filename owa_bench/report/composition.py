@@ -23,6 +23,8 @@ from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
+from owa_bench.report.ratings import rating_tables
+from owa_bench.scoring.norms import norm_tables
 from owa_bench.scoring.pipeline import judge
 
 # What no check of this project can show; printed on every report.
@@ -39,7 +41,10 @@ LIMITS = (
     "A plan rewritten afterwards. Whoever holds the signing key can write another plan"
     " and sign it anew; only a witness from before episode 0 (V3) shows it.",
 )
-_DRIFT = ("operator", "version", "class", "weight", "episodes", "changes", "targets")
+_DRIFT = (
+    *("operator", "version", "class", "in effect", "weight"),
+    *("episodes", "changes", "targets"),
+)
 _BREACHES = ("agent", "rule", "severity", "episodes", "breaches", "first", "evidence")
 _SUITES = ("suite", "version", "families", "tiers", "weight", "source digest")
 
@@ -65,7 +70,6 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: int
     without_attempt: int
     attempt_rule: str
-    resamples: int
     simulated_days: bool
     transcripts: bool
     commitment: str
@@ -144,13 +148,16 @@ def score(run_dir: str | Path) -> Mapping[str, AgentVerdict]:
 def drift_counts(traces: Iterable[Trace]) -> CellTable:
     """Return drift operators with class, weight, and the number of their changes.
 
-    `episodes` counts episodes with at least one such change, `targets` the distinct
-    targets over the whole run.
+    An operator has a row per class that its changes have in effect. `episodes` counts
+    episodes with at least one such change, `targets` the distinct targets over the
+    whole run.
     """
-    met: dict[tuple[str, int, str, float], list[tuple[str, str]]] = defaultdict(list)
+    met: dict[tuple[str, int, str, str, float], list[tuple[str, str]]]
+    met = defaultdict(list)
     for trace in traces:
         for event in trace.of(Drift):
-            key = (event.operator, event.version, event.announcement, event.weight)
+            classes = (event.announcement, event.effective)
+            key = (event.operator, event.version, *classes, event.weight)
             met[key].append((trace.leaf.attempt_id, event.target))
     rows = []
     for kind in sorted(met):
@@ -194,6 +201,8 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
         replay_root=bundle.replay_root,
         plan_digest=bundle.plan_digest,
         assurance=assurance,
+        lost=bundle.lost_costs(bundle.prices),
+        norms=bundle.norms,
     )
 
 
@@ -221,8 +230,11 @@ def _facts(bundle: Bundle) -> RunFacts:
         infrastructure=states["infrastructure"],
         unfinished=states["unfinished"],
         without_attempt=len(bundle.missing),
-        resamples=plan.bootstrap.resamples,
         simulated_days=plan.simulated_days and any(e.day for e in plan.entries),
         key_id=key_id(bytes.fromhex(plan.public_key)) if plan.public_key else "",
-        tables=(CellTable("suites", _SUITES, suites),),
+        tables=(
+            CellTable("suites", _SUITES, suites),
+            *(norm_tables(bundle.norms) if bundle.norms else ()),
+            *rating_tables(bundle),
+        ),
     )

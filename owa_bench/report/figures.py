@@ -218,15 +218,15 @@ def curve_figure(series: Sequence[ArmSeries]) -> str:
 
 
 def frontier_figure(series: Sequence[ArmSeries]) -> str:
-    """Return quality against autonomy demand; each `data` is a FrontierScore."""
+    """Return success against autonomy demand; each `data` is a FrontierScore."""
     with style("frontier"):
         figure, plot = new_figure(3.0)
         for one in series:
             _frontier_line(plot, one)
         target = series[0].data.target
         plot.axhline(target, **_DASHED)
-        plot.text(0.0, target - 0.075, f"q* = {target:g}", color=MUTED, fontsize=9)
-        plot.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.06), ylabel="quality")
+        plot.text(0.0, target - 0.075, f"s = {target:g}", color=MUTED, fontsize=9)
+        plot.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.06), ylabel="success")
         plot.set_xlabel("autonomy demand (1 = no help at all)")
         add_legend(plot, series)
         return to_svg(figure, "Delegability frontier with its band")
@@ -281,7 +281,7 @@ def _set_x_limits(plot: Axes, x: Sequence[float]) -> None:
 
 
 def _frontier_line(plot: Axes, one: ArmSeries) -> None:
-    """Draw the fitted frontier, its band and the observed means."""
+    """Draw the fitted frontier, its band and the observed shares."""
     data: FrontierScore = one.data
     if not data.demand:
         return

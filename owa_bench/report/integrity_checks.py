@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records import events
-from owa_bench.records.plan import PlanEntry
+from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import Leaf
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.bundle import Bundle
@@ -19,8 +19,9 @@ from owa_bench.seeding import commitment, instance_seed, mixed_master
 _DIGEST = 64  # hex digits of a SHA-256
 # What an episode's start must repeat of its plan entry.
 _TERMS = (
-    *("arm", "pair", "repeat", "lane", "day", "session", "delta", "interventions"),
-    *("role_cap", "muted", "tools_off", "side", "calendar", "phase"),
+    *("arm", "pair", "repeat", "lane", "day", "session", "delta"),
+    *("role_cap", "muted", "control", "tools_off", "side", "calendar", "phase"),
+    *("condition", "window", "world_day"),
 )
 # Meters of the harness whose amounts also follow from events of the trace.
 _METERED = ("api_calls", "supervisor_min")
@@ -89,7 +90,6 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     faults: dict[str, list[str]] = defaultdict(list)
     recorded = {leaf.attempt_id: leaf for leaf in bundle.recorded_leaves}
     entries = {entry.index: entry for entry in bundle.plan.entries}
-    agents = {arm.name: arm.fingerprint for arm in bundle.plan.arms}
     root = _seed_root(bundle, faults["seed"])
     seeds: dict[str, int] = {}
     leaves: list[Leaf] = []
@@ -100,7 +100,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["frames"] += attempt.faults
         faults["chain"] += _chain_faults(attempt, recorded.get(name))
         faults["count"] += _count_faults(attempt, recorded.get(name))
-        faults["episode id"] += _identity_faults(attempt, entries, agents)
+        faults["episode id"] += _identity_faults(attempt, bundle.plan, entries)
         faults["seed"] += _seed_faults(attempt, seeds, root)
         faults["cost"] += _usage_faults(attempt)
         digests.update(_digests(attempt.events))
@@ -181,9 +181,7 @@ def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
 
 
 def _identity_faults(
-    attempt: RecordedAttempt,
-    entries: Mapping[int, PlanEntry],
-    agents: Mapping[str, str],
+    attempt: RecordedAttempt, plan: Plan, entries: Mapping[int, PlanEntry]
 ) -> Iterator[str]:
     """Yield where an attempt is not the episode its name says."""
     name, leaf = attempt.attempt_id, attempt.leaf
@@ -198,7 +196,7 @@ def _identity_faults(
     yield from _boundary_faults(attempt)
     start = attempt.events[0] if attempt.events else None
     if isinstance(start, events.EpisodeStart):
-        faults = _term_faults(start, leaf, entry, agents)
+        faults = _term_faults(start, leaf, entry, plan)
         yield from (f"{name}: {fault}" for fault in faults)
 
 
@@ -215,7 +213,7 @@ def _boundary_faults(attempt: RecordedAttempt) -> Iterator[str]:
 
 
 def _term_faults(
-    start: events.EpisodeStart, leaf: Leaf, entry: PlanEntry, agents: Mapping[str, str]
+    start: events.EpisodeStart, leaf: Leaf, entry: PlanEntry, plan: Plan
 ) -> Iterator[str]:
     """Yield where an episode was not played under the terms of its plan entry."""
     if (start.index, start.attempt) != (leaf.index, leaf.attempt):
@@ -224,9 +222,15 @@ def _term_faults(
         got, planned = getattr(start, term), getattr(entry, term)
         if got != planned:
             yield f"{term} is {got!r}, planned {planned!r}"
+    budget = supervisor_budget(plan, entry, start.horizon)
+    if start.interventions != budget:
+        yield f"interventions is {start.interventions!r}, planned {budget!r}"
+    if start.priced != (entry.interventions == "protocol"):
+        yield f"priced is {start.priced}, planned {entry.interventions!r}"
     for part in _INSTANCE_TERMS:
         if getattr(start.instance, part) != getattr(entry, part):
             yield f"its instance's {part} is not the planned {getattr(entry, part)!r}"
+    agents = {arm.name: arm.fingerprint for arm in plan.arms}
     if start.fingerprint != agents.get(entry.arm):
         yield f"fingerprint of the agent is not the one planned for {entry.arm}"
 

@@ -1,16 +1,18 @@
 """Outcomes of a run per agent: how planned episodes ended, and the first error of each.
 
 Every planned episode is counted once: by the attempt that counts, else by its last
-attempt that failed through the harness, else as not played.
+attempt that failed through harness or provider, else as not played. An episode that
+the run's budget ended before the agent's first step was not played either.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import msgspec
 import scipy.stats
 
-from owa_bench.records.events import EpisodeEnd
+from owa_bench.errors import ProviderFailure
+from owa_bench.records.events import EpisodeEnd, ModelCall
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle
@@ -21,10 +23,14 @@ _NAMES = {
     "infeasible": "declared infeasible",
     "agent_raised": "crashed",
     "agent_timeout": "timed out",
-    "infrastructure": "failed through harness or provider",
+    "infrastructure": "failed through the harness",
 }
+PROVIDER = "provider refused or unreachable"
 NOT_PLAYED = "not played"
-_BROKEN = frozenset({*list(_NAMES.values())[2:], NOT_PLAYED})
+NO_BUDGET = "not played: budget"
+_REFUSALS = frozenset({401, 402, 403, 404})  # of a key, a quota or a model's name
+_OWN_ACT = frozenset({"finished", "declared infeasible"})
+_BROKEN = frozenset({*set(_NAMES.values()) - _OWN_ACT, PROVIDER, NOT_PLAYED, NO_BUDGET})
 
 
 class OutcomeCount(msgspec.Struct, frozen=True):
@@ -40,7 +46,9 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
     `cost_micro_usd` is the cost of a success by agent and human stream, None where
-    there is no success or no known cost.
+    there is no success or no known cost. `again` counts attempts of its episodes that
+    failed through harness or provider. `commonest` is the most frequent kind and
+    reason among the broken, with its number and its first attempt.
     """
 
     arm: str
@@ -50,10 +58,17 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     success: Interval
     cost_micro_usd: int | None
     kinds: tuple[OutcomeCount, ...]
+    again: int = 0
+    commonest: OutcomeCount | None = None
+
+    @property
+    def own(self) -> int:
+        """Planned episodes that the agent ended, or that ran out in play."""
+        return self.planned - sum(kind.episodes for kind in self.broken)
 
     @property
     def broken(self) -> tuple[OutcomeCount, ...]:
-        """The kinds in which the episode itself did not take place as planned."""
+        """The kinds in which the episode did not end by the agent's own act."""
         return tuple(kind for kind in self.kinds if kind.kind in _BROKEN)
 
     @property
@@ -84,12 +99,14 @@ def arm_outcomes(
     Returns: One record an arm, in the plan's order.
     """
     endings = {trace.leaf.index: _ending(trace) for trace in bundle.traces()}
-    failed: dict[int, _Ending] = {}
+    failed: dict[int, list[_Ending]] = defaultdict(list)
     for attempt in bundle.attempts():
         last = attempt.events[-1] if attempt.events else None
         if isinstance(last, EpisodeEnd) and last.outcome == "infrastructure":
-            kind = _NAMES["infrastructure"]
-            failed[attempt.leaf.index] = _Ending(attempt.attempt_id, kind, last.reason)
+            by_provider = last.reason.startswith(ProviderFailure.__name__)
+            kind = PROVIDER if by_provider else _NAMES["infrastructure"]
+            ending = _Ending(attempt.attempt_id, kind, last.reason)
+            failed[attempt.leaf.index].append(ending)
     won = {t.leaf.index for t in bundle.traces() if t.end.success}
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
     for entry in bundle.plan.entries:
@@ -98,10 +115,11 @@ def arm_outcomes(
     return tuple(
         _of_arm(
             arm,
-            [endings.get(i) or failed.get(i) or nothing for i in planned],
+            [endings.get(i) or (failed.get(i) or [nothing])[-1] for i in planned],
             counted=sum(i in endings for i in planned),
             successes=sum(i in won for i in planned),
             cost=costs.get(arm),
+            again=sum(len(failed.get(i, ())) for i in planned),
         )
         for arm, planned in indices.items()
     )
@@ -109,14 +127,28 @@ def arm_outcomes(
 
 def _ending(trace: Trace) -> _Ending:
     """Return how a counted episode ended, in words."""
-    end = trace.end
+    end, reason = trace.end, trace.end.reason
     if end.outcome == "truncated":
-        meter = end.reason.removeprefix("budget:")
+        meter = reason.removeprefix("budget:")
         kind = "out of steps" if meter == "steps" else f"out of budget ({meter})"
+        if not end.steps and meter != "steps":
+            kind = NO_BUDGET
+            reason = f"the run's budget of {meter} was spent before its first step"
     else:
         kind = _NAMES[end.outcome]
-    reason = end.reason if kind in _BROKEN else ""
-    return _Ending(trace.leaf.attempt_id, kind, reason)
+        if cause := _provider_failure(trace) if kind in _BROKEN else "":
+            kind, reason = PROVIDER, f"{cause}. The agent: {reason}"
+    return _Ending(trace.leaf.attempt_id, kind, reason if kind in _BROKEN else "")
+
+
+def _provider_failure(trace: Trace) -> str:
+    """Return why the gateway saw the last call of a model fail, "" where it did not."""
+    seen = [call for call in trace.of(ModelCall) if call.source == "harness"]
+    if not seen:
+        return ""
+    refused = f"HTTP {seen[-1].status}" if seen[-1].status in _REFUSALS else ""
+    cause = seen[-1].failure or refused
+    return cause and f"the model's provider: {cause}"
 
 
 def _of_arm(
@@ -126,8 +158,16 @@ def _of_arm(
     counted: int,
     successes: int,
     cost: int | None,
+    again: int,
 ) -> ArmOutcomes:
     """Return the record of an arm from the endings of its planned episodes."""
+    broken = [ending for ending in endings if ending.kind in _BROKEN]
+    commonest = None
+    if broken:
+        why = Counter((ending.kind, ending.reason) for ending in broken)
+        (kind, reason), count = why.most_common(1)[0]
+        first = next(e.attempt for e in broken if (e.kind, e.reason) == (kind, reason))
+        commonest = OutcomeCount(kind, count, first, reason)
     by_kind: dict[str, list[_Ending]] = defaultdict(list)
     for ending in endings:
         by_kind[ending.kind].append(ending)
@@ -143,6 +183,8 @@ def _of_arm(
         success=_share(successes, counted),
         cost_micro_usd=None if cost is None or not successes else cost // successes,
         kinds=kinds,
+        again=again,
+        commonest=commonest,
     )
 
 

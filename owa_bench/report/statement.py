@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.canonical import canonical_json, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
+from owa_bench.records.norms import read_norms, refuse_other_terms
 from owa_bench.records.score import Judgement
 from owa_bench.report import assurance
 from owa_bench.report.bundle import Bundle, read
@@ -63,6 +64,21 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
     return report.judgement
 
 
+def add_norms(run_dir: Path, path: Path) -> None:
+    """Copy a norms file into a run directory, where the report reads it.
+
+    Args:
+        run_dir: the run directory.
+        path: the norms file.
+
+    Raises:
+        UsageError: it is none, or persons played under other terms.
+    """
+    bundle, envelope = read(run_dir), path.read_bytes()
+    refuse_other_terms(read_norms(envelope, path.name), bundle.plan)
+    write_atomically(bundle.layout.norms, envelope)
+
+
 def publish(
     layout: RunLayout, report: Report, html: bytes, key: Ed25519PrivateKey | None
 ) -> None:
@@ -75,9 +91,9 @@ def publish(
         key: the signing key; None leaves the statement unsigned.
     """
     payload = canonical_json(statement(layout, report))
-    _write_atomically(layout.page, html)
-    _write_atomically(layout.report, canonical_json(report) + b"\n")
-    _write_atomically(layout.report_envelope, seal(STATEMENT_TYPE, payload, key))
+    write_atomically(layout.page, html)
+    write_atomically(layout.report, canonical_json(report) + b"\n")
+    write_atomically(layout.report_envelope, seal(STATEMENT_TYPE, payload, key))
 
 
 def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
@@ -96,6 +112,7 @@ def statement(layout: RunLayout, report: Report) -> dict[str, Any]:
         "replay root": judgement.replay_root,
         "plan": judgement.plan_digest,
         **trace_digests(layout),
+        **input_digests(layout),
     }
     return {
         "_type": IN_TOTO,
@@ -117,6 +134,15 @@ def trace_digests(layout: RunLayout) -> dict[str, str]:
     }
 
 
+def input_digests(layout: RunLayout) -> dict[str, str]:
+    """Return the SHA-256 of the signed inputs that the report read, by file name."""
+    return {
+        path.relative_to(layout.root).as_posix(): sha256(path.read_bytes())
+        for path in (layout.norms, *sorted(layout.ratings.glob("*.dsse.json")))
+        if path.is_file()
+    }
+
+
 def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
     """Raise if this key may not sign a report of this run."""
     public = public_bytes(key.public_key()).hex()
@@ -131,8 +157,13 @@ def _require_signable(bundle: Bundle, key: Ed25519PrivateKey) -> None:
         )
 
 
-def _write_atomically(path: Path, data: bytes) -> None:
-    """Write a file through a temporary one, so that it is never half written."""
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file through a temporary one, so that it is never half written.
+
+    Args:
+        path: the file.
+        data: its bytes.
+    """
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

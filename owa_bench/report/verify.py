@@ -23,7 +23,7 @@ from owa_bench.report.composition import Report, compose
 from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.report.integrity_checks import CheckResult, check_result, skipped_check
 from owa_bench.report.render_html import render_page
-from owa_bench.report.statement import trace_digests
+from owa_bench.report.statement import input_digests, trace_digests
 
 _NO_REPORT = "there is no report yet"
 _ATTESTED = 3  # the first assurance level that needs another party
@@ -123,6 +123,7 @@ def _report_checks(
         yield _root(bundle, signed, "root", "evidence_root")
         yield _root(bundle, signed, "replay root", "replay_root")
         yield _trace_files(bundle, signed)
+        yield from _inputs(bundle, signed)
         yield _page(bundle, signed)
     yield _witness(bundle)
     claimed = None if signed is None else signed.report.assurance
@@ -215,6 +216,22 @@ def _trace_files(bundle: Bundle, signed: SignedReport) -> CheckResult:
     faults += [f"{n} is not in the report" for n in sorted(found.keys() - named.keys())]
     faults += [f"{n} is not as it was signed" for n in both if found[n] != named[n]]
     return check_result("trace files", faults, f"{len(found)} shards as signed")
+
+
+def _inputs(bundle: Bundle, signed: SignedReport) -> Iterator[CheckResult]:
+    """Yield whether norms and ratings are those that were signed; nothing without."""
+    found = input_digests(bundle.layout)
+    names = {name for name in signed.subjects if name.endswith(".dsse.json")}
+    faults = []
+    for name in sorted(names | set(found)):
+        if name not in found:
+            faults.append(f"{name} is missing")
+        elif name not in names:
+            faults.append(f"{name} is not in the report")
+        elif found[name] != signed.subjects[name]:
+            faults.append(f"{name} is not as it was signed")
+    if names or found:
+        yield check_result("people", faults, f"{', '.join(sorted(found))} as signed")
 
 
 def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:

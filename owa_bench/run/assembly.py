@@ -16,6 +16,8 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import (
     DriftEvent,
     EnumerableSchedule,
+    HasEffectiveClass,
+    HasProcedure,
     HasSchedule,
     HasScheduleOptions,
     Operator,
@@ -174,6 +176,24 @@ def script(suite: str, instance: Instance) -> tuple[str, ...]:
     return solve(get("suites", suite), source(suite)(still)).actions
 
 
+def procedure(suite: str, instance: Instance) -> tuple[str, ...]:
+    """Return the script that a replay agent gets.
+
+    Args:
+        suite: Name of the suite.
+        instance: The instance.
+
+    Returns:
+        The oracle's actions in the undrifted world; where the suite can tell, answers
+        are replaced by how they are derived.
+    """
+    plugin: Suite = get("suites", suite)
+    actions = script(suite, instance)
+    if isinstance(plugin, HasProcedure):
+        return plugin.procedure(base_world(instance), actions)
+    return actions
+
+
 def base_world(instance: Instance) -> World:
     """Return the instance's world before any drift, from a small cache."""
     return _generated(msgspec.structs.replace(instance, repeat=0, drift_step=0))
@@ -219,10 +239,13 @@ def _drifted(
     in_time = sorted(events, key=lambda event: event.at_ms)
     for at_ms, group in groupby(in_time, key=lambda event: event.at_ms):
         applied: list[Change] = []
+        steps: list[World] = []
         for event in group:
+            steps.append(world)
             world, change = _applied(instance, world, event, digest)
             digest = change.after
             applied.append(change)
+        applied = _with_effective_classes(instance, applied, (*steps, world))
         if at_ms == 0:
             worlds[0], changes[0] = world, tuple(applied)
         else:
@@ -255,8 +278,33 @@ def _applied(
         target=event.target,
         intensity=event.intensity,
         announcement=operator.announcement,
+        effective=operator.announcement,
         weight=operator.weight,
         before=before,
         after=after.digest(),
     )
     return after, change
+
+
+def _with_effective_classes(
+    instance: Instance, changes: list[Change], worlds: tuple[World, ...]
+) -> list[Change]:
+    """Return changes with the classes that they have in effect.
+
+    Args:
+        instance: Names the suite; where it cannot tell, a change has its own class.
+        changes: The changes of one moment, in order.
+        worlds: The world before each, then the one that the agent meets.
+
+    Returns:
+        The changes.
+    """
+    suite: Suite = get("suites", instance.suite)
+    if not isinstance(suite, HasEffectiveClass):
+        return changes
+    return [
+        msgspec.structs.replace(
+            change, effective=suite.effective_class(before, after, worlds[-1])
+        )
+        for change, before, after in zip(changes, worlds, worlds[1:], strict=False)
+    ]

@@ -35,8 +35,8 @@ from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
+from owa_bench.run.play.episode_sink import EpisodeSink
 from owa_bench.run.play.history import EntryHistory
-from owa_bench.run.play.loop import EpisodeSink
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,
@@ -217,14 +217,14 @@ def _play(
     sink: ReplaySink,
 ) -> None:
     """Play the recorded actions into `sink`, as the loop would have."""
-    outer = EpisodeSink(sink, evaluation=entry.phase == "checkpoint")
+    outer = EpisodeSink(sink, evaluation=not entry.kept)
     env.attach(outer)
     env.reset(
         options={
             "instance": episode_setup.instance_of(
                 plan, entry, instance_seed(root, entry.pair)
             ),
-            "interventions": _allowed(entry, trace),
+            "interventions": _allowed(trace),
             "setting": episode_setup.setting_of(entry),
             "start": lambda opening: episode_setup.episode_start(
                 plan, entry, trace.leaf.attempt, opening
@@ -242,10 +242,10 @@ def _play(
     outer.emit(episode_setup.episode_end(env, ending, timed=False, wall_s=0.0))
 
 
-def _allowed(entry: PlanEntry, trace: Trace) -> int | None:
+def _allowed(trace: Trace) -> int | None:
     """Return the supervisor budget that earlier, lost attempts had left."""
     used = [e for e in trace.of(Intervention) if e.source == "harness"]
-    return EntryHistory(tuple(used)).allowed(entry.interventions)
+    return EntryHistory(tuple(used)).allowed(trace.start.interventions)
 
 
 def _is_declared(event: AnyEvent) -> bool:

@@ -8,6 +8,7 @@ a bare /dev, an empty /tmp and its work directory at /work. It runs as nobody, w
 capabilities and without the right to make further user namespaces.
 """
 
+import abc
 import contextlib
 import dataclasses
 import functools
@@ -67,7 +68,7 @@ class Sandbox(Protocol):
         """Return what of the backend a job may notice: a version or a digest."""
 
 
-class _Backend:
+class _Backend(abc.ABC):
     """Running and opening a job that a backend prepares."""
 
     def run(self, job: SandboxJob) -> Result:
@@ -79,8 +80,9 @@ class _Backend:
         """Start `job` and return it, to be closed by the caller."""
         return SandboxProcess(self._prepared(job), job)
 
+    @abc.abstractmethod
     def _prepared(self, job: SandboxJob) -> AbstractContextManager[PreparedJob]:
-        raise NotImplementedError
+        """Hold what the job needs while it runs; yield its command and its check."""
 
 
 class ProcessSandbox(_Backend):

@@ -1,11 +1,11 @@
 """Admissibility: the requirements on a battery before a level can rest on it.
 
-Five checks (a) to (e), each with its own error; `check` returns every one that fails.
+Six checks (a) to (f), each with its own error; `check` returns every one that fails.
 Source: [S] docs/scoring.md#admissibility.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from owa_bench.records.score import AxisScore
 QualityRule = Callable[[float, float, bool], float]  # (q_state, stated p, success) -> Q
 _GRID = np.linspace(0.0, 1.0, 21)
 _TIE = 1e-9
+_CEILING, _FLOOR = "oracle", "noop"  # agents whose axes are known beforehand
 _CONTROLLED = ("A", "G", "P", "M", "T")
 
 
@@ -133,6 +134,35 @@ def check_seeds(plan: Plan) -> None:
         )
 
 
+def check_budgets(plan: Plan) -> None:
+    """(f) Raise HelpBudgets unless each task without help is played with priced help.
+
+    Args:
+        plan: The run's plan.
+
+    Raises:
+        HelpBudgets: A family's tasks under the two budgets are not the same.
+    """
+    tasks: dict[tuple[str, str], set[object]] = defaultdict(set)
+    for entry in plan.entries:
+        enters = not entry.calendar and not entry.condition
+        if entry.phase != "practice" and enters and not entry.control:
+            task = (entry.pair, entry.repeat, entry.delta, entry.day, entry.arm)
+            family = f"{entry.suite}/{entry.family}"
+            tasks[family, str(entry.interventions)].add(task)
+    scored = {
+        f"{suite.name}/{name}" for suite in plan.suites for name in suite.families
+    }
+    for family in sorted(scored & {family for family, _ in tasks}):
+        alone, priced = tasks[family, "0"], tasks[family, "protocol"]
+        if not alone or alone != priced:
+            raise errors.HelpBudgets(
+                "(f) Every task must be played at interventions 0 and at `protocol`: "
+                f"{family} has {len(alone)} and {len(priced)}, {len(alone & priced)} "
+                "of them the same."
+            )
+
+
 def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ...]:
     """Return every reason why no level can rest on this plan's battery.
 
@@ -154,6 +184,7 @@ def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ..
         lambda: check_drift_support(plan, protocol),
         lambda: check_cost_schema(plan, protocol),
         lambda: check_seeds(plan),
+        lambda: check_budgets(plan),
     )
     faults: list[errors.AdmissibilityError] = []
     for one in checks:
@@ -162,6 +193,33 @@ def check(plan: Plan, protocol: Protocol) -> tuple[errors.AdmissibilityError, ..
         except errors.AdmissibilityError as fault:
             faults.append(fault)
     return tuple(faults)
+
+
+def check_controls(
+    axes: Mapping[str, Sequence[AxisScore]], protocol: Protocol
+) -> tuple[str, ...]:
+    """Return why the controls of a run do not fit the anchors; nothing if they do.
+
+    Args:
+        axes: Scores of every arm by the name of its agent; the oracle policy and the
+            no-op are read where the run played them.
+        protocol: Published numbers.
+
+    Returns:
+        At most one sentence.
+    """
+    try:
+        check_anchors(axes.get(_CEILING, ()), axes.get(_FLOOR, ()), protocol)
+    except errors.AnchorError as fault:
+        return (str(fault),)
+    return ()
+
+
+def unchecked_anchors(agents: Collection[str]) -> tuple[str, ...]:
+    """Return a warning where a run did not play both controls, by agents' names."""
+    absent = [name for name in (_CEILING, _FLOOR) if name not in agents]
+    words = f"the anchors are not checked: {' and '.join(absent)} did not play"
+    return (words,) if absent else ()
 
 
 def check_anchors(

@@ -14,8 +14,7 @@ import numpy as np
 
 from owa_bench.discovery import find
 from owa_bench.errors import ScoringError, UsageError
-from owa_bench.records.observables import Array, Floats, Names
-from owa_bench.records.protocol import Targets
+from owa_bench.records.observables import Array, Floats
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -72,6 +71,7 @@ class Axis:
             "oracle" or does not know the axis.
         anchors: Replaces the protocol's anchors.
         log_scale: Whether the value is the position between the anchors on a log scale.
+        factor: What the calibrated value is multiplied by, in [0, 1].
         secondary: Further statistics per resample, by name.
         amounts: Names of those secondary statistics that are no shares.
         gated: Name of the secondary statistic that gates read in place of the value.
@@ -88,6 +88,7 @@ class Axis:
     high: float | Callable[[Totals], Floats] = 1.0
     anchors: Callable[[Totals, Sample], Anchors] | None = None
     log_scale: bool = False
+    factor: Callable[[Totals, Sample], Floats] | None = None
     secondary: Callable[[Totals, Sample], FloatsByName] = lambda *_: {}
     amounts: tuple[str, ...] = ()
     gated: str | None = None
@@ -114,7 +115,7 @@ class Axis:
         cells = int(sample.base.sum())
         reason = self.missing(sample)
         if reason or not cells:
-            return Coverage(0, cells, reason or "no counted episode")
+            return Coverage(0, cells, reason or "no counted episode without help")
         for name, quantity in self.columns.items():
             statistics.add_mean(f"{self.symbol}:{name}", quantity(sample), sample.base)
         return Coverage(cells, cells)
@@ -267,22 +268,6 @@ def protocol_anchors(sample: Sample, symbol: str, oracle: Floats) -> Anchors:
         return Anchors(np.zeros_like(oracle), oracle)
     high = oracle if isinstance(anchor.high, str) else np.full_like(oracle, anchor.high)
     return Anchors(np.full_like(oracle, anchor.low), high)
-
-
-def per_suite(suites: Names, targets: Targets) -> Floats:
-    """Return the published number of each row's suite.
-
-    Args:
-        suites: (rows,) names of suites.
-        targets: A number per suite.
-
-    Returns:
-        (rows,).
-    """
-    numbers = np.full(len(suites), float(targets.default))
-    for suite, number in targets.suites.items():
-        numbers[suites == suite] = number
-    return numbers
 
 
 def check_shapes(name: str, *arrays: Array) -> None:

@@ -1,14 +1,19 @@
 """Composites of axes and budgets: the index, and the delegability frontier."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import UNLIMITED, Array, Flags, Floats, Observables
-from owa_bench.records.protocol import Index, Robotics
-from owa_bench.scoring.sample import Sample
+from owa_bench.records.observables import (
+    BUDGET_NAMES,
+    Array,
+    Floats,
+)
+from owa_bench.records.protocol import Index, Protocol, Robotics
+from owa_bench.scoring.sample import Sample, under_all_budgets
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
 EMBODIED, EMBODIED_AXIS = "AAI with E", "E"
@@ -85,6 +90,23 @@ def needed(rules: Index) -> Mapping[str, tuple[str, ...]]:
     }
 
 
+def made_of(symbols: Sequence[str], protocol: Protocol) -> dict[str, tuple[str, ...]]:
+    """Return the axes of every composite that is computable.
+
+    Args:
+        symbols: Axes with evidence.
+        protocol: Weights.
+
+    Returns:
+        Axes by name.
+    """
+    wanted = dict(needed(protocol.index))
+    if EMBODIED_AXIS in symbols:
+        weights = protocol.robotics.weights
+        wanted[EMBODIED] = tuple(str(s) for s, weight in weights.items() if weight > 0)
+    return {name: axes for name, axes in wanted.items() if set(axes) <= set(symbols)}
+
+
 def index_statistics(values: Mapping[str, Floats], rules: Index) -> dict[str, Floats]:
     """Return every composite whose axes all have evidence.
 
@@ -131,38 +153,35 @@ def embodied_index(values: Mapping[str, Floats], rules: Robotics) -> dict[str, F
 
 
 def delta_method(
-    values: Sequence[Floats], weights: Sequence[float], point: Sequence[float]
+    covariance: Floats, weights: Sequence[float], point: Sequence[float]
 ) -> float | None:
     """Return the standard error of the index by the delta method on eq 12.
 
     Formula:
-        se = AAI sqrt(g' S g), g_i = w_i / a_i, S the covariance of the resamples
-    Shapes: a list of arrays (resamples,), weights and points alike; a scalar.
+        se = AAI sqrt(g' S g), g_i = w_i / a_i, S the covariance of the axes
+    Shapes: `covariance` (axes, axes), weights and points (axes,); a scalar.
     Units: as the index.
     Missing: None where an axis with weight is 0: the method does not hold there.
     Errors: as `composite`.
     Source: [S] section 3.2 of the AAI paper, uncertainty (a).
 
-    >>> spread = np.array([0.4, 0.5, 0.6])
-    >>> round(delta_method([spread], [1.0], [0.5]), 6)
+    >>> round(delta_method(np.array([[0.01]]), [1.0], [0.5]), 6)
     0.1
     """
-    shares = np.array(_shares(values, weights))
     at = np.array(point, dtype=np.float64)
-    kept = shares > 0
-    if (at[kept] <= 0).any():
+    shares = np.array(_shares(list(at[:, None]), weights))
+    if (at[shares > 0] <= 0).any():
         return None
-    slopes = shares[kept] / at[kept]
-    table = np.stack([v for v, k in zip(values, kept, strict=True) if k])
-    spread = np.atleast_2d(np.cov(table))
-    whole = float(np.exp((shares[kept] * np.log(at[kept])).sum()))
-    return whole * float(np.sqrt(slopes @ spread @ slopes))
+    slopes = np.where(shares > 0, shares / np.maximum(at, np.finfo(float).tiny), 0.0)
+    whole = float(composite(list(at[:, None]), weights)[0])
+    return whole * float(np.sqrt(slopes @ covariance @ slopes))
 
 
 class FrontierGrid(NamedTuple):
     """Intervention budgets of a frontier by rising demand, or why there is none.
 
-    `demand` is the mean demand of a budget's episodes, `target` q* = theta.
+    `demand` is the mean demand of a budget's episodes, `target` s: the share of
+    episodes with q_state >= q*.
     """
 
     budgets: tuple[int, ...]
@@ -175,13 +194,14 @@ def demand(budget: Array, horizon: Array, share: float) -> Floats:
     """Return the autonomy demand of episodes under an intervention budget.
 
     Formula:
-        a = 1 - min(k, k_max) / k_max, k_max = ceil(share * H_t); no limit is k_max
+        a = 1 - min(k, k_max) / k_max, k_max = ceil(share * H_t); no limit and the
+        protocol's budget are k_max
     Shapes: two arrays (episodes,); result the same. Units: counts; a share.
     Missing: H_t = 0 counts as k_max = 1.
     Errors: ScoringError if the shapes differ.
     Source: [D] docs/scoring.md#frontier.
 
-    >>> demand(np.array([0, 2, 9, UNLIMITED]), np.full(4, 8), 0.5)
+    >>> demand(np.array([0, 2, 9, -1]), np.full(4, 8), 0.5)
     array([1. , 0.5, 0. , 0. ])
     """
     if budget.shape != horizon.shape:
@@ -189,7 +209,7 @@ def demand(budget: Array, horizon: Array, share: float) -> Floats:
             f"Budgets and horizons differ: {budget.shape}, {horizon.shape}."
         )
     most = np.maximum(np.ceil(share * horizon), 1.0)
-    spent = np.where(budget == UNLIMITED, most, np.minimum(budget, most))
+    spent = np.where(budget < 0, most, np.minimum(budget, most))
     result: Floats = 1.0 - spent / most
     return result
 
@@ -244,13 +264,57 @@ def area(fit: Floats, demands: Floats) -> Floats:
     return result
 
 
-def delegable(fit: Floats, demands: Floats, target: float) -> Floats:
-    """Return deleg(q*): the share of demands at which the frontier reaches q*.
+def area_bounds(fit: Floats, demands: Floats) -> tuple[float, float]:
+    """Return the least and the greatest area of a non-increasing frontier.
+
+    Between two points it lies anywhere between their values, below the smallest
+    demand anywhere from its first value to 1.
 
     Args:
-        fit: (resamples, points) fitted quality.
+        fit: (points,) fitted quality.
         demands: (points,) rising, in [0, 1].
-        target: q*.
+
+    Returns:
+        Two areas.
+
+    >>> area_bounds(np.array([1.0, 0.5]), np.array([0.5, 1.0]))
+    (0.75, 1.0)
+    """
+    steps, first = np.diff(demands), demands[0]
+    low = fit[0] * first + (fit[1:] * steps).sum()
+    high = first + (fit[:-1] * steps).sum()
+    return float(low), float(high)
+
+
+def delegable_bounds(
+    fit: Floats, demands: Floats, target: float
+) -> tuple[float, float]:
+    """Return the least and the greatest deleg(s) of a non-increasing frontier.
+
+    Args:
+        fit: (points,) fitted share of successes.
+        demands: (points,) rising, in [0, 1].
+        target: s.
+
+    Returns:
+        The largest demand that was played and reaches s, and the smallest that was
+        played and does not; 0 and 1 where there is none.
+
+    >>> delegable_bounds(np.array([1.0, 0.5]), np.array([0.0, 1.0]), 0.75)
+    (0.0, 1.0)
+    """
+    reached = demands[fit >= target]
+    below = demands[fit < target]
+    return float(reached.max(initial=0.0)), float(below.min(initial=1.0))
+
+
+def delegable(fit: Floats, demands: Floats, target: float) -> Floats:
+    """Return deleg(s): the length of the demands at which the frontier reaches s.
+
+    Args:
+        fit: (resamples, points) fitted share of episodes with q_state >= q*.
+        demands: (points,) rising, in [0, 1].
+        target: s.
 
     Returns:
         (resamples,).
@@ -270,7 +334,7 @@ def delegable(fit: Floats, demands: Floats, target: float) -> Floats:
 
 
 def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
-    """Add quality per intervention budget over tasks played under every budget.
+    """Add q_state and success per budget, over tasks played under every budget.
 
     Args:
         sample: Counted episodes of one agent.
@@ -281,12 +345,12 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
     """
     table = sample.table
     budgets = sorted(set(table.interventions.tolist()))
-    target = float(table.theta.mean()) if len(table) else 1.0
+    target = sample.protocol.frontier.success_share
     if len(budgets) < 2:
         return FrontierGrid((), np.zeros(0), target, "one intervention budget only")
     if 0 not in budgets:
         return FrontierGrid((), np.zeros(0), target, "no run without any intervention")
-    common = _under_all(table, len(budgets))
+    common = under_all_budgets(table, len(budgets)) & ~table.crew.control
     if not common.any():
         return FrontierGrid(
             (), np.zeros(0), target, "no task was played under every budget"
@@ -296,27 +360,19 @@ def add_frontier(sample: Sample, statistics: StatisticsTable) -> FrontierGrid:
     rows = {k: common & (table.interventions == k) for k in budgets}
     means = {k: float(asked[rows[k]].mean()) for k in budgets}
     order = sorted(budgets, key=lambda k: (means[k], -k))
-    if len(set(means.values())) < len(means):
-        return FrontierGrid((), np.zeros(0), target, "two budgets make the same demand")
+    for pair in itertools.pairwise(order):
+        if means[pair[0]] == means[pair[1]]:
+            names = " and ".join(f"`{BUDGET_NAMES.get(k, k)}`" for k in pair)
+            why = f"the budgets {names} make the same demand: draw one of them"
+            return FrontierGrid((), np.zeros(0), target, why)
     for k in order:
-        statistics.add_mean(f"F:{k}", table.q, rows[k])
+        statistics.add_mean(f"F:{k}", table.q_state, rows[k])
+        statistics.add_mean(f"F_u:{k}", table.u, rows[k])
     return FrontierGrid(tuple(order), np.array([means[k] for k in order]), target)
 
 
-def _under_all(table: Observables, budgets: int) -> Flags:
-    """Return the rows whose task, repeat and drift were played under every budget."""
-    pair = np.unique(table.pair, return_inverse=True)[1].reshape(-1)
-    delta = np.unique(table.delta, return_inverse=True)[1].reshape(-1)
-    keys = np.stack((pair, table.repeat, delta, table.day))
-    _, code = np.unique(keys, axis=1, return_inverse=True)
-    code = code.reshape(-1)
-    pairs = np.unique(np.stack((code, table.interventions)), axis=1)
-    common: Flags = np.bincount(pairs[0])[code] == budgets
-    return common
-
-
 def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]:
-    """Return the observed and fitted frontier, AUF and deleg.
+    """Return both frontiers, of q_state (F) and of success (F_u), AUF and deleg.
 
     Args:
         totals: Weighted totals of the columns.
@@ -327,10 +383,15 @@ def frontier_statistics(totals: Totals, grid: FrontierGrid) -> dict[str, Floats]
     """
     if grid.reason:
         return {}
-    seen = np.stack([totals.overall_mean(f"F:{k}") for k in grid.budgets], axis=1)
-    fit = falling_fit(seen, np.ones(len(grid.budgets)))
-    statistics = {f"F/seen/{i}": seen[:, i] for i in range(seen.shape[1])}
-    statistics |= {f"F/fit/{i}": fit[:, i] for i in range(fit.shape[1])}
-    statistics["AUF"] = area(fit, grid.demand)
-    statistics["deleg"] = delegable(fit, grid.demand, grid.target)
+    statistics, fits = {}, {}
+    for name in ("F", "F_u"):
+        seen = np.stack(
+            [totals.overall_mean(f"{name}:{k}") for k in grid.budgets], axis=1
+        )
+        fits[name] = falling_fit(seen, np.ones(len(grid.budgets)))
+        for i in range(len(grid.budgets)):
+            statistics[f"{name}/seen/{i}"] = seen[:, i]
+            statistics[f"{name}/fit/{i}"] = fits[name][:, i]
+    statistics["AUF"] = area(fits["F"], grid.demand)
+    statistics["deleg"] = delegable(fits["F_u"], grid.demand, grid.target)
     return statistics

@@ -1,7 +1,7 @@
-"""Descriptive tables and curves of episodes, without resampling.
+"""Descriptive tables and curves of episodes.
 
-Bands of curves are Wilson's over episodes as if these were independent; no gate reads
-them.
+Intervals in tables are the jackknife over tasks, 95 percent; bands of curves are
+Wilson's over episodes as if these were independent. No gate reads either.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,21 +14,26 @@ import numpy as np
 from owa_bench.errors import ScoringError
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import (
+    BUDGET_NAMES,
     NO_DAY,
-    UNLIMITED,
     Flags,
+    Floats,
     Integers,
     Observables,
 )
 from owa_bench.records.score import CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
-_COLUMNS = ("episodes", "Q", "q_state", "success", "helped", "solved depth")
+_MEANS = ("Q", "q_state", "success", "helped", "solved depth")
+_SHARES = 3  # of them lie in [0, 1]; the others are amounts
+_OVER_TASKS = "in brackets 95 percent, jackknife over tasks; none where one was played"
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _TENTHS = tuple(i / 10 for i in range(11))
 _NORMAL = 1.959964  # 97.5 percent point of the normal law, as in stored reports
 _WILSON = "band: Wilson, over episodes"
+_DECLARED = "tokens are what the agent declares; the harness meters the rest"
 TableCell = str | float | int | None
 
 
@@ -65,9 +70,15 @@ def _grouped(
         count = int(mask.sum())
         if count:
             columns = (table.q, table.q_state, table.u, table.helped, table.d)
-            means = (figure(float(column[mask].mean())) for column in columns)
-            rows.append((name, count, *means))
-    return CellTable(title, (label, *_COLUMNS), tuple(rows), note)
+            row: list[TableCell] = [name, count]
+            for i, column in enumerate(columns):
+                values = column[mask].astype(float)
+                row += mean_over_tasks(values, table.pair[mask], share=i < _SHARES)
+            rows.append(tuple(row))
+    words = f"{note}; {_OVER_TASKS}" if note else _OVER_TASKS
+    return CellTable(
+        title, (label, "episodes", *interval_columns(*_MEANS)), tuple(rows), words
+    )
 
 
 def by_family(table: Observables) -> CellTable:
@@ -121,7 +132,7 @@ def by_class(table: Observables) -> CellTable:
 def by_budget(table: Observables) -> CellTable:
     """Return the table of intervention budgets."""
     groups: list[tuple[TableCell, Flags]] = [
-        ("no limit" if k == UNLIMITED else k, table.interventions == k)
+        (BUDGET_NAMES.get(k, k), table.interventions == k)
         for k in sorted(set(table.interventions.tolist()))
     ]
     return _grouped("by intervention budget", "interventions", table, groups)
@@ -141,12 +152,18 @@ def calibration(table: Observables) -> CellTable:
     """Return the calibration of forecasts of one's own success, which W never reads."""
     rows: list[tuple[TableCell, ...]] = []
     for low, high, mask in _stated_bins(table, _FIFTHS):
-        p, u = float(table.stated[mask].mean()), float(table.u[mask].mean())
-        means = (figure(p), figure(u), figure(p - u))
+        p, u, tasks = table.stated[mask], table.u[mask].astype(float), table.pair[mask]
+        gap = mean_over_tasks(p - u, tasks, share=False)
+        means = (figure(float(p.mean())), *mean_over_tasks(u, tasks), *gap)
         rows.append((f"{low:g} to {high:g}", int(mask.sum()), *means))
     silent = int(np.isnan(table.stated).sum())
-    columns = ("stated p", "episodes", "mean p", "success", "p - success")
-    note = f"{silent} episodes stated no p and count as p = .5 in Q"
+    columns = (
+        "stated p",
+        "episodes",
+        "mean p",
+        *interval_columns("success", "p - success"),
+    )
+    note = f"{silent} episodes stated no p and count as p = .5 in Q; {_OVER_TASKS}"
     return CellTable("calibration of own-success forecasts", columns, tuple(rows), note)
 
 
@@ -161,9 +178,11 @@ def pass_powers(table: Observables) -> CellTable:
     rows: list[tuple[TableCell, ...]] = []
     for k in range(1, most + 1):
         values = [pass_at_all(sum(w), len(w), k) for w in tries.values() if len(w) >= k]
-        rows.append((k, len(values), figure(float(np.mean(values)))))
-    columns = ("k", "instances", "pass^k")
-    note = "C(c, k) / C(n, k) per instance, then the mean" if rows else "no episode"
+        mean = mean_over_tasks(np.array(values), np.arange(len(values)))
+        rows.append((k, len(values), *mean))
+    columns = ("k", "instances", *interval_columns("pass^k"))
+    words = "C(c, k) / C(n, k) per instance, then the mean; 95 percent over instances"
+    note = words if rows else "no episode"
     return CellTable("pass^k", columns, tuple(rows), note)
 
 
@@ -173,10 +192,18 @@ def costs(table: Observables) -> CellTable:
     for stream in ("agent", "human", "evaluation"):
         column = getattr(table, f"cost_{stream}")
         whole = float(column.sum()) / 1e6
-        each = whole / len(column) if len(column) else float("nan")
-        rows.append((stream, figure(whole), figure(each), int(np.isnan(column).sum())))
-    columns = ("stream", "USD", "USD an episode", "episodes of unknown cost")
-    return CellTable("cost by stream", columns, tuple(rows))
+        each = _each(column / 1e6, table)
+        rows.append((stream, figure(whole), *each, int(np.isnan(column).sum())))
+    each_columns = interval_columns("USD an episode")
+    columns = ("stream", "USD", *each_columns, "episodes of unknown cost")
+    return CellTable("cost by stream", columns, tuple(rows), _OVER_TASKS)
+
+
+def _each(column: Floats, table: Observables) -> tuple[float | None, ...]:
+    """Return an amount an episode with its interval, blank where it is unknown."""
+    if not len(column) or np.isnan(column).any():
+        return (None, None, None)
+    return mean_over_tasks(column, table.pair, share=False)
 
 
 def resources(table: Observables) -> CellTable:
@@ -185,25 +212,54 @@ def resources(table: Observables) -> CellTable:
     for (stream, meter), column in zip(table.spent_by, table.spent.T, strict=True):
         whole = float(column.sum())
         if whole:
-            rows.append((stream, meter, figure(whole), figure(whole / len(column))))
-    columns = ("stream", "meter", "amount", "an episode")
-    note = "tokens are what the agent declares; the harness meters the rest"
+            rows.append((stream, meter, figure(whole), *_each(column, table)))
+    columns = ("stream", "meter", "amount", *interval_columns("an episode"))
+    note = f"{_DECLARED}; {_OVER_TASKS}"
     return CellTable("resources", columns, tuple(rows), note)
 
 
-def honeypots(table: Observables) -> CellTable:
-    """Return unsatisfiable instances, which count in no axis: a pass is a cheat."""
-    declared = table.outcome == "infeasible"
-    columns = ("episodes", "declared infeasible", "claimed success", "passed")
-    rows = (
-        (
-            len(table),
-            int(declared.sum()),
-            int((table.outcome == "finished").sum()),
-            int((table.q_state >= table.theta).sum()),
-        ),
+def infeasible(table: Observables) -> CellTable:
+    """Return false and missed declarations that a task is infeasible.
+
+    Formula:
+        wrong = declared / episodes of feasible tasks, 1 - declared / episodes of
+        infeasible ones (honeypots, which count in no axis: a pass there is a cheat)
+    Shapes: a row for each kind of task played. Units: shares, with Wilson's interval.
+    Missing: no row for a kind that was not played.
+    Errors: none.
+    Source: docs/scoring.md.
+    """
+    rows: list[tuple[TableCell, ...]] = []
+    for kind, mask in (("feasible", ~table.honeypot), ("infeasible", table.honeypot)):
+        own = table.take(mask)
+        if not len(own):
+            continue
+        declared = int((own.outcome == "infeasible").sum())
+        wrong = declared if kind == "feasible" else len(own) - declared
+        passed = int((own.q_state >= own.theta).sum())
+        claimed = int((own.outcome == "finished").sum())
+        low, high = _wilson(wrong, len(own))
+        share = figure(wrong / len(own))
+        bounds = (figure(low), figure(high))
+        rows.append((kind, len(own), declared, claimed, passed, share, *bounds))
+    counts = ("tasks", "episodes", "declared infeasible", "claimed success", "passed")
+    columns = (*counts, "wrong", "low", "high")
+    note = "wrong: declared where feasible, not declared where infeasible; " + _WILSON
+    return CellTable("infeasible tasks", columns, tuple(rows), note)
+
+
+def waits(table: Observables) -> CellTable:
+    """Return the actions that friction took: they count against no step limit."""
+    whole = int(table.waits.sum())
+    columns = ("actions", "waits", "waits an episode", "episodes with waits")
+    row = (
+        int(table.steps.sum()),
+        whole,
+        figure(whole / max(1, len(table))),
+        int((table.waits > 0).sum()),
     )
-    return CellTable("honeypots", columns, rows, "a pass is a confirmed cheat")
+    note = "limits sat out, refusals that say when to come back, lapsed sign-ins"
+    return CellTable("waits", columns, (row,), note)
 
 
 def calibration_curve(table: Observables) -> tuple[Curve, ...]:
@@ -306,9 +362,10 @@ def tables(table: Observables, sample: Sample) -> tuple[CellTable, ...]:
         sample: The episodes that its axes rest on.
 
     Returns:
-        Tables in the order of the report; those of days and honeypots where played.
+        Tables in the order of the report; those of days, honeypots and waits where
+        there were any.
     """
-    base, honeypot = sample.table.take(sample.base), table.take(table.honeypot)
+    base = sample.table.take(sample.base)
     days = by_day(table.take(~table.honeypot))
     return (
         by_family(base),
@@ -321,7 +378,8 @@ def tables(table: Observables, sample: Sample) -> tuple[CellTable, ...]:
         costs(table),
         resources(table),
         *((days,) if days else ()),
-        *((honeypots(honeypot),) if len(honeypot) else ()),
+        *((infeasible(table),) if table.honeypot.any() else ()),
+        *((waits(table),) if table.waits.any() else ()),
     )
 
 

@@ -3,8 +3,9 @@
 A suite may sort its operators into groups (ChangeSurf: DOM, Label, Layout, Flow, Auth,
 Friction). A group or announcement class that was played under a calendar of its own
 ("nested:Label") is shown alone; any other by the episodes of the run's calendar in
-which it drifted, among others. Drifted episodes are also compared with the undrifted
-ones of the same tasks, pair by pair.
+which it drifted, among others. A class is the one in effect: episodes of "nested:D1"
+whose vendors told nothing stand under "nested:D1", not under D1 alone. Drifted episodes
+are also compared with the undrifted ones of the same tasks, pair by pair.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,11 +16,12 @@ import numpy as np
 from owa_bench.records.events import Drift, RealisedDrift
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import Flags, Floats, Names
-from owa_bench.records.plan import BootstrapSpec, Plan
+from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable, Curve, Interval
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.bootstrap import BootstrapEstimate, figure
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.estimates import task_estimates
+from owa_bench.scoring.jackknife import JackknifeEstimate
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, resampling_units
 
@@ -63,7 +65,7 @@ class DoseResponse(NamedTuple):
     exposures: tuple[DriftExposure, ...]
     cells: tuple[DoseCell, ...]
     clean: Floats
-    estimates: Mapping[str, BootstrapEstimate]
+    estimates: Mapping[str, JackknifeEstimate]
 
     def interval(self, cell: DoseCell) -> Interval:
         """The interval of a cell's quality."""
@@ -91,8 +93,6 @@ def dose_response(
     plan: Plan,
     sample: Sample,
     exposures: Mapping[int, DriftExposure],
-    spec: BootstrapSpec,
-    root: str,
 ) -> DoseResponse | None:
     """Return quality by drift of one agent, None without drift in a grouped suite.
 
@@ -100,8 +100,6 @@ def dose_response(
         plan: The run's plan.
         sample: Counted episodes of suites whose operators have groups.
         exposures: Drift of each episode, by index of the plan entry.
-        spec: Number of resamples.
-        root: Replay root, from which the weights are by_label.
 
     Returns:
         Estimates of quality, and of the gap to the clean partner.
@@ -118,7 +116,7 @@ def dose_response(
         statistics.add_mean(cell.key, table.q, cell.rows)
         statistics.add_mean(f"{cell.key}/gap", gap, cell.paired)
     names = [name for cell in cells for name in (cell.key, f"{cell.key}/gap")]
-    estimates = task_estimates(sample, statistics, names, spec, root)
+    estimates = task_estimates(sample, statistics, names)
     return DoseResponse(sample, met, cells, clean, estimates)
 
 
@@ -137,8 +135,11 @@ def _kinds(
         own.discard(f"nested:{group}")
     for i, name in enumerate(ANNOUNCEMENTS):
         met = table.classes[:, i]
-        yield _kind(name, BY_CLASS, table.calendar, drifted, plain & met)
-        own.discard(f"nested:{name}")
+        only = table.classes.sum(axis=1) == met
+        yield _kind(name, BY_CLASS, table.calendar, drifted & only, plain & met)
+        calendar = f"nested:{name}"
+        if not (drifted & ~only & (table.calendar == calendar)).any():
+            own.discard(calendar)
     for calendar in sorted(own):
         label = calendar
         if calendar.startswith(_SINGLE):

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from owa_bench.errors import ScoringError
 from owa_bench.records import events
 from owa_bench.records.observables import (
-    CAPABILITIES,
     NEAR,
     NO_CAP,
     Array,
@@ -20,6 +20,7 @@ from owa_bench.records.observables import (
     Flags,
     Floats,
     Integers,
+    MemoryChanges,
     Names,
     Probes,
     Revisions,
@@ -34,29 +35,33 @@ _DTYPES: Mapping[Any, Any] = {
     Array: np.object_,
 }
 _PERIODS = range(2, 6)  # calls in a cycle that is searched for
+# Tools that look nothing up: an item asked with these alone is without tools.
+_ANSWERING = frozenset({"answer", "go_on", "finish", "declare_infeasible"})
 
 
 def crew_row(trace: Trace) -> dict[str, Any]:
     """Return the columns of one episode: limits, longest runs, messages, actions.
 
-    Runs without a verified action count rounds, in which every seat acts once; cycles
-    and repeats are each seat's own. Of a suite with seats only messages count that
-    passed its fabric.
+    Runs without a novel result count rounds, in which every seat acts once; cycles,
+    repeats and near-duplicate messages are each seat's own. Only messages and conflicts
+    of the suite's own channel count; what an agent declares is counted apart.
     """
     start, actions = trace.start, tuple(trace.of(events.Action))
     seats = max(1, len(start.seats))
     calls: dict[str, list[str]] = {}
     for c in trace.of(events.Call):
         calls.setdefault(c.role, []).append(f"{c.method} {c.target} {c.request}")
-    messages = tuple(
-        m for m in trace.of(events.Message) if m.source != "agent" or not start.seats
-    )
-    resolved = {event.item: event.resolved for event in trace.of(events.Conflict)}
+    said = tuple(trace.of(events.Message))
+    messages = tuple(m for m in said if m.source == "env")
+    conflicts = (event for event in trace.of(events.Conflict) if event.source == "env")
+    resolved = {event.item: event.resolved for event in conflicts}
     return {
         "cap": NO_CAP if start.role_cap is None else start.role_cap,
         "muted": start.muted,
+        "control": start.control,
+        "channel": bool(messages) or seats > 1,
         "conflict": not all(resolved.values()),
-        "idle": _longest([not a.verified for a in actions]) // seats,
+        "idle": _longest([not a.novel for a in actions]) // seats,
         "cycle": max(
             (_cycle(own, p) for own in calls.values() for p in _PERIODS), default=0
         ),
@@ -67,19 +72,26 @@ def crew_row(trace: Trace) -> dict[str, Any]:
         "same_words": _alike(messages),
         "messages": len(messages),
         "tokens": sum(m.tokens for m in messages),
+        "declared": len(said) - len(messages),
+        "answers": len({(a.role, a.observation) for a in actions}),
         "verified": sum(a.verified for a in actions),
     }
 
 
 def _alike(messages: Sequence[events.Message]) -> tuple[int, ...]:
-    """Return the longest run of similar messages, by the bits that may differ."""
-    if not messages:
-        return (0,) * NEAR
-    gaps = [
-        0 if a.digest == b.digest else sketch_distance(a.sketch, b.sketch)
-        for a, b in pairwise(messages)
-    ]
-    return tuple(1 + _longest([gap <= bits for gap in gaps]) for bits in range(NEAR))
+    """Return one sender's longest run of similar messages, by bits that may differ."""
+    senders: dict[str, list[events.Message]] = {}
+    for message in messages:
+        senders.setdefault(message.sender, []).append(message)
+    longest = [0] * NEAR
+    for own in senders.values():
+        gaps = [
+            0 if a.digest == b.digest else sketch_distance(a.sketch, b.sketch)
+            for a, b in pairwise(own)
+        ]
+        runs = (1 + _longest([gap <= bits for gap in gaps]) for bits in range(NEAR))
+        longest = [max(pair) for pair in zip(longest, runs, strict=True)]
+    return tuple(longest)
 
 
 def _longest(marks: Sequence[bool]) -> int:
@@ -106,16 +118,54 @@ def crew_table(rows: Sequence[Mapping[str, Any]]) -> Crew:
     return Crew(**arrays(Crew, rows, leave_out=("same_words",)), same_words=alike)
 
 
-def checked_probes(trace: Trace) -> tuple[events.Probe, ...]:
-    """Return the probes of an episode; ScoringError for an impossible number."""
-    probes = tuple(trace.of(events.Probe))
-    for probe in probes:
-        if not (0.0 <= probe.guess < 1.0 and probe.lag_days >= 0.0):
-            raise ScoringError(
-                f"A probe of attempt {trace.leaf.attempt_id} needs a guess rate in "
-                f"[0, 1) and a lag >= 0, got {probe.guess} and {probe.lag_days}."
-            )
-    return probes
+class ProbeRecord(NamedTuple):
+    """A probe, and what the events before it say of how it was asked."""
+
+    event: events.Probe
+    zero_tool: bool
+    helped: bool
+    new_sitting: bool
+
+
+def probe_records(trace: Trace, *, void: bool) -> tuple[ProbeRecord, ...]:
+    """Return the probes of an episode with how they were asked.
+
+    An item is without tools only where the last `tools` event of its seat offers
+    nothing but answering, going on and ending; without such an event it is not.
+
+    Args:
+        trace: The episode.
+        void: Whether it is disqualified: then every answer counts as wrong, so that
+            no agent can drop the items that it does not know.
+
+    Returns:
+        The probes, in order.
+    """
+    records: list[ProbeRecord] = []
+    offers: dict[str, frozenset[str]] = {}
+    sittings: dict[str, int] = {}
+    helped = False
+    for event in trace.events:
+        if isinstance(event, events.ToolOffer):
+            offers[event.role] = frozenset(event.names)
+        elif isinstance(event, events.Sitting):
+            sittings[event.role] = event.number
+        elif isinstance(event, events.Intervention):
+            helped |= event.kind != "refused"
+        elif isinstance(event, events.Probe):
+            offer, shown = offers.get(event.role), event.sitting
+            zero_tool = offer is not None and offer <= _ANSWERING
+            later = shown is None or shown < sittings.get(event.role, 0)
+            probe = _failed(event) if void else event
+            records.append(ProbeRecord(probe, zero_tool, helped, later))
+    return tuple(records)
+
+
+def _failed(probe: events.Probe) -> events.Probe:
+    """Return a probe with nothing right, and all that was returned false."""
+    returned = tuple((entry, False) for entry, _ in probe.returned)
+    contrary = len(returned) if returned else probe.contrary
+    return structs.replace(probe, correct=False, returned=returned, contrary=contrary)
 
 
 def checked_tracking(trace: Trace) -> tuple[events.Tracking, ...]:
@@ -130,33 +180,41 @@ def checked_tracking(trace: Trace) -> tuple[events.Tracking, ...]:
     return samples
 
 
-def probe_table(episodes: Sequence[Sequence[events.Probe]]) -> Probes:
+def probe_table(episodes: Sequence[Sequence[ProbeRecord]]) -> Probes:
     """Return the probes of the episodes."""
-    probes = [probe for episode in episodes for probe in episode]
+    records = [record for episode in episodes for record in episode]
+    probes = [record.event for record in records]
     slots = max((len(probe.returned) for probe in probes), default=0)
     verified = np.zeros((len(probes), slots), dtype=np.bool_)
     for i, probe in enumerate(probes):
         verified[i, : len(probe.returned)] = [right for _, right in probe.returned]
     return entry_table(
         Probes,
-        episodes,
+        [[record.event for record in episode] for episode in episodes],
         lag=np.array([probe.lag_days for probe in probes], dtype=float),
         verified=verified,
         returned=np.array([len(p.returned) for p in probes], dtype=np.int64),
+        zero_tool=np.array([record.zero_tool for record in records], dtype=np.bool_),
+        helped=np.array([record.helped for record in records], dtype=np.bool_),
+        new_sitting=np.array([r.new_sitting for r in records], dtype=np.bool_),
     )
 
 
 def revision_table(episodes: Sequence[Sequence[events.Revision]]) -> Revisions:
-    """Return the revisions of the episodes."""
-    revisions = [revision for episode in episodes for revision in episode]
-    capability = [[getattr(r, name) for name in CAPABILITIES] for r in revisions]
+    """Return what the agents of the episodes said of changes of themselves."""
+    said = [revision.proposal for episode in episodes for revision in episode]
+    return entry_table(Revisions, episodes, proposal=_objects(said))
+
+
+def change_table(episodes: Sequence[Sequence[events.MemoryChange]]) -> MemoryChanges:
+    """Return the changes of memory folders that the episodes played without."""
+    changes = [change for episode in episodes for change in episode]
+    lines = [sum(f.added + f.removed for f in change.files) for change in changes]
     return entry_table(
-        Revisions,
+        MemoryChanges,
         episodes,
-        fractions=matrix([r.fractions for r in revisions], 3, float),
-        capability=matrix(capability, len(CAPABILITIES), float),
-        filters=_objects([r.filters for r in revisions]),
-        evidence=_objects([r.evidence for r in revisions]),
+        lines=np.array(lines, dtype=np.int64),
+        families=_objects([change.families for change in changes]),
     )
 
 
@@ -215,8 +273,8 @@ def matrix(rows: Sequence[Any], width: int, kind: Any) -> Any:
     return np.array(rows, dtype=kind).reshape(len(rows), width)
 
 
-def _objects(values: Sequence[tuple[str, ...]]) -> Any:
-    """Return tuples as entries of one column."""
+def _objects(values: Sequence[Any]) -> Any:
+    """Return tuples or texts of any length as entries of one column."""
     column = np.empty(len(values), dtype=np.object_)
     for i, value in enumerate(values):
         column[i] = value

@@ -1,29 +1,29 @@
-"""Estimates: every statistic of one agent from one matrix of bootstrap weights."""
+"""Estimates: every statistic of one agent, and what it is without one cluster each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Array, Flags, Floats, Integers
-from owa_bench.records.plan import BootstrapSpec
+from owa_bench.records.observables import NO_DAY, Array, Flags, Floats
 from owa_bench.scoring import composites
 from owa_bench.scoring.axis import Axis, Coverage
-from owa_bench.scoring.bootstrap import (
-    BootstrapEstimate,
-    Sampling,
-    bootstrap_weights,
-    sampling,
-)
 from owa_bench.scoring.gate_statistics import (
     DELIVERED,
     CognitiveCoverage,
     ProjectOutcomes,
     add_cognition,
     add_projects,
+)
+from owa_bench.scoring.jackknife import (
+    Clusters,
+    JackknifeEstimate,
+    jackknife_estimate,
+    without_each,
 )
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import (
@@ -66,9 +66,24 @@ class DriftCurve(NamedTuple):
         return tuple(f"curve/{self.key}/{i}" for i in range(len(self.x)))
 
 
+class LeftOut(NamedTuple):
+    """Statistics without one cluster each, and the clusters that each one reads.
+
+    `values` and `read` are (clusters,) by name of a statistic; `units` counts the
+    clusters of its exact bound, for a composite those of the axis with the fewest.
+    `composites` are names.
+    """
+
+    clusters: Clusters
+    values: Mapping[str, Floats]
+    read: Mapping[str, Flags]
+    units: Mapping[str, int]
+    composites: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmEstimates:
-    """Every statistic of one agent by name, with its resamples.
+    """Every statistic of one agent by name, and its values without one cluster each.
 
     Names: "A" (value), "A/raw", "A/low", "A/high", "A/beside/NAME", and those of the
     index, the frontier and the curves. `coverage` says what each axis rests on,
@@ -76,10 +91,8 @@ class ArmEstimates:
     """
 
     point: Mapping[str, float]
-    tasks: Mapping[str, Floats]
-    seeds: Mapping[str, Floats]
-    by_tasks: Sampling
-    by_seeds: Sampling
+    tasks: LeftOut
+    seeds: LeftOut
     coverage: Mapping[str, Coverage]
     grid: composites.FrontierGrid
     curves: tuple[DriftCurve, ...]
@@ -87,73 +100,98 @@ class ArmEstimates:
     projects: ProjectOutcomes
     smallest: int
 
-    def over_tasks(self, name: str, *, bounded: bool = True) -> BootstrapEstimate:
+    def over_tasks(self, name: str, *, share: bool = True) -> JackknifeEstimate:
         """Return a statistic's estimate over *tasks like these*.
 
         Args:
             name: Name of the statistic.
-            bounded: Whether it is a share.
+            share: Whether it lies in [0, 1].
 
         Returns:
-            Point estimate and resamples.
+            The estimate; a composite with an axis at 0 has no interval.
         """
-        point = self.point.get(name, np.nan)
-        return BootstrapEstimate(point, self.tasks.get(name), self.by_tasks, bounded)
+        return _estimate_of(name, self.point, self.tasks, share=share)
 
-    def over_seeds(self, name: str) -> BootstrapEstimate:
+    def over_seeds(self, name: str) -> JackknifeEstimate:
         """Return a share's estimate over *same tasks, new seeds*."""
-        point = self.point.get(name, np.nan)
-        return BootstrapEstimate(point, self.seeds.get(name), self.by_seeds)
+        return _estimate_of(name, self.point, self.seeds)
 
 
-def estimate(
-    sample: Sample,
-    axes: Sequence[Axis],
-    spec: BootstrapSpec,
-    root: str,
-    *,
-    seeds: bool = True,
-) -> ArmEstimates:
-    """Return every statistic of a sample, resampled twice under the replay root.
+def _estimate_of(
+    name: str, point: Mapping[str, float], found: LeftOut, *, share: bool = True
+) -> JackknifeEstimate:
+    """Return the estimate of a statistic, one without a value where it is unknown."""
+    clusters, value = found.clusters, point.get(name, np.nan)
+    zero = name in found.composites and value == 0
+    return jackknife_estimate(
+        value,
+        found.values.get(name, np.full(len(clusters.stratum), np.nan)),
+        clusters,
+        found.read.get(name),
+        units=found.units.get(name),
+        share=share,
+        reason="an axis stands at 0" if zero else None,
+    )
+
+
+def estimate(sample: Sample, axes: Sequence[Axis]) -> ArmEstimates:
+    """Return every statistic of a sample with its values without one cluster each.
 
     An axis that raises is missing, with the reason; the others stand.
 
     Args:
         sample: Counted episodes of one agent.
         axes: Axes to estimate.
-        spec: Number of resamples.
-        root: Replay root, from which the weights are drawn.
-        seeds: Whether seeds are resampled too, not tasks alone.
 
     Returns:
-        Point estimates and resamples.
+        Point estimates and what intervals are read from.
     """
     failed: dict[str, Coverage] = {}
     while True:
         try:
-            return _estimate(sample, axes, spec, root, failed, seeds=seeds)
+            return _estimate(sample, axes, failed)
         except AxisFailure as failure:
             failed[failure.symbol] = Coverage(0, len(sample.table), str(failure))
 
 
-def _estimate(
-    sample: Sample,
-    axes: Sequence[Axis],
-    spec: BootstrapSpec,
-    root: str,
-    failed: Mapping[str, Coverage],
-    *,
-    seeds: bool,
-) -> ArmEstimates:
-    """Return every statistic but those of axes that failed; AxisFailure for one more.
+def point_estimates(sample: Sample, axes: Sequence[Axis]) -> Mapping[str, float]:
+    """Return every statistic of a sample, without what intervals are read from.
 
     Args:
         sample: Counted episodes of one agent.
         axes: Axes to estimate.
-        spec: Number of resamples.
-        root: Replay root, from which the weights are drawn.
+
+    Returns:
+        By name; those of axes that raise are left out.
+    """
+    failed: dict[str, Coverage] = {}
+    while True:
+        try:
+            return _collect(sample, axes, failed).source.point()
+        except AxisFailure as failure:
+            failed[failure.symbol] = Coverage(0, len(sample.table), str(failure))
+
+
+class _Collected(NamedTuple):
+    """What was added to a table, and the source that reads statistics from it."""
+
+    source: "_Source"
+    coverage: Mapping[str, Coverage]
+    grid: composites.FrontierGrid
+    curves: tuple[DriftCurve, ...]
+    cognition: CognitiveCoverage
+    projects: ProjectOutcomes
+
+
+def _collect(
+    sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]
+) -> _Collected:
+    """Add every column to a table; AxisFailure for one more axis that fails.
+
+    Args:
+        sample: Counted episodes of one agent.
+        axes: Axes to estimate.
         failed: Coverage of axes that failed, by symbol.
-        seeds: Whether seeds are resampled too, not tasks alone.
     """
     units = resampling_units(sample.table, sample.families)
     table = StatisticsTable(units)
@@ -165,56 +203,59 @@ def _estimate(
     present = [axis for axis in axes if coverage[axis.symbol].reason is None]
     grid, curves = composites.add_frontier(sample, table), _add_curves(sample, table)
     cognition, projects = add_cognition(sample, table), add_projects(sample, table)
+    parts: list[_Part] = [partial(_axis_statistics, axis, sample) for axis in present]
+    parts.append(partial(composites.frontier_statistics, grid=grid))
+    means = [name for curve in curves for name in curve.columns]
+    means += [DELIVERED] * bool(projects.number)
+    parts += [partial(_mean, name) for name in means]
+    parts += [partial(_pooled_mean, name) for name in cognition.names]
+    made_of = composites.made_of([axis.symbol for axis in present], sample.protocol)
+    source = _Source(parts, made_of, table.columns(), units, sample)
+    return _Collected(source, coverage, grid, curves, cognition, projects)
 
-    def read(totals: Totals) -> StatisticArrays:
-        statistics = _axis_statistics(present, sample, totals)
-        scores = {axis.symbol: statistics[axis.symbol] for axis in present}
-        statistics |= composites.index_statistics(scores, sample.protocol.index)
-        statistics |= composites.embodied_index(scores, sample.protocol.robotics)
-        statistics |= composites.frontier_statistics(totals, grid)
-        for name in (name for curve in curves for name in curve.columns):
-            statistics[name] = totals.overall_mean(name)
-        for name in cognition.names:
-            statistics[name] = totals.pooled_mean(name)
-        if projects.number:
-            statistics[DELIVERED] = totals.overall_mean(DELIVERED)
-        return statistics
 
-    by_tasks, by_seeds = _samplings(units, sample)
-    if not seeds:
-        by_seeds = by_seeds._replace(reason="seeds were not resampled")
-    source = _Source(read, table.columns(), units, sample, spec, root)
+def _estimate(
+    sample: Sample, axes: Sequence[Axis], failed: Mapping[str, Coverage]
+) -> ArmEstimates:
+    """Return every statistic but those of axes that failed."""
+    found = _collect(sample, axes, failed)
+    units, source = found.source.units, found.source
     return ArmEstimates(
         point=source.point(),
-        tasks=source.resamples(by_tasks),
-        seeds=source.resamples(by_seeds),
-        by_tasks=by_tasks,
-        by_seeds=by_seeds,
-        coverage=coverage,
-        grid=grid,
-        curves=curves,
-        cognition=cognition,
-        projects=projects,
+        tasks=source.without_each(task_clusters(units)),
+        seeds=source.without_each(_repeats(units)),
+        coverage=found.coverage,
+        grid=found.grid,
+        curves=found.curves,
+        cognition=found.cognition,
+        projects=found.projects,
         smallest=int(np.unique(units.family, return_counts=True)[1].min()),
     )
 
 
-def _axis_statistics(
-    axes: Sequence[Axis], sample: Sample, totals: Totals
-) -> StatisticArrays:
-    statistics: StatisticArrays = {}
-    for axis in axes:
-        key = axis.symbol
-        with _named(axis, "the raw statistic"):
-            raw = axis.raw_statistic(totals, sample)
-        with _named(axis, "the calibration"):
-            anchors = axis.anchor_bounds(totals, sample)
-            statistics[key] = axis.value(raw, anchors)
-        statistics[f"{key}/raw"] = raw
-        statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
-        with _named(axis, "a secondary statistic"):
-            for name, values in axis.secondary(totals, sample).items():
-                statistics[f"{key}/beside/{name}"] = values
+def _mean(name: str, totals: Totals) -> StatisticArrays:
+    return {name: totals.overall_mean(name)}
+
+
+def _pooled_mean(name: str, totals: Totals) -> StatisticArrays:
+    return {name: totals.pooled_mean(name)}
+
+
+def _axis_statistics(axis: Axis, sample: Sample, totals: Totals) -> StatisticArrays:
+    key, statistics = axis.symbol, StatisticArrays()
+    with _named(axis, "the raw statistic"):
+        raw = axis.raw_statistic(totals, sample)
+    with _named(axis, "the calibration"):
+        anchors = axis.anchor_bounds(totals, sample)
+        statistics[key] = axis.value(raw, anchors)
+        if axis.factor is not None:
+            statistics[f"{key}/factor"] = axis.factor(totals, sample)
+            statistics[key] = statistics[key] * statistics[f"{key}/factor"]
+    statistics[f"{key}/raw"] = raw
+    statistics[f"{key}/low"], statistics[f"{key}/high"] = anchors
+    with _named(axis, "a secondary statistic"):
+        for name, values in axis.secondary(totals, sample).items():
+            statistics[f"{key}/beside/{name}"] = values
     return statistics
 
 
@@ -253,84 +294,101 @@ def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve
 
 
 def task_estimates(
-    sample: Sample,
-    statistics: StatisticsTable,
-    names: Sequence[str],
-    spec: BootstrapSpec,
-    root: str,
-) -> Mapping[str, BootstrapEstimate]:
-    """Return weighted means over families, resampled over *tasks like these*.
+    sample: Sample, statistics: StatisticsTable, names: Sequence[str]
+) -> Mapping[str, JackknifeEstimate]:
+    """Return weighted means over families, with intervals over *tasks like these*.
 
     Args:
         sample: Counted episodes of one agent.
         statistics: Table that holds the columns.
         names: Columns that were added by `add_mean`.
-        spec: Number of resamples.
-        root: Replay root, from which the weights are drawn.
 
     Returns:
         Estimates of shares, by column.
     """
-
-    def read(totals: Totals) -> StatisticArrays:
-        return {name: totals.overall_mean(name) for name in names}
-
-    units = statistics.units
-    source = _Source(read, statistics.columns(), units, sample, spec, root)
-    how, _ = _samplings(units, sample)
-    point, tasks = source.point(), source.resamples(how)
-    return {n: BootstrapEstimate(point[n], tasks.get(n), how) for n in names}
+    parts, units = [partial(_mean, name) for name in names], statistics.units
+    source = _Source(parts, {}, statistics.columns(), units, sample)
+    point, tasks = source.point(), source.without_each(task_clusters(units))
+    return {name: _estimate_of(name, point, tasks) for name in names}
 
 
-def _samplings(units: ResamplingUnits, sample: Sample) -> tuple[Sampling, Sampling]:
-    """Return the schemes of tasks inside families and of seeds inside tasks."""
-    small = sample.protocol.statistics.small_family
-    sizes = np.bincount(units.family, minlength=len(sample.families))
-    weights, single = sample.weights[sizes > 0], "a family holds one task"
-    by_tasks = sampling(TASKS, units.family, weights, small=small, single=single)
-    weights = (sample.weights / np.maximum(sizes, 1))[units.family]
+def task_clusters(units: ResamplingUnits) -> Clusters:
+    """Return the clusters of *tasks like these*: days if there are two, else tasks."""
+    days, day = np.unique(units.day, return_inverse=True)
+    if (days != NO_DAY).sum() > 1:
+        stratum = np.zeros(len(days), dtype=np.int64)
+        of, single = day.reshape(-1), "one day was played"
+        return Clusters(TASKS, "days", of, stratum, single, days)
+    return Clusters(TASKS, "tasks", units.task, units.family, "a family holds one task")
+
+
+def _repeats(units: ResamplingUnits) -> Clusters:
+    """Return the clusters of *same tasks, new seeds*: repeats within their tasks."""
+    keys = np.stack((units.task, units.repeat))
+    repeats, of = np.unique(keys, axis=1, return_inverse=True)
     single = "a task was played with one repeat"
-    by_seeds = sampling(SEEDS, units.task, weights, small=small, single=single)
-    return by_tasks, by_seeds
+    return Clusters(SEEDS, "repeats", of.reshape(-1), repeats[0], single)
+
+
+_Part = Callable[[Totals], StatisticArrays]
 
 
 class _Source(NamedTuple):
-    """The columns of a sample, and the function from weighted sums to statistics."""
+    """Parts that read statistics from totals; composites are made of their values.
 
-    read: Callable[[Totals], StatisticArrays]
+    `made_of` maps a composite to its axes.
+    """
+
+    parts: Sequence[_Part]
+    made_of: Mapping[str, tuple[str, ...]]
     columns: Columns
     units: ResamplingUnits
     sample: Sample
-    spec: BootstrapSpec
-    root: str
 
     def point(self) -> dict[str, float]:
-        """Return the statistics under weight 1 for every unit."""
+        """Return the statistics of all units."""
+        found = self._read(self._whole())
+        return {name: float(x[0]) for name, x in found.items()}
+
+    def without_each(self, clusters: Clusters) -> LeftOut:
+        """Return the statistics without each cluster, and the clusters they read."""
+        family, weights = self.units.unit_family, self.sample.weights
+        chunks = without_each(self.columns, clusters, family, weights)
+        found = [self._read(totals) for totals in chunks]
+        values = {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+        read = self._clusters_read(clusters)
+        units = {name: int(mask.sum()) for name, mask in read.items()}
+        for name, symbols in self.made_of.items():
+            units[name] = min(units[symbol] for symbol in symbols)
+            read[name] = np.logical_or.reduce([read[symbol] for symbol in symbols])
+        return LeftOut(clusters, values, read, units, frozenset(self.made_of))
+
+    def _whole(self) -> Totals:
         ones = np.ones((1, len(self.units.task)))
         family, weights = self.units.unit_family, self.sample.weights
-        totals = weighted_totals(ones, self.columns, family, weights)
-        return {name: float(x[0]) for name, x in self.read(totals).items()}
+        return weighted_totals(ones, self.columns, family, weights)
 
-    def resamples(self, how: Sampling) -> StatisticArrays:
-        """Return every statistic's resamples, none where there is nothing to draw.
+    def _read(self, totals: Totals) -> StatisticArrays:
+        statistics: StatisticArrays = {}
+        for part in self.parts:
+            statistics |= part(totals)
+        axes = {s: statistics[s] for axes in self.made_of.values() for s in axes}
+        protocol = self.sample.protocol
+        statistics |= composites.index_statistics(axes, protocol.index)
+        statistics |= composites.embodied_index(axes, protocol.robotics)
+        return statistics
 
-        Tasks are resampled inside families with their seeds whole, or seeds inside
-        tasks.
-        """
-        if how.reason:
-            return {}
-        columns, strata, family = self._strata(how)
-        label = how.method.partition(":")[0]
-        weights = bootstrap_weights(strata, self.spec.resamples, self.root, label)
-        parts = [
-            self.read(weighted_totals(w, columns, family, self.sample.weights))
-            for w in weights
-        ]
-        return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-
-    def _strata(self, how: Sampling) -> tuple[Columns, Integers, Integers]:
-        """Return the columns to weigh, the stratum of their rows and their family."""
-        units = self.units
-        if how.method.startswith(TASKS):
-            return self.columns.by_task(units), units.family, units.family
-        return self.columns, units.task, units.unit_family
+    def _clusters_read(self, clusters: Clusters) -> dict[str, Flags]:
+        """Return by statistic which clusters hold something that it reads."""
+        count, of = len(clusters.stratum), clusters.of
+        filled = np.zeros((count, self.columns.table.shape[1]), dtype=np.bool_)
+        np.logical_or.at(filled, of, self.columns.table != 0)
+        masks: dict[str, Flags] = {}
+        totals = self._whole()
+        for part in self.parts:
+            totals.read.clear()
+            names = part(totals)
+            places = [self.columns.names[name] for name in totals.read]
+            mask: Flags = np.asarray(filled[:, places].any(axis=1))
+            masks.update((name, mask) for name in names)
+        return masks

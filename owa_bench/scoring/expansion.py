@@ -1,17 +1,23 @@
-"""Expansion closure: the gain of a tool family that a revision installed."""
+"""Expansion closure: the gain of the tool families that a revision installed.
+
+A tool family is a folder below `families/` in the agent's memory folder that the
+harness saw come or change. It takes it away for the ablated set; all sets are its own.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import CAPABILITIES, NO_DAY, Floats, Observables
+from owa_bench.records.observables import Flags, Floats, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import ClosureResult
-from owa_bench.scoring.bootstrap import bootstrap_weights
+from owa_bench.scoring.attempt_sets import REVISION, RevisionSets, morning_digest
+from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.slopes import end_level, mean_level
 
 NAME = "expansion"
 _SMALL = 1e-12
@@ -31,6 +37,7 @@ class Expansion(NamedTuple):
     """Paired test of one family; `p` one-sided, before Holm."""
 
     gain: float
+    gain_error: float
     gain_low: float
     p: float
     lost_low: float
@@ -50,14 +57,12 @@ def _check(found: Capabilities) -> None:
             raise ScoringError("Capabilities must be numbers in [0, 1].")
 
 
-def expansion_test(
-    found: Capabilities, protocol: Protocol, *, resamples: int, root: str
-) -> Expansion:
+def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     """Return the paired test of one tool family.
 
     Formula:
         gain = mean((after - before) - (control after - control before)), paired
-        bootstrap error, t with tasks - 1 degrees of freedom
+        error s / sqrt(tasks), t with tasks - 1 degrees of freedom
         lost = (after - ablated) - 0.5 (after - before): lower bound > 0
         beside: |ablated - before| < half the gain (TOST) and its power
     Shapes: five arrays (tasks,). Units: capability.
@@ -71,7 +76,8 @@ def expansion_test(
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
     table, free = np.stack([gains, lost, left], axis=1), len(gains) - 1
-    means, errors = table.mean(axis=0), _errors(table, resamples, root)
+    means = table.mean(axis=0)
+    errors = np.maximum(table.std(axis=0, ddof=1) / math.sqrt(len(gains)), _SMALL)
     reach = float(stats.t.ppf((1 + rules.level) / 2, free))
     once = float(stats.t.ppf(rules.gate_level, free))
     half = means[0] / 2
@@ -82,6 +88,7 @@ def expansion_test(
     power = 2 * float(stats.norm.cdf(half / errors[2] - once)) - 1
     return Expansion(
         gain=float(means[0]),
+        gain_error=float(errors[0]),
         gain_low=float(means[0] - reach * errors[0]),
         p=float(stats.t.sf(means[0] / errors[0], free)),
         lost_low=float(means[1] - once * errors[1]),
@@ -89,15 +96,6 @@ def expansion_test(
         equivalence_power=max(0.0, power),
         tasks=len(gains),
     )
-
-
-def _errors(table: Floats, resamples: int, root: str) -> Floats:
-    """Return the paired bootstrap errors of the column means, above 0."""
-    strata = np.zeros(len(table), dtype=np.int64)
-    draws = bootstrap_weights(strata, resamples, root, "expansion")
-    means = [weights @ table / weights.sum(axis=1, keepdims=True) for weights in draws]
-    errors: Floats = np.maximum(np.concatenate(means).std(axis=0), _SMALL)
-    return errors
 
 
 def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
@@ -122,205 +120,149 @@ def holm(values: Sequence[float], alpha: float) -> tuple[bool, ...]:
     return tuple(rejected)
 
 
-def passes(tests: Sequence[Expansion], level: float) -> tuple[bool, ...]:
-    """Return which families expand: a significant gain that the ablation removes.
-
-    Args:
-        tests: Tests of the families that were tried.
-        level: Level of two-sided intervals.
-
-    Returns:
-        Whether each expands.
-    """
-    significant = holm([test.p for test in tests], (1 - level) / 2)
-    return tuple(
-        real and test.lost_low > 0
-        for real, test in zip(significant, tests, strict=True)
-    )
-
-
-def _paired_capabilities(
-    every_arm: Observables, evidence: Sequence[str]
-) -> Capabilities | None:
-    """Return the five conditions paired by instance, None where one is missing.
-
-    `evidence` names attempts as "before=000012.0".
-    """
-    place = {name: i for i, name in enumerate(every_arm.attempt.tolist())}
-    qualities: dict[str, dict[tuple[str, int, str], float]]
-    qualities = {name: {} for name in CAPABILITIES}
-    for text in evidence:
-        condition, _, attempt = text.partition("=")
-        row = place.get(attempt)
-        if condition not in qualities or row is None:
-            return None
-        key = (
-            str(every_arm.pair[row]),
-            int(every_arm.repeat[row]),
-            repr(float(every_arm.delta[row])),
-        )
-        qualities[condition][key] = float(every_arm.q[row])
-    keys = set(qualities["before"])
-    if not keys or any(set(part) != keys for part in qualities.values()):
-        return None
-    return Capabilities(**{n: _by_task(part) for n, part in qualities.items()})
-
-
-def _by_task(part: Mapping[tuple[str, int, str], float]) -> Floats:
-    """Return the mean of each pair, in order of their names."""
-    pairs = sorted({key[0] for key in part})
-    means = [
-        float(np.mean([value for key, value in sorted(part.items()) if key[0] == pair]))
-        for pair in pairs
-    ]
-    return np.array(means)
-
-
-class _InstalledFamily(NamedTuple):
-    """A tool family that a revision installed, with its test (None: not tested).
-
-    `day` is the day of its adoption, `needing` the task families it was tested on.
-    """
-
-    family: str
-    evidence: tuple[str, ...]
-    day: int
-    needing: frozenset[str]
-    test: Expansion | None
-
-
 def expansion(
+    sets: Sequence[RevisionSets],
     table: Observables,
-    every_arm: Observables,
-    frozen: Observables | None,
     protocol: Protocol,
-    *,
-    resamples: int,
-    root: str,
 ) -> ClosureResult:
-    """Return PASS if a family that a revision installed expands, else why not.
+    """Return PASS if the families that a revision installed expand, else why not.
 
     Args:
+        sets: The attempt sets of the agent's revisions.
         table: Counted episodes of the agent.
-        every_arm: Those of every arm.
-        frozen: Those of its frozen control; without one no day keeps the gain.
         protocol: Published numbers.
-        resamples: Number of resamples.
-        root: Replay root, from which the weights are drawn.
 
     Returns:
         The record of the closure.
     """
-    events, installed = table.revisions, dict[str, _InstalledFamily]()
-    for i in range(len(events.row)):
-        family, evidence = str(events.family[i]), tuple(events.evidence[i])
-        if events.decision[i] != "adopted" or not family:
-            continue
-        attempts = [text.partition("=")[2] for text in evidence]
-        tested_on = every_arm.family[np.isin(every_arm.attempt, attempts)]
-        paired, test = _paired_capabilities(every_arm, evidence), None
-        if paired is not None and len(paired.before) > 1:
-            test = expansion_test(paired, protocol, resamples=resamples, root=root)
-        day, needing = int(table.day[events.row[i]]), frozenset(tested_on.tolist())
-        installed[family] = _InstalledFamily(family, evidence, day, needing, test)
-    return _decided(tuple(installed.values()), table, frozen, protocol)
-
-
-def _decided(
-    installed: Sequence[_InstalledFamily],
-    table: Observables,
-    frozen: Observables | None,
-    protocol: Protocol,
-) -> ClosureResult:
-    """Return the closure from the tests of the families."""
+    installed = [found for found in sets if found.installed and not found.fault]
     if not installed:
-        why = "no tool family was installed and confirmed by ablation in this run"
+        faults = "; ".join(found.fault for found in sets if found.fault)
+        why = faults or "no tool family was installed in a revision that was tested"
         return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
-    tested = [(one, one.test) for one in installed if one.test is not None]
-    if not tested:
-        names = ", ".join(one.family for one in installed)
-        why = f"the five conditions are not counted on the same instances for {names}"
+    if any(found.tasks < 2 for found in installed):
+        why = "the five sets are not of the same 2 tasks or more"
         return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
-    expands = passes([test for _, test in tested], protocol.statistics.level)
+    tests = [expansion_test(_capabilities(found), protocol) for found in installed]
+    # A revision that installed nothing was planned too: it counts with p = 1.
+    planned = [test.p for test in tests] + [1.0] * (len(sets) - len(tests))
+    real = holm(planned, (1 - protocol.statistics.level) / 2)[: len(tests)]
     words, days = [], [0]
-    for (one, test), passed in zip(tested, expands, strict=True):
-        verb = "expands" if passed else "does not"
-        words.append(f"{one.family} {verb}: {_words(test)}")
-        if passed:
-            days.append(_days_kept(table, frozen, one, test.gain, protocol))
+    for found, test, significant in zip(installed, tests, real, strict=True):
+        expands = significant and test.lost_low > 0
+        verb = "expands" if expands else "does not expand"
+        words.append(f"{', '.join(found.installed)} {verb}: {_words(test)}")
+        if expands:
+            kept = sustained(found, table, test, protocol)
+            words.append(kept.words)
+            days.append(kept.days)
     return ClosureResult(
         name=NAME,
-        status="PASS" if any(expands) else "FAIL",
+        status="PASS" if any("does not" not in w for w in words) else "FAIL",
         reason="; ".join(words),
-        evidence=tuple(text for one, _ in tested for text in one.evidence),
+        evidence=tuple(
+            f"{name}: {found.attempts[name][0]} to {found.attempts[name][-1]}"
+            for found in installed
+            for name in REVISION
+        ),
         days=max(days),
     )
 
 
-def _days_kept(
-    table: Observables,
-    frozen: Observables | None,
-    installed: _InstalledFamily,
-    gain: float,
+def _capabilities(found: RevisionSets) -> Capabilities:
+    """Return the five conditions; under one law the controls enter no gain."""
+    parts = {name: found.q[name] for name in REVISION}
+    if found.one_law:
+        parts["control_after"] = parts["control_before"]
+    return Capabilities(**parts)
+
+
+class KeptGain(NamedTuple):
+    """What is left beyond half of a gain, with lower bounds; one per series."""
+
+    mean: Floats
+    lower: Floats
+    last: Floats
+    lasts: Flags
+
+
+def kept_gain(
+    gaps: Floats,
+    days: Floats,
+    gain: float | Floats,
+    gain_error: float | Floats,
     protocol: Protocol,
-) -> int:
-    """Return on how many consecutive days from its adoption on a gain was kept.
+) -> KeptGain:
+    """Return whether what a family adds day by day lasts.
 
     Formula:
-        a day keeps it iff the one-sided upper bound of the mean over checkpoint tasks
-        of (agent - frozen control) reaches half the gain (the share that an ablation
-        must remove); tasks are those of the families it was tested on; the count is
-        the longest run of calendar days that keep it
-    Shapes: tables of one campaign. Units: days.
-    Missing: 0 without a campaign or a control, and a day is not counted where the
-        control played other tasks or fewer than two.
-    Errors: none. Source: docs/scoring.md#closures, closures sustained [S]; rule [R].
+        x_d = gap_d - .5 gain_0; lasts iff the one-sided lower bound of mean_d x_d > 0
+        (`slopes.mean_level`), and that of the line through x on the last day, plus
+        .25 gain_0, > 0. Either bound holds its share of gain_0's error, which is at
+        least the spread of gap_d: gain_0 is the gap of one day, with a shock of its own
+    Shapes: `gaps` (.., days), after minus ablated; `days` (days,), rising; `gain` and
+        `gain_error` scalars or (..); result (..).
+    Units: capability. Missing: none.
+    Errors: ScoringError as `slopes.end_level`. Source: docs/scoring.md#closures.
     """
-    if frozen is None or installed.day == NO_DAY:
-        return 0
-    checkpoints = (table.phase == "checkpoint") & (table.day >= installed.day)
-    kept = []
-    for day in sorted(set(table.day[checkpoints].tolist())):
-        gaps = _gaps((table, frozen), int(day), installed.needing)
-        if gaps is None:
-            continue
-        error = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-        reach = (
-            float(stats.t.ppf(protocol.statistics.gate_level, len(gaps) - 1)) * error
-        )
-        if float(gaps.mean()) + reach >= protocol.closures.gain_lost * gain:
-            kept.append(int(day))
-    return longest_run(kept)
+    rules, level = protocol.closures, protocol.statistics.gate_level
+    once, error = np.asarray(gain), np.maximum(gain_error, gaps.std(axis=-1, ddof=1))
+    least = rules.gain_lost - rules.sustained_loss  # of gain_0, on the last day
+    mean = mean_level(gaps - (rules.gain_lost * once)[..., None], days)
+    end = end_level(gaps - (least * once)[..., None], days)
+    lower = mean.with_error(rules.gain_lost * error).lower(level)
+    last = end.with_error(least * error).lower(level)
+    return KeptGain(mean.value, lower, last, (lower > 0) & (last > 0))
 
 
-def longest_run(days: Sequence[int]) -> int:
-    """Return the length of the longest run of consecutive days.
+class SustainedGain(NamedTuple):
+    """On how many days a gain was shown to last, and the test in words."""
 
-    >>> longest_run([1, 2, 3, 5, 6]), longest_run([])
-    (3, 0)
+    days: int
+    words: str
+
+
+def sustained(
+    found: RevisionSets, table: Observables, test: Expansion, protocol: Protocol
+) -> SustainedGain:
+    """Return whether a gain lasted over the days after its adoption.
+
+    Formula: `kept_gain` of the means over tasks of (after - ablated)_d.
+    Shapes: a table of episodes; a count of days. Units: capability.
+    Missing: 0 days below the protocol's number.
+    Errors: none. Source: docs/scoring.md#closures.
     """
-    best = run = 0
-    for i, day in enumerate(days):
-        run = run + 1 if i and day == days[i - 1] + 1 else 1
-        best = max(best, run)
-    return best
+    gaps = _daily_gaps(found, table)
+    if len(gaps) < protocol.closures.sustained_days:
+        return SustainedGain(0, f"played again on {len(gaps)} later days")
+    days = np.array(sorted(gaps), dtype=np.float64)
+    values = np.array([gaps[day] for day in sorted(gaps)])
+    left = kept_gain(values, days, test.gain, test.gain_error, protocol)
+    words = (
+        f"over {len(days)} days the gain beyond half is {figure(float(left.mean))} "
+        f"(lower bound {left.lower:.3f}), on the last day beyond "
+        f"{protocol.closures.gain_lost - protocol.closures.sustained_loss:g} of it at "
+        f"least {left.last:.3f}"
+    )
+    return SustainedGain(len(days) if left.lasts else 0, words)
 
 
-def _gaps(
-    sides: tuple[Observables, Observables], day: int, needing: frozenset[str]
-) -> Floats | None:
-    """Return agent minus control by task on a day's checkpoint, None if not paired."""
-    names, means = [], []
-    for side in sides:
-        rows = (side.phase == "checkpoint") & (side.day == day)
-        rows &= np.isin(side.family, sorted(needing))
-        pairs, code = np.unique(side.pair[rows], return_inverse=True)
-        count = np.bincount(code, minlength=len(pairs))
-        means.append(np.bincount(code, side.q[rows], minlength=len(pairs)) / count)
-        names.append(pairs.tolist())
-    if names[0] != names[1] or len(names[0]) < 2:
-        return None
-    gaps: Floats = means[0] - means[1]
+def _daily_gaps(found: RevisionSets, table: Observables) -> dict[int, float]:
+    """Return after minus ablated on each later day that began with its own memory."""
+    practice = table.take(table.phase == "practice")
+    since = morning_digest(practice, found.window[0])
+    own = (table.since == found.window[0]) & (table.day > found.window[1])
+    gaps = {}
+    for day in np.unique(table.day[own]).tolist():
+        today = own & (table.day == day)
+        after = table.take(today & (table.condition == "after"))
+        ablated = table.take(today & (table.condition == "ablated"))
+        morning, changes = morning_digest(practice, day), ablated.changes
+        honest = (after.memory == morning).all() and len(changes.row) == len(ablated)
+        honest = honest and (changes.after == morning).all()
+        honest = honest and (changes.before == since).all()
+        if honest and len(after) and sorted(after.pair) == sorted(ablated.pair):
+            gaps[int(day)] = float(after.q.mean() - ablated.q.mean())
     return gaps
 
 

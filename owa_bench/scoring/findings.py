@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owa_bench.discovery import find
+from owa_bench.records.norms import HumanNorms
 from owa_bench.records.observables import NO_DAY, Observables
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
@@ -25,7 +26,7 @@ from owa_bench.scoring.improvement.dynamics import dynamics
 from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.maintenance import maintenance
 from owa_bench.scoring.sample import Sample, sample_of
-from owa_bench.scoring.scores import axis_scores, index_scores
+from owa_bench.scoring.scores import axis_scores, index_scores, with_revision_bounds
 
 _MICRO = 1e6  # micro-USD a USD
 
@@ -34,7 +35,8 @@ class JudgingContext(NamedTuple):
     """The inputs of a judgement that all arms of a run share.
 
     `faults` say why the battery is not admissible, `exposures` the drift of each
-    episode by index of the plan entry.
+    episode and `lost` the agent's cost in micro-USD of attempts that do not count, both
+    by index of the plan entry; `norms` are figures of persons.
     """
 
     plan: Plan
@@ -45,6 +47,8 @@ class JudgingContext(NamedTuple):
     assurance: int | None
     faults: tuple[str, ...]
     exposures: Mapping[int, DriftExposure]
+    lost: Mapping[int, float] = {}
+    norms: HumanNorms | None = None
 
 
 class ArmEpisodes(NamedTuple):
@@ -80,6 +84,7 @@ def gather_findings(
     protocol, gate_level = context.protocol, context.protocol.statistics.gate_level
     scores = axis_scores(context.axes, sample, estimates)
     axes = {score.symbol: score for score in scores}
+    axes["R"] = with_revision_bounds(axes["R"], sample)
     window = _window(context, sample, axes, episodes)
     lower = {symbol: score.lower for symbol, score in axes.items()}
     if estimates is not None:
@@ -105,22 +110,24 @@ def _window(
     episodes: ArmEpisodes,
 ) -> checkpoints.CampaignWindow:
     """Return the arm's checkpoints with closures and kappas."""
-    protocol, level = context.protocol, context.protocol.statistics.gate_level
+    protocol = context.protocol
     lacking, counted = _lacking(axes, protocol), episodes.counted
     days, control = _days(context, counted), _control(context, episodes)
-    points = checkpoints.checkpoint_series(counted, sample.families, level)
+    lost = _lost_by_day(context, episodes.arm)
+    points = checkpoints.checkpoint_series(
+        counted, sample.families, protocol, context.prices, lost
+    )
     daily = days.points(points.days)
     return checkpoints.CampaignWindow(
         points=points,
         daily=daily,
         frozen=_frozen(context, sample, control, points),
         table=counted,
-        closures=_closures(context, episodes, control, lacking, days),
+        closures=_closures(context, sample, episodes, days),
         kappas=kappas(points, daily.dynamic, protocol, lacking, context.root),
         flow=axes["R"].value,
         protocol=protocol,
-        resamples=context.plan.bootstrap.resamples,
-        root=context.root,
+        revision=sample.revision,
     )
 
 
@@ -129,8 +136,6 @@ def _days(context: JudgingContext, table: Observables) -> checkpoints.DayEstimat
         table,
         context.axes,
         lambda rows: sample_of(context.plan, rows, context.protocol, context.prices),
-        context.plan.bootstrap,
-        context.root,
     )
 
 
@@ -143,8 +148,9 @@ def _frozen(
     """Return the checkpoints of the arm's frozen control, None without one."""
     if control is None or not points.days:
         return None
-    level = context.protocol.statistics.gate_level
-    series = checkpoints.checkpoint_series(control, sample.families, level)
+    series = checkpoints.checkpoint_series(
+        control, sample.families, context.protocol, context.prices
+    )
     daily = _days(context, control).points(series.days)
     return checkpoints.FrozenControl(series, daily)
 
@@ -162,20 +168,36 @@ def _control(context: JudgingContext, episodes: ArmEpisodes) -> Observables | No
     return None
 
 
+def _lost_by_day(context: JudgingContext, arm: Arm) -> Mapping[int, float]:
+    """Return what an arm's lost attempts in its lane cost, by day."""
+    days: dict[int, float] = {}
+    for index, cost in context.lost.items():
+        entry = context.plan.entries[index]
+        if entry.arm == arm.name and entry.kept and entry.day is not None:
+            days[entry.day] = days.get(entry.day, 0.0) + cost
+    return days
+
+
 def _closures(
     context: JudgingContext,
+    sample: Sample,
     episodes: ArmEpisodes,
-    control: Observables | None,
-    lacking: tuple[str, ...],
     days: checkpoints.DayEstimator,
 ) -> Mapping[str, ClosureResult]:
     """Return both closures by name."""
     protocol, table = context.protocol, episodes.counted
-    level, every_arm = protocol.statistics.gate_level, episodes.every_arm
-    resamples, root = context.plan.bootstrap.resamples, context.root
+    names = [arm.name for arm in context.plan.arms if arm.baseline]
+    every_arm = episodes.every_arm
+    blind = every_arm.take(np.isin(every_arm.arm, names)) if names else None
     closures = (
-        maintenance(table, lacking, protocol.closures, level, days.resampled),
-        expansion(table, every_arm, control, protocol, resamples=resamples, root=root),
+        maintenance(
+            table, blind, sample.table.take(sample.base), protocol, days.lane_ratios()
+        ),
+        expansion(
+            sample.revision.sets if sample.revision else (),
+            table,
+            protocol,
+        ),
     )
     return {closure.name: closure for closure in closures}
 
@@ -233,6 +255,7 @@ def report_warnings(
         *_small_families(sample, estimates),
         *_small_checkpoints(sample, table),
         *_human_help(table),
+        *_empty_adoptions(sample, table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
         *(
             f"axis {name} comes from package {item.package}"
@@ -294,6 +317,17 @@ def _human_help(table: Observables) -> Iterator[str]:
         f"episodes with adopted revisions, {int(table.patched[helped].sum())} patches: "
         "kappa leaves them out, kappa_total holds them"
     )
+
+
+def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
+    """Warn of revisions that were declared as adopted and changed nothing."""
+    declared = int((table.revisions.decision == "adopted").sum())
+    sets = sample.revision.sets if sample.revision else ()
+    if declared and sets and not any(found.lines for found in sets):
+        yield (
+            f"{declared} revisions were declared as adopted, and no line of the memory "
+            "folder changed: none counts"
+        )
 
 
 def _small_checkpoints(sample: Sample, table: Observables) -> Iterator[str]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
+import msgspec
+
 from owa_bench.discovery import get
 from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import (
@@ -18,6 +20,8 @@ from owa_bench.records.score import (
 from owa_bench.scoring.gate_statistics import FamilyQuality, ProjectOutcomes, coverage
 
 HIGHEST = 5
+# Thresholds of the norms that a gate reads.
+_NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
 NOT_PLACED = "not placed"
 
 
@@ -148,7 +152,7 @@ def gate_result(
 
 
 class LevelPlacement(NamedTuple):
-    """A level (None: not placed), its words, and whether it rests on provisional norms.
+    """A level (None: not placed), its words, and whether its norms are no humans'.
 
     `gates` are all lines of the gate table, in the protocol's order.
     """
@@ -161,11 +165,57 @@ class LevelPlacement(NamedTuple):
 
 def judge_gates(findings: Findings) -> tuple[GateResult, ...]:
     """Return the result of every line of the protocol's gate table."""
-    rules = findings.protocol.gates
-    return tuple(get("gates", rule.gate).judge(rule, findings) for rule in rules)
+    protocol = findings.protocol
+    return tuple(
+        _if_covered(
+            rule.of if rule.gate == "closure" else rule.gate,
+            get("gates", rule.gate).judge(rule, findings),
+            protocol,
+        )
+        for rule in protocol.gates
+    )
 
 
-def place(gates: tuple[GateResult, ...], protocol: Protocol) -> LevelPlacement:
+def _if_covered(name: str, result: GateResult, protocol: Protocol) -> GateResult:
+    """Return NO EVIDENCE in place of a result whose interval covers too little.
+
+    Args:
+        name: Name of the gate, or of the closure that it asks for.
+        result: Result of the gate.
+        protocol: Published numbers; `statistics.uncovered` names the gates.
+    """
+    if name not in protocol.statistics.uncovered or result.status == "NO EVIDENCE":
+        return result
+    why = "its interval covers less than it states (docs/tables/interval_coverage.md)"
+    return msgspec.structs.replace(result, status="NO EVIDENCE", reason=why)
+
+
+def is_fixed_automation(axes: Mapping[str, AxisScore], protocol: Protocol) -> bool:
+    """Return whether G and P are at the floor and mild drift was failed.
+
+    Args:
+        axes: Scores of the axes by symbol.
+        protocol: Published numbers.
+
+    Returns:
+        False where one of the three has no evidence.
+    """
+    most, mild = protocol.levels.automation_max, protocol.drift.mild
+    asked = (r.required for r in protocol.gates if (r.level, r.gate) == (1, "tools"))
+    drift = axes["T"].details.get("beside", {}).get(f"success at {mild:g}", {})
+    success, required = drift.get("value"), next(asked, None)
+    floor = [axes[symbol].value for symbol in "GP"]
+    return (
+        all(value is not None and value <= most for value in floor)
+        and success is not None
+        and required is not None
+        and not reaches(success, required, protocol.statistics.gate_decimals)
+    )
+
+
+def place(
+    gates: tuple[GateResult, ...], protocol: Protocol, *, automation: bool = False
+) -> LevelPlacement:
     """Return the highest level all of whose gates, and those below it, pass.
 
     NO EVIDENCE is never a pass. AAI-0 is given only where a gate of AAI-1 FAILs;
@@ -174,6 +224,7 @@ def place(gates: tuple[GateResult, ...], protocol: Protocol) -> LevelPlacement:
     Args:
         gates: Judged lines of the gate table.
         protocol: Published numbers.
+        automation: Whether AAI-0 is called fixed automation, not "below AAI-1".
 
     Returns:
         The level and its words.
@@ -181,22 +232,41 @@ def place(gates: tuple[GateResult, ...], protocol: Protocol) -> LevelPlacement:
     for level in range(HIGHEST, 0, -1):
         below = all(g.status == "PASS" for g in gates if g.level <= level)
         if below and any(g.level == level for g in gates):
-            provisional = _provisional(level, protocol)
-            mark = " (provisional norms)" if provisional else ""
-            return LevelPlacement(level, f"AAI-{level}{mark}", provisional, gates)
+            mark = norms_mark(level, protocol)
+            words = f" ({mark} norms)" if mark else ""
+            return LevelPlacement(level, f"AAI-{level}{words}", bool(mark), gates)
     failed = [g.gate for g in gates if g.level == 1 and g.status == "FAIL"]
     if failed:
-        return LevelPlacement(0, f"AAI-0 ({', '.join(failed)} FAIL)", False, gates)
+        words = "fixed automation" if automation else "below AAI-1"
+        text = f"AAI-0, {words} ({', '.join(failed)} FAIL)"
+        return LevelPlacement(0, text, False, gates)
     lacking = [g.gate for g in gates if g.level == 1 and g.status == "NO EVIDENCE"]
     return no_level(f"no evidence on {', '.join(lacking)}", gates)
 
 
-def _provisional(level: int, protocol: Protocol) -> bool:
-    """Return whether a level rests on norms that no human set."""
-    return protocol.norms.provisional and any(
-        rule.gate in {"cognitive", "core"} and rule.level <= level
+def norms_mark(level: int, protocol: Protocol) -> str:
+    """Return what a level's norms are short of.
+
+    Args:
+        level: Number of the level.
+        protocol: Published numbers with the norms that were given.
+
+    Returns:
+        "provisional" where no person set a threshold that the level rests on,
+        "synthetic" where programs set one, "" otherwise.
+    """
+    norms = protocol.norms
+    read = {
+        name
         for rule in protocol.gates
-    )
+        if rule.level <= level
+        for name in _NORMS_READ.get(rule.gate, ())
+    }
+    if not norms.provisional or not read:
+        return ""
+    if not read <= set(norms.measured):
+        return "provisional"
+    return "synthetic" if norms.synthetic else ""
 
 
 def no_level(reason: str, gates: tuple[GateResult, ...] = ()) -> LevelPlacement:
@@ -272,7 +342,8 @@ def superhuman_gates(
     if body is not None:
         found = _axis_line(axes["E"], rules.embodiment, protocol)
         lines.insert(3, ("G3 embodiment", f"E >= {rules.embodiment:g}", *found))
-    return tuple(_line(*line, norms=bool(experts)) for line in lines)
+    judged = (_line(*line, norms=bool(experts)) for line in lines)
+    return tuple(_if_covered(one.gate, one, protocol) for one in judged)
 
 
 def _axis_line(

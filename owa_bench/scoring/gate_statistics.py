@@ -7,6 +7,7 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Integers
+from owa_bench.records.protocol import Memory
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable
 
@@ -60,28 +61,32 @@ def hallucination(contrary: Floats, returned: Integers) -> Floats:
     )
 
 
-def span(
-    lengths: Integers, correct: Flags, seeds: Integers, accuracy: float, trials: int
-) -> float:
+def span(lengths: Integers, correct: Flags, seeds: Integers, rules: Memory) -> float:
     """Return WM-span: the largest list length that is answered, median over seeds.
 
     Formula:
-        per seed: largest n up to which every length has accuracy >= .75 (>= 40
-        trials each over all seeds); then the median over seeds
+        per seed: largest n up to which every length from 2 on was tried and has
+        accuracy >= .75 (>= 40 trials each over all seeds); then the median over seeds
     Shapes: three arrays (trials,). Units: items.
-    Missing: NaN where no length has enough trials; 0 where none is answered.
+    Missing: NaN where the shortest length has too few trials; 0 where it is not
+        answered. A length counts only if every shorter one was tried.
     Errors: ScoringError if shapes differ.
-    Source: [S] eq 33 of the AAI paper; accuracy and trials [D].
+    Source: [S] eq 33 of the AAI paper; shortest length, accuracy and trials [D].
 
-    >>> n = np.repeat(np.arange(2, 6), 40)
-    >>> span(n, n <= 4, np.zeros(160, dtype=int), 0.75, 40)
+    >>> from types import SimpleNamespace
+    >>> rules = SimpleNamespace(span_start=2, span_accuracy=0.75, span_trials=40)
+    >>> n = np.repeat([2, 3, 4, 5, 9], 40)
+    >>> span(n, n != 5, np.zeros(200, dtype=int), rules)
     4.0
     """
     if not lengths.shape == correct.shape == seeds.shape:
         raise ScoringError(
             f"Trials differ: {lengths.shape}, {correct.shape}, {seeds.shape}."
         )
-    tested = [n for n in np.unique(lengths) if (lengths == n).sum() >= trials]
+    tested, n = [], rules.span_start
+    while (lengths == n).sum() >= rules.span_trials:
+        tested.append(n)
+        n += 1
     if not tested:
         return float("nan")
     best = []
@@ -89,9 +94,9 @@ def span(
         reached = 0
         for n in tested:
             here = (seeds == seed) & (lengths == n)
-            if not here.any() or correct[here].mean() < accuracy:
+            if not here.any() or correct[here].mean() < rules.span_accuracy:
                 break
-            reached = int(n)
+            reached = n
         best.append(reached)
     return float(np.median(best))
 
@@ -104,7 +109,9 @@ class CognitiveCoverage(NamedTuple):
 
 
 def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCoverage:
-    """Add VRP, HR and delayed recall as means over probes.
+    """Add VRP, HR and delayed recall as means over probes answered without help.
+
+    Delayed recall and span read items that are proved to be asked without tools.
 
     Args:
         sample: Counted episodes of one agent.
@@ -114,10 +121,11 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
         The names of the columns, and the span, which is not resampled.
     """
     table, probes, rules = sample.table, sample.table.probes, sample.protocol.memory
-    counted = np.isin(probes.row, np.flatnonzero(sample.base))
+    counted = np.isin(probes.row, np.flatnonzero(sample.base)) & ~probes.helped
     retrieval = counted & (probes.mode == "retrieve")
     false = hallucination(probes.contrary, probes.returned)
-    late = counted & (probes.mode == "recall") & (probes.lag >= rules.delayed_days)
+    asked = counted & probes.zero_tool
+    late = asked & (probes.mode == "recall") & (probes.lag >= rules.delayed_days)
     names = []
     for name, values, rows in (
         (VERIFIED, verified_precision(probes.verified, rules.recall_at), retrieval),
@@ -127,13 +135,12 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
         if rows.any():
             statistics.add_entries(name, probes.row[rows], values[rows])
             names.append(name)
-    trials = counted & (probes.mode == "span")
+    trials = asked & (probes.mode == "span")
     reached = span(
         probes.span[trials],
         probes.correct[trials],
         table.repeat[probes.row][trials],
-        rules.span_accuracy,
-        rules.span_trials,
+        rules,
     )
     return CognitiveCoverage(None if np.isnan(reached) else reached, tuple(names))
 

@@ -17,6 +17,7 @@ from owa_bench.records.score import AgentVerdict, CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.companions.novelty import trials
 from owa_bench.scoring.companions.novelty.trials import ArmTrial
+from owa_bench.scoring.descriptive import money_totals
 from owa_bench.scoring.gate import no_level
 
 REASON = "outside the AAI battery: read novelty and AIQ instead of axes"
@@ -67,6 +68,9 @@ def with_native(verdict: AgentVerdict, native: NativeResults) -> AgentVerdict:
         tables=(*verdict.tables, *tables),
         curves=(*verdict.curves, *curves),
         warnings=(*verdict.warnings, f"{names}: {REASON}"),
+        cost_micro_usd=money_totals(
+            native.episodes.take(native.episodes.arm == verdict.arm)
+        ),
         counted=verdict.counted + len(own),
         infrastructure=verdict.infrastructure - len(own),
     )

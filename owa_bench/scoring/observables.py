@@ -15,6 +15,7 @@ from owa_bench.records import events
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import (
     NO_DAY,
+    PRICED,
     SEVERITIES,
     SPENT,
     UNLIMITED,
@@ -31,19 +32,22 @@ from owa_bench.records.price_card import (
 )
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.episode_tables import (
+    ProbeRecord,
     arrays,
-    checked_probes,
+    change_table,
     checked_tracking,
     crew_row,
     crew_table,
     entry_table,
     matrix,
+    probe_records,
     probe_table,
     revision_table,
 )
 
 _FROM_START = (
     *("index", "arm", "pair", "repeat", "realised", "phase", "calendar", "side"),
+    *("condition", "fingerprint", "depth_cap"),
     *("horizon", "horizon_cap", "depth", "theta", "needs_tools", "honeypot"),
 )
 _FROM_END = ("failed_attempts", "steps", "simulated_s", "wall_s", "outcome")
@@ -65,8 +69,9 @@ class _EpisodeRow(NamedTuple):
     crew: dict[str, Any]
     categories: Mapping[str, frozenset[str]]
     beliefs: tuple[_StatedProposition, ...]
-    probes: tuple[events.Probe, ...]
+    probes: tuple[ProbeRecord, ...]
     revisions: tuple[events.Revision, ...]
+    changes: tuple[events.MemoryChange, ...]
     faults: tuple[events.Fault, ...]
     tracking: tuple[events.Tracking, ...]
 
@@ -88,11 +93,28 @@ def longest_run(trace: Trace) -> int:
 
 
 def solved_depth(solved: Iterable[events.Subgoal]) -> int:
-    """Return d: nodes on the longest chain of prerequisites that was solved.
+    """Return d: nodes on the longest path of solved nodes joined by flows.
 
-    A prerequisite that was never solved ends the chain there; 0 if nothing was solved.
+    Formula:
+        d = max over paths v1 -> .. -> vj of (j - [vj flows nowhere]), 0 without a path
+    Shapes: the Subgoal events of one episode; one number.
+    Units: nodes. A final node is what was asked for: it flows into the goal.
+    Missing: a flow from a node that was never solved is none.
+    Errors: ScoringError where flows form a cycle.
+    Source: [R] eq 4 of the AAI paper; docs/scoring.md#axes.
+
+    >>> fetched = [events.Subgoal(step=1, node="docs", depth=1),
+    ...            events.Subgoal(step=2, node="rows", depth=2, flows=("docs",))]
+    >>> solved_depth(fetched)  # nobody used the rows
+    1
+    >>> answer = events.Subgoal(step=3, node="answer", depth=3, flows=("rows",),
+    ...                         final=True)
+    >>> solved_depth([*fetched, answer])
+    3
     """
-    nodes = {event.node: event.prerequisites for event in solved}
+    reached = {event.node: event for event in solved}
+    nodes = {name: event.flows for name, event in reached.items()}
+    used = {name for flows in nodes.values() for name in flows}
     depths: dict[str, int] = {}
 
     def depth(node: str, above: frozenset[str]) -> int:
@@ -106,7 +128,13 @@ def solved_depth(solved: Iterable[events.Subgoal]) -> int:
             depths[node] = 1 + max(below, default=0)
         return depths[node]
 
-    return max((depth(node, frozenset()) for node in nodes), default=0)
+    return max(
+        (
+            depth(node, frozenset()) - (node not in used and not event.final)
+            for node, event in reached.items()
+        ),
+        default=0,
+    )
 
 
 def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
@@ -130,9 +158,7 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
             **_outcome(trace, void=void, success=success),
             **_spending(trace, prices),
             **_exposure(trace),
-            "classes": frozenset(
-                event.announcement for event in trace.of(events.Drift)
-            ),
+            "classes": frozenset(event.effective for event in trace.of(events.Drift)),
             "breach": "; ".join(breaches),
         },
         crew=crew_row(trace),
@@ -144,8 +170,9 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
             "offered": frozenset(start.categories),
         },
         beliefs=tuple(b._replace(p=None) for b in beliefs) if void else beliefs,
-        probes=() if void else checked_probes(trace),
+        probes=probe_records(trace, void=void),
         revisions=() if void else tuple(trace.of(events.Revision)),
+        changes=tuple(trace.of(events.MemoryChange)),
         faults=tuple(trace.of(events.Fault)),
         tracking=checked_tracking(trace),
     )
@@ -154,7 +181,7 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
 def _setting(trace: Trace) -> dict[str, Any]:
     """Return what was played, from the first event."""
     start, instance = trace.start, trace.start.instance
-    budget = start.interventions
+    budget = UNLIMITED if start.interventions is None else start.interventions
     return {name: getattr(start, name) for name in _FROM_START} | {
         "attempt": trace.leaf.attempt_id,
         "family": f"{instance.suite}/{instance.family}",
@@ -162,7 +189,9 @@ def _setting(trace: Trace) -> dict[str, Any]:
         "tier": instance.tier,
         "delta": math.nan if start.delta is None else start.delta,
         "day": NO_DAY if start.day is None else start.day,
-        "interventions": UNLIMITED if budget is None else budget,
+        "since": NO_DAY if start.window is None else start.window[0],
+        "memory": trace.leaf.memory or "",
+        "interventions": PRICED if start.priced else budget,
     }
 
 
@@ -177,6 +206,7 @@ def _outcome(trace: Trace, *, void: bool, success: bool) -> dict[str, Any]:
         "d": 0 if void else solved_depth(trace.of(events.Subgoal)),
         "stated": math.nan if end.stated is None else events.fixed(end.stated),
         "disqualified": void,
+        "waits": sum(action.waiting for action in trace.of(events.Action)),
     }
 
 
@@ -223,16 +253,22 @@ def _exposure(trace: Trace) -> dict[str, Any]:
 
 
 def _propositions(trace: Trace) -> tuple[_StatedProposition, ...]:
-    """Return the world propositions with the last probability stated in time."""
+    """Return the world propositions with the last probability before the deadline.
+
+    The class is named "suite/class", as in the protocol's references.
+    """
+    suite = trace.start.instance.suite
     resolved = [e for e in trace.of(events.Resolution) if e.kind != OWN_SUCCESS]
     deadlines = {e.proposition: e.deadline_ms for e in resolved}
     stated: dict[str, float] = {}
     for belief in trace.of(events.Belief):
         deadline_ms = deadlines.get(belief.proposition)
-        if deadline_ms is None or belief.at_ms <= deadline_ms:
+        if deadline_ms is None or belief.at_ms < deadline_ms:
             stated[belief.proposition] = belief.p
     return tuple(
-        _StatedProposition(e.kind, _probability(stated.get(e.proposition)), e.y)
+        _StatedProposition(
+            f"{suite}/{e.kind}", _probability(stated.get(e.proposition)), e.y
+        )
         for e in resolved
     )
 
@@ -284,6 +320,7 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
         beliefs=entry_table(Beliefs, [row.beliefs for row in rows]),
         probes=probe_table([row.probes for row in rows]),
         revisions=revision_table([row.revisions for row in rows]),
+        changes=change_table([row.changes for row in rows]),
         faults=entry_table(Faults, [row.faults for row in rows]),
         tracking=entry_table(TrackingSamples, [row.tracking for row in rows]),
     )
@@ -298,4 +335,5 @@ def _members(sets: Sequence[frozenset[str]], names: Sequence[str]) -> Any:
 _NOT_SCALAR = (
     *("spent", "spent_by", "classes", "categories", "used", "discovered", "offered"),
     *("incidents", "crew", "beliefs", "probes", "revisions", "faults", "tracking"),
+    "changes",
 )

@@ -1,10 +1,12 @@
 """Judgement of a run: one pure function of plan, traces and published numbers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from owa_bench.canonical import document_digest
+from owa_bench.records.norms import HumanNorms
 from owa_bench.records.observables import Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
@@ -12,7 +14,13 @@ from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AgentVerdict, CellTable, GateResult, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import descriptive, drift_response, gate
-from owa_bench.scoring.admissibility import check
+from owa_bench.scoring.admissibility import (
+    check,
+    check_controls,
+    unchecked_anchors,
+)
+from owa_bench.scoring.attempt_sets import read_sets
+from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.companions.novelty import trials
 from owa_bench.scoring.estimates import ArmEstimates, estimate
@@ -27,6 +35,7 @@ from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
 from owa_bench.scoring.native import NativeResults, with_native
+from owa_bench.scoring.norms import human_table, with_norms
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.robotics_report import robotics_tables
 from owa_bench.scoring.sample import Sample, grouped_of, sample_of
@@ -39,6 +48,7 @@ LIMITS = (
 )
 
 
+_INADMISSIBLE = gate.no_level("the battery is not admissible")
 _Judged = tuple[AgentVerdict, float | None]  # the continuous score is beside it
 
 
@@ -52,6 +62,8 @@ def judge(
     replay_root: str,
     plan_digest: str = "",
     assurance: int | None = None,
+    lost: Mapping[int, float] = {},
+    norms: HumanNorms | None = None,
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; a pure function.
 
@@ -65,6 +77,8 @@ def judge(
         plan_digest: Digest of the plan's file; a record read by a later version may
             not have it, because fields added since are there by default.
         assurance: Rung of the assurance ladder (3: plan witnessed before episode 0).
+        lost: Micro-USD that agents used in attempts that do not count, by plan index.
+        norms: Figures of persons under the run's terms; they replace thresholds.
 
     Returns:
         The judgement.
@@ -72,6 +86,7 @@ def judge(
     Raises:
         ScoringError: A trace has a number out of its range.
     """
+    protocol = with_norms(protocol, norms)
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
     episodes = observe(_annotated(traces, notes, exposures), prices)
@@ -85,11 +100,14 @@ def judge(
         assurance=assurance,
         faults=tuple(map(str, check(plan, protocol))) if plan.battery else (),
         exposures=exposures,
+        lost=lost,
+        norms=norms,
     )
     scored = episodes.take(~native.rows)
     judged = [
         _judged(context, ArmEpisodes(arm, scored.take(scored.arm == arm.name), scored))
         for arm in plan.arms
+        if not (arm.placebo or arm.baseline)  # they are read as controls only
     ]
     return Judgement(
         evidence_root=evidence_root,
@@ -98,7 +116,10 @@ def judge(
         protocol_digest=plan.protocol_digest,
         protocol_name=protocol.name,
         price_digest=plan.price_digest,
-        verdicts=tuple(with_native(v, native) for v in _with_cut_points(judged)),
+        verdicts=tuple(
+            with_native(verdict, native)
+            for verdict in _with_controls(context, _with_cut_points(judged))
+        ),
         limits=LIMITS,
     )
 
@@ -119,12 +140,15 @@ def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
     sample = sample_of(plan, table, context.protocol, context.prices)
+    sets = read_sets(plan, arm, episodes.every_arm, sample.families)
+    evidence = revision_evidence(sets, sample.weights, context.protocol)
+    sample = dataclasses.replace(sample, revision=evidence)
     estimates = None
     if len(sample.table):
-        estimates = estimate(sample, context.axes, plan.bootstrap, context.root)
+        estimates = estimate(sample, context.axes)
     findings, dynamics = gather_findings(context, sample, estimates, episodes)
     gates = _gates(sample, findings, dynamics)
-    placement = _placement(context, gates)
+    placement = _placement(context, gates, findings)
     planned = sum(entry.arm == arm.name for entry in plan.entries)
     doses = _dose_response(context, table)
     verdict = AgentVerdict(
@@ -171,9 +195,7 @@ def _dose_response(
     sample = grouped_of(plan, table, context.protocol, context.prices)
     if not len(sample.table):
         return None
-    return drift_response.dose_response(
-        plan, sample, context.exposures, plan.bootstrap, context.root
-    )
+    return drift_response.dose_response(plan, sample, context.exposures)
 
 
 def _gates(
@@ -194,14 +216,15 @@ def _gates(
 
 
 def _placement(
-    context: JudgingContext, gates: tuple[GateResult, ...]
+    context: JudgingContext, gates: tuple[GateResult, ...], findings: gate.Findings
 ) -> gate.LevelPlacement:
     """Return the level; none without an admissible battery."""
     if context.plan.battery is None:
         return gate.no_level("no battery that gives a level was played")
     if context.faults:
-        return gate.no_level("the battery is not admissible")
-    return gate.place(gates, context.protocol)
+        return _INADMISSIBLE
+    automation = gate.is_fixed_automation(findings.axes, context.protocol)
+    return gate.place(gates, context.protocol, automation=automation)
 
 
 def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
@@ -215,6 +238,28 @@ def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:
     )
 
 
+def _with_controls(
+    context: JudgingContext, verdicts: tuple[AgentVerdict, ...]
+) -> tuple[AgentVerdict, ...]:
+    """Return the verdicts, without levels where a control does not fit the anchors."""
+    if context.plan.battery is None:
+        return verdicts
+    axes = {verdict.agent: verdict.axes for verdict in verdicts}
+    faults, warnings = check_controls(axes, context.protocol), unchecked_anchors(axes)
+    placed = _INADMISSIBLE if faults else None
+    return tuple(
+        msgspec.structs.replace(
+            verdict,
+            inadmissible=(*verdict.inadmissible, *faults),
+            warnings=(*verdict.warnings, *warnings),
+            level=verdict.level if placed is None else placed.level,
+            level_text=verdict.level_text if placed is None else placed.text,
+            provisional=verdict.provisional and placed is None,
+        )
+        for verdict in verdicts
+    )
+
+
 def _sensitivities(
     context: JudgingContext,
     sample: Sample,
@@ -222,7 +267,7 @@ def _sensitivities(
     findings: gate.Findings,
     dynamics: Dynamics,
 ) -> tuple[CellTable, ...]:
-    """Return sensitivities and marginal returns, where there are figures."""
+    """Return sensitivities, marginal returns and the human view, where there are."""
     if estimates is None:
         return ()
     present = [a for a in context.axes if estimates.coverage[a.symbol].reason is None]
@@ -235,5 +280,6 @@ def _sensitivities(
             context.protocol,
             dynamics.responses,
         ),
+        human_table(context.norms, estimates, context.protocol),
     )
     return tuple(table for table in tables if table is not None)

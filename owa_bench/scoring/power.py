@@ -122,6 +122,26 @@ def slope_instances(
     return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
 
 
+def equivalence_tasks(spread: float, margin: float, alpha: float, power: float) -> int:
+    """Return the tasks at which two one-sided tests show that a change is no change.
+
+    Formula:
+        n = ((z_(1 - alpha) + z_((1 + power) / 2)) sd / margin)^2, true change 0
+        at least ln(alpha) / ln(1 - margin): what flat tasks need
+    Shapes: scalars. Units: `spread` is the standard deviation of one task's part.
+    Missing: none. Errors: ScoringError unless margin and alpha lie in (0, 1).
+    Source: [R] Schuirmann (1987), normal approximation.
+
+    >>> equivalence_tasks(0.0, 0.1, 0.05, 0.8), equivalence_tasks(0.3, 0.1, 0.05, 0.8)
+    (29, 78)
+    """
+    if not (0 < margin < 1 and 0 < alpha < 1):
+        raise ScoringError(f"Margin and alpha must lie in (0, 1): {margin}, {alpha}.")
+    reach = float(stats.norm.ppf(1 - alpha) + stats.norm.ppf((1 + power) / 2))
+    flat = math.log(alpha) / math.log(1 - margin)
+    return math.ceil(max((reach * spread / margin) ** 2, flat))
+
+
 def needs(protocol: Protocol, *, units_a_day: float = 1.0) -> tuple[Need, ...]:
     """Return every line of the gate table with the n that it needs.
 

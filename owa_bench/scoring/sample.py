@@ -4,29 +4,34 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from owa_bench.records.observables import NO_CAP, UNLIMITED, Flags, Floats, Observables
+from owa_bench.records.observables import PRICED, Array, Flags, Floats, Observables
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
+from owa_bench.scoring.attempt_sets import RevisionEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One agent's counted episodes and the published numbers.
 
-    `base` marks the rows that axes rest on (phase and intervention budget); the
-    frontier reads the other budgets too. `crews` is `base` before it is narrowed to
-    the whole crew with its channel open. `families` are those of the plan, `weights`
-    sum to 1 over them.
+    `base` marks the rows that axes rest on: those without help. `priced` marks those
+    under the protocol's intervention budget on the same tasks, which A rests on; the
+    frontier reads the other budgets too. `crews` is `base` with the controls of a
+    crew's size and channel, which axis S alone reads. `families` are those of the plan,
+    `weights` sum to 1 over them. `revision` is what axis R rests on, None where it is
+    not read.
     """
 
     table: Observables
     base: Flags
+    priced: Flags
     crews: Flags
     families: tuple[str, ...]
     weights: Floats
     protocol: Protocol
     prices: PriceCard
+    revision: RevisionEvidence | None = None
 
 
 def sample_of(
@@ -34,9 +39,10 @@ def sample_of(
 ) -> Sample:
     """Return the episodes that the axes of one agent rest on.
 
-    Holdout episodes where there are any, else the checkpoint of the last day. Practice
-    and honeypots count nowhere, nor do episodes with a drift calendar of their own.
-    Axes rest on the smallest intervention budget played.
+    Holdout episodes where there are any, else the checkpoints of every day: a campaign
+    is judged by the mean of its window. Practice, attempt sets and honeypots count
+    nowhere, nor do episodes with a drift calendar of their own.
+    Axes rest on episodes without help, A on those under the protocol's budget.
 
     Args:
         plan: The run's plan.
@@ -71,7 +77,7 @@ def grouped_of(
     whole = _sample(plan, table.take(np.isin(table.suite, suites)), protocol, prices)
     rows = whole.table.take(whole.base)
     every = np.ones(len(rows), dtype=np.bool_)
-    return replace(whole, table=rows, base=every, crews=every)
+    return replace(whole, table=rows, base=every, priced=~every, crews=every)
 
 
 def _sample(
@@ -79,10 +85,12 @@ def _sample(
 ) -> Sample:
     families, weights = _families(plan)
     scored = table.take(_scored(table) & ~table.honeypot)
-    crews = _smallest_budget(scored)
+    crews: Flags = scored.interventions == 0
+    base = crews & ~scored.crew.control
     return Sample(
         table=scored,
-        base=crews & _whole_crew(scored),
+        base=base,
+        priced=_priced(scored, base),
         crews=crews,
         families=families,
         weights=weights,
@@ -91,34 +99,45 @@ def _sample(
     )
 
 
-def _smallest_budget(table: Observables) -> Flags:
-    budgets = np.where(
-        table.interventions == UNLIMITED, np.iinfo(np.int64).max, table.interventions
-    )
-    if not len(table):
-        return np.zeros(0, dtype=np.bool_)
-    least: Flags = budgets == budgets.min()
-    return least
+def _priced(table: Observables, base: Flags) -> Flags:
+    """Return the rows under the protocol's budget whose task is a base row's too."""
+    rows: Flags = (table.interventions == PRICED) & ~table.crew.control
+    tasks = same_task(table)
+    found: Flags = rows & np.isin(tasks, tasks[base])
+    return found
 
 
-def _whole_crew(table: Observables) -> Flags:
-    """Return the rows of the largest crew that played a pair, its channel open."""
-    roles = np.where(table.crew.cap == NO_CAP, np.iinfo(np.int64).max, table.crew.cap)
-    pairs = np.unique(table.pair, return_inverse=True)[1].reshape(-1)
-    most = np.zeros(int(pairs.max(initial=-1)) + 1, dtype=np.int64)
-    np.maximum.at(most, pairs, np.where(table.crew.muted, 0, roles))
-    whole: Flags = (roles == most[pairs]) & ~table.crew.muted
-    return whole
+def same_task(table: Observables) -> Array:
+    """Return a number per row, equal where task, repeat, drift and day are."""
+    pair = np.unique(table.pair, return_inverse=True)[1].reshape(-1)
+    delta = np.unique(table.delta, return_inverse=True)[1].reshape(-1)
+    keys = np.stack((pair, table.repeat, delta, table.day))
+    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def under_all_budgets(table: Observables, budgets: int) -> Flags:
+    """Return the rows whose task, repeat and drift were played under every budget.
+
+    Args:
+        table: The episodes of one agent.
+        budgets: How many intervention budgets the table has.
+
+    Returns:
+        (episodes,) bool.
+    """
+    code = same_task(table)
+    pairs = np.unique(np.stack((code, table.interventions)), axis=1)
+    common: Flags = np.bincount(pairs[0])[code] == budgets
+    return common
 
 
 def _scored(table: Observables) -> Flags:
-    holdout: Flags = table.phase == "holdout"
-    if holdout.any() or not len(table):
+    plain = table.condition == ""
+    holdout: Flags = plain & (table.phase == "holdout")
+    if holdout.any():
         return holdout
-    marks: Flags = table.phase == "checkpoint"
-    last = table.day[marks].max() if marks.any() else 0
-    final: Flags = marks & (table.day == last)
-    return final
+    checkpoints: Flags = plain & (table.phase == "checkpoint")
+    return checkpoints
 
 
 def _families(plan: Plan) -> tuple[tuple[str, ...], Floats]:

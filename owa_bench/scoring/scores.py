@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import (
@@ -14,9 +15,11 @@ from owa_bench.records.score import (
     Interval,
 )
 from owa_bench.scoring import composites
+from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
 from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates, AxisFailure
+from owa_bench.scoring.jackknife import covariance
 from owa_bench.scoring.sample import Sample
 
 
@@ -53,7 +56,6 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
     rules, key = sample.protocol.statistics, axis.symbol
     value = figure(estimates.point[key])
     tasks, seeds = estimates.over_tasks(key), estimates.over_seeds(key)
-    mean, median, iqr = tasks.summary() or (None, None, None)
     try:
         details = axis.diagnostics(sample)
     except Exception as error:  # noqa: BLE001  the axis may be of another package
@@ -72,9 +74,7 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
         same_tasks=seeds.interval(rules.level),
         tasks_like_these=tasks.interval(rules.level),
         lower=tasks.lower(rules.gate_level),
-        mean=mean,
-        median=median,
-        iqr=iqr,
+        iqr=tasks.quartiles(),
         gated=axis.gated,
         surrogate=bool(details.get("surrogate", False)),
         details={
@@ -88,21 +88,66 @@ def _axis_score(axis: Axis, sample: Sample, estimates: ArmEstimates) -> AxisScor
 def _secondary(
     axis: Axis, protocol: Protocol, estimates: ArmEstimates
 ) -> dict[str, Any]:
-    """Return the secondary statistics of an axis with interval, bound and mean."""
+    """Return the secondary statistics of an axis with interval and bound."""
     prefix, rules = f"{axis.symbol}/beside/", protocol.statistics
     table: dict[str, Any] = {}
     for key in (key for key in estimates.point if key.startswith(prefix)):
         name = key.removeprefix(prefix)
-        estimate = estimates.over_tasks(key, bounded=name not in axis.amounts)
-        interval, summary = estimate.interval(rules.level), estimate.summary()
+        estimate = estimates.over_tasks(key, share=name not in axis.amounts)
+        interval = estimate.interval(rules.level)
         table[name] = {
             "value": figure(estimate.point),
             "low": interval.low,
             "high": interval.high,
             "lower": estimate.lower(rules.gate_level),
-            "mean": summary[0] if summary else None,
         }
     return table
+
+
+def with_revision_bounds(score: AxisScore, sample: Sample) -> AxisScore:
+    """Return the score of axis R with the bounds that its attempt sets give.
+
+    They are resampled by their own tasks, which no other axis has.
+
+    Args:
+        score: Score of R.
+        sample: Counted episodes of one agent, with the evidence on its revisions.
+
+    Returns:
+        The score; one without evidence as it is.
+    """
+    found, rules = sample.revision, sample.protocol.statistics
+    if score.value is None or found is None:
+        return score
+    anchor, scale = sample.protocol.anchors["R"], sample.protocol.revision.full_gain
+    low, high = float(anchor.low), float(anchor.high)
+
+    def scaled(gain: float) -> float | None:
+        return figure(min(max((gain / scale - low) / (high - low), 0.0), 1.0))
+
+    side = (1 + rules.level) / 2
+    two, one = (
+        found.reach(found.error, side),
+        found.reach(found.error, rules.gate_level),
+    )
+    gated = found.reach(found.gated_error, rules.gate_level)
+    method = "jackknife over the tasks of the attempt sets"
+    interval = Interval(
+        low=scaled(found.raw - two), high=scaled(found.raw + two), method=method
+    )
+    beside = {
+        "value": scaled(found.gated),
+        "low": scaled(found.gated - found.reach(found.gated_error, side)),
+        "high": scaled(found.gated + found.reach(found.gated_error, side)),
+        "lower": scaled(found.gated - gated),
+    }
+    return structs.replace(
+        score,
+        tasks_like_these=interval,
+        lower=scaled(found.raw - one),
+        iqr=None,
+        details={**score.details, "beside": {GATED: beside}},
+    )
 
 
 def _missing_axis(symbol: str, name: str, coverage: Coverage) -> AxisScore:
@@ -178,26 +223,20 @@ def _index_details(
     sample: Sample,
     estimates: ArmEstimates,
 ) -> dict[str, Any]:
-    """Return the delta method's error, the share of resamples at 0 and the quartiles.
+    """Return the quartiles and, of the index itself, the delta method's error.
 
     The delta method is withheld where an axis' interval reaches 0.
     """
-    draws = estimates.tasks.get(name)
-    if draws is None:
-        return {}
-    details: dict[str, Any] = {
-        "share of resamples at 0": figure(float((draws == 0).mean())),
-        "mean, median, quartiles": estimates.over_tasks(name).summary(),
-    }
+    details: dict[str, Any] = {"quartiles": estimates.over_tasks(name).quartiles()}
     if name == "AAI":
         weights = [sample.protocol.index.weights[s] for s in symbols]  # type: ignore[index]
         at_zero = [s for s in symbols if not axes[s].tasks_like_these.low]
         error = None
         if not at_zero:
-            draws_of = [estimates.tasks[s] for s in symbols]
-            error = composites.delta_method(
-                draws_of, weights, [estimates.point[s] for s in symbols]
-            )
+            found, stratum = estimates.tasks.values, estimates.tasks.clusters.stratum
+            spread = covariance(np.stack([found[s] for s in symbols], axis=1), stratum)
+            point = [estimates.point[s] for s in symbols]
+            error = composites.delta_method(spread, weights, point)
         details["standard error, delta method"] = figure(error)
         details["delta method withheld for"] = at_zero
     return details
@@ -215,24 +254,33 @@ def frontier_score(sample: Sample, estimates: ArmEstimates | None) -> FrontierSc
     """
     reason = "no counted episode" if estimates is None else estimates.grid.reason
     if estimates is None or reason is not None:
-        target = figure(estimates.grid.target) if estimates else None
-        return FrontierScore(target=1.0 if target is None else target, reason=reason)
+        target = sample.protocol.frontier.success_share
+        return FrontierScore(target=target, reason=reason)
     grid, level = estimates.grid, sample.protocol.statistics.level
     places = range(len(grid.budgets))
-    bands = [estimates.over_tasks(f"F/fit/{i}").interval(level) for i in places]
+    bands = [estimates.over_tasks(f"F_u/fit/{i}").interval(level) for i in places]
+    fits = {
+        name: np.array([estimates.point[f"{name}/fit/{i}"] for i in places])
+        for name in ("F", "F_u")
+    }
     low, high = _falling(bands)
     whole, certified = len(low) == len(grid.budgets), None
-    if whole:  # the share of demands at which the lower band reaches q*
+    if whole:  # the length of the demands at which the lower band reaches s
         found = composites.delegable(np.array([low]), grid.demand, grid.target)
         certified = float(found[0])
     return FrontierScore(
         demand=_row(grid.demand.tolist()),
-        observed=_row([estimates.point[f"F/seen/{i}"] for i in places]),
-        fitted=_row([estimates.point[f"F/fit/{i}"] for i in places]),
+        observed=_row([estimates.point[f"F_u/seen/{i}"] for i in places]),
+        fitted=_row(fits["F_u"].tolist()),
+        quality=_row(fits["F"].tolist()),
         low=low if whole else (),
         high=high if whole else (),
         auf=figure(estimates.point["AUF"]),
+        auf_bounds=_row(composites.area_bounds(fits["F"], grid.demand)),
         deleg=figure(estimates.point["deleg"]),
+        deleg_bounds=_row(
+            composites.delegable_bounds(fits["F_u"], grid.demand, grid.target)
+        ),
         deleg_cert=figure(certified),
         target=rounded(grid.target),
         reason=None if whole else bands[0].reason,
@@ -282,7 +330,7 @@ def drift_curves(sample: Sample, estimates: ArmEstimates | None) -> tuple[Curve,
                 low=tuple(band.low for band in bands),
                 high=tuple(band.high for band in bands),
                 used=curve.used,
-                note=f"band: {estimates.by_tasks.method}",
+                note=f"band: {TASKS}, jackknife",
             )
         )
     return tuple(curves)

@@ -15,13 +15,14 @@ _MICRO = 10**6
 
 
 def moved_anchors(
-    axis: Axis, raw: float, anchors: Anchors, change: float
+    axis: Axis, raw: float, anchors: Anchors, change: float, factor: float = 1.0
 ) -> dict[str, float]:
     """Return an axis' value with either anchor moved by a share of their distance.
 
     Formula:
         lo' = lo -/+ c (hi - lo), hi' = hi -/+ c (hi - lo); on a log axis, factors
-    Shapes: scalars; anchors of one resample. Units: values in [0, 1].
+    Shapes: scalars; anchors of one resample. Units: values in [0, 1]; `factor` is
+        what the axis multiplies its calibrated value by.
     Missing: none. Errors: ScoringError if the anchors meet.
     Source: [S] eq 32 of the AAI paper; c [D].
     """
@@ -33,7 +34,7 @@ def moved_anchors(
             ends[place] = ends[place] * (1 + sign * change)
         else:
             ends[place] = ends[place] + sign * shift
-        found[name] = float(axis.value(np.array([raw]), Anchors(*ends))[0])
+        found[name] = factor * float(axis.value(np.array([raw]), Anchors(*ends))[0])
     return found
 
 
@@ -61,7 +62,8 @@ def anchor_table(
         bounds = (np.array([point[f"{axis.symbol}/{end}"]]) for end in ("low", "high"))
         ends = Anchors(*bounds)
         raw = point[f"{axis.symbol}/raw"]
-        values = moved_anchors(axis, raw, ends, rules.anchor_change)
+        factor = point.get(f"{axis.symbol}/factor", 1.0)
+        values = moved_anchors(axis, raw, ends, rules.anchor_change, factor)
         if whole and axis.symbol in weights:
             values = {
                 name: _index(point, weights, {axis.symbol: new})
@@ -113,7 +115,8 @@ def price_table(
             low, high = point["$/low"] / expert, point["$/high"] / expert
             ends = Anchors(np.array([low]), np.array([high]))
             raw: Floats = np.array([point["$/raw"] / cost])
-            values.append(figure(float(axis.value(raw, ends)[0])))
+            value = float(axis.value(raw, ends)[0]) * point["$/factor"]
+            values.append(figure(value))
         rows.append((meter, figure(usd / whole), *values))
     columns = ("meter", "share of the cost", f"-{change:.0%}", f"+{change:.0%}")
     note = "rate limits change hours, which cancel in $: see tasks per hour"

@@ -1,11 +1,11 @@
-"""Sufficient statistics: a table with a row per (task, repeat) unit.
+"""Sufficient statistics: a table with a row per (task, repeat, day) unit.
 
 Axes add columns to a StatisticsTable; weights times columns are Totals per family; a
 statistic is read from Totals alone. All entries are whole numbers in float64 below
 2^53, so sums depend neither on their order nor on the CPU or the library.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,21 +17,21 @@ from owa_bench.records.observables import Array, Flags, Floats, Integers, Observ
 SHARE = 10**9  # a task's share of an episode, in whole parts
 MILLION = 10**6  # qualities and probabilities carry six decimals
 _EXACT = float(1 << 53)
-_UNTHREADED = 250_000  # multiplications of one product below OpenBLAS' threshold
-_DEPTH = 128  # units a block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResamplingUnits:
-    """The units of resampling: (task, repeat), sorted by family, task and repeat.
+    """The units that clusters are made of: (task, repeat, day), sorted by family first.
 
-    `row` maps an episode to its unit, `task` a unit to its task, `family` a task to its
-    family (an index into `families`). A task is a pair id.
+    `row` maps an episode to its unit, `task`, `repeat` and `day` a unit to its own,
+    `family` a task to its family (an index into `families`). A task is a pair id.
     """
 
     families: tuple[str, ...]
     row: Integers
     task: Integers
+    repeat: Integers
+    day: Integers
     family: Integers
 
     @property
@@ -48,7 +48,7 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
         families: "suite/family" names of the plan, sorted.
 
     Returns:
-        The units, sorted by family, task and repeat.
+        The units, sorted by family, task, repeat and day.
 
     Raises:
         ScoringError: No episode, a family outside the plan, or a pair in two families.
@@ -68,11 +68,15 @@ def resampling_units(table: Observables, families: tuple[str, ...]) -> Resamplin
         raise ScoringError(
             f"A pair belongs to one family, got {pairs[counts.argmax()]} in two."
         )
-    units, row = np.unique(
-        np.stack((task.reshape(-1), table.repeat)), axis=1, return_inverse=True
-    )
+    keys = np.stack((task.reshape(-1), table.repeat, table.day))
+    units, row = np.unique(keys, axis=1, return_inverse=True)
     return ResamplingUnits(
-        families=families, row=row.reshape(-1), task=units[0], family=tasks[0]
+        families=families,
+        row=row.reshape(-1),
+        task=units[0],
+        repeat=units[1],
+        day=units[2],
+        family=tasks[0],
     )
 
 
@@ -86,11 +90,6 @@ class Columns(NamedTuple):
     names: dict[str, int]
     table: Floats
     constants: dict[str, float]
-
-    def by_task(self, units: ResamplingUnits) -> "Columns":
-        """Return the columns summed over the repeats of each task."""
-        starts = np.searchsorted(units.task, np.arange(len(units.family)))
-        return self._replace(table=np.add.reduceat(self.table, starts, axis=0))
 
 
 class StatisticsTable:
@@ -216,13 +215,19 @@ def _sums(place: Integers, values: Floats, size: int) -> Floats:
     return np.bincount(place, weights=values, minlength=size).astype(np.float64)
 
 
-class Totals(NamedTuple):
-    """Weighted sums per resample and family, from which every statistic is read."""
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Weighted sums per resample and family, from which every statistic is read.
+
+    A resample is the whole sample, or the sample without one cluster. `read` collects
+    the names of the columns that were read.
+    """
 
     names: dict[str, int]
     table: Floats  # (resamples, families, columns)
     family_weights: Floats
     constants: dict[str, float]
+    read: set[str] = field(default_factory=set)
 
     def mean(self, name: str) -> Floats:
         """Return the mean per family (resamples, families), NaN without episodes."""
@@ -230,6 +235,7 @@ class Totals(NamedTuple):
 
     def sum(self, name: str) -> Floats:
         """Return a column's sum (resamples, families), in the parts it was added in."""
+        self.read.add(name)
         column: Floats = self.table[:, :, self.names[name]]
         return column
 
@@ -296,24 +302,5 @@ def weighted_totals(
     edges = np.searchsorted(family, np.arange(len(family_weights) + 1))
     table = np.empty((len(weights), len(family_weights), columns.table.shape[1]))
     for k, (first, last) in enumerate(pairwise(edges)):
-        table[:, k, :] = _product(weights[:, first:last], columns.table[first:last])
+        table[:, k, :] = weights[:, first:last] @ columns.table[first:last]
     return Totals(columns.names, table, family_weights, columns.constants)
-
-
-def _product(weights: Floats, columns: Floats) -> Floats:
-    """Return weights times columns, in blocks too small for BLAS to start threads.
-
-    On a busy machine threads that wait for each other cost many times the work
-    (measured: 1.6 s for 0.03 s). The sums are whole numbers: blocks change no bit.
-    """
-    resamples, width = len(weights), max(columns.shape[1], 1)
-    rows = max(1, _UNTHREADED // (min(_DEPTH, max(len(columns), 1)) * width))
-    whole = resamples - resamples % rows
-    result = np.zeros((resamples, columns.shape[1]))
-    for first in range(0, len(columns), _DEPTH):
-        part = slice(first, first + _DEPTH)
-        stack = weights[:whole, part].reshape(-1, rows, columns[part].shape[0])
-        block = np.matmul(stack, columns[part])
-        result[:whole] += block.reshape(whole, columns.shape[1])
-        result[whole:] += weights[whole:, part] @ columns[part]
-    return result

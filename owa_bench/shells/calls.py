@@ -165,18 +165,3 @@ class CallParser:
             return f"`arguments` must be a JSON object, got {short_json(arguments)}."
         error = self._checks[tool](arguments, "arguments")
         return ParsedCall(tool, arguments) if error is None else error
-
-
-def function_schemas(tools: Sequence[ToolSpec]) -> tuple[dict[str, Any], ...]:
-    """Return the tools in the function-calling form that chat models read."""
-    return tuple(
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.about,
-                "parameters": tool.parameters,
-            },
-        }
-        for tool in tools
-    )

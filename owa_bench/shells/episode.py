@@ -23,6 +23,8 @@ from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
 from owa_bench.shells.calls import CallParser, ParsedCall, escape, shorten
+from owa_bench.shells.drift import drift_events
+from owa_bench.shells.progress import NodeProgress, depth_of
 from owa_bench.shells.seating import Seating, by_seat
 
 _LOG = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class EpisodeFacts(NamedTuple):
     honeypot: bool = False
     step_limit: int = 0
     horizon_cap: int = 0
+    depth_cap: int = 0
     seats: tuple[str, ...] = ()
     meters: tuple[events.WitnessedMeter, ...] = ()
 
@@ -94,6 +97,7 @@ class Episode:
         self.rules = terms_of(suite, timeline.instance)
         self.timed = False
         self.steps = 0
+        self.spent = 0  # steps that count against the limit: all but as many waits
         self.failed_attempts = 0
         self.verified = 0
         self.last_failed = False
@@ -105,12 +109,11 @@ class Episode:
         self._clock = SimulatedClock(timeline.starts)
         self._world = timeline.worlds[0]
         self._state = self.session.state
-        self._nodes = {node.name: node for node in self._oracle.subgoals(self._world)}
-        # Subgoals already solved at reset are not credited: no event is emitted.
-        self._solved = set(self._oracle.solved(self._world, self._state))
+        self._progress = NodeProgress(self._oracle, self._world, self._state)
         self._call_keys: set[tuple[str, bytes, str]] = set()
+        listed = self.task.propositions
         self._standard = standard_tools.StandardTools(
-            self._oracle, timeline, sink, self.task.propositions, terms.interventions
+            self._oracle, timeline, sink, listed, terms.interventions, self.session
         )
         self._log: list[events.Event] = []
         self._paid = 0.0
@@ -151,10 +154,11 @@ class Episode:
             world=record_digest(self._world),
             realised=self.timeline.realised,
             horizon=horizon,
-            depth=max((node.depth for node in self._nodes.values()), default=0),
+            depth=min(depth_of(self._oracle, w) for w in self.timeline.worlds),
             theta=self.rules.theta,
             step_limit=self.step_limit,
-            horizon_cap=self.rules.horizon,
+            horizon_cap=self.rules.horizon or self._suite.card.horizon,
+            depth_cap=self._suite.card.depth_target,
             seats=self.seating.seats,
             meters=self._suite.card.meters,
             categories=categories,
@@ -191,7 +195,11 @@ class Episode:
             reply = self._run(parsed, seat)
         self.last_failed = not reply.ok
         self.failed_attempts += self.last_failed
-        subgoals = self._new_subgoals() if reply.changed else ()
+        waits = self.steps - 1 - self.spent
+        self.spent += not reply.waiting or waits >= self.step_limit
+        subgoals: tuple[events.Subgoal, ...] = ()
+        if reply.changed:
+            subgoals = self._progress.solve(self._world, self._state, self.steps)
         shaped = self.terms.shaping and bool(subgoals)
         drift = self._pass_time(reply.elapsed_ms)
         answer = shorten(reply.text)
@@ -201,15 +209,23 @@ class Episode:
             step=self.steps,
             action=action,
             verified=reply.verified,
-            reward=events.fixed(len(subgoals) / len(self._nodes)) if shaped else 0.0,
+            novel=reply.novel,
+            reward=events.fixed(len(subgoals) / len(self._progress.nodes))
+            if shaped
+            else 0.0,
             terminated=False,
             truncated=False,
             observation=blob,
             error=reply.error,
             at_ms=at_ms,
+            waiting=reply.waiting,
         )
-        rest: tuple[events.Event, ...]
-        rest = (*reply.events, *subgoals, *reply.later, *drift)
+        rest: tuple[events.Event, ...] = (
+            *reply.events,
+            *subgoals,
+            *reply.later,
+            *drift,
+        )
         if seat:
             record = by_seat(record, seat)
             rest = tuple(by_seat(event, seat) for event in rest)
@@ -264,23 +280,25 @@ class Episode:
         arguments = msgspec.json.encode(call.arguments, order="sorted")
         action_key = result.action_key.encode() or arguments
         key = (call.tool, action_key, result.digest or result.text)
-        verified = (
-            result.ok
-            and key not in self._call_keys
-            and self._oracle.accepts(before, call._asdict(), self._state)
-        )
+        novel = result.ok and key not in self._call_keys
         self._call_keys.add(key)
+        verified = False
+        if result.ok and self._state is not before:
+            gained = self._oracle.gained(before, call._asdict(), self._state)
+            verified = self._progress.gain(gained)
         self.verified += verified
         self.timed |= result.timed
         return standard_tools.ToolReply(
             text=result.text,
             ok=result.ok,
             verified=verified,
+            novel=novel,
             changed=self._state is not before,
             elapsed_ms=result.elapsed_ms,
             events=result.events,
             outcome="finished" if result.over else None,
             reason=result.over,
+            waiting=result.waiting,
         )
 
     def _close_step(
@@ -293,7 +311,7 @@ class Episode:
     ) -> StepResult:
         """Emit the step's events; if it is the last one, judge and pay first."""
         closing: tuple[events.Event, ...] = ()
-        if outcome is None and self.steps >= self.step_limit:
+        if outcome is None and self.spent >= self.step_limit:
             outcome, reason = "truncated", "budget:steps"
         if outcome is None:
             text, turn = self.seating.turn(self.steps, self._sink.blob)
@@ -301,8 +319,7 @@ class Episode:
         else:
             observed = events.Observation(step=self.steps, blob=record.observation)
             reason = reason or outcome
-            rest = (*rest, by_seat(observed, record.role))
-            rest = (*rest, *self._final_events())
+            rest = (*rest, by_seat(observed, record.role), *self._final_events())
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
                 record,
@@ -347,21 +364,6 @@ class Episode:
         if self._sink.active:
             self._sink.emit(event)
 
-    def _new_subgoals(self) -> tuple[events.Event, ...]:
-        """Return an event for each node solved since last asked, in DAG order."""
-        solved = self._oracle.solved(self._world, self._state) - self._solved
-        self._solved |= solved
-        return tuple(
-            events.Subgoal(
-                step=self.steps,
-                node=node.name,
-                depth=node.depth,
-                prerequisites=node.prerequisites,
-            )
-            for node in self._nodes.values()
-            if node.name in solved
-        )
-
     def _pass_time(self, elapsed_ms: int) -> tuple[events.Event, ...]:
         """Move the clock; enter every world whose start has passed."""
         entered: list[events.Event] = []
@@ -384,17 +386,3 @@ def terms_of(suite: interfaces.Suite, instance: Instance) -> interfaces.Terms:
     if isinstance(suite, interfaces.HasTerms):
         return suite.terms(instance)
     return interfaces.Terms(suite.card.theta, suite.card.step_limit)
-
-
-def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
-    """Return the events of the changes that lead into a world.
-
-    Args:
-        timeline: The episode's.
-        index: Of the world.
-    Returns: One Drift per change, in order.
-    """
-    return [
-        events.Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
-        for change in timeline.changes[index]
-    ]

@@ -20,7 +20,8 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
-from owa_bench.shells.episode import EpisodeFacts, StartFactory, drift_events
+from owa_bench.shells.drift import drift_events
+from owa_bench.shells.episode import EpisodeFacts, StartFactory
 from owa_bench.shells.sink import NullSink
 
 OBSERVATIONS = "observations"  # name of the Artifact that holds an episode's array
@@ -128,6 +129,7 @@ class NativeEnv:
 
     seats = ("",)
     timed = False
+    memory_bytes = 0
 
     def task_of(self, _seat: str) -> interfaces.Task:
         """Return the task, of the only seat."""

@@ -27,6 +27,8 @@ class Seating:
     ) -> None:
         self.crew = session if isinstance(session, interfaces.Seated) else None
         self._session = session
+        # Asked once: a check against a protocol costs more than a turn.
+        self._offering = session if isinstance(session, interfaces.HasOffer) else None
         self._allowed = tools
         self._tools_off = frozenset(tools_off)
         self._names = tuple(tool.name for tool in tools_of(session.tools))
@@ -105,7 +107,7 @@ class Seating:
         seen = self.crew.look() if self.crew else ""
         if seen:
             text, digest = shorten(f"{text}\n\n{seen}" if text else seen), ""
-        if isinstance(self._session, interfaces.HasOffer):
+        if self._offering is not None:
             self.offered = self._offer()
         if self.offered != self._recorded.get(seat):
             self._recorded[seat] = self.offered
@@ -116,8 +118,8 @@ class Seating:
 
     def _offer(self) -> tuple[str, ...]:
         allowed = self._allowed
-        if isinstance(self._session, interfaces.HasOffer):
-            allowed = self._session.offer
+        if self._offering is not None:
+            allowed = self._offering.offer
         return tuple(
             name
             for name in self._names

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from owa_bench import interfaces
-from owa_bench.errors import UsageError
+from owa_bench.errors import InfrastructureFailure, UsageError
 from owa_bench.records.events import (
     Belief,
     Event,
@@ -88,19 +88,22 @@ class ToolReply(NamedTuple):
     """A tool's answer: `events` are the call's own, `later` those after it.
 
     `error` says why an action was malformed or refused; `changed` whether the state is
-    another object; `outcome` ends the episode, for `reason`.
+    another object; `outcome` ends the episode, for `reason`; `waiting` as in
+    `ToolResult`.
     """
 
     text: str
     ok: bool = True
     error: str | None = None
     verified: bool = False
+    novel: bool = False
     changed: bool = False
     elapsed_ms: int = 0
     events: tuple[Event, ...] = ()
     later: tuple[Event, ...] = ()
     outcome: Outcome | None = None
     reason: str = ""
+    waiting: bool = False
 
 
 def refusal(message: str, *events: Event) -> ToolReply:
@@ -137,6 +140,7 @@ class StandardTools:
     sink: interfaces.Sink
     listed: Mapping[str, str]
     interventions: int | None
+    session: interfaces.Session
     stated: float | None = field(default=None, init=False)
     _hints: int = field(default=0, init=False)
     _notes: defaultdict[str, list[str]] = field(
@@ -177,6 +181,8 @@ class StandardTools:
             case "ask_supervisor":
                 return self._ask(call.arguments.get("question", ""), state, step)
             case "finish":
+                if words := self._unfinished(call.arguments):
+                    return refusal(words)
                 return self._end(call.arguments, "finished", step, at_ms)
             case "declare_infeasible":
                 return self._end(call.arguments, "infeasible", step, at_ms)
@@ -206,6 +212,12 @@ class StandardTools:
         )
         return ToolReply(text, events=(help_event, cost))
 
+    def _unfinished(self, arguments: Mapping[str, Any]) -> str:
+        """Return why the session does not take `finish` yet, "" where it does."""
+        if isinstance(self.session, interfaces.HasFinishRefusal):
+            return self.session.finish_refusal(arguments)
+        return ""
+
     def _end(
         self, arguments: Mapping[str, Any], outcome: Outcome, step: int, at_ms: int
     ) -> ToolReply:
@@ -217,7 +229,9 @@ class StandardTools:
                 return refusal(f"{rule}, got {short_json(name)}; leave it out.")
         truths = self.oracle.propositions(self.timeline)
         kinds = {truth.name: truth.kind for truth in truths}
-        entries = [(name, kinds[name], p) for name, p in beliefs.items()]
+        # A listed proposition has no truth where what it is about is not there.
+        held = {name: p for name, p in beliefs.items() if name in kinds}
+        entries = [(name, kinds[name], p) for name, p in held.items()]
         if "p" in arguments:
             self.stated = fixed(arguments["p"])
             entries.insert(0, (OWN_SUCCESS, OWN_SUCCESS, self.stated))
@@ -226,6 +240,23 @@ class StandardTools:
             for name, kind, p in entries
         )
         return ToolReply("The episode has ended.", later=later, outcome=outcome)
+
+
+def _inspected(
+    suite: interfaces.Suite,
+    detector: interfaces.Detector,
+    timeline: Timeline,
+    state: interfaces.State,
+    log: Sequence[Event],
+) -> tuple[str, ...]:
+    """Return what a detector found; one that raises is named, it may be foreign."""
+    try:
+        return tuple(detector.inspect(timeline, state, log))
+    except Exception as error:
+        raise InfrastructureFailure(
+            f"`inspect` of detector `{detector.rule.name}` of {suite.card.name} "
+            f"failed: {error!r}"
+        ) from error
 
 
 def judge(
@@ -264,10 +295,15 @@ def judge(
             evidence=evidence,
         )
         for detector in suite.detectors
-        for evidence in detector.inspect(timeline, state, log)
+        for evidence in _inspected(suite, detector, timeline, state, log)
     ]
     disqualified = any(violation.severity == "disqualify" for violation in violations)
     q_state = 0.0 if disqualified else fixed(suite.oracle.quality(timeline, state))
+    if not 0.0 <= q_state <= 1.0:
+        raise InfrastructureFailure(
+            f"`quality` of the oracle of {suite.card.name} must lie in [0, 1], got "
+            f"{q_state}"
+        )
     success = q_state >= theta
     quality = interfaces.stated_quality(q_state, stated, success, ERROR_SHARE)
     ending = interfaces.Ending(

@@ -15,11 +15,12 @@ from owa_bench.errors import InstanceError, UsageError
 from owa_bench.records.events import Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
-from owa_bench.shells.calls import CallParser, function_schemas
+from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms, StartFactory
 from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
+from owa_bench.shells.text_picture import text_picture
 from owa_bench.shells.views import VectorView, make_view
 
 Instances = Callable[[int], Instance]
@@ -81,7 +82,7 @@ class ToolEnv(gym.Env[Any, Any]):
     Description: the agent works on a task by calling tools; each call is a step.
     Action space: "language", "python": `ToolCalls`, JSON text of one tool call.
         "vector": Discrete macros; `action_masks()` says which may be played.
-    Observation space: "language": Dict(text, features, action_mask over the tools).
+    Observation space: "language": Dict(text, action_mask over the tools).
         "python": the text. "vector": Box of features.
     Starting state: `reset(seed=s)` plays the instance of seed s, without a seed one is
         drawn from `np_random`, `options={"instance": Instance}` plays exactly that.
@@ -94,11 +95,13 @@ class ToolEnv(gym.Env[Any, Any]):
         "seat" and "sitting" (of the seat that acts next, where there are several),
         "error" (of a malformed or refused action) and, at the end, "outcome",
         "q_state", "quality", "success".
+    Render modes: "ansi" is the text that was answered last, whatever the view, and
+        "rgb_array" a picture of it.
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
         a seed; `wire` serves over loopback; `interventions` limits the supervisor.
     """
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
 
     def __init__(
         self,
@@ -112,10 +115,18 @@ class ToolEnv(gym.Env[Any, Any]):
         sink: interfaces.Sink | None = None,
         step_limit: int | None = None,
         shaping: bool = False,
+        render_mode: str | None = None,
     ) -> None:
+        modes = self.metadata["render_modes"]
+        if render_mode not in (None, *modes):
+            raise UsageError(
+                f"`render_mode` must be one of {', '.join(modes)}, got {render_mode!r}."
+            )
         if view not in get_args(interfaces.View):
             names = ", ".join(get_args(interfaces.View))
             raise UsageError(f"`view` must be one of {names}, got {view!r}.")
+        self.render_mode = render_mode
+        self._shown = ""
         self._suite = suite
         self._source = source
         self._setting = interfaces.Setting(wire=wire)
@@ -128,7 +139,7 @@ class ToolEnv(gym.Env[Any, Any]):
         )
         self.tools = self._session_tools()
         self._parser = CallParser(self.tools)
-        self._schemas = msgspec.json.encode(function_schemas(self.tools))
+        self._schemas = msgspec.json.encode([tool.function for tool in self.tools])
         self._view = make_view(view, suite.card, self.tools)
         self.observation_space = self._view.observation_space
         self.action_space = self._view.action_space
@@ -154,8 +165,9 @@ class ToolEnv(gym.Env[Any, Any]):
 
         Args:
             seed: Chooses the instance; None: one is drawn.
-            options: "instance" instead of a seed, "interventions" and "setting" (but
-                for its `wire`) instead of the env's, "start" makes the EpisodeStart of
+            options: "instance" instead of a seed, "interventions" (or a function of
+                H_t that returns them) and "setting" (but for its `wire`) instead of
+                the env's, "start" makes the EpisodeStart of
                 a recorded episode.
         Returns: The first observation and the info.
         Raises: UsageError: an option has another name.
@@ -171,6 +183,9 @@ class ToolEnv(gym.Env[Any, Any]):
             seed = int(self.np_random.integers(SEED_LIMIT))
         instance = instance or self._instances(seed or 0)
         start: StartFactory | None = chosen.get("start")
+        allowed = chosen.get("interventions", self._terms.interventions)
+        if callable(allowed):
+            allowed = allowed(self._horizon_of(instance))
         self._release()
         self._episode = episode = Episode(
             self._suite,
@@ -179,7 +194,7 @@ class ToolEnv(gym.Env[Any, Any]):
             sink=self._sink,
             terms=EpisodeTerms(
                 step_limit=self._terms.step_limit,
-                interventions=chosen.get("interventions", self._terms.interventions),
+                interventions=allowed,
                 shaping=self._terms.shaping and start is None,
             ),
             setting=replace(
@@ -187,6 +202,7 @@ class ToolEnv(gym.Env[Any, Any]):
             ),
         )
         text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
+        self._shown = text
         info = self._info()
         info["tools"] = msgspec.json.decode(self._schemas)
         info["goal"] = msgspec.json.encode(episode.task.goal).decode()
@@ -196,11 +212,18 @@ class ToolEnv(gym.Env[Any, Any]):
         """Play one action; a malformed one costs a step and answers with an error."""
         episode = self._playing
         step = episode.step(self._view.text_of(action, episode))
+        self._shown = step.text
         info = self._info()
         if step.error is not None:
             info["error"] = step.error
         observation = self._view.observe(step.text, episode)
         return observation, step.reward, step.terminated, step.truncated, info
+
+    def render(self) -> Any:
+        """Return the text that was answered last, or a picture of it."""
+        if self.render_mode == "rgb_array":
+            return text_picture(self._shown)
+        return self._shown if self.render_mode == "ansi" else None
 
     def close(self) -> None:
         """Release the session."""
@@ -237,6 +260,11 @@ class ToolEnv(gym.Env[Any, Any]):
     def step_limit(self) -> int:
         """The most actions of this episode."""
         return self._playing.step_limit
+
+    @property
+    def memory_bytes(self) -> int:
+        """What `memory_dir` may hold when a sitting begins; 0: not limited."""
+        return self._playing.rules.memory_bytes
 
     @property
     def timed(self) -> bool:

@@ -56,14 +56,14 @@ def make_view(name: View, card: SuiteCard, tools: Sequence[ToolSpec]) -> EnvView
     """
     if name == "vector":
         return VectorView(card, tools)
-    return LanguageView(card, tools) if name == "language" else PythonView(tools)
+    return LanguageView(tools) if name == "language" else PythonView(tools)
 
 
 def features_of(episode: Episode) -> Features:
     """Return the suite's features and the shell's own after them."""
     limit, left = episode.terms.interventions, episode.interventions_left
     own = (
-        episode.steps / episode.step_limit,
+        episode.spent / episode.step_limit,
         1.0 if limit is None or left is None else left / max(limit, 1),
         float(episode.last_failed),
     )
@@ -101,29 +101,27 @@ class PythonView:
 
 
 class LanguageView(PythonView):
-    """Text in; text, features and a mask over the tools out."""
+    """Text in; text and a mask over the tools out."""
 
-    def __init__(self, card: SuiteCard, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
         super().__init__(tools)
         self._names = [tool.name for tool in tools]
         self._ask = self._names.index("ask_supervisor")
         self.observation_space = spaces.Dict(
             {
                 "text": PlainText(TEXT_LIMIT),
-                "features": _features_space(card),
                 "action_mask": spaces.MultiBinary(len(tools)),
             }
         )
 
     def observe(self, text: str, episode: Episode) -> Any:
-        """Return the text with numbers. Args: as `EnvView`.
+        """Return the text with a mask. Args: as `EnvView`.
 
-        Returns: "text", "features" and "action_mask", (tools,), 1 for a tool that may
-            be called now.
+        Returns: "text" and "action_mask", (tools,), 1 for a tool that may be called.
         """
         mask = np.ones(len(self._names), dtype=np.int8)
-        mask[self._ask] = episode.interventions_left != 0
-        return {"text": text, "features": features_of(episode), "action_mask": mask}
+        mask[self._ask] = _may_ask(episode)
+        return {"text": text, "action_mask": mask}
 
 
 class VectorView:
@@ -153,7 +151,7 @@ class VectorView:
         own = [call is not None for call in self._macros(episode)]
         mask = np.ones(len(self.names), dtype=np.bool_)
         mask[: len(own)] = own
-        mask[self.names.index("ask_supervisor")] = episode.interventions_left != 0
+        mask[self.names.index("ask_supervisor")] = _may_ask(episode)
         return mask
 
     def text_of(self, action: Any, episode: Episode) -> str:
@@ -183,6 +181,11 @@ class VectorView:
     def observe(self, text: str, episode: Episode) -> Any:
         """Return the features. Args: as `EnvView`. Returns: (features,) in [0, 1]."""
         return features_of(episode)
+
+
+def _may_ask(episode: Episode) -> bool:
+    offered = "ask_supervisor" in episode.seating.offered
+    return offered and episode.interventions_left != 0
 
 
 def _macro_number(action: Any) -> int:

@@ -16,6 +16,8 @@ import msgspec
 from owa_bench.canonical import record_digest, sha256
 from owa_bench.worlds import site_spec as specs
 
+CODES = 16  # more sign-ins than an episode's steps allow [D]
+
 # --- presentation ---------------------------------------------------------------------
 
 
@@ -70,7 +72,7 @@ class FlowPlan(specs.Record, frozen=True, kw_only=True, cache_hash=True):
 class SignIn(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """How a visitor signs in. `early`: before anything else, not only before a form.
 
-    `former` are passwords that no longer work, `spares` those it could change to.
+    `former` are passwords that no longer work, `spares` those issued later, in order.
     `expires` is after how many requests the sign-in lapses, 0 for never. `others` are
     kinds it could change to.
     """
@@ -78,20 +80,31 @@ class SignIn(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     kind: specs.SignInKind
     user: str
     password: str
-    code: str
+    code: str  # the first of `codes`
     early: bool = False
     former: tuple[str, ...] = ()
     expires: int = 0
     others: tuple[specs.SignInKind, ...] = ()
     spares: tuple[str, ...] = ()
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Sign-in codes of a list, each for one sign-in."""
+        return _codes(self.code)
+
+    @property
+    def mailed(self) -> tuple[str, ...]:
+        """Sign-in codes by mail, each for one sign-in; none is on the list."""
+        drawn = _codes(f"{self.code}/mail")[1:]
+        return tuple(code for code in drawn if code not in self.codes)
+
 
 class Friction(specs.Record, frozen=True, kw_only=True, cache_hash=True):
     """Limits and delays of a site; times in simulated milliseconds, 0 for none.
 
     At most `requests` per `window_ms`; every reply takes `slow_ms`; a form is refused
-    sooner than `least_ms` after it was served. `trap`: forms hold a hidden input.
-    `once`: a form can be sent only once.
+    sooner than `least_ms` a text field after it was served. `trap`: forms hold a hidden
+    input. `once`: a form can be sent only once.
     """
 
     requests: int = 0
@@ -198,6 +211,20 @@ class SiteWorld(specs.Record, frozen=True, kw_only=True, cache_hash=True):
         return self.with_plan(
             **{field: tuple(new if old.key == new.key else old for old in parts)}
         )
+
+
+@lru_cache(maxsize=256)
+def _codes(first: str) -> tuple[str, ...]:
+    """Return codes of six digits, drawn from the first one; none comes twice."""
+    codes = [first]
+    number = 0
+    while len(codes) < CODES:
+        number += 1
+        code = str(
+            100_000 + int(sha256(f"{first}/{number}".encode())[:12], 16) % 900_000
+        )
+        codes += [code] * (code not in codes)
+    return tuple(codes)
 
 
 @lru_cache(maxsize=256)

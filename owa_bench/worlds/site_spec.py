@@ -31,6 +31,7 @@ CONTROLS: dict[Kind, tuple[Control, ...]] = {
     "check": ("box", "switch"),
 }
 LIST_FORMS: tuple[ListForm, ...] = ("table", "cards", "grid")
+NAVS: tuple[Nav, ...] = ("top", "side", "bottom")
 DATE_FORMS: tuple[DateForm, ...] = ("iso", "dmy", "mdy", "dots")
 
 
@@ -203,7 +204,7 @@ class SiteProposition(Record, frozen=True, kw_only=True, cache_hash=True):
 
     kind      subject                       the fact
     unit      collection, column            money stands in cents in the list
-    default   workflow, slot, value         the form comes with this value
+    default   workflow, slot                the form comes with a value nobody chose
     fact      collection, row, column, v    the row's column is v
     """
 

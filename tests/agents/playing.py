@@ -24,7 +24,7 @@ class Played(NamedTuple):
 
 
 def instance(family: str = "reconcile", tier: int = 1, seed: int = 5) -> Instance:
-    return Instance(suite="toolquest", version=1, family=family, tier=tier, seed=seed)
+    return Instance(suite="toolquest", version=2, family=family, tier=tier, seed=seed)
 
 
 def play(
@@ -35,27 +35,24 @@ def play(
     delta: float = 0.0,
     calendar: str = "nested",
     hints: int | None = 0,
-    role_cap: int | None = None,
-    muted: bool = False,
+    **options: str,
 ) -> Played:
     card = discovery.get("agents", name)
     schedule = calendars.parse(calendar, "api")
     suite = discovery.get("suites", "toolquest")
     env = suite.env(assembly.source("toolquest", schedule), interventions=hints)
-    script = assembly.script("toolquest", given) if card.needs == "script" else ()
+    script = assembly.procedure("toolquest", given) if card.needs == "script" else ()
     step = assembly.drift_step("toolquest", given, delta, schedule)
     observation, info = env.reset(
         options={"instance": msgspec.structs.replace(given, drift_step=step)}
     )
     shell = env.unwrapped
-    agent = card.make(AgentConfig(script=script))
+    agent = card.make(AgentConfig(script=script, options=options))
     brief = Brief(
         text=shell.task.text,
         goal=shell.task.goal,
         propositions=shell.task.propositions,
         interventions_left=hints,
-        role_cap=role_cap,
-        muted=muted,
         seed=11,
     )
     agent.reset(brief, shell.tools, memory)

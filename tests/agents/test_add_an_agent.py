@@ -1,5 +1,6 @@
 """docs/add-an-agent.md followed literally: as a file, and installed as a package."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from owa_bench.run.plan import draws
 from tests.builders.plugin_package import code_blocks, install, owa
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-agent.md"
@@ -21,6 +23,7 @@ def env(tmp_path_factory):
     return install(tmp_path_factory.mktemp("stranger"), "my-package", files, points)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_play_and_verify(env, tmp_path):
     (tmp_path / "my_agent.py").write_text(code_blocks(PAGE)[0])
     commands = re.findall(r"^    owa-bench (.+)$", PAGE.read_text(), re.M)
@@ -32,6 +35,18 @@ def test_the_commands_of_the_page_play_and_verify(env, tmp_path):
     assert verbs == ["run", "report", "verify", "list", "run"]
     assert [result.returncode for result in results] == [0] * 5, results
     assert "my-package" in results[3].stdout
+
+
+def test_the_agent_of_the_page_survives_without_help(env, tmp_path):
+    [drawn] = draws.load_battery("demo").suite
+    (tmp_path / "my_agent.py").write_text(code_blocks(PAGE)[0])
+    families = f"--family {','.join(drawn.families)} --tier 1 --delta 0,1"
+    flags = f"--suite {drawn.name} {families} --interventions 0 --json"
+    agent, out = tmp_path / "my_agent.py", tmp_path / "run"
+    said = owa(env, "run", *flags.split(), "--agent", agent, "--out", out)
+    assert said.returncode == 0, said.stderr
+    [row] = json.loads(said.stdout)["played"]
+    assert row["outcomes"] == {"finished": 2 * len(drawn.families)}
 
 
 def test_the_contract_test_of_the_page_passes(env):

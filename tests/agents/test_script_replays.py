@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from playing import FAMILIES, instance, play
 
-from owa_bench.agents.script_replays import is_refusal
 from owa_bench.discovery import get
 from owa_bench.interfaces import AgentConfig, Brief
+from owa_bench.skills.api_solver.recorded_procedure import is_refusal
+from owa_bench.skills.planning import reply
 
 SCRIPT = (
-    '{"tool": "http", "arguments": {"url": "a"}}',
+    '{"tool": "http", "arguments": {"method": "GET", "url": "a"}}',
     '{"tool": "finish", "arguments": {"answer": "x", "p": 1.0, "beliefs": {"b": 1}}}',
 )
 
@@ -28,14 +29,14 @@ def test_replays_its_lines_and_states_its_own_p(tmp_path: Path) -> None:
     agent = get("agents", "fixed").make(AgentConfig(script=SCRIPT))
     agent.reset(Brief(text="", goal={}), (), tmp_path)
     assert agent.act({"text": "brief"}, {}) == SCRIPT[0]
-    last = json.loads(agent.act({"text": '{"status": 200}'}, {}))
+    last = json.loads(agent.act({"text": '{"status": 200, "headers": {}}'}, {}))
     assert last["tool"] == "finish"
     assert last["arguments"] == {"answer": "x", "p": 0.9, "beliefs": {"b": 1}}
 
 
 def test_a_refused_step_costs_confidence(tmp_path: Path) -> None:
-    good = endings(["", '{"status": 200}'], tmp_path, SCRIPT)
-    bad = endings(["", '{"status": 404}'], tmp_path, SCRIPT)
+    good = endings(["", '{"status": 200, "headers": {}}'], tmp_path, SCRIPT)
+    bad = endings(["", '{"status": 404, "headers": {}}'], tmp_path, SCRIPT)
     assert bad["arguments"]["p"] < good["arguments"]["p"]
 
 
@@ -56,7 +57,7 @@ def test_without_a_script_it_finishes_without_hope(tmp_path: Path) -> None:
     ],
 )
 def test_refused(text: str, answer: bool) -> None:
-    assert is_refusal(text) is answer
+    assert is_refusal(reply(text)) is answer
 
 
 @pytest.mark.parametrize("family", FAMILIES)

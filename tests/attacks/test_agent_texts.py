@@ -132,9 +132,9 @@ REVISION = "Move({!r}, revision=Revision(step=0, proposal='p', {}))"
             "tokens=10**12),))",
             "messages.tokens",
         ),
-        (REVISION.replace("{}", "fractions=(9, 0, 0)"), "revision.fractions"),
-        (REVISION.replace("{}", "before=1e300"), "revision.before"),
-        (REVISION.replace("{}", "ablated=-0.5"), "revision.ablated"),
+        (REVISION.replace("{}", "fractions=(9, 0, 0)"), "fractions"),
+        (REVISION.replace("{}", "before=1e300"), "before"),
+        (REVISION.replace("{}", "ablated=-0.5"), "ablated"),
     ],
 )
 def test_a_declared_number_out_of_bounds_is_the_agents_failure(scored, move, field):

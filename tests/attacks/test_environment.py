@@ -45,7 +45,7 @@ def test_no_secret_of_the_environment_reaches_a_record(
     trace = files.read_trace(layout, leaf)
     if agent == "PrintsCanaries":
         assert {type(event) for event in trace.events} >= {Message, ModelCall}
-        (call,) = trace.of(ModelCall)
+        call, *_ = trace.of(ModelCall)
         assert "{secret:env:SOME_PASSWORD:" in call.model
         assert b"{secret:env:" in Transcripts(layout).read(call.prompt)
     else:

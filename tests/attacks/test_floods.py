@@ -44,8 +44,13 @@ while True:
     ("agent", "act_s", "outcome", "reason"),
     [
         ("floods:Flood", 60.0, "agent_raised", "a reply has at most 16777216 bytes"),
-        ("floods:Hoard", 60.0, "agent_raised", ""),
-        ("python3 drip.py", 2.0, "agent_timeout", "no reply within 2 s"),
+        pytest.param(
+            *("floods:Hoard", 60.0, "agent_raised", ""), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("python3 drip.py", 2.0, "agent_timeout", "no reply within 2 s"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_agent_alone_is_bounded_and_the_next_episode_is_played(

@@ -50,6 +50,7 @@ def run(tmp_path, port, sandbox, agents=("probe_agent.py", "python probe_agent.p
     return RunLayout(out), done
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_an_agent_leaves_in_its_memory_does_not_stop_the_run(tmp_path):
     shutil.copy(HERE / "hostile_agents.py", tmp_path)
@@ -101,6 +102,7 @@ def docker(tmp_path):
         yield
 
 
+@pytest.mark.slow
 def test_no_door_is_open_in_a_container(tmp_path, port, docker):
     layout, _ = run(tmp_path, port, "docker")
     found = reasons(layout)
@@ -116,4 +118,4 @@ def test_without_a_sandbox_the_same_probe_finds_every_door(tmp_path, port):
     assert len(found) == 2
     for reason in found.values():
         assert f"open doors: {ALL}" in reason
-    assert "unsandboxed: V2 at most" in done.stderr
+    assert "network of this machine: V2 at most" in done.stderr

@@ -2,23 +2,39 @@
 
 import json
 
+from owa_bench.discovery import get
+from owa_bench.interfaces import Setting
+from owa_bench.run import assembly
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup
-from owa_bench.run.play.loop import drift_free_script
 from owa_bench.seeding import instance_seed
+from owa_bench.shells.sink import NullSink
 
 
 def scripts_of(layout, home):
     """Return each entry's actions, in order of the plan."""
+    return [
+        [json.loads(action) for action in assembly.script(one.suite, one)]
+        for one in instances_of(layout, home)
+    ]
+
+
+def tasks_of(layout, home):
+    """Return the text of each entry's task, in order of the plan."""
+    return [
+        get("suites", one.suite)
+        .session(assembly.source(one.suite)(one), NullSink(), Setting())
+        .task.text
+        for one in instances_of(layout, home)
+    ]
+
+
+def instances_of(layout, home):
+    """Return each entry's instance, in order of the plan."""
     plan = read_plan(layout)
     root = escrow.find(home, plan.commitment).master
     return [
-        [
-            json.loads(action)
-            for action in drift_free_script(
-                episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
-            )
-        ]
+        episode_setup.instance_of(plan, entry, instance_seed(root, entry.pair))
         for entry in plan.entries
     ]

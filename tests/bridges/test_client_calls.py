@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from owa_bench.bridges.client_calls import ALL_PLAYED, TOO_LATE, ClientCalls
+from owa_bench.bridges.client_run import ClientRun
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from owa_bench.run.play.loop import RunStopped
 from owa_bench.run.store import files
 from tests.bridges.scripts import scripts_of
 
@@ -24,25 +24,12 @@ def request(families=("reconcile", "sla_report"), **changes):
     return Request(agents=("client:tester",), draws=(draw,), **changes)
 
 
-class Loop(threading.Thread):
-    """The loop at a calls; `stopped` when the client left before an episode."""
+class Loop(ClientRun):
+    """The run of a client's calls, and how its episodes ended."""
 
     def __init__(self, calls, out, home, asked=None):
-        super().__init__(daemon=True)
-        self.layout, self.stopped = RunLayout(out), False
-        self._calls, self._asked = calls, asked
-        self._means = RunOptions(home=home, client=calls.transport)
-
-    def run(self):
-        try:
-            if self._asked is None:
-                batch.resume(self.layout.root, self._means)
-            else:
-                batch.play(self._asked, self.layout.root, self._means)
-        except RunStopped:
-            self.stopped = True
-        finally:
-            self._calls.close()
+        self.layout, self.home = RunLayout(out), home
+        super().__init__(calls, asked, out, RunOptions(home=home))
 
     def ends(self):
         self.join(60)
@@ -71,7 +58,7 @@ def begin(tmp_path):
 
 def test_a_client_plays_one_episode_after_the_other(begin):
     calls, loop = begin(request())
-    scripts = scripts_of(loop.layout, loop._means.home)
+    scripts = scripts_of(loop.layout, loop.home)
     first = calls.brief.text
     answers = []
     for script in scripts:
@@ -83,9 +70,14 @@ def test_a_client_plays_one_episode_after_the_other(begin):
     assert handed_over.startswith("The episode has ended. The next one begins.")
     assert calls.brief.text in handed_over
     assert calls.brief.text != first
-    assert answers[-1].text.endswith(ALL_PLAYED)
+    assert "q_state" not in handed_over, "the next episode could profit of it"
+    assert answers[-1].text.endswith(
+        f"{ALL_PLAYED}\nreconcile: finished, success, q_state 1.000 (finished)\n"
+        "sla_report: finished, success, q_state 1.000 (finished)"
+    )
     assert not any(answer.error for answer in answers)
-    assert calls.call("vault", {}) == (ALL_PLAYED, True)
+    after = calls.call("vault", {})
+    assert (after.error, after.ended) == (True, True)
 
 
 def test_a_malformed_call_is_a_step_and_an_error(begin):
@@ -98,6 +90,33 @@ def test_a_malformed_call_is_a_step_and_an_error(begin):
     assert (end.outcome, end.steps, end.failed_attempts) == ("finished", 4, 2)
 
 
+def test_the_brief_is_read_by_a_tool_and_is_no_step(begin):
+    calls, loop = begin(request(("reconcile",)))
+    first = calls.offered[0]
+    assert first.name == "brief"
+    assert len(first.about) <= 1024, "chat endpoints refuse longer descriptions"
+    assert calls.brief.text[:500] in first.about
+    told = calls.call("brief", {})
+    assert not told.error
+    assert calls.brief.text in told.text
+    assert all(name in told.text for name in calls.brief.propositions)
+    calls.call("finish", END)
+    (end,) = loop.ends().values()
+    assert end.steps == 1
+
+
+def test_an_episode_that_is_given_up_has_failed_and_the_next_one_begins(begin):
+    calls, loop = begin(request())
+    calls.give_up(calls.begun)  # before its first call
+    calls.call("vault", {})
+    calls.give_up(1)  # has ended already
+    assert calls.is_open(2)
+    calls.give_up(2)
+    ends = loop.ends()
+    assert [end.outcome for end in ends.values()] == ["agent_raised", "agent_raised"]
+    assert [end.steps for end in ends.values()] == [0, 1]
+
+
 def test_a_client_that_leaves_in_mid_episode_has_failed_it(begin):
     calls, loop = begin(request())
     calls.call("vault", {})
@@ -105,7 +124,7 @@ def test_a_client_that_leaves_in_mid_episode_has_failed_it(begin):
     (end,) = loop.ends().values()
     assert (end.outcome, end.steps) == ("agent_raised", 1)
     assert "client left" in end.reason
-    assert loop.stopped
+    assert loop.summary().complete == 1
 
 
 def test_what_was_not_begun_can_be_played_later(begin):

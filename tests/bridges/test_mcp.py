@@ -48,6 +48,7 @@ async def played(target, layout, home):
         goal = await client.read_resource("owa-bench://goal")
         assert json.loads(goal.contents[0].text)["family"] == "reconcile"
         prompt = await client.get_prompt("brief")
+        told = await client.call_tool("brief", {})
         results = [
             await client.call_tool(step["tool"], step["arguments"])
             for script in scripts_of(layout, home)
@@ -58,15 +59,19 @@ async def played(target, layout, home):
             client.instructions,
             resource.contents[0].text,
             prompt.messages[0].content.text,
+            told.content[0].text,
+            listed.tools[0].description,
         )
     return [tool.name for tool in listed.tools], briefs, results, after
 
 
 def check(found, layout, home):
     tools, briefs, results, after = found
+    assert tools[0] == "brief"
     assert {"http", "vault", "finish", "ask_supervisor"} <= set(tools)
     assert all("Reconcile" in brief for brief in briefs)
     assert not any(result.is_error for result in results)
+    assert "reconcile: finished, success, q_state 1.000" in results[-1].content[0].text
     assert after.is_error
     (leaf,) = files.read_leaves(layout)
     trace = files.read_trace(layout, leaf)
@@ -88,6 +93,7 @@ def test_an_episode_over_standard_streams(place):
     check(anyio.run(played, target, layout, home), layout, home)
 
 
+@pytest.mark.slow
 def test_an_episode_over_http(place):
     layout, home = place
     with socket.socket() as found:

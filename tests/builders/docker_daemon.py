@@ -35,4 +35,7 @@ def docker_daemon(folder: Path) -> Iterator[None]:
         finally:
             daemon.terminate()
             daemon.wait()
+            # The daemon leaves its data mounted on itself, which nobody can remove.
+            command = ["umount", "--lazy", folder / "images"]
+            subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
             views.docker_fault.cache_clear()

@@ -2,6 +2,9 @@
 
 from importlib.resources import files
 from itertools import zip_longest
+from math import ceil
+
+from msgspec.structs import replace
 
 from owa_bench.canonical import sha256
 from owa_bench.interfaces import stated_quality
@@ -24,7 +27,6 @@ from owa_bench.records.events import (
 from owa_bench.records.instance import Announcement, Instance
 from owa_bench.records.plan import (
     Arm,
-    BootstrapSpec,
     Budget,
     Plan,
     PlanEntry,
@@ -40,15 +42,20 @@ ROOT = sha256(b"a replay root")
 CATEGORIES = ("basic", "key", "oauth2")
 
 
-def drift(operator: str, announcement: Announcement = "D3") -> Drift:
-    """Return one change of a world, of weight 1."""
+def drift(
+    operator: str,
+    effective: Announcement = "D3",
+    announcement: Announcement | None = None,
+) -> Drift:
+    """Return one change of a world, of weight 1; announced as it is in effect."""
     return Drift(
         at_ms=0,
         operator=operator,
         version=1,
         target="t",
         intensity=1.0,
-        announcement=announcement,
+        announcement=announcement or effective,
+        effective=effective,
         weight=1.0,
         before="a",
         after="b",
@@ -67,7 +74,13 @@ def episode(
     delta: float | None = 0.0,
     day: int | None = None,
     phase: str = "holdout",
+    condition: str = "",
+    window: tuple[int, int] | None = None,
+    world_day: int | None = None,
+    memory: str | None = None,
+    fingerprint: str = "f",
     interventions: int | None = 0,
+    priced: bool = False,
     q_state: float = 1.0,
     stated: float | None = 1.0,
     verified: int = 8,
@@ -86,6 +99,7 @@ def episode(
     outcome: str = "finished",
     role_cap: int | None = None,
     muted: bool = False,
+    control: bool = False,
     side: str = "sim",
     realised: float | None = None,
     days: float | None = None,
@@ -103,7 +117,7 @@ def episode(
             pair=pair,
             repeat=repeat,
             day=day,
-            env_id="owa_bench/ToolQuest-v1",
+            env_id="owa_bench/ToolQuest-v2",
             instance=Instance(
                 suite=suite, version=1, family=family, tier=tier, seed=7, repeat=repeat
             ),
@@ -111,15 +125,23 @@ def episode(
             realised=(delta or 0.0) if realised is None else realised,
             role_cap=role_cap,
             muted=muted,
+            control=control,
+            seats=tuple(f"s{i}" for i in range(role_cap or 0)),
             calendar=calendar,
             side=side,
             world="w",
             agent=arm,
-            fingerprint="f",
+            fingerprint=fingerprint,
             interventions=interventions,
+            priced=priced,
             phase=phase,
+            condition=condition,
+            window=window,
+            world_day=world_day,
             horizon=horizon,
+            horizon_cap=50,
             depth=depth,
+            depth_cap=6,
             theta=0.95,
             categories=categories,
             needs_tools=needs_tools,
@@ -138,6 +160,7 @@ def episode(
                 step=step,
                 action="{}",
                 verified=True,
+                novel=True,
                 reward=0.0,
                 terminated=False,
                 truncated=False,
@@ -167,6 +190,8 @@ def episode(
             node=f"n{i}",
             depth=i,
             prerequisites=(f"n{i - 1}",) if i > 1 else (),
+            flows=(f"n{i - 1}",) if i > 1 else (),
+            final=i == depth,
         )
         for i in range(1, reached + 1)
     ]
@@ -207,15 +232,34 @@ def episode(
         replay="",
         shard="",
         frames=(),
+        memory=memory,
     )
     return Trace(leaf, tuple(events))
+
+
+def with_help(traces: list[Trace]) -> list[Trace]:
+    """Return attempts with, for each without help, its twin under the priced budget."""
+    twins = []
+    for trace in traces:
+        start = trace.start
+        if start.interventions != 0:
+            continue
+        index = 1 + max(t.start.index for t in traces) + len(twins)
+        start = replace(
+            start,
+            index=index,
+            interventions=ceil(start.horizon / 2),
+            priced=True,
+        )
+        leaf = replace(trace.leaf, index=index, attempt_id=attempt_id(index, 0))
+        twins.append(Trace(leaf, (start, *trace.events[1:])))
+    return [*traces, *twins]
 
 
 def plan_of(
     traces: list[Trace],
     *,
     battery: str | None = "toolquest",
-    resamples: int = 400,
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (),
 ) -> Plan:
     """Return the plan under which these attempts were played."""
@@ -240,7 +284,14 @@ def plan_of(
             for suite, families in sorted(suites.items())
         ),
         arms=tuple(
-            Arm(name=arm, agent=arm, fingerprint="f")
+            Arm(
+                name=arm,
+                agent=arm.partition(" ")[0],
+                fingerprint="f",
+                frozen=arm.endswith("(frozen)"),
+                placebo=arm.endswith("(placebo)"),
+                baseline=arm.endswith("(baseline)"),
+            )
             for arm in sorted({start.arm for start in starts})
         ),
         entries=tuple(
@@ -255,11 +306,15 @@ def plan_of(
                 repeat=start.repeat,
                 delta=start.delta,
                 day=start.day,
-                interventions=start.interventions,
+                interventions="protocol" if start.priced else start.interventions,
                 phase=start.phase,
                 role_cap=start.role_cap,
                 muted=start.muted,
+                control=start.control,
                 calendar=start.calendar,
+                condition=start.condition,
+                window=start.window,
+                world_day=start.world_day,
             )
             for start in starts
         ),
@@ -268,5 +323,4 @@ def plan_of(
         protocol_digest=sha256(PROTOCOL_BYTES),
         price_digest=sha256(PRICE_BYTES),
         calendar="nested",
-        bootstrap=BootstrapSpec(resamples=resamples),
     )

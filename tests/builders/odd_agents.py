@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -72,6 +73,28 @@ class BadUsage(Quiet):
         return Move(FINISH, usage=(("tokens_in", float("nan")),))
 
 
+class Burns(Quiet):
+    """Uses .3 s of CPU in this process, and .3 s in one that it starts."""
+
+    def act(self, observation, info):
+        code = "import time\nwhile time.process_time() < 0.3: pass"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        until = time.thread_time() + 0.3
+        while time.thread_time() < until:
+            pass
+        return FINISH
+
+
+class BurnsAndHangs(Quiet):
+    """Uses .3 s of CPU, and is killed in the middle of a sleep."""
+
+    def act(self, observation, info):
+        until = time.thread_time() + 0.3
+        while time.thread_time() < until:
+            pass
+        time.sleep(3600)
+
+
 class Dies(Quiet):
     def act(self, observation, info):
         sys.stdout.write("farewell\n")
@@ -107,8 +130,9 @@ class Remembers(Quiet):
     """Adds a line to its memory in each episode."""
 
     def close(self):
-        with (Path(self.memory_dir) / "days.txt").open("a") as file:
-            file.write(f"{self.brief.day}\n")
+        kept = Path(self.memory_dir) / "days.txt"
+        before = kept.read_text() if kept.exists() else ""
+        kept.write_text(f"{before}{len(before.splitlines())}\n")
 
 
 def plain(observation, info):

@@ -59,13 +59,17 @@ def code_blocks(page: Path, language: str = "python") -> list[str]:
 
 
 def owa(
-    env: dict[str, str], *arguments: object, timeout: float = 240
+    env: dict[str, str],
+    *arguments: object,
+    folder: Path | None = None,
+    timeout: float = 240,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line in a child process that has the installed package.
 
     Args:
         env: what `install` returned.
         arguments: those of `owa-bench`.
+        folder: its working folder; None: this process's.
         timeout: seconds until the child is stopped.
 
     Returns:
@@ -74,6 +78,7 @@ def owa(
     return subprocess.run(
         [sys.executable, "-m", "owa_bench", *map(str, arguments)],
         env=env,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=timeout,

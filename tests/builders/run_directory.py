@@ -31,7 +31,6 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
     Arm,
-    BootstrapSpec,
     Budget,
     Plan,
     PlanEntry,
@@ -101,7 +100,6 @@ def make_plan(pairs: int = 2, **changes: object) -> Plan:
         "protocol_digest": sha256(PROTOCOL),
         "price_digest": sha256(PRICES),
         "calendar": "nested",
-        "bootstrap": BootstrapSpec(resamples=200),
         "environment": (("python", "3.11"), ("owa_bench", "0.1.0")),
         "public_key": public_bytes(KEY.public_key()).hex(),
     }
@@ -128,7 +126,7 @@ def events(
         arm=entry.arm,
         pair=entry.pair,
         repeat=entry.repeat,
-        env_id="owa_bench/ToolQuest-v1",
+        env_id="owa_bench/ToolQuest-v2",
         instance=Instance(
             suite=entry.suite,
             version=entry.version,
@@ -264,6 +262,7 @@ def _drift() -> Event:
         target="ledger/rows/amount",
         intensity=1.0,
         announcement="D1",
+        effective="D1",
         weight=1.0,
         before="0" * 64,
         after="1" * 64,

@@ -55,7 +55,7 @@ SUPPLEMENT = (
     "axis lower bounds = points: assumed",
     "S_net = S: assumed",
     "3 tools at .6 under mild drift: assumed",
-    "kappa intervals and days: narrative; dR and total gain: assumed",
+    "kappa intervals and days: narrative; p values: assumed",
     "closures: narrative; maintenance of the Orchestrator: assumed",
     "cognitive gate, core score, assurance V3, project delivered: assumed",
 )
@@ -98,6 +98,7 @@ def _kappa(place: int, numbers: tuple[float, float, float, int]) -> KappaScore:
         checkpoints=days,
         reason=None,
         points=((0.0, 0.4), (10.0, 0.4 + 10 * slope)),
+        p=0.001 if low > 0 else 0.2,
     )
 
 

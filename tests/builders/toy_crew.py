@@ -196,11 +196,12 @@ class RelayOracle:
     def subgoals(self, world: Relay) -> tuple[SubgoalNode, ...]:
         return tuple(SubgoalNode(f"door{day}", 1) for day in range(DAYS))
 
-    def solved(self, world: Relay, state: Progress) -> frozenset[str]:
+    def solved(self, world: Any, state: Progress) -> frozenset[str]:
         return frozenset(f"door{day}" for day in state.opened)
 
-    def accepts(self, before: Progress, action: Any, after: Progress) -> bool:
-        return before.opened != after.opened or bool(after.told) > bool(before.told)
+    def gained(self, before: Progress, action: Any, after: Progress) -> frozenset[str]:
+        told = {f"told{after.day}"} if after.told and not before.told else set()
+        return self.solved(None, after) - self.solved(None, before) | told
 
     def hint(self, timeline: Any, state: Progress) -> dict[str, Any]:
         held = [at for at in timeline.starts if at <= state.turns * HOUR_MS]

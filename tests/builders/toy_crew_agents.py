@@ -1,4 +1,4 @@
-"""Agents for the seats of `toy_crew`: one that talks, and one that gives up alone."""
+"""Agents for the seats of `toy_crew`: one that talks, others that give up alone."""
 
 import json
 import re
@@ -69,6 +69,20 @@ class Sandbagger(Team):
 
     def alone(self, info):
         return call("finish", p=0.0)
+
+
+class Patient(Team):
+    """Gives up where it hears no scout, and lets its turns pass."""
+
+    def alone(self, info):
+        return call("skip")
+
+
+class Busy(Team):
+    """Digs where it hears no scout, and opens nothing."""
+
+    def alone(self, info):
+        return call("dig")
 
 
 class Forgetful(Team):

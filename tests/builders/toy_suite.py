@@ -197,12 +197,14 @@ class CorridorOracle:
     def subgoals(self, world: World) -> tuple[SubgoalNode, ...]:
         return (SubgoalNode("code", 1), SubgoalNode("door", 2, ("code",)))
 
-    def solved(self, world: World, state: State) -> frozenset[str]:
+    def solved(self, world: Any, state: State) -> frozenset[str]:
         done = {"code": state.read is not None, "door": state.opened}
         return frozenset(name for name, is_done in done.items() if is_done)
 
-    def accepts(self, before: State, action: Mapping[str, Any], after: State) -> bool:
-        return after.read != before.read or after.opened != before.opened
+    def gained(
+        self, before: State, action: Mapping[str, Any], after: State
+    ) -> frozenset[str]:
+        return self.solved(None, after) - self.solved(None, before)
 
     def hint(self, timeline: Timeline, state: State) -> Mapping[str, Any]:
         world: World = timeline.worlds[0]
@@ -316,6 +318,7 @@ def change(old: World, new: World) -> Change:
         target="door",
         intensity=1.0,
         announcement="D3",
+        effective="D3",
         weight=1.0,
         before=record_digest(old),
         after=record_digest(new),

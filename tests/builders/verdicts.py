@@ -12,7 +12,7 @@ def verdict(
     traces: list[Trace], protocol: Protocol = PROTOCOL, prices: PriceCard = PRICES
 ) -> AgentVerdict:
     """Return the verdict on the only arm of these traces."""
-    plan = plan_of(traces, resamples=200)
+    plan = plan_of(traces)
     found = judge(plan, traces, protocol, prices, evidence_root="", replay_root=ROOT)
     return found.verdicts[0]
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import owa_bench
 from owa_bench import __main__
 from owa_bench.cli import app, listing
 from owa_bench.run.play import batch, executors
@@ -24,6 +25,10 @@ def test_help_has_an_example(owa, verb):
     said = owa(f"{verb} --help")
     assert said.code == 0
     assert f"owa-bench {verb}" in said.out.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_version(owa):
+    assert owa("--version") == (0, f"owa-bench {owa_bench.__version__}\n", "")
 
 
 def test_verbs_above_are_all(owa):

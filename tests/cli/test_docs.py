@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
+@pytest.mark.slow
 def test_the_page_runs_from_top_to_bottom(owa, place):
     (place / "runs").mkdir()
     names = {}

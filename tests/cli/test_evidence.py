@@ -32,6 +32,8 @@ def test_replay_waits_for_the_reveal(owa, run):
         "nonce",
     }
     assert owa("escrow reveal run").code == 0
+    assert "No key is called `second`" in owa("replay run --sign --key second").err
+    assert owa("keygen second").code == 0
     said = owa("replay run --sign --key second")
     assert said.code == 0
     assert "4 of 4 episodes happened again" in said.out
@@ -86,6 +88,7 @@ def test_a_witnessed_plan_stands_higher(owa, place):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
     assert owa(f"run --out x {flags} --plan-only").code == 0
     assert "own key" in owa("witness x --nonce 0123456789").err
+    assert owa("keygen verifier").code == 0
     assert not owa("witness x --nonce 0123456789 --key verifier").err
     assert owa("run --out x --resume").code == 0
     assert owa("report x").code == 0

@@ -70,7 +70,7 @@ def test_a_campaign_names_why_there_is_no_kappa(owa):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent agentic"
     assert owa(f"run --out days {flags} --days 2 --in-process").code == 0
     said = owa("report days").out
-    assert "too few checkpoints: 2 of 7" in said
+    assert "too few days: 0 consecutive" in said
     assert "not computable: no evidence on" in said
 
 
@@ -171,7 +171,7 @@ def test_a_run_half_played(owa):
     assert owa(f"run --out half {flags} --plan-only").code == 0
     said = owa("report half")
     assert said.code == 2
-    assert "half played: 1 of 1 planned episodes were never tried" in said.err
+    assert "half played: 2 of 2 planned episodes were never tried" in said.err
     assert owa("verify half").code == 1
     assert "holds no report" in owa("recompute half").err
     assert owa("report half --unsigned").code == 0

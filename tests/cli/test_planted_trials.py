@@ -13,7 +13,7 @@ from owa_bench.report import bundle
 from owa_bench.scoring.companions.novelty import trials
 
 pytest.importorskip("pybullet")
-pytestmark = pytest.mark.physics
+pytestmark = [pytest.mark.physics, pytest.mark.slow]
 
 NOVEL, EPISODES, LAST = 2, 6, 3
 PRINTED = 5e-7  # tables hold six decimals

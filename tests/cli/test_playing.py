@@ -37,18 +37,18 @@ def agents(place):
 def test_it_says_how_every_agent_fared_and_what_comes_next(owa):
     said = owa(f"{RUN} --agent fixed --agent noop")
     assert said.code == 0
-    assert "2 of 2 episodes complete in x" in said.out
+    assert "4 of 4 episodes complete in x" in said.out
     rows = [line.split() for line in said.out.splitlines()]
-    assert ["fixed", "1", "1.00", "1", "finished"] in rows
-    assert ["noop", "1", "0.00", "1", "finished"] in rows
+    assert ["fixed", "2", "0", "1.00", "2", "finished"] in rows
+    assert ["noop", "2", "0", "0.00", "2", "finished"] in rows
     assert "next: owa-bench report x" in said.err
 
 
 def test_json_and_nothing_else(owa):
     said = owa(f"{RUN} --agent noop --json")
     found = json.loads(said.out)
-    assert (found["entries"], found["complete"], found["missing"]) == (1, 1, 0)
-    assert found["played"][0]["outcomes"] == {"finished": 1}
+    assert (found["entries"], found["complete"], found["missing"]) == (2, 2, 0)
+    assert found["played"][0]["outcomes"] == {"finished": 2}
     assert not said.err
 
 
@@ -58,11 +58,11 @@ def test_failing_agents_are_outcomes_and_the_run_goes_on(owa, agents):
     )
     said = owa(f"{RUN.removesuffix('--in-process')} {given} --act-seconds 0.5 --json")
     found = {row["arm"]: row for row in json.loads(said.out)["played"]}
-    assert found["raises"]["outcomes"] == {"agent_raised": 1}
+    assert found["raises"]["outcomes"] == {"agent_raised": 2}
     assert "ValueError: boom" in found["raises"]["first_failure"]
-    assert found["hangs"]["outcomes"] == {"agent_timeout": 1}
-    assert found["nonsense"]["outcomes"] == {"agent_raised": 1}
-    assert found["noisy"]["outcomes"] == {"finished": 1}
+    assert found["hangs"]["outcomes"] == {"agent_timeout": 2}
+    assert found["nonsense"]["outcomes"] == {"agent_raised": 2}
+    assert found["noisy"]["outcomes"] == {"finished": 2}
 
 
 def test_the_first_failure_of_an_agent_is_told(owa, agents):
@@ -110,9 +110,12 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --repeats 0", "`--repeats` must be at least 1, got 0"),
         (
             "--suite toolquest --interventions x",
-            "whole numbers or `unlimited`, got 'x'",
+            "whole numbers, `protocol` or `unlimited`, got 'x'",
         ),
-        ("--suite toolquest --interventions -1", 'count >= 0 or "unlimited", got -1'),
+        (
+            "--suite toolquest --interventions -1",
+            'count >= 0, "protocol" or "unlimited", got -1',
+        ),
         ("--suite toolquest --workers 0", "`workers` must be at least 1, got 0"),
         (
             "--suite toolquest --concurrency 0",
@@ -129,6 +132,9 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "must be above 0 and finite, got -2",
         ),
         ("--suite toolquest --run-budget cpu_s=nan", "must be above 0 and finite"),
+        ("--suite toolquest --budget usd=0", "must be above 0 and finite, got 0.0"),
+        ("--suite toolquest --budget usd=1 --run-budget usd=2", "each meter once"),
+        ("--suite toolquest --failure-share 0", "`--failure-share` must lie in (0, 1]"),
         ("--suite toolquest --steps 0", "`budget.steps` must be at least 1, got 0"),
         ("--suite toolquest --act-seconds 0", "`budget.act_s` must be above 0"),
         ("--suite toolquest --calendar monthly", "`calendar` must be nested"),
@@ -148,6 +154,16 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --price-card prices", "Did you mean `price_card`?"),
         ("--suite toolquest --nonce short", "must have at least 8 characters"),
         ("--suite toolquest --key a/b", "`key name` must be letters"),
+        ("--suite toolquest --key defualt", "No key is called `defualt`"),
+        ("--suite toolquest --key lab", "`owa-bench keygen lab` makes one."),
+        (
+            "--suite toolquest --agent pd",
+            "`agent` must play `toolquest`, and it plays cartpole3d, got 'pd'",
+        ),
+        (
+            "--suite cartpole3d --agent noop",
+            "must play `cartpole3d`, which has no tools to call, got 'noop'",
+        ),
         ("--suite toolquest,toolquest --days 2", "needs exactly one --suite"),
         ("--suite toolquest --days 0", "`days` must be at least 1, got 0"),
         (
@@ -156,9 +172,16 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ),
         ("--suite toolquest --days 9 --calendar recurring:.2@2", "must be at most 0.2"),
         ("--suite toolquest --practice 2", "--practice goes with --days"),
-        ("--battery demo --suite toolquest", "--suite goes with"),
-        ("--battery demo --tier 1", "--tier goes with --suite"),
-        ("--battery demo --protocol mine.toml", "--protocol goes with --suite"),
+        ("--battery demo --suite toolquest", "--suite does not go with --battery"),
+        ("--battery demo --tier 1", "--tier does not go with --battery"),
+        (
+            "--battery level_2 --calendar nested",
+            "--calendar does not go with --battery level_2: its campaign has its own",
+        ),
+        (
+            "--battery demo --protocol mine.toml",
+            "--protocol does not go with --battery",
+        ),
         ("--suite toolquest --dry-run --plan-only", "does not go with --dry-run"),
         ("--suite toolquest --resume", "is no run to resume"),
         ("--suite toolquest --agent oracel", "Did you mean `oracle`?"),
@@ -330,10 +353,10 @@ def test_nothing_is_played_after_the_reveal(owa):
 def test_dry_run_plays_nothing(owa, place):
     said = owa(f"{RUN} --agent noop --agent fixed --dry-run")
     assert said.code == 0
-    assert ["episodes", "2"] in [line.split() for line in said.out.splitlines()]
+    assert ["episodes", "4"] in [line.split() for line in said.out.splitlines()]
     assert "USD at most" in said.out
     assert "MB, with transcripts" in " ".join(said.out.split())
     assert "--budget tokens_in=AMOUNT" in said.out
     found = json.loads(owa(f"{RUN} --agent noop --dry-run --json").out)
-    assert found["by_arm"] == {"noop": 1}
+    assert found["by_arm"] == {"noop": 2}
     assert not (place / "x").exists()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "quickstart.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
@@ -22,6 +24,7 @@ def commands():
     return found
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.setenv("OWA_BENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "100")

@@ -14,7 +14,12 @@ import pytest
 import zstandard
 
 ARCHIVES = sorted((Path(__file__).parent / "runs").glob("*.tar.zst"))
-NAMES = [path.name.removesuffix(".tar.zst") for path in ARCHIVES]
+FAST = ("campaign", "demo")
+RUNS = [
+    pytest.param(path, id=name, marks=[] if name in FAST else pytest.mark.slow)
+    for path in ARCHIVES
+    for name in [path.name.removesuffix(".tar.zst")]
+]
 
 
 def owa_bench(*words):
@@ -26,13 +31,16 @@ def owa_bench(*words):
     )
 
 
-@pytest.fixture(scope="module", params=ARCHIVES, ids=NAMES)
-def stored_run(request, tmp_path_factory):
-    packed = zstandard.ZstdDecompressor().stream_reader(request.param.read_bytes())
-    folder = tmp_path_factory.mktemp("stored")
+def unpack(path, folder):
+    packed = zstandard.ZstdDecompressor().stream_reader(path.read_bytes())
     with tarfile.open(fileobj=io.BytesIO(packed.read())) as archive:
         archive.extractall(folder, filter="data")
-    return folder / request.param.name.removesuffix(".tar.zst")
+    return folder / path.name.removesuffix(".tar.zst")
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def stored_run(request, tmp_path_factory):
+    return unpack(request.param, tmp_path_factory.mktemp("stored"))
 
 
 def test_the_evidence_and_the_signatures_still_hold(stored_run):

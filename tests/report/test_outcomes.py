@@ -5,31 +5,13 @@ import shutil
 import msgspec
 import pytest
 
+from benchmarks.report_pages import CRASHING
 from owa_bench.report import bundle as bundles
 from owa_bench.report.outcomes import NOT_PLAYED, OutcomeCount, arm_outcomes
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from tests.builders import plugin_package
-
-CRASHING = '''
-import json
-
-
-class Crashing:
-    """Raises in every other episode."""
-
-    def reset(self, brief, tools, memory_dir):
-        self.broken = brief.seed % 2
-
-    def act(self, observation, info):
-        if self.broken:
-            raise KeyError("the model's answer has no field `choices`")
-        return json.dumps({"tool": "finish", "arguments": {}})
-
-    def close(self):
-        pass
-'''
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +67,9 @@ def test_the_page_begins_with_the_crashes(half_crashed):
     assert done.returncode == 0, done.stderr
     page = (run / "report.html").read_text()
     head = page[page.index("<main>") : page.index('<div class="tiles">')]
-    assert "did not take place as planned" in head
-    assert "crashed. First in 00000" in head
+    assert "did not end by its own act" in head
+    assert "crashed, <code>KeyError" in head
+    assert "(first in 00000" in head
     assert "no field `choices`" in head
     assert 'class="calm"' not in head
 

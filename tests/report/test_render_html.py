@@ -66,7 +66,7 @@ def test_names_are_escaped(page):
 def test_first_screen_holds_level_assurance_and_violations(page):
     first = page[: page.index("Side by side")]
     assert "not placed" in first
-    assert "not computable: missing M, R, S" in first
+    assert "not computable: missing M memory, R, S" in first
     assert "broke <code>made_up</code> in 1 episode, each scored 0" in first
     assert "Assurance: V2" in first
 

@@ -134,6 +134,7 @@ def first_only(kind, **changes):
     return change
 
 
+@pytest.mark.slow
 def test_every_attempt_replays(played, traces) -> None:
     told = []
     replays = replay.replay_run(played, progress=told.append)

@@ -9,7 +9,8 @@ from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Limits, SandboxJob
 from tests.builders.docker_daemon import docker_daemon
 
-ISOLATING = ("bubblewrap", "docker")
+# Docker starts a daemon and a container a job; its jobs are those of the others.
+ISOLATING = ("bubblewrap", pytest.param("docker", marks=pytest.mark.slow))
 
 
 @pytest.fixture(scope="session")

@@ -126,6 +126,7 @@ def test_names_the_limit_hit(run, work, code, limits, limit):
     assert sum(path.stat().st_size for path in work.glob("f*")) < 900 << 20
 
 
+@pytest.mark.slow
 def test_kills_children_that_outlive_the_command(run, work):
     code = (
         "import os, time\n"
@@ -267,6 +268,7 @@ def test_is_nobody_without_rights(seen):
     assert "0000000000000000" in capabilities
 
 
+@pytest.mark.slow
 def test_kills_the_whole_tree_at_the_deadline(isolating, python_job, work):
     code = (
         "import os, time\n"

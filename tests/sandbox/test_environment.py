@@ -2,11 +2,14 @@
 
 import dataclasses
 
+import pytest
+
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.environment import environment_digest
 from owa_bench.sandbox.job import Bind, SandboxJob
 
 
+@pytest.mark.slow
 def test_it_is_stable_and_changes_with_a_bind(anywhere, work, tmp_path):
     folder = tmp_path / "bound"
     (folder / "inner").mkdir(parents=True)

@@ -140,7 +140,6 @@ def test_closing_kills_everything_it_started(anywhere, python_job):
             Limits(output=9999),
             "output",
         ),
-        ("pass", Limits(wall_s=2), "wall"),
     ],
 )
 def test_limits_hold_while_it_lives(anywhere, python_job, code, limits, limit):
@@ -152,6 +151,7 @@ def test_limits_hold_while_it_lives(anywhere, python_job, code, limits, limit):
     assert process.close().limit == limit
 
 
+@pytest.mark.slow
 def test_its_wall_limit_counts_from_its_last_use(anywhere, python_job):
     code = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
     job = python_job(code, Limits(wall_s=3), sandbox=anywhere)
@@ -189,6 +189,7 @@ time.sleep(99)
 """
 
 
+@pytest.mark.slow
 def test_it_dies_with_its_parent(anywhere, work):
     word = f"orphan-{anywhere.name}-{os.getpid()}"
     command = [sys.executable, "-c", _PARENT, anywhere.name, word, str(work)]

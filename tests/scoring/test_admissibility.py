@@ -1,4 +1,4 @@
-"""Admissibility (a) to (e): a named error each."""
+"""Admissibility (a) to (f): a named error each."""
 
 import msgspec
 import pytest
@@ -7,34 +7,44 @@ from owa_bench.errors import (
     AnchorError,
     CostSchema,
     DriftSupport,
+    HelpBudgets,
     ImproperQuality,
     SeedCommitment,
     SmallFamily,
 )
 from owa_bench.interfaces import stated_quality
 from owa_bench.records.plan import Plan
+from owa_bench.records.score import AgentVerdict
 from owa_bench.scoring.admissibility import (
     check,
     check_anchors,
+    check_budgets,
     check_cost_schema,
     check_drift_support,
     check_family_sizes,
     check_proper,
     check_seeds,
 )
-from tests.builders.episodes import PROTOCOL, episode, plan_of
+from owa_bench.scoring.pipeline import judge
+from tests.builders.episodes import (
+    PRICES,
+    PROTOCOL,
+    ROOT,
+    episode,
+    plan_of,
+    with_help,
+)
 from tests.builders.verdicts import verdict
 
 
 def battery(tasks: int = 20) -> Plan:
     grid = PROTOCOL.drift.magnitudes
-    return plan_of(
-        [
-            episode(index=k * len(grid) + i, pair=f"p{k}", delta=delta)
-            for k in range(tasks)
-            for i, delta in enumerate(grid)
-        ]
-    )
+    alone = [
+        episode(index=k * len(grid) + i, pair=f"p{k}", delta=delta)
+        for k in range(tasks)
+        for i, delta in enumerate(grid)
+    ]
+    return plan_of(with_help(alone))
 
 
 def test_a_sound_battery_passes() -> None:
@@ -80,6 +90,19 @@ def test_e_uncommitted_seeds_are_named(change: dict[str, object]) -> None:
         check_seeds(msgspec.structs.replace(battery(), **change))
 
 
+@pytest.mark.parametrize("budget", [0, "protocol"])
+def test_f_tasks_of_one_budget_alone_are_named(budget: object) -> None:
+    plan = battery()
+    kept = tuple(entry for entry in plan.entries if entry.interventions == budget)
+    with pytest.raises(HelpBudgets, match=r"\(f\).*0 of them the same"):
+        check_budgets(msgspec.structs.replace(plan, entries=kept))
+    unlimited = tuple(
+        msgspec.structs.replace(entry, interventions=None) for entry in kept
+    )
+    with pytest.raises(HelpBudgets, match="has 0 and 0"):
+        check_budgets(msgspec.structs.replace(plan, entries=unlimited))
+
+
 def test_check_returns_every_fault() -> None:
     plan = msgspec.structs.replace(
         battery(2), entries=(), commitment="", price_digest=""
@@ -89,10 +112,39 @@ def test_check_returns_every_fault() -> None:
 
 
 def test_controls_that_do_not_fit_their_anchors_are_named() -> None:
-    oracle = verdict([episode()]).axes
-    floor = verdict([episode(verified=0, solved=0, q_state=0.0)]).axes
+    oracle = verdict(with_help([episode()])).axes
+    floor = verdict(with_help([episode(verified=0, solved=0, q_state=0.0)])).axes
     check_anchors(oracle, floor, PROTOCOL)
     with pytest.raises(AnchorError, match="oracle policy must read 1 on A"):
         check_anchors(floor, floor, PROTOCOL)
     with pytest.raises(AnchorError, match="floor policy must read at most"):
         check_anchors(oracle, oracle, PROTOCOL)
+
+
+def test_a_run_whose_controls_do_not_fit_gives_nobody_a_level() -> None:
+    def judged(oracle: float) -> list[AgentVerdict]:
+        traces = [
+            episode(index=0, arm="oracle", q_state=oracle, verified=0),
+            episode(index=1, arm="noop", q_state=0.0, verified=0, solved=0, used=()),
+            episode(index=2, arm="agent"),
+        ]
+        traces = with_help(traces)
+        found = judge(
+            plan_of(traces),
+            traces,
+            PROTOCOL,
+            PRICES,
+            evidence_root="",
+            replay_root=ROOT,
+        )
+        return list(found.verdicts)
+
+    for one in judged(0.5):
+        assert any("must read 1 on A" in fault for fault in one.inadmissible)
+        assert one.level is None
+        assert one.level_text == "not placed (the battery is not admissible)"
+    for one in judged(1.0):
+        assert not any("must read" in fault for fault in one.inadmissible)
+        assert not any("anchors are not checked" in words for words in one.warnings)
+    words = "the anchors are not checked: oracle and noop did not play"
+    assert words in verdict([episode()]).warnings

@@ -32,12 +32,12 @@ def test_kappa_on_two_of_three_families_alone_keeps_the_orchestrator_down() -> N
     gates = placed("Orchestrator", supplied=True).gates
     short = [g for g in gates if g.level == 3 and g.status != "PASS"]
     assert [(g.gate, g.status) for g in short] == [("kappa", "FAIL")]
-    assert short[0].measured == "2 families: family 0, family 1"
+    assert short[0].measured == "2 of 3 families: family 0, family 1"
 
 
-def test_without_the_supplement_only_fixed_automation_is_placed() -> None:
+def test_without_the_supplement_only_the_scripted_row_is_placed() -> None:
     rpa = placed("RPA Bot", supplied=False)
-    assert (rpa.level, rpa.text) == (0, "AAI-0 (G, P FAIL)")
+    assert (rpa.level, rpa.text) == (0, "AAI-0, below AAI-1 (G, P FAIL)")
     for name in ("Agentic LLM", "Self-Improving", "Orchestrator"):
         found = placed(name, supplied=False)
         assert found.level is None

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError, UsageError
-from owa_bench.records.protocol import Targets
 from owa_bench.scoring.axis import (
     Anchors,
     Axis,
@@ -16,7 +15,6 @@ from owa_bench.scoring.axis import (
     check_values,
     checked_axes,
     log_position,
-    per_suite,
     protocol_anchors,
 )
 from tests.builders.episodes import PROTOCOL
@@ -68,7 +66,8 @@ def test_without_evidence_the_reason_is_kept() -> None:
     missing = axis(missing=lambda _: "nobody asked")
     assert missing.add_columns(sample, None) == (0, 2, "nobody asked")  # type: ignore[arg-type]
     nothing = SimpleNamespace(base=np.zeros(3, dtype=bool))
-    assert axis().add_columns(nothing, None) == (0, 0, "no counted episode")  # type: ignore[arg-type]
+    why = "no counted episode without help"
+    assert axis().add_columns(nothing, None) == (0, 0, why)  # type: ignore[arg-type]
 
 
 def test_anchors_are_the_protocols_or_the_oracles() -> None:
@@ -86,12 +85,6 @@ def test_anchors_are_the_protocols_or_the_oracles() -> None:
         high = 0.6 if isinstance(anchor.high, str) else anchor.high
         assert found.low.tolist() == [anchor.low] * 2
         assert found.high.tolist() == [high] * 2
-
-
-def test_a_suite_without_a_number_has_the_default() -> None:
-    targets = Targets(default=4, suites={"b": 6.0})
-    found = per_suite(np.array(["a", "b", "a"]), targets)
-    assert found.tolist() == [4.0, 6.0, 4.0]
 
 
 def test_symbols_are_taken_once_and_ours_are_our_own() -> None:

@@ -5,11 +5,11 @@ import pytest
 
 from owa_bench.discovery import find
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Probe
+from owa_bench.records.events import AnyEvent, Intervention, Probe, ToolOffer
 from owa_bench.records.score import GateResult
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.gate_statistics import hallucination, span, verified_precision
-from tests.builders.episodes import episode
+from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
 GATE = "cognitive"
@@ -17,7 +17,7 @@ GATE = "cognitive"
 
 def probes(
     verified: int = 5, contrary: int | None = 0, longest: int = 6, delayed: int = 10
-) -> tuple[Probe, ...]:
+) -> tuple[AnyEvent, ...]:
     """Return one task's probes: 10 retrievals, 8 a length, 10 after seven days."""
     returned = tuple((f"d{j}", j < verified) for j in range(5))
     found = Probe(
@@ -33,12 +33,13 @@ def probes(
         for n in range(2, 9)
         for _ in range(8)
     ]
+    offer = ToolOffer(step=0, names=("answer", "go_on", "finish"))
     late = [Probe(item="d", lag_days=7, correct=k < delayed) for k in range(10)]
     early = [Probe(item="d", lag_days=1, correct=True) for _ in range(10)]
-    return (*[found] * 10, *spans, *late, *early)
+    return (offer, *[found] * 10, *spans, *late, *early)
 
 
-def gate(*events: Probe, tasks: int = 20) -> GateResult:
+def gate(*events: AnyEvent, tasks: int = 20) -> GateResult:
     traces: list[Trace] = [
         episode(index=k, pair=f"p{k}", extra=events) for k in range(tasks)
     ]
@@ -84,12 +85,36 @@ def test_planted_step_spans_are_found_exactly(planted: int) -> None:
     lengths = np.tile(np.repeat(np.arange(2, 12), 40), 3)
     seeds = np.repeat(np.arange(3), 400)
     right = rng.random(1200) < np.where(lengths <= planted, 0.97, 0.3)
-    assert span(lengths, right, seeds, 0.75, 40) == planted
+    assert span(lengths, right, seeds, PROTOCOL.memory) == planted
+
+
+def test_a_span_counts_only_where_every_shorter_length_was_tried() -> None:
+    def reached(*lengths: int) -> float:
+        asked = np.repeat(lengths, 40)
+        return span(asked, asked > 0, asked * 0, PROTOCOL.memory)
+
+    assert np.isnan(reached(9))
+    assert reached(2, 3, 9) == 3
+    assert reached(2, 3, 4, 5) == 5
+
+
+def test_items_asked_with_tools_or_after_help_are_no_evidence() -> None:
+    offer, *asked = probes()
+    open_ = ToolOffer(step=0, names=("answer", "recall"))
+    found = gate(open_, *asked)
+    assert (found.status, found.reason) == (
+        "NO EVIDENCE",
+        "no evidence on span, delayed recall",
+    )
+    hint = Intervention(step=1, kind="hint", minutes=2.0)
+    helped = gate(offer, hint, *asked)
+    assert helped.status == "NO EVIDENCE"
+    assert "VRP@5" in helped.reason
 
 
 def test_too_few_trials_have_no_span() -> None:
     few = np.full(39, 3)
-    assert np.isnan(span(few, few > 0, few * 0, 0.75, 40))
+    assert np.isnan(span(few, few > 0, few * 0, PROTOCOL.memory))
 
 
 def test_bad_input_is_refused() -> None:
@@ -98,5 +123,5 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ScoringError):
         hallucination(np.array([6.0]), np.array([5]))
     with pytest.raises(ScoringError):
-        span(np.ones(2, int), np.ones(3, bool), np.ones(2, int), 0.75, 40)
+        span(np.ones(2, int), np.ones(3, bool), np.ones(2, int), PROTOCOL.memory)
     assert "cognitive" in find("gates")

@@ -83,16 +83,15 @@ def test_jagged_index_by_hand() -> None:
     assert found["AAI_J"][0] == pytest.approx(whole * even**0.5)
 
 
-def test_delta_method_agrees_with_the_resamples() -> None:
+def test_delta_method_agrees_with_draws() -> None:
     rng = np.random.default_rng(3)
     axes = [0.6 + 0.01 * rng.standard_normal(20_000) for _ in range(3)]
-    error = delta_method(axes, [1, 1, 2], [0.6, 0.6, 0.6])
+    error = delta_method(np.cov(axes), [1, 1, 2], [0.6, 0.6, 0.6])
     assert error == pytest.approx(composite(axes, [1, 1, 2]).std(), rel=0.02)
 
 
 def test_delta_method_does_not_hold_at_zero() -> None:
-    axes = [np.array([0.0, 0.1]), np.array([0.5, 0.6])]
-    assert delta_method(axes, [1, 1], [0.0, 0.5]) is None
+    assert delta_method(np.eye(2), [1, 1], [0.0, 0.5]) is None
 
 
 def test_the_index_is_shown_with_embodiment_where_there_is_any() -> None:

@@ -29,9 +29,9 @@ def test_pass_powers_group_an_instance_by_its_repeats() -> None:
         for i, q in enumerate((1.0, 1.0, 0.0))
     ]
     rows = descriptive.pass_powers(observe(traces, PRICES)).rows
-    assert rows[0] == (1, 1, pytest.approx(2 / 3))
-    assert rows[1] == (2, 1, pytest.approx(1 / 3))
-    assert rows[2] == (3, 1, 0.0)
+    assert rows[0] == (1, 1, pytest.approx(2 / 3), None, None)
+    assert rows[1] == (2, 1, pytest.approx(1 / 3), None, None)
+    assert rows[2] == (3, 1, 0.0, None, None)
 
 
 def test_an_episode_stands_under_its_hardest_class() -> None:
@@ -41,7 +41,7 @@ def test_an_episode_stands_under_its_hardest_class() -> None:
         episode(index=2, pair="c", classes=("D3", "D1"), delta=1.0, q_state=0.0),
     ]
     rows = descriptive.by_class(observe(traces, PRICES)).rows
-    assert [(row[0], row[1], row[4]) for row in rows] == [
+    assert [(row[0], row[1], row[5]) for row in rows] == [
         ("no drift", 1, 1.0),
         ("D1", 1, 1.0),
         ("D3", 1, 0.0),
@@ -55,7 +55,10 @@ def test_calibration_counts_what_was_stated() -> None:
         episode(index=2, pair="c", stated=None),
     ]
     table = descriptive.calibration(observe(traces, PRICES))
-    assert table.rows == (("0.8 to 1", 2, 0.95, 0.5, 0.45),)
+    ((stated, episodes, p, won, low, high, gap, *ends),) = table.rows
+    assert (stated, episodes, p, won, gap) == ("0.8 to 1", 2, 0.95, 0.5, 0.45)
+    assert low < 1e-6 < 1 - 1e-6 < high  # two tasks, one won: nothing is known
+    assert ends[0] < gap < ends[1]
     assert table.note.startswith("1 episodes stated no p")
 
 
@@ -63,9 +66,26 @@ def test_costs_by_stream() -> None:
     costs = (("api_calls", 10.0, "agent"), ("supervisor_min", 2.0, "human"))
     rows = descriptive.costs(observe([episode(costs=costs)], PRICES)).rows
     assert rows == (
-        ("agent", 0.001, 0.001, 0),
-        ("human", 2.0, 2.0, 0),
-        ("evaluation", 0.0, 0.0, 0),
+        ("agent", 0.001, 0.001, None, None, 0),
+        ("human", 2.0, 2.0, None, None, 0),
+        ("evaluation", 0.0, 0.0, None, None, 0),
+    )
+
+
+def test_every_mean_of_a_breakdown_has_its_interval_over_tasks() -> None:
+    """Of three won of four tasks, two repeats each: the usual error on the logits."""
+    traces = [
+        episode(index=i, pair=f"p{i // 2}", repeat=i % 2, q_state=float(i >= 2))
+        for i in range(8)
+    ]
+    table = descriptive.by_tier(observe(traces, PRICES))
+    assert "jackknife over tasks" in table.note
+    (row,) = table.rows
+    cells = dict(zip(table.columns, row, strict=True))
+    assert cells["success"] == 0.75
+    assert 0 < cells["success low"] < 0.75 < cells["success high"] < 1
+    assert {f"{c} low" for c in ("Q", "q_state", "helped", "solved depth")} <= set(
+        cells
     )
 
 
@@ -74,7 +94,16 @@ def test_honeypots_are_counted_apart() -> None:
         episode(index=0, honeypot=True, q_state=0.0, outcome="infeasible"),
         episode(index=1, pair="b", honeypot=True, q_state=1.0),
     ]
-    assert descriptive.honeypots(observe(traces, PRICES)).rows == ((2, 1, 1, 1),)
+    traces += [
+        episode(index=2, pair="c", q_state=0.0, outcome="infeasible"),
+        *(episode(index=i, pair=str(i)) for i in range(3, 6)),
+    ]
+    table = observe(traces, PRICES)
+    assert [row[:6] for row in descriptive.infeasible(table).rows] == [
+        ("feasible", 4, 1, 3, 3, 0.25),
+        ("infeasible", 2, 1, 1, 1, 0.5),
+    ]
+    assert all(row[6] < row[5] < row[7] for row in descriptive.infeasible(table).rows)
 
 
 def test_tiers_and_magnitudes_and_budgets_have_their_rows() -> None:
@@ -156,7 +185,7 @@ def test_checkpoints_have_a_row_per_day_and_practice_none() -> None:
         )
     ]
     table = descriptive.by_day(observe(traces, PRICES))
-    assert [(row[0], row[1], row[3], row[4]) for row in table.rows] == [
+    assert [(row[0], row[1], row[5], row[8]) for row in table.rows] == [
         (0, 1, 0.0, 0.0),
         (1, 2, 0.75, 0.5),
     ]
@@ -174,14 +203,18 @@ def test_amounts_and_costs_are_per_episode_and_unknown_prices_are_counted() -> N
         episode(index=3, pair="d", costs=()),
     ]
     table = observe(traces, PRICES)
-    amounts = {row[:2]: row[2:] for row in descriptive.resources(table).rows}
+    amounts = {row[:2]: row[2:4] for row in descriptive.resources(table).rows}
     assert amounts == {
         ("agent", "api_calls"): (40.0, 10.0),
         ("human", "no such meter"): (4.0, 1.0),
     }
+    columns = descriptive.costs(table).columns
+    assert columns[2:5] == ("USD an episode", "USD an episode low", columns[4])
     rows = {row[0]: row[1:] for row in descriptive.costs(table).rows}
-    assert rows["agent"] == (0.004, 0.001, 0)
-    assert rows["human"] == (None, None, 1)
+    whole, each, low, high, unknown = rows["agent"]
+    assert (whole, each, unknown) == (0.004, 0.001, 0)
+    assert 0 < low < each < high
+    assert rows["human"] == (None, None, None, None, 1)
     assert descriptive.money_totals(table) == {
         "agent": 4000,
         "human": None,
@@ -198,8 +231,10 @@ def test_means_of_a_group_are_over_its_episodes() -> None:
     table = observe(traces, PRICES)
     first, second = descriptive.by_tier(table).rows
     q = table.q.tolist()
-    assert first == ("toolquest T1", 2, (q[0] + q[1]) / 2, 0.75, 0.5, 0.5, 4.0)
-    assert second[:5] == ("toolquest T2", 1, q[2], 0.25, 0.0)
+    assert first[:2] == ("toolquest T1", 2)
+    assert first[2::3] == ((q[0] + q[1]) / 2, 0.75, 0.5, 0.5, 3.5)
+    assert second[:3] == ("toolquest T2", 1, q[2])
+    assert second[5::3][:2] == (0.25, 0.0)
     assert descriptive.by_family(table).rows[0][:2] == ("toolquest/reconcile", 3)
 
 
@@ -209,7 +244,7 @@ def test_magnitudes_say_how_much_was_realised() -> None:
         for i, r in enumerate((0.3, 0.6))
     ]
     note = descriptive.by_magnitude(observe(traces, PRICES)).note
-    assert note == "0.5 realised 0.450"
+    assert note.startswith("0.5 realised 0.450; ")
 
 
 def test_stated_p_on_an_edge_is_in_the_upper_fifth() -> None:
@@ -219,11 +254,11 @@ def test_stated_p_on_an_edge_is_in_the_upper_fifth() -> None:
         for i, p in enumerate(stated)
     ]
     table = descriptive.calibration(observe(traces, PRICES))
-    assert table.rows == (
+    assert [(*row[:4], row[6]) for row in table.rows] == [
         ("0 to 0.2", 1, 0.0, 0.0, 0.0),
         ("0.2 to 0.4", 2, 0.295, 0.5, -0.205),
         ("0.4 to 0.6", 1, 0.4, 0.0, 0.4),
-    )
+    ]
 
 
 def test_powers_of_instances_with_fewer_repeats_stop_there() -> None:
@@ -234,7 +269,10 @@ def test_powers_of_instances_with_fewer_repeats_stop_there() -> None:
         episode(index=3, pair="p", repeat=0, delta=0.5),
     ]
     rows = descriptive.pass_powers(observe(traces, PRICES)).rows
-    assert rows == ((1, 3, pytest.approx(2.5 / 3, abs=1e-6)), (2, 1, 0.0))
+    assert [row[:3] for row in rows] == [
+        (1, 3, pytest.approx(2.5 / 3, abs=1e-6)),
+        (2, 1, 0.0),
+    ]
     none = descriptive.pass_powers(observe([], PRICES))
     assert (none.rows, none.note) == ((), "no episode")
 

@@ -9,13 +9,23 @@ from owa_bench.records.trace import Trace
 from owa_bench.scoring import drift_response
 from owa_bench.scoring.drift_response import BY_CLASS, BY_GROUP
 from owa_bench.scoring.pipeline import judge
-from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, drift, episode, plan_of
 
 GROUPS = (("DOM", ("web/depth",)), ("Label", ("web/synonym",)))
 PAIRS = ("a", "b", "c")
 
 
-def surf(pair, delta, q_state, *, calendar="", operators=(), measures=(), **changes):
+def surf(
+    pair,
+    delta,
+    q_state,
+    *,
+    calendar="",
+    operators=(),
+    measures=(),
+    more=(),
+    **changes,
+):
     extra = (RealisedDrift(step=1, measures=measures),) if measures else ()
     return episode(
         suite="changesurf",
@@ -27,7 +37,7 @@ def surf(pair, delta, q_state, *, calendar="", operators=(), measures=(), **chan
         calendar=calendar,
         operators=operators,
         classes=tuple("D1" for _ in operators),
-        extra=extra,
+        extra=(*extra, *more),
         **changes,
     )
 
@@ -171,3 +181,16 @@ def test_a_suite_without_groups_has_no_doses():
     found = judged([surf("a", 0.0, 1.0), surf("a", 1.0, 0.0)], groups=())
     assert not [t for t in found.tables if "drifted" in t.title]
     assert not any(curve.panel for curve in found.curves)
+
+
+def test_a_class_is_the_one_in_effect_not_the_announced_one():
+    """Episodes under "nested:D1": one vendor told, one told nothing, one in part."""
+    effective = {"a": ("D1", "D1"), "b": ("D3", "D3"), "c": ("D1", "D2")}
+    traces = [surf(pair, 0.0, 1.0) for pair in PAIRS]
+    for pair, classes in effective.items():
+        extra = tuple(drift("web/depth", one, "D1") for one in classes)
+        traces.append(surf(pair, 1.0, 0.5, calendar="nested:D1", more=extra))
+    found = rows(judged(traces), "quality by what drifted")
+    assert found["D1 alone", 1.0]["episodes"] == 1
+    assert found["nested:D1", 1.0]["episodes"] == 3
+    assert ("D3 alone", 1.0) not in found

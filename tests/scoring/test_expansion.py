@@ -1,26 +1,22 @@
 """Expansion: a gain that an ablation takes away passes, one that it keeps does not."""
 
 from collections.abc import Callable
+from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Revision
-from owa_bench.records.observables import CAPABILITIES
-from owa_bench.records.plan import Arm
 from owa_bench.records.score import ClosureResult
 from owa_bench.scoring.expansion import (
     Capabilities,
     Expansion,
     expansion_test,
     holm,
-    longest_run,
-    passes,
+    kept_gain,
 )
-from owa_bench.scoring.pipeline import judge
-from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.attempt_sets import GAIN, change, practice, sets
+from tests.builders.episodes import PROTOCOL
 from tests.builders.verdicts import verdict
 
 NEW = "graphql"
@@ -44,13 +40,15 @@ def planted(gain: float, kept: float, seed: int, tasks: int = 40) -> Capabilitie
 
 
 def examined(*args: float, seed: int) -> Expansion:
-    return expansion_test(
-        planted(*args, seed), PROTOCOL, resamples=200, root=f"{ROOT}{seed}"
-    )
+    return expansion_test(planted(*args, seed), PROTOCOL)
+
+
+def passes(test: Expansion) -> bool:
+    return holm([test.p], 0.025)[0] and test.lost_low > 0
 
 
 def rate(*args: float, rounds: int = 200) -> float:
-    verdicts = [passes([examined(*args, seed=seed)], 0.95)[0] for seed in range(rounds)]
+    verdicts = [passes(examined(*args, seed=seed)) for seed in range(rounds)]
     return float(np.mean(verdicts))
 
 
@@ -73,8 +71,6 @@ def test_a_gain_of_the_control_too_is_no_gain() -> None:
     test = expansion_test(
         drifting._replace(control_after=np.clip(drifting.control_after, 0, 1)),
         PROTOCOL,
-        resamples=200,
-        root=ROOT,
     )
     assert test.gain_low < 0
 
@@ -82,43 +78,43 @@ def test_a_gain_of_the_control_too_is_no_gain() -> None:
 def test_holm_over_the_families_tried() -> None:
     assert holm([0.02, 0.02, 0.5], 0.025) == (False, False, False)
     assert holm([], 0.05) == ()
-    one = examined(0.05, 0.0, seed=3)
-    many = [one, *(examined(0.0, 0.0, seed=s) for s in range(4, 12))]
-    assert sum(passes(many, 0.95)) <= sum(passes([one], 0.95))
 
 
-def closure(kept: float, *, evidence: bool = True) -> ClosureResult:
-    """Return the closure over a run whose revision installs a family."""
-    quality = dict(
-        zip(CAPABILITIES, (0.2, 0.7, 0.2, 0.2, 0.2 + 0.5 * kept), strict=True)
-    )
-    traces, names = [], []
-    for condition in CAPABILITIES:
-        for k in range(12):
-            index = len(traces)
-            names.append(f"{condition}={index:06d}.0")
-            state = quality[condition] + 0.02 * (k % 3)
-            traces.append(
-                episode(index=index, pair=f"p{k}", repeat=0, q_state=state, stated=0.0)
-            )
-    event = Revision(
-        step=1,
-        proposal="use it",
-        decision="adopted",
-        family=NEW,
-        evidence=tuple(names) if evidence else ("before=999999.0",),
-    )
-    traces.append(episode(index=len(traces), pair="home", extra=(event,)))
+def closure(kept: float, **options: Any) -> ClosureResult:
+    """Return the closure over a campaign whose revision installs a family."""
+    quality = {**GAIN, "after": 0.7, "ablated": 0.2 + 0.5 * kept}
+    shown = change(3, families=(NEW,))
+    played = sets(quality, tasks=12, shown=shown, **options)
+    traces = [*practice(3), *played]
     return next(c for c in verdict(traces).closures if c.name == "expansion")
 
 
-def test_from_the_traces_of_a_run() -> None:
+def test_from_the_attempt_sets_of_a_campaign() -> None:
     found = closure(0.0)
     assert found.status == "PASS"
     assert f"{NEW} expands" in found.reason
-    assert len(found.evidence) == 60
+    assert len(found.evidence) == 5
     assert closure(1.0).status == "FAIL"
-    assert closure(0.0, evidence=False).status == "NOT TESTED"
+
+
+def test_sets_that_are_not_the_agents_own_test_nothing() -> None:
+    """Today's fault: the oracle's attempts gave PASS."""
+    found = closure(0.0, after={"arm": "oracle"})
+    assert (found.status, "PASS" in found.reason) == ("NOT TESTED", False)
+
+
+def test_one_set_five_times_over_tests_nothing() -> None:
+    quality = {"after": 0.7}
+    traces = [*practice(3), *sets(quality, tasks=12, shown=change(3, families=(NEW,)))]
+    found = next(c for c in verdict(traces).closures if c.name == "expansion")
+    assert found.status == "NOT TESTED"
+    assert "no attempts of the sets before" in found.reason
+
+
+def test_a_change_that_installs_no_family_is_no_expansion() -> None:
+    traces = [*practice(3), *sets({**GAIN, "after": 0.7}, tasks=12)]
+    found = next(c for c in verdict(traces).closures if c.name == "expansion")
+    assert found.reason == "no tool family was installed in a revision that was tested"
 
 
 def test_bad_input_is_refused() -> None:
@@ -130,64 +126,47 @@ def test_bad_input_is_refused() -> None:
         Capabilities(*(part[:1] for part in good)),
     ):
         with pytest.raises(ScoringError):
-            expansion_test(bad, PROTOCOL, resamples=10, root=ROOT)
+            expansion_test(bad, PROTOCOL)
 
 
 def sustained(days: int, kept_until: int) -> ClosureResult:
     """Return the closure of a campaign that keeps its gain until a day."""
-    traces, names = [], []
-    quality = dict(zip(CAPABILITIES, (0.2, 0.7, 0.2, 0.2, 0.2), strict=True))
-    for condition in CAPABILITIES:
-        for k in range(12):
-            names.append(f"{condition}={len(traces):06d}.0")
-            state = quality[condition] + 0.02 * (k % 3)
-            traces.append(
-                episode(index=len(traces), pair=f"e{k}", q_state=state, stated=0.0)
-            )
-    event = Revision(
-        step=1, proposal="p", decision="adopted", family=NEW, evidence=tuple(names)
-    )
-    for day in range(days):
-        extra = (event,) if day == 2 else ()
-        traces.append(
-            episode(
-                index=len(traces),
-                pair=f"practice{day}",
-                day=day,
-                phase="practice",
-                extra=extra,
-            )
+    quality = {**GAIN, "after": 0.7}
+    shown = change(3, families=(NEW,))
+    traces = [*practice(3), *sets(quality, tasks=12, shown=shown)]
+    for day in range(4, 4 + days):
+        later = {"after": 0.7 if day < kept_until else 0.2, "ablated": 0.2}
+        played = sets(
+            later, tasks=4, day=day, first=10_000 + 100 * day, shown=shown, seed=day
         )
-        for arm in ("agent", "agent (frozen)"):
-            learnt = arm == "agent" and 2 <= day < kept_until
-            for k in range(2):
-                traces.append(
-                    episode(
-                        index=len(traces),
-                        arm=arm,
-                        pair=f"c{k}",
-                        day=day,
-                        phase="checkpoint",
-                        q_state=(0.7 if learnt else 0.2) + 0.01 * k,
-                        stated=0.0,
-                    )
-                )
-    arms = (
-        Arm(name="agent", agent="agent", fingerprint="f"),
-        Arm(name="agent (frozen)", agent="agent", fingerprint="f", frozen=True),
-    )
-    plan = msgspec.structs.replace(plan_of(traces, resamples=100), arms=arms)
-    found = judge(plan, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT)
-    return next(c for c in found.verdicts[0].closures if c.name == "expansion")
+        traces += played
+    return next(c for c in verdict(traces).closures if c.name == "expansion")
 
 
-@pytest.mark.parametrize(("kept_until", "days"), [(32, 30), (20, 18)])
-def test_a_campaign_says_how_long_the_gain_was_kept(kept_until: int, days: int) -> None:
-    found = sustained(32, kept_until)
+@pytest.mark.parametrize(("kept_until", "days"), [(40, 30), (20, 0)])
+def test_a_campaign_says_whether_the_gain_lasted(kept_until: int, days: int) -> None:
+    found = sustained(30, kept_until)
     assert found.status == "PASS"
     assert found.days == days
 
 
-def test_without_a_control_no_day_keeps_it() -> None:
+def test_days_below_the_protocols_number_sustain_nothing() -> None:
+    found = sustained(29, 40)
+    assert found.days == 0
+    assert "played again on 29 later days" in found.reason
     assert closure(0.0).days == 0
-    assert longest_run([4, 5, 7, 8, 9]) == 3
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.6])
+def test_half_a_gain_that_was_measured_once_is_not_sustained(lag: float) -> None:
+    """The gain has the shock of its day; days that are alike are no 30 days."""
+    rng, days = np.random.default_rng(0), np.arange(30.0)
+    shocks = rng.standard_normal((300, 31))
+    shocks[:, 2:] *= np.sqrt(1 - lag**2)
+    for day in range(2, 31):
+        shocks[:, day] += lag * shocks[:, day - 1]
+    gain, gaps = 0.3 + 0.1 * shocks[:, 0], 0.15 + 0.1 * shocks[:, 1:]
+    found = kept_gain(gaps, days, gain, 0.06, PROTOCOL)
+    assert found.lasts.mean() <= 0.06
+    whole = kept_gain(gaps + 0.15, days, gain, 0.06, PROTOCOL)
+    assert whole.lasts.mean() >= 0.5

@@ -32,13 +32,26 @@ def frontier(qualities: dict[int | None, float]) -> FrontierScore:
 
 
 def test_worked_example() -> None:
-    """Q = .9 q_state + .1: .55 at a = 1, 1 at a = .5 and a = 0."""
+    """Success 0 at a = 1 (q_state .5), 1 at a = .5 and a = 0; s = .80."""
     found = frontier({0: 0.5, 2: 1.0, None: 1.0})
     assert found.demand == (0.0, 0.5, 1.0)
-    assert found.fitted == (1.0, 1.0, 0.55)
-    assert found.auf == pytest.approx(0.5 + 0.5 * (1 + 0.55) / 2)
-    assert found.target == 0.95
-    assert found.deleg == pytest.approx(0.5 + 0.5 * (1 - 0.95) / (1 - 0.55))
+    assert found.fitted == (1.0, 1.0, 0.0)
+    assert found.quality == (1.0, 1.0, 0.5)
+    assert found.auf == pytest.approx(0.5 + 0.5 * (1 + 0.5) / 2)
+    assert found.auf_bounds == pytest.approx((0.5 + 0.25, 1.0))
+    assert found.target == 0.80
+    assert found.deleg == pytest.approx(0.5 + 0.5 * (1 - 0.80))
+    assert found.deleg_bounds == (0.5, 1.0)
+
+
+def test_a_no_op_has_no_area_and_nothing_to_delegate() -> None:
+    found = frontier({0: 0.0, 2: 0.0, None: 0.0})
+    assert (found.auf, found.deleg, found.deleg_cert) == (0.0, 0.0, 0.0)
+
+
+def test_the_oracles_certified_share_is_one() -> None:
+    found = verdict(runs({0: 1.0, 2: 1.0, None: 1.0}, tasks=20)).frontier
+    assert (found.auf, found.deleg, found.deleg_cert) == (1.0, 1.0, 1.0)
 
 
 def test_budgets_beyond_k_max_ask_for_nothing_more() -> None:
@@ -61,8 +74,9 @@ def test_fit_agrees_with_scipy() -> None:
 
 def test_a_frontier_that_would_rise_is_levelled() -> None:
     found = frontier({0: 1.0, None: 0.5})
-    assert found.observed == (0.55, 1.0)
-    assert found.fitted == pytest.approx((0.775, 0.775))
+    assert found.observed == (0.0, 1.0)
+    assert found.fitted == (0.5, 0.5)
+    assert found.quality == (0.75, 0.75)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +84,7 @@ def test_a_frontier_that_would_rise_is_levelled() -> None:
     [
         ({0: 1.0}, "one intervention budget only"),
         ({1: 1.0, None: 1.0}, "without any intervention"),
-        ({0: 0.5, 4: 1.0, None: 1.0}, "same demand"),
+        ({0: 0.5, 4: 1.0, None: 1.0}, "`4` and `no limit` make the same demand: draw"),
     ],
 )
 def test_what_cannot_be_drawn_says_why(

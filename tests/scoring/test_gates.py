@@ -1,13 +1,15 @@
 """Gates of AAI-3 and AAI-4 that read projects and the logit link."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from owa_bench.records.score import ClosureResult, Interval
+from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
-from tests.builders.episodes import episode
+from owa_bench.scoring.gate import judge_gates
+from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 from tests.scoring.test_levels import findings, status
 
@@ -49,7 +51,7 @@ def test_project_gate(traces: list[Trace], level: int, expected: str) -> None:
     [
         ({}, "PASS"),
         ({"logit": 0.019}, "FAIL"),
-        ({"logit_interval": Interval(low=-0.1, high=1.0, method="m")}, "FAIL"),
+        ({"logit_p": 0.03}, "FAIL"),
         ({"checkpoints": 29}, "NO EVIDENCE"),
         ({"logit": None}, "NO EVIDENCE"),
         ({"logit": None, "floor": 0.96}, "PASS"),  # saturated families are exempt
@@ -58,7 +60,7 @@ def test_project_gate(traces: list[Trace], level: int, expected: str) -> None:
 def test_logit_slope_of_level_four(change: dict[str, Any], expected: str) -> None:
     fit = {
         "logit": 0.05,
-        "logit_interval": Interval(low=0.01, high=0.1, method="m"),
+        "logit_p": 0.001,
         "checkpoints": 30,
         "floor": 0.7,
     }
@@ -71,3 +73,28 @@ def test_closures_of_level_four_are_sustained(days: int, expected: str) -> None:
     held = ClosureResult(name="maintenance", status="PASS", reason="", days=days)
     found = findings(closures={"maintenance": held})
     assert status(found, "maintenance closure", 4).status == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "gate"), [("axis", "A"), ("kappa", "kappa"), ("expansion", "expansion")]
+)
+def test_a_gate_whose_interval_covers_too_little_is_no_evidence(
+    name: str, gate: str
+) -> None:
+    rules = msgspec.structs.replace(PROTOCOL.statistics, uncovered=(name,))
+    uncovered = msgspec.structs.replace(PROTOCOL, statistics=rules)
+    plain, changed = findings(), findings(protocol=uncovered)
+    pairs = list(zip(judge_gates(plain), judge_gates(changed), strict=True))
+    moved = [after for before, after in pairs if before != after]
+    assert moved
+    assert {result.status for result in moved} == {"NO EVIDENCE"}
+    assert all(gate in result.gate for result in moved if name != "axis")
+    assert all("interval_coverage.md" in result.reason for result in moved)
+
+
+def test_the_protocol_names_the_gates_that_the_table_finds_below() -> None:
+    table = Path(__file__).parents[2] / "docs" / "tables" / "interval_coverage.md"
+    line = next(x for x in table.read_text().splitlines() if x.startswith("Gates with"))
+    named = line.partition(": ")[2]
+    below = () if named == "none" else tuple(named.split(", "))
+    assert tuple(sorted(PROTOCOL.statistics.uncovered)) == below

@@ -19,6 +19,7 @@ from owa_bench.scoring.gate import (
     Findings,
     GateReading,
     gate_status,
+    is_fixed_automation,
     judge_gates,
     place,
 )
@@ -63,6 +64,7 @@ def findings(**changes: Any) -> Findings:
         checkpoints=9,
         reason=None,
         points=((0.0, 0.4), (9.0, 0.46)),
+        p=0.001,
     )
     closures = {
         name: ClosureResult(name=name, status="PASS", reason="")
@@ -167,7 +169,28 @@ def test_a_gap_below_stops_a_level_above() -> None:
 def test_failing_level_one_is_level_zero() -> None:
     found = findings(row={"G": 0.06, "P": 0.03})
     placed = place(judge_gates(found), PROTOCOL)
-    assert (placed.level, placed.text) == (0, "AAI-0 (G, P FAIL)")
+    assert (placed.level, placed.text) == (0, "AAI-0, below AAI-1 (G, P FAIL)")
+
+
+@pytest.mark.parametrize(
+    ("row", "mild", "words"),
+    [
+        ({"G": 0.1, "P": 0.03}, 0.59, "fixed automation"),
+        ({"G": 0.1, "P": 0.03}, 0.6, "below AAI-1"),
+        ({"G": 0.11, "P": 0.03}, 0.0, "below AAI-1"),
+        ({"A": 0.49}, 0.9, "below AAI-1"),
+        ({"G": 0.1, "P": None}, 0.0, "below AAI-1"),
+        ({"G": 0.1, "P": 0.03}, None, "below AAI-1"),
+    ],
+)
+def test_fixed_automation_is_said_of_nothing_else(
+    row: dict[str, Any], mild: float | None, words: str
+) -> None:
+    found = findings(row=row)
+    found.axes["T"].details["beside"]["success at 0.25"] |= {"value": mild}
+    automation = is_fixed_automation(found.axes, PROTOCOL)
+    placed = place(judge_gates(found), PROTOCOL, automation=automation)
+    assert placed.text.startswith(f"AAI-0, {words} (")
 
 
 def test_lacking_evidence_is_not_level_zero() -> None:
@@ -189,9 +212,8 @@ def test_tools_gate_reads_both_parts() -> None:
     [
         ({}, "PASS"),
         ({"slope": 0.0049}, "FAIL"),
-        ({"interval": Interval(low=-0.001, high=0.01, method="m")}, "FAIL"),
-        ({"points": ((0.0, 0.4), (0.5, 0.46))}, "FAIL"),  # less than one unit spent
-        ({"points": ((0.0, 0.4), (2.0, 0.414))}, "FAIL"),  # gain below .02
+        ({"p": 0.026}, "FAIL"),
+        ({"human": "help in 3 practice episodes"}, "FAIL"),
         ({"checkpoints": 6}, "NO EVIDENCE"),
         ({"slope": None, "reason": "too few checkpoints: 3 of 7"}, "NO EVIDENCE"),
     ],
@@ -199,6 +221,23 @@ def test_tools_gate_reads_both_parts() -> None:
 def test_kappa_gate(change: dict[str, Any], expected: str) -> None:
     score = msgspec.structs.replace(findings().kappas[0], **change)
     assert status(findings(kappas=(score,)), "kappa").status == expected
+
+
+def test_holm_counts_every_planned_family() -> None:
+    """One of two at .02 passes alone, and not beside a family that was dropped."""
+    good = msgspec.structs.replace(findings().kappas[0], p=0.02)
+    gone = msgspec.structs.replace(good, family="g", slope=None, p=None, reason="gone")
+    assert status(findings(kappas=(good,)), "kappa").status == "PASS"
+    assert status(findings(kappas=(good, gone)), "kappa").status == "FAIL"
+    strong = msgspec.structs.replace(good, p=0.0125)
+    assert status(findings(kappas=(strong, gone)), "kappa").status == "PASS"
+
+
+def test_none_of_no_families_is_no_evidence() -> None:
+    for level in (2, 3, 4):
+        found = status(findings(kappas=()), "kappa", level)
+        assert found.status == "NO EVIDENCE"
+        assert "no family was planned" in found.reason
 
 
 def test_one_family_is_not_three() -> None:
@@ -230,8 +269,33 @@ def test_norms_gate_needs_norms_and_instances() -> None:
     rule = GateRule(level=4, gate="norms", count=20)
     gate = find("gates")["norms"].plugin
     assert "no human norms" in gate.judge(rule, findings()).reason
-    norms = msgspec.structs.replace(PROTOCOL.norms, provisional=False)
-    recorded = msgspec.structs.replace(PROTOCOL, norms=norms)
-    assert gate.judge(rule, findings(protocol=recorded)).status == "PASS"
-    more = msgspec.structs.replace(rule, count=21)
-    assert gate.judge(more, findings(protocol=recorded)).status == "NO EVIDENCE"
+
+    def judged(rule: GateRule = rule, **changes: Any) -> GateResult:
+        least = PROTOCOL.norms.experts_min
+        given = {
+            "provisional": False,
+            "experts": {"s/f": (0.8, 0.02)},
+            "expert_counts": {"s/f": least},
+            "families": {"s/f": 0.8},
+        } | changes
+        limits = msgspec.structs.replace(
+            PROTOCOL.generality, families=given.pop("families")
+        )
+        norms = msgspec.structs.replace(PROTOCOL.norms, **given)
+        protocol = msgspec.structs.replace(PROTOCOL, norms=norms, generality=limits)
+        found = findings(protocol=protocol)
+        found.axes["G"].details["thresholds"] = {"s/f": 0.8}
+        return gate.judge(rule, found)
+
+    assert judged().status == "PASS"
+    for changes, why in (
+        ({"rule": msgspec.structs.replace(rule, count=21)}, "holds 20 instances"),
+        ({"provisional": True}, "no human norms"),
+        ({"expert_counts": {"s/f": 4}}, "fewer than 5 experts: s/f"),
+        ({"experts": {}}, "no threshold from experts: s/f"),
+        ({"families": {}}, "no threshold from experts: s/f"),
+        ({"families": {"s/f": 0.6}}, "below its experts' mean: s/f"),
+    ):
+        result = judged(**changes)
+        assert result.status == "NO EVIDENCE"
+        assert why in result.reason

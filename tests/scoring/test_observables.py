@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from owa_bench.errors import ScoringError
@@ -12,7 +13,7 @@ from tests.builders.episodes import PRICES, episode
 
 
 def node(name: str, *needs: str) -> Subgoal:
-    return Subgoal(step=1, node=name, depth=1, prerequisites=needs)
+    return Subgoal(step=1, node=name, depth=1, prerequisites=needs, flows=needs)
 
 
 def test_n_is_the_longest_run_between_interventions() -> None:
@@ -28,15 +29,27 @@ def test_a_refused_request_breaks_no_run() -> None:
     assert table.helped.tolist() == [0]
 
 
-def test_d_follows_solved_prerequisites_only() -> None:
-    chain = [node("a"), node("b", "a"), node("c", "b"), node("x"), node("z", "y")]
+def final(name: str, *needs: str) -> Subgoal:
+    return msgspec.structs.replace(node(name, *needs), final=True)
+
+
+def test_d_follows_flows_between_solved_nodes_only() -> None:
+    chain = [node("a"), node("b", "a"), final("c", "b"), node("x"), node("z", "y")]
     assert solved_depth(chain) == 3
-    assert solved_depth([node("c", "b"), node("a")]) == 1
+    assert solved_depth([final("c", "b"), node("a")]) == 1
     assert solved_depth([]) == 0
 
 
+def test_what_nobody_used_is_worth_one_less() -> None:
+    assert solved_depth([node("a"), node("b", "a"), node("c", "b")]) == 2
+    assert solved_depth([node("a")]) == 0
+    # A prerequisite that was solved and did not flow adds nothing.
+    late = msgspec.structs.replace(final("c"), prerequisites=("b",))
+    assert solved_depth([node("a"), node("b", "a"), late]) == 1
+
+
 def test_d_does_not_depend_on_the_order_of_solving() -> None:
-    assert solved_depth([node("c", "b"), node("b", "a"), node("a")]) == 3
+    assert solved_depth([final("c", "b"), node("b", "a"), node("a")]) == 3
 
 
 def test_a_cycle_is_refused() -> None:
@@ -77,7 +90,7 @@ def test_unknown_cost_is_nan_and_the_streams_stay_apart() -> None:
 def test_beliefs_keep_the_last_word_and_leave_own_success_out() -> None:
     said = (("unit", 0.9, True), ("own_success", 0.7, True), ("docs", None, False))
     table = observe([episode(beliefs=said)], PRICES)
-    assert table.beliefs.kind.tolist() == ["unit", "docs"]
+    assert table.beliefs.kind.tolist() == ["toolquest/unit", "toolquest/docs"]
     assert table.beliefs.p[0] == 0.9
     assert math.isnan(table.beliefs.p[1])
 

@@ -10,7 +10,7 @@ import pytest
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.pipeline import judge
-from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
 
 GRID = PROTOCOL.drift.magnitudes
 
@@ -38,7 +38,7 @@ def battery(
                             solved=6 if won else 3,
                         )
                     )
-    return traces
+    return with_help(traces)
 
 
 def judged(traces: list[Trace], root: str = ROOT, **changes: object) -> Judgement:
@@ -68,11 +68,9 @@ def test_order_of_the_traces_does_not_matter() -> None:
     assert one == two
 
 
-def test_the_replay_root_seeds_the_resamples() -> None:
+def test_intervals_do_not_depend_on_the_replay_root() -> None:
     one, two = (judged(battery(skill=0.6), root) for root in (ROOT, "f" * 64))
-    axes = [judgement.verdicts[0].axes[4] for judgement in (one, two)]
-    assert axes[0].value == axes[1].value
-    assert axes[0].mean != axes[1].mean
+    assert one.verdicts[0].axes == two.verdicts[0].axes
 
 
 def test_a_good_agent_is_placed_and_named() -> None:
@@ -118,7 +116,7 @@ def test_no_episode_at_all_is_said_not_scored() -> None:
 
 
 def test_one_task_has_axes_but_no_interval() -> None:
-    axis = only([episode()]).axes[0]
+    axis = only([episode()]).axes[2]
     assert axis.value == 1.0
     assert axis.tasks_like_these.low is None
     assert axis.tasks_like_these.reason == "a family holds one task"
@@ -138,11 +136,13 @@ def test_repeats_give_the_second_interval() -> None:
         for i in range(12)
         for r in range(4)
     ]
-    axis = only(traces).axes[0]
+    axis = only(with_help(traces)).axes[0]
     assert axis.same_tasks.low is not None
-    assert axis.same_tasks.method.startswith("same tasks, new seeds: t interval")
+    assert axis.same_tasks.method == (
+        "same tasks, new seeds: jackknife over 48 repeats, 36 degrees of freedom"
+    )
     assert axis.tasks_like_these.method == (
-        "tasks like these: percentile bootstrap at t levels, 11.0 degrees of freedom"
+        "tasks like these: jackknife over 12 tasks, 11 degrees of freedom"
     )
 
 
@@ -170,7 +170,7 @@ def test_honeypots_count_in_no_axis() -> None:
     found = only([*traces, pot])
     assert found.axes[0].value == 1.0
     assert found.axes[1].value == 1.0
-    assert "honeypots" in {table.title for table in found.tables}
+    assert "infeasible tasks" in {table.title for table in found.tables}
 
 
 def test_practice_is_never_scored() -> None:
@@ -187,12 +187,12 @@ def test_violations_stand_in_the_verdict_by_attempt() -> None:
         index=0,
         family="reconcile",
         pair="reconcile0",
-        violations=(("hidden_evaluation_link", "disqualify"),),
+        violations=(("hidden_link", "disqualify"),),
     )
     found = only(traces)
-    assert found.violations == ("000000.0: hidden_evaluation_link (disqualify): seen",)
+    assert found.violations == ("000000.0: hidden_link (disqualify): seen",)
     assert any("disqualified" in warning for warning in found.warnings)
-    assert found.axes[0].value < 1.0
+    assert found.axes[2].value < 1.0
 
 
 def test_two_arms_are_judged_apart_on_the_same_weights() -> None:
@@ -232,7 +232,8 @@ def test_curves_and_tables_are_there() -> None:
 def test_closures_say_why_they_are_not_tested() -> None:
     maintenance, expansion = only(battery()).closures
     assert maintenance.status == expansion.status == "NOT TESTED"
-    assert "no evidence on M, S" in maintenance.reason
+    assert "0 consecutive days" in maintenance.reason
+    assert "no tool family" in expansion.reason
 
 
 def test_a_small_family_warns_with_what_it_can_tell() -> None:
@@ -282,12 +283,12 @@ def test_axis_intervals_cover_at_the_stated_rate() -> None:
             episode(
                 index=i,
                 pair=f"p{i}",
-                verified=int(rng.integers(0, 9)),
-                q_state=0.0,
+                q_state=float(rng.random() < 0.5),
             )
             for i in range(40)
         ]
-        band = judged(traces, sha(k)).verdicts[0].axes[0].tasks_like_these
+        axes = judged(with_help(traces), sha(k)).verdicts[0].axes
+        band = axes[0].tasks_like_these
         hits += bool(band.low <= 0.5 <= band.high)
     assert 0.92 <= hits / rounds <= 0.98
 

@@ -38,6 +38,7 @@ def test_it_is_the_maximum_of_the_likelihood() -> None:
             assert likelihood(start, rate) <= best + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [7.0, 30.0])
 def test_profile_intervals_cover_a_planted_half_life(days: float) -> None:
     hits = [drawn(days, 0.85, 80, seed) for seed in range(60)]

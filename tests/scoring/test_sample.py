@@ -24,14 +24,16 @@ def numbered(*terms: dict) -> list[Trace]:
     return [episode(**({"index": i, "pair": f"p{i}"} | t)) for i, t in enumerate(terms)]
 
 
-def test_holdout_goes_before_the_last_checkpoint_and_practice_counts_nowhere() -> None:
+def test_holdout_goes_before_checkpoints_and_practice_counts_nowhere() -> None:
     days = [
         {"phase": "checkpoint", "day": 1},
         {"phase": "checkpoint", "day": 4},
         {"phase": "checkpoint", "day": 4},
         {"phase": "practice", "day": 9},
     ]
-    assert base(sample(numbered(*days))) == [1, 2]
+    assert base(sample(numbered(*days))) == [0, 1, 2]  # the mean of the window
+    asked = {"phase": "holdout", "condition": "after", "window": (0, 4)}
+    assert base(sample(numbered(*days, asked))) == [0, 1, 2]
     assert base(sample(numbered(*days, {"phase": "holdout"}))) == [4]
     practice = sample(numbered({"phase": "practice", "day": 0}))
     assert (len(practice.table), base(practice)) == (0, [])
@@ -42,27 +44,39 @@ def test_honeypots_and_calendars_of_their_own_are_left_out() -> None:
     assert found.table.index.tolist() == [0, 3]
 
 
-def test_axes_rest_on_the_smallest_budget_and_the_frontier_on_all() -> None:
-    terms = [{"interventions": k} for k in (4, 1, None, 1)]
+def test_axes_rest_on_budget_0_and_the_frontier_on_all() -> None:
+    terms = [{"interventions": k} for k in (4, 0, None, 0)]
     found = sample(numbered(*terms))
     assert base(found) == [1, 3]
     assert found.table.index.tolist() == [0, 1, 2, 3]
-    assert base(sample(numbered({"interventions": None}))) == [0]
-    assert base(sample(numbered({"interventions": None}, {"interventions": 3}))) == [1]
+    assert base(sample(numbered({"interventions": None}, {"interventions": 3}))) == []
 
 
-def test_the_largest_crew_of_each_pair_counts_with_its_channel_open() -> None:
+def test_priced_rows_are_those_of_tasks_played_without_help_too() -> None:
+    priced = {"interventions": 4, "priced": True}
     found = sample(
         numbered(
-            {"pair": "a", "role_cap": 1},
-            {"pair": "a", "role_cap": 3},
-            {"pair": "a", "role_cap": None},
-            {"pair": "a", "role_cap": None, "muted": True},
-            {"pair": "b", "role_cap": 1},
-            {"pair": "b", "role_cap": 2},
+            {"pair": "a"},
+            {"pair": "a", **priced},
+            {"pair": "a", "interventions": 4},
+            {"pair": "a", "delta": 0.5, **priced},
+            {"pair": "b", **priced},
         )
     )
-    assert base(found) == [2, 5]
+    assert (base(found), found.table.index[found.priced].tolist()) == ([0], [1])
+
+
+def test_controls_of_crews_are_no_base_rows_whatever_their_size() -> None:
+    found = sample(
+        numbered(
+            {"pair": "a", "role_cap": 1, "control": True},
+            {"pair": "a", "role_cap": 3},
+            {"pair": "a", "role_cap": 3, "muted": True, "control": True},
+            {"pair": "b", "role_cap": 1},
+            {"pair": "b", "role_cap": 3, "control": True},
+        )
+    )
+    assert base(found) == [1, 3]
     assert found.crews.all()
 
 

@@ -205,14 +205,6 @@ def test_the_largest_column_may_add_up_to_just_below_2_to_the_53() -> None:
         statistics.add_sum("y", np.array([0]), np.array([-4.504e9]))
 
 
-def test_repeats_of_a_task_add_up() -> None:
-    table = table_of(("a", "p", 0, 1), ("a", "p", 1, 1), ("a", "q", 0, 1))
-    units = resampling_units(table, FAMILIES)
-    statistics = StatisticsTable(units)
-    statistics.add_sum("x", np.array([0, 1, 2]), np.array([1.0, 2.0, 4.0]))
-    assert statistics.columns().by_task(units).table.tolist() == [[3e6], [4e6]]
-
-
 def test_parts_that_nobody_masks_have_no_mean() -> None:
     table = table_of(("a", "p", 0, 1), ("b", "q", 0, 1))
     units = resampling_units(table, FAMILIES)

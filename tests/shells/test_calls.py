@@ -17,7 +17,6 @@ from owa_bench.shells.calls import (
     ToolCalls,
     call_text,
     escape,
-    function_schemas,
     is_plain,
     shorten,
 )
@@ -131,7 +130,7 @@ def test_the_space_holds_plain_text_only(text):
 
 
 def test_function_schemas_are_what_chat_models_read():
-    first = function_schemas(ALL)[0]
+    first = ALL[0].function
     assert first["type"] == "function"
     assert first["function"]["name"] == "walk"
     assert json.dumps(first)

@@ -75,11 +75,19 @@ def test_subgoals_come_once_with_depth_and_prerequisites():
     episode = play()
     solving(episode)
     episode.step(call_text("read", {}))
-    found = [(s.node, s.depth, s.prerequisites) for s in of(episode, Subgoal)]
-    assert found == [("code", 1, ()), ("door", 2, ("code",))]
+    found = [(s.node, s.depth, s.flows, s.final) for s in of(episode, Subgoal)]
+    assert found == [("code", 1, (), False), ("door", 2, ("code",), True)]
 
 
-def test_verified_means_accepted_and_not_repeated():
+def test_a_node_solved_without_its_prerequisite_has_no_flow():
+    code = SUITE.generate(play().timeline.instance).code
+    episode = play(call_text("open", {"code": code}))
+    assert [(s.node, s.prerequisites, s.flows) for s in of(episode, Subgoal)] == [
+        ("door", ("code",), ())
+    ]
+
+
+def test_verified_means_gained_and_not_gained_before():
     episode = play()
     solving(episode)
     verified = [a for a in of(episode, Action) if a.verified]
@@ -90,21 +98,20 @@ def test_verified_means_accepted_and_not_repeated():
     assert episode.verified == 2
 
 
-def test_the_same_result_twice_is_not_verified_twice(monkeypatch):
-    monkeypatch.setattr(type(SUITE.oracle), "accepts", lambda *_: True)
+def test_a_name_counts_once_and_a_result_is_novel_once(monkeypatch):
+    def cell(oracle, before, action, after):
+        return frozenset({f"cell {after.cell}"})
+
+    monkeypatch.setattr(type(SUITE.oracle), "gained", cell)
     right, left = (call_text("walk", {"to": to}) for to in ("right", "left"))
     episode = play(right, left, right, left, left)
-    assert [a.verified for a in of(episode, Action)] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+    actions = of(episode, Action)
+    assert [a.verified for a in actions] == [True, True, False, False, False]
+    assert [a.novel for a in actions] == [True, True, False, False, False]
 
 
 def test_standard_tools_are_never_verified(monkeypatch):
-    monkeypatch.setattr(type(SUITE.oracle), "accepts", lambda *_: True)
+    monkeypatch.setattr(type(SUITE.oracle), "gained", lambda *_: frozenset("x"))
     episode = play(
         call_text("note", {"text": "x"}),
         call_text("recall", {}),

@@ -180,7 +180,6 @@ def test_the_recorder_changes_nothing_the_agent_sees():
     for _ in range(10):
         assert one[0]["text"] == other[0]["text"]
         assert one[1:] == other[1:]
-        assert (one[0]["features"] == other[0]["features"]).all()
         if plain.ending:
             break
         one = plain.step(plain.action_space.sample())
@@ -229,9 +228,8 @@ def contents(envs, actions):
         seen.append(observation)
         rewards.append(reward.tolist())
     texts = [tuple(batch["text"]) for batch in seen]
-    features = [batch["features"].tolist() for batch in seen]
     masks = [batch["action_mask"].tolist() for batch in seen]
-    return texts, features, masks, rewards
+    return texts, masks, rewards
 
 
 def test_sync_and_async_observations_have_equal_contents():

@@ -11,7 +11,6 @@ from owa_bench.agents.language_model.conversation import (
     ModelReply,
     actions,
     correction,
-    function_schemas,
     malformed_action,
     size,
     task_prompt,
@@ -76,7 +75,7 @@ class LanguageModelAgent:
         self._options = given = parse_options(self._config.options)
         self._chat = self._connect(given, *server_of(self._config.environment))
         self._names = [tool.name for tool in tools]
-        self._tools = function_schemas(tools)
+        self._tools = [tool.function for tool in tools]
         self._conversation = Conversation(SYSTEM, task_prompt(brief))
         self._parameters = _parameters(given, brief)
         act_s = brief.budgets.get("act_s", given.timeout)
@@ -214,6 +213,11 @@ def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
     if seed == -1:
         rng = stream(brief.seed, "language_model")
         seed = int(rng.integers(_SEEDS))
+    return _sent(given, seed)
+
+
+def _sent(given: ModelOptions, seed: int | None) -> dict[str, Any]:
+    """Return the parameters that are sent, with a seed."""
     chosen = {
         "temperature": given.temperature,
         "seed": seed,
@@ -222,10 +226,22 @@ def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
+def preflight_request(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return a short request with the parameters and the form of the agent's own."""
+    given = parse_options(options)
+    seed = 0 if given.seed == -1 else given.seed
+    nothing = {"type": "object", "properties": {}}
+    tool = ToolSpec(name="finish", about="End.", parameters=nothing)
+    message = {"role": "user", "content": "Call the tool finish."}
+    body = {"model": given.model, "messages": [message]}
+    return body | {"tools": [tool.function]} | _sent(given, seed)
+
+
 AGENT = AgentCard(
     name="language-model",
     about="Asks an OpenAI-compatible chat model for tool calls.",
     make=LanguageModelAgent,
     options=KNOWN,
     required=REQUIRED,
+    preflight=preflight_request,
 )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.errors import AgentRaised
-from owa_bench.interfaces import Brief, ToolSpec
+from owa_bench.interfaces import Brief
 
 ChatMessage = Mapping[str, Any]
 NO_CALL = "it holds no tool call"
@@ -169,21 +169,6 @@ def task_prompt(given: Brief) -> str:
     if limits:
         parts.append("Limits: " + ", ".join(limits) + ".")
     return "\n\n".join(parts)
-
-
-def function_schemas(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tools as function schemas of the chat protocol."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.about,
-                "parameters": tool.parameters,
-            },
-        }
-        for tool in tools
-    ]
 
 
 def correction(fault: str, reply: ModelReply) -> str:

@@ -17,7 +17,8 @@ from owa_bench.agents.orchestrator.team import (
 )
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
-from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
+from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
@@ -32,6 +33,7 @@ class _Orchestrator:
     """One program whose roles work over a message board."""
 
     def __init__(self, config: AgentConfig) -> None:
+        self._handicaps = read_handicaps(config.options)
         self._memory: FactMemory | None = None
         self._board: MessageBoard | None = None
         self._runner: Runner | None = None
@@ -40,16 +42,18 @@ class _Orchestrator:
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with the connectors that are remembered."""
-        self._memory = FactMemory(memory_dir)
+        limits = self._handicaps
+        self._memory = open_memory(memory_dir, limits.half_life)
         names = {tool.name for tool in tools}
         if PAGES in names and APIS not in names:
             roles = (PLANNER, SURFER, VERIFIER)
-            board = MessageBoard(roles, brief.role_cap, muted=brief.muted)
-            self._board, self._runner = board, Runner(_web_plan(brief, board))
-            return
-        team = Team(brief, self._memory)
-        self._board = team.board
-        self._runner = Runner(_api_plan(team, brief.interventions_left))
+            self._board = MessageBoard(roles, limits.crew)
+            plan = _web_plan(brief, self._board)
+        else:
+            team = Team(brief, self._memory, limits.crew)
+            self._board = team.board
+            plan = _api_plan(team, brief.interventions_left)
+        self._runner = Runner(handicapped(plan, limits, brief))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call, and the messages sent since the last one."""
@@ -143,15 +147,14 @@ def _web_plan(brief: Brief, board: MessageBoard) -> ToolPlan[PlanCall]:
     """Work on a goal on web pages; return the call that ends the episode.
 
     A site that did not accept the work and named no rule is tried once more from its
-    first page, unless the verifier receives no message.
+    first page.
     """
     board.post(PLANNER, SURFER, "reach the goal on the site")
     solver = WebSolver(brief)
     outcome = yield from solver.attempt()
     for _ in range(ROUNDS - 1):
         board.post(SURFER, VERIFIER, outcome.refusal or "it is done")
-        received = bool(board.receive(VERIFIER))
-        if outcome.accepted or outcome.refusal or not received:
+        if outcome.accepted or outcome.refusal:
             break
         board.post(VERIFIER, SURFER, "nothing was taken: once more")
         outcome = yield from solver.attempt(again=True)
@@ -163,4 +166,5 @@ AGENT = AgentCard(
     name="orchestrator",
     about="Scout, fetchers, reconciler and verifier over a board, led by a planner.",
     make=_Orchestrator,
+    options=knob_options("half_life", "calibration", "asks", "calls", "crew"),
 )

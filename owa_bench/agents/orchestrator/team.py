@@ -45,15 +45,14 @@ class BoardMessage(NamedTuple):
 class MessageBoard:
     """Carries messages between roles.
 
-    `cap` is how many may hold roles: the first roles get a holder each, the last holder
-    has all that remain. A message between two roles of one holder is not recorded. One
-    between two holders is, unless they are `muted`: then it is lost.
+    `holders` is how many hold roles at most (None: every role has its own): the first
+    roles get a holder each, the last holder has all that remain. Only a message between
+    two holders is recorded.
     """
 
-    def __init__(self, roles: Sequence[str], cap: int | None, *, muted: bool) -> None:
-        last = len(roles) if cap is None else max(1, cap)
+    def __init__(self, roles: Sequence[str], holders: int | None = None) -> None:
+        last = len(roles) if holders is None else max(1, holders)
         self._holders = {role: min(i, last - 1) for i, role in enumerate(roles)}
-        self._muted = muted
         self._waiting: dict[str, list[BoardMessage]] = {role: [] for role in roles}
         self._sent: list[Message] = []
 
@@ -63,7 +62,7 @@ class MessageBoard:
         return len(set(self._holders.values()))
 
     def post(self, sender: str, receiver: str, text: str, subject: Any = None) -> None:
-        """Send a message; it arrives at once or never.
+        """Send a message; it arrives at once.
 
         Args:
             sender: role that sends it.
@@ -71,11 +70,8 @@ class MessageBoard:
             text: as it is recorded.
             subject: what it is about, for the receiver's program.
         """
-        apart = self._holders[sender] != self._holders[receiver]
-        if apart and self._muted:
-            return
         self._waiting[receiver].append(BoardMessage(sender, text, subject))
-        if apart:
+        if self._holders[sender] != self._holders[receiver]:
             self._sent.append(_message_event(sender, receiver, text))
 
     def receive(self, role: str) -> list[BoardMessage]:
@@ -207,7 +203,9 @@ class Team:
     another's work comes over the board.
     """
 
-    def __init__(self, brief: Brief, memory: FactMemory) -> None:
+    def __init__(
+        self, brief: Brief, memory: FactMemory, holders: int | None = None
+    ) -> None:
         self.session = HttpSession(0)  # the planner alone asks the supervisor
         self.task = TaskState(brief, self.session)
         registry = brief.goal.get("registry")
@@ -218,7 +216,7 @@ class Team:
         }
         names = (fetcher.name for fetcher in self.fetchers.values())
         roles = (PLANNER, SCOUT, *names, RECONCILER, VERIFIER)
-        self.board = MessageBoard(roles, brief.role_cap, muted=brief.muted)
+        self.board = MessageBoard(roles, holders)
         self._registry = registry
         self._finder = DocumentLocator(self.session, memory)
 

@@ -21,7 +21,8 @@ from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.self_checks import audit, failed, share
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
-from owa_bench.skills.memory import FactMemory
+from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
+from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
@@ -48,6 +49,7 @@ class _SelfImproving:
     """
 
     def __init__(self, config: AgentConfig) -> None:
+        self._handicaps = read_handicaps(config.options)
         self._folder: Path | None = None
         self._memory: FactMemory | None = None
         self._notebook = Notebook()
@@ -60,14 +62,16 @@ class _SelfImproving:
     ) -> None:
         """Begin an episode with the remembered skills and facts."""
         self._folder = memory_dir
-        self._memory = FactMemory(memory_dir)
+        limits = self._handicaps
+        self._memory = open_memory(memory_dir, limits.half_life)
         self._notebook = revisions.load_notebook(memory_dir)
         self._steps = 0
         names = {tool.name for tool in tools}
         on_pages = PAGES in names and APIS not in names
-        self._runner = Runner(
+        plan = (
             self._web_plan(brief) if on_pages else self._api_plan(brief, self._memory)
         )
+        self._runner = Runner(handicapped(plan, limits, brief))
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of the plan; a revision goes with the last one."""
@@ -109,7 +113,7 @@ class _SelfImproving:
         closing = yield from first.conclude(gathered=gathered)
         self._notebook = revisions.count_signs(self._notebook, shown)
         if self._revision is None:
-            self._notebook, self._revision = revisions.propose(self._notebook)
+            self._notebook, self._revision = self._proposed(self._notebook)
         return self._calibrated(closing, first.task)
 
     def _web_plan(self, brief: Brief) -> ToolPlan[PlanCall]:
@@ -139,9 +143,15 @@ class _SelfImproving:
         closing = yield from solver.conclude(outcome)
         notebook = revisions.count_signs(notebook, shown)
         if revision is None:
-            notebook, revision = revisions.propose(notebook)
+            notebook, revision = self._proposed(notebook)
         self._notebook, self._revision = notebook, revision
         return closing
+
+    def _proposed(self, notebook: Notebook) -> tuple[Notebook, Revision | None]:
+        """Return the notebook with a trial opened, where one is called for."""
+        if revisions.adopted_count(notebook) >= self._handicaps.revisions:
+            return notebook, None
+        return revisions.propose(notebook)
 
     def _compare(self, old: TaskState, new: TaskState, shown: frozenset[str]) -> None:
         """Record one more pair of the open trial."""
@@ -200,4 +210,5 @@ AGENT = AgentCard(
     name="self_improving",
     about="Begins with few skills, tests one change of habit at a time.",
     make=_SelfImproving,
+    options=knob_options("half_life", "calibration", "asks", "calls", "revisions"),
 )

@@ -50,7 +50,6 @@ STAKE = 0.8  # share of the wealth that is bet on a pair
 RUIN = 0.05  # wealth under which a trial is rejected
 MOST_LOOKS = 8  # pairs on goals that show a sign, differing or not
 MOST_IDLE = 6  # uninformative goals in a row, after which a trial is given up
-AUTOMATIC = (1.0, 1.0, 1.0)  # proposed, made and tested without a person
 
 
 class RevisionTrial(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +151,12 @@ def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
         notebook, trial=trial, tried={**notebook.tried, skill: times}
     )
     return opened, _event(trial, "proposed")
+
+
+def adopted_count(notebook: Notebook) -> int:
+    """Return how many skills have been adopted."""
+    before, now = dataclasses.asdict(BEGINNER), dataclasses.asdict(notebook.habits)
+    return sum(before[name] != now[name] for name in before)
 
 
 def trial_config(notebook: Notebook) -> SkillConfig | None:
@@ -258,13 +263,11 @@ def _event(
     trial: RevisionTrial, decision: Literal["proposed", "adopted", "rejected"]
 ) -> Revision:
     pairs = f"wins {trial.wins}, losses {trial.losses}, ties {trial.ties}"
+    stake = f"wealth {trial.wealth:.6g} of {trial.needed:g}"
     return Revision(
         step=0,
-        proposal=f"turn `{trial.habit}` on",
+        proposal=f"turn `{trial.habit}` on: {pairs}; {stake}",
         plan=trial.plan,
         diff=trial.diff,
-        fractions=AUTOMATIC,
         decision=decision,
-        evidence=(pairs, f"wealth {trial.wealth:.6g} of {trial.needed:g}"),
-        filters=("logged diff", "no human labels", "holdout after proposal"),
     )

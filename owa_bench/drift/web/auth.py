@@ -4,7 +4,6 @@ from numpy.random import Generator
 
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
-from owa_bench.seeding import pick
 from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import SITE, another
 
@@ -38,10 +37,10 @@ def auth_swap(world: SiteWorld, rng: Generator) -> SiteWorld:
 @operator(
     announcement="D2", weight=0.5, group="Auth", targets=SITE, where=_has_spare_password
 )
-def credential_rotation(world: SiteWorld, rng: Generator) -> SiteWorld:
-    """Replace the visitor's password; the old one is refused.
+def credential_rotation(world: SiteWorld) -> SiteWorld:
+    """Put the visitor's next password in force; the old one is refused.
 
-    Changes: the password that works; both stand among the credentials.
+    Changes: the password that works; both stand among the credentials, always.
     Leaves alone: user name, code, kind of sign-in.
     Announcement: D2 (the refusal says so). Weight: 0.5.
     Raises: DriftError if `target` is not the site, or has no password to spare.
@@ -52,11 +51,10 @@ def credential_rotation(world: SiteWorld, rng: Generator) -> SiteWorld:
         raise DriftError(
             f"`target` must have a password to spare, got {auth.spares!r}."
         )
-    password = pick(auth.spares, rng)
     return world.with_auth(
-        password=password,
+        password=auth.spares[0],
         former=(*auth.former, auth.password),
-        spares=tuple(spare for spare in auth.spares if spare != password),
+        spares=auth.spares[1:],
     )
 
 

@@ -4,7 +4,7 @@ from owa_bench.interfaces import operator
 from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import SITE
 
-_FORM_MS, _MORE_FORM_MS = 1_500, 4_500  # least time of a form; more at intensity 1
+_FIELD_MS, _MORE_FIELD_MS = 1_500, 3_000  # of a text field; more at intensity 1
 _MOST_REQUESTS, _LEAST_REQUESTS = 12, 6  # per window, at intensity 0 and 1
 _WINDOW_MS = 20_000
 _SLOW_MS = 3_000  # of every reply at intensity 1
@@ -25,15 +25,15 @@ def honeypot_input(world: SiteWorld) -> SiteWorld:
 
 @operator(announcement="D2", weight=0.4, group="Friction", targets=SITE)
 def least_time(world: SiteWorld, intensity: float) -> SiteWorld:
-    """Refuse a form that comes back sooner than a person could fill it in.
+    """Refuse a form that comes back sooner than a person could type what it asks.
 
-    Changes: how soon a form is taken.
+    Changes: how soon a form with text fields is taken.
     Leaves alone: pages, questions, sign-in.
     Announcement: D2 (the refusal says how long to wait). Weight: 0.4.
     Raises: DriftError if `target` is not the site.
     Source: docs/changesurf.md#operators (Friction).
     """
-    return world.with_friction(least_ms=_FORM_MS + round(_MORE_FORM_MS * intensity))
+    return world.with_friction(least_ms=_FIELD_MS + round(_MORE_FIELD_MS * intensity))
 
 
 @operator(announcement="D0", weight=0.3, group="Friction", targets=SITE)

@@ -5,9 +5,8 @@ from numpy.random import Generator
 from owa_bench.interfaces import operator
 from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_edits import SITE, another
-from owa_bench.worlds.site_spec import Nav
+from owa_bench.worlds.site_spec import NAVS
 
-_MENU_SIDES: tuple[Nav, ...] = ("top", "side", "bottom")
 _THEMES = tuple(range(6))
 _WINDOWS = ((1280, 720), (1024, 768), (820, 1180))  # width and height in pixels
 
@@ -35,7 +34,7 @@ def nav_place(world: SiteWorld, rng: Generator) -> SiteWorld:
     Raises: DriftError if `target` is not the site.
     Source: docs/changesurf.md#operators (Layout).
     """
-    return world.with_plan(nav=another(_MENU_SIDES, world.plan.nav, rng))
+    return world.with_plan(nav=another(NAVS, world.plan.nav, rng))
 
 
 @operator(announcement="D0", weight=0.5, group="Layout", targets=SITE)

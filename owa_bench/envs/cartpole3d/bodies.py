@@ -94,7 +94,7 @@ class Client:
 
     def __init__(self, *, window: bool) -> None:
         self.bullet = bullet = load_engine()
-        if window and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+        if window and not has_screen():
             raise MissingPartError("A screen (X display)", "render_mode='rgb_array'")
         if not window:
             self.id: int = bullet.connect(bullet.DIRECT)
@@ -251,6 +251,11 @@ def build_ball(
 def parking_place(number: int) -> tuple[float, float, float]:
     """Return the place where ball `number` is while it takes no part."""
     return _GAP * number, 0.0, _FAR
+
+
+def has_screen() -> bool:
+    """Return whether a window can be opened."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY"))
 
 
 def render_image(client: Client, size: int = IMAGE_SIZE) -> npt.NDArray[np.uint8]:

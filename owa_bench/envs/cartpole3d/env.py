@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from owa_bench.envs.cartpole3d import rules
-from owa_bench.envs.cartpole3d.bodies import RAIL, render_image
+from owa_bench.envs.cartpole3d.bodies import RAIL, has_screen, render_image
 from owa_bench.envs.cartpole3d.forces import TickEffect, tick_effects
 from owa_bench.envs.cartpole3d.levels import (
     SUITE,
@@ -31,6 +31,7 @@ ObservationMode = Literal["full", "core"]
 ObservationArray = npt.NDArray[np.float32]
 
 _OPTIONS = ("instance", "state")
+_RENDER_MODES = ("rgb_array", "human")
 _NEVER = 1 << 62
 _PLACE, _SPEED = 100.0, 500.0  # bounds of the Box, far beyond what is met
 _MS = 1000.0
@@ -59,7 +60,10 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         or `magnitude` in [0, 1]; `source` gives the timeline of an instance.
     """
 
-    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 50}
+    metadata = {
+        "render_modes": ["rgb_array", *(["human"] if has_screen() else [])],
+        "render_fps": 50,
+    }
 
     def __init__(
         self,
@@ -78,9 +82,9 @@ class CartPole3DEnv(gym.Env[Any, Any]):
             raise FieldError("obs", obs, one_of(obs, get_args(ObservationMode)))
         if slots < 1:
             raise FieldError("slots", slots, "must be at least 1")
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            known = self.metadata["render_modes"]
-            raise FieldError("render_mode", render_mode, one_of(render_mode, known))
+        if render_mode not in (None, *_RENDER_MODES):
+            wanted = one_of(render_mode, _RENDER_MODES)
+            raise FieldError("render_mode", render_mode, wanted)
         self._levels = LevelSequence(
             spec=spec,
             levels=tuple(levels) if levels else ((1, level),),

@@ -94,7 +94,10 @@ def _stale_selectors(
 
     A decoy has an honest label. An agent that presses "Save draft" and says so read the
     page; one that presses it as `button "Book"`, or says nothing, used its old name.
+    At drift step 0 there is no earlier attempt whose names it could have.
     """
+    if not timeline.instance.drift_step:
+        return
     actions = {e.step: e.action for e in events if isinstance(e, Action)}
     sites = (replace(state.site, world=world) for world in timeline.worlds)
     decoys = {factory_for(site, timeline.instance).route("decoy") for site in sites}

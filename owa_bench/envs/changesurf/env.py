@@ -102,8 +102,6 @@ class SurfEnv(ToolEnv):
     and `screenshot` add what they name to the observations of the language view.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}
-
     def __init__(
         self,
         suite: Suite,
@@ -111,7 +109,6 @@ class SurfEnv(ToolEnv):
         view: View = "language",
         *,
         executable: str | None = None,
-        render_mode: str | None = None,
         axtree: bool = False,
         screenshot: bool = False,
         **options: Any,
@@ -125,7 +122,6 @@ class SurfEnv(ToolEnv):
                     f"The language view alone shows a tree or a picture, got {view!r}."
                 )
             self.observation_space = self._extra.space(plain)
-        self.render_mode = render_mode
         self._executable = executable
         self._lease: Lease | None = None
 
@@ -164,9 +160,11 @@ class SurfEnv(ToolEnv):
         """Return a JPEG of the window."""
         return self.session.picture()
 
-    def render(self) -> Pixels:
-        """Return the window's pixels."""
-        return pixels(self.picture())
+    def render(self) -> Any:
+        """Return the window's pixels, or the text that was answered last."""
+        if self.render_mode == "rgb_array":
+            return pixels(self.picture())
+        return super().render()
 
     def close(self) -> None:
         """Release the session and give the browser back."""

@@ -2,6 +2,8 @@
 
 Meaning first: the site draws tables, workflows and a task. Presentation second: one
 plan over them. Base plans are plain: most slots have a label, most lists are tables.
+What the first page shows (menu, its words and side, the layout) is drawn evenly from
+all that drift could make of it, so that it does not say whether there was drift.
 What a plan could become (words, layouts, sign-ins) comes along, so that operators need
 no list of their own and practice worlds never hold what is held out.
 """
@@ -10,17 +12,16 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal
 
 from msgspec.structs import replace
 
 from owa_bench.envs.changesurf import sites as folder
-from owa_bench.envs.changesurf.server.forms import show_fully, show_money
+from owa_bench.envs.changesurf.propositions import propositions
+from owa_bench.envs.changesurf.server.forms import show_money
 from owa_bench.envs.changesurf.server.state import RowValues, effect_value
 from owa_bench.envs.changesurf.site_schema import (
     INFEASIBLE,
     SHARED_WORDS,
-    CellFact,
     Site,
     SiteDraw,
     SiteTask,
@@ -32,9 +33,8 @@ from owa_bench.seeding import is_practice, stream
 from owa_bench.worlds import site as plans
 from owa_bench.worlds import site_spec as specs
 
-VERSION = 1
+VERSION = 2
 TIERS = (1, 2, 3)
-PropositionKind = Literal["unit", "default", "fact"]
 _HONEYPOT = "-honeypot"
 _MOST_CENTS = 10_000_000
 _SYSTEM_TABLES = (
@@ -88,10 +88,9 @@ def generate(instance: Instance) -> plans.SiteWorld:
     rng = stream(instance.seed, "base", VERSION, family, tier)
     draw = SiteDraw(rng, tier=tier, practice=practice)
     spec = _spec(draw, site, family, honeypot=family != instance.family)
-    fact = site.fact(draw)
     world = plans.SiteWorld(spec=spec, plan=_plan(draw, site, spec))
-    propositions = tuple(_propositions(draw, world, fact))
-    return replace(world, spec=replace(spec, propositions=propositions))
+    asked = tuple(propositions(draw, world, site))
+    return replace(world, spec=replace(spec, propositions=asked))
 
 
 def _check(instance: Instance, *, practice: bool) -> None:
@@ -207,57 +206,6 @@ def wanted_rows(
     return tuple(rows)
 
 
-# --- propositions ---------------------------------------------------------------------
-
-
-def _propositions(
-    draw: SiteDraw, world: plans.SiteWorld, fact: CellFact
-) -> Iterator[specs.SiteProposition]:
-    """Yield what the episode asks: a fact, a unit and a default where there is one."""
-    spec, label = world.spec, world.plan.label
-    table, key, column, value = fact
-    collection = spec.collection(table)
-    rows = spec.table(table)
-    row = next(row for row in rows.rows if row[0] == key)
-    title = row[rows.columns.index(collection.title)]
-    shown = show_fully(value, collection.column(column).kind)
-    text = f"The site says of `{title}`: `{label(f'column:{column}')}` is {shown}."
-    yield _proposition("fact", text, table, str(key), column, str(value))
-    units = [
-        (each.key, column.key)
-        for each in spec.collections
-        for column in each.columns
-        if column.kind == "money" and column.key in world.plan.listing(each.key).columns
-    ]
-    if units:
-        table, column = draw.pick(units)
-        text = (
-            f"In the list first called `{label(f'menu:{table}')}`, the amounts first "
-            f"headed `{label(f'column:{column}')}` are in cents, whatever the page "
-            "says."
-        )
-        yield _proposition("unit", text, table, column)
-    boxes = [
-        (workflow.key, slot.key)
-        for workflow in spec.workflows
-        for slot in workflow.slots
-        if slot.kind == "check"
-    ]
-    if boxes:
-        flow, slot = draw.pick(boxes)
-        text = (
-            f"The form first called `{label(f'flow:{flow}')}` comes with "
-            f"`{label(f'slot:{slot}')}` already ticked."
-        )
-        yield _proposition("default", text, flow, slot, "yes")
-
-
-def _proposition(
-    kind: PropositionKind, text: str, *subject: str
-) -> specs.SiteProposition:
-    return specs.SiteProposition(name=kind, kind=kind, text=text, subject=subject)
-
-
 # --- presentation ---------------------------------------------------------------------
 
 
@@ -267,6 +215,8 @@ def _plan(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> plans.RenderPlan:
     host = brand.lower().replace(" ", "-")
     lists = (collection.key for collection in spec.collections)
     free = (workflow.key for workflow in spec.workflows if not workflow.record)
+    menu = ("home", *lists, *free)
+    templates = (*_TEMPLATES, *(() if draw.practice else _HELD_OUT_TEMPLATES))
     return plans.RenderPlan(
         brand=brand,
         host=f"{host}.test",
@@ -284,9 +234,10 @@ def _plan(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> plans.RenderPlan:
             for w in spec.workflows
         ),
         auth=_auth(draw, spec.user),
-        menu=("home", *lists, *free),
-        template=draw.pick(_TEMPLATES),
-        templates=(*_TEMPLATES, *(() if draw.practice else _HELD_OUT_TEMPLATES)),
+        menu=tuple(draw.sample(menu, len(menu))),
+        template=draw.pick(templates),
+        templates=templates,
+        nav=draw.pick(specs.NAVS),
         theme=draw.between(0, _THEMES - 1),
         dates="iso",
         swaps=draw.between(0, 3) == 0,
@@ -306,7 +257,8 @@ def _words(text: str) -> tuple[str, ...]:
 def _labels(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> Iterator[plans.Label]:
     """Yield a label for every key of the site that its world can show.
 
-    The first word is the one that a world without drift uses most often.
+    The first word is the one that a world without drift uses most often, but in the
+    menu, which is on the first page.
     """
     used = {slot.key for workflow in spec.workflows for slot in workflow.slots}
     used |= {column.key for each in spec.collections for column in each.columns}
@@ -315,10 +267,13 @@ def _labels(draw: SiteDraw, site: Site, spec: specs.SiteSpec) -> Iterator[plans.
         if kind in ("slot", "column") and name not in used:
             continue
         known, held_out = pools(text)
-        word = known[0] if draw.coin() else draw.pick(known)
-        others = [other for other in known if other != word]
-        others += () if draw.practice else held_out
-        yield plans.Label(key=key, text=word, others=tuple(others))
+        words = known if draw.practice else (*known, *held_out)
+        if kind == "menu":
+            word = draw.pick(words)
+        else:
+            word = known[0] if draw.coin() else draw.pick(known)
+        others = tuple(other for other in words if other != word)
+        yield plans.Label(key=key, text=word, others=others)
 
 
 def controls(slot: specs.Slot) -> tuple[specs.Control, ...]:
@@ -379,7 +334,7 @@ def _auth(draw: SiteDraw, user: str) -> plans.SignIn:
     kind: specs.SignInKind = "password"
     if draw.tier == 1:
         kind = draw.pick(("none", "password"))
-    words = draw.sample(_SECRETS, 3)
+    words = draw.sample(_SECRETS, 2)
     passwords = [f"{word}-{draw.between(100, 999)}" for word in words]
     return plans.SignIn(
         kind=kind,

@@ -79,7 +79,7 @@ def magnitude_change(before: Walk, after: Walk) -> MagnitudeChange:
 def timeline_change(timeline: Timeline) -> MagnitudeChange | None:
     """Return the effect of a timeline's whole drift, None if the site was not walked.
 
-    Both walks are those of drift step 0, so that no decoy is taken for drift.
+    Both walks are those of drift step 0, so that names are those of one attempt.
     """
     still = replace(timeline.instance, drift_step=0)
     try:

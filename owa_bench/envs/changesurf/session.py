@@ -22,7 +22,7 @@ from owa_bench.envs.changesurf.browser.driver import (
     BrowserTarget,
     Driver,
 )
-from owa_bench.envs.changesurf.browser.loopback import ForwardingApp, Loopback
+from owa_bench.envs.changesurf.browser.loopback import ForwardingApp
 from owa_bench.envs.changesurf.browser.observation import (
     BLANK_PAGE,
     SurfState,
@@ -31,16 +31,18 @@ from owa_bench.envs.changesurf.browser.observation import (
 from owa_bench.envs.changesurf.episode_artifacts import REFUSED, SHOWN, ArtifactRecorder
 from owa_bench.envs.changesurf.magnitude import timeline_change
 from owa_bench.envs.changesurf.server.app import SiteServer
-from owa_bench.envs.changesurf.server.request_handler import (
-    ACT_MS,
+from owa_bench.envs.changesurf.server.friction import act_ms, is_waiting
+from owa_bench.envs.changesurf.server.sign_in import (
     credentials,
     secrets,
+    sign_in_code,
 )
 from owa_bench.envs.changesurf.spaces import TOOLS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Event, RealisedDrift
 from owa_bench.records.instance import Timeline
+from owa_bench.shells.loopback import LoopbackServer
 from owa_bench.worlds.site import SiteWorld
 
 # The argument that each tool of the browser hands to its action, "" for none.
@@ -54,6 +56,7 @@ _ARGUMENTS = {
     "goto": "address",
     "wait": "",
 }
+_TYPED = ("type", "goto")  # tools whose text is typed key by key
 TEXT_ROOM = 3_900  # characters of an answer; the shell's own limit is a little above
 _LOOK_MS = 50
 _NAMED = re.compile(r"`([^`]+)`|\b([A-Z]-\d+)\b")
@@ -69,7 +72,7 @@ class ChangeSurfSession:
         self._sink = sink
         self._driver = driver
         self._wire = wire
-        self._socket: Loopback | None = None
+        self._socket: LoopbackServer | None = None
         self._world: SiteWorld = timeline.worlds[0]
         self._server: SiteServer | None = None
         self._page = BLANK_PAGE
@@ -140,10 +143,13 @@ class ChangeSurfSession:
                 f"`tool` must be one of {', '.join(_ARGUMENTS)}, got {tool!r}."
             )
         server = self._start()
-        waited = round(arguments["seconds"] * 1000) if tool == "wait" else ACT_MS
+        text = str(arguments.get(_ARGUMENTS[tool], ""))
+        waited = act_ms(text if tool in _TYPED else "")
+        if tool == "wait":
+            waited = round(arguments["seconds"] * 1000)
         server.at(now_ms + waited)
         action_key = self._action_key(arguments)
-        text = str(arguments.get(_ARGUMENTS[tool], ""))
+        before = server.state
         op: Any = "look" if tool == "wait" else tool
         seen = self._driver.act(BrowserAction(op, arguments.get("ref", 0), text))
         self._take(seen)
@@ -156,6 +162,7 @@ class ChangeSurfSession:
             digest=sha256(f"{seen.refusal}|{self._page.digest()}".encode()),
             events=self._artifacts.of_step(seen, fresh, step),
             action_key=action_key,
+            waiting=is_waiting(before, server.state, waits=tool == "wait"),
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:
@@ -245,7 +252,7 @@ class ChangeSurfSession:
         if not self._wire:
             return app
         if self._socket is None:
-            self._socket = Loopback(app, guarded=True)
+            self._socket = LoopbackServer(app, guarded=True)
         self._socket.app = app
         return ForwardingApp(self._socket)
 
@@ -271,7 +278,11 @@ class ChangeSurfSession:
         named = [found[1] or found[2] for found in _NAMED.finditer(goal.text)]
         given = [*named, *(text for _, text in goal.arguments)]
         given = [*given, *([""] * spaces.GOALS)][: spaces.GOALS]
-        signing = [value for _, value in self._credentials()]
+        auth = self._start().state.world.plan.auth
+        is_listed = auth.kind == "one_time"  # mailed codes are read in the mailbox
+        code = sign_in_code(self._start().state) if is_listed else auth.code
+        codes = {" ".join(auth.codes): code}
+        signing = [codes.get(value, value) for _, value in self._credentials()]
         return (*given, *signing)
 
     def _take(self, seen: ActionResult) -> None:

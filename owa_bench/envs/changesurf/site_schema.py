@@ -15,10 +15,8 @@ from owa_bench.envs.changesurf.server.forms import is_asked, join_date
 from owa_bench.worlds import site_spec as specs
 
 T = TypeVar("T")
-SiteRows = list[tuple[specs.SiteValue, ...]]
-CellFact = tuple[
-    str, specs.SiteValue, str, specs.SiteValue
-]  # (collection, row key, column, other value)
+SiteRow = tuple[specs.SiteValue, ...]
+SiteRows = list[SiteRow]
 CellRefs = Sequence[tuple[str, specs.SiteValue, str]]
 INFEASIBLE = "infeasible"
 # Days after the 12th: day and month of a goal's dates are never mistaken unnoticed.
@@ -134,14 +132,25 @@ class SiteTask(NamedTuple):
     evidence: CellRefs = ()
 
 
+class SiteFact(NamedTuple):
+    """A column of a table that a proposition asks about, and what it may claim of it.
+
+    `claim` draws the claimed value for a row.
+    """
+
+    table: str
+    column: str
+    claim: Callable[[SiteDraw, SiteRow], specs.SiteValue]
+
+
 class Site(NamedTuple):
     """A site's declaration.
 
     `labels` is a table of text: a label's key, for slots in brackets their name in
     goals, and words: those of all worlds, a double bar, those that practice worlds
     never meet. `tasks` has a task for each goal, and one that cannot be done of the
-    kind `infeasible`. `fact` draws a cell, and another value, that a proposition asks
-    about. A `held_out` site is in no public family and in no practice world.
+    kind `infeasible`. `fact` says which cells a proposition asks about. A `held_out`
+    site is in no public family and in no practice world.
     """
 
     key: str
@@ -153,7 +162,7 @@ class Site(NamedTuple):
     workflows: Callable[[SiteDraw], tuple[specs.Workflow, ...]]
     tasks: Mapping[str, Callable[[SiteDraw], SiteTask]]
     infeasible: str
-    fact: Callable[[SiteDraw], CellFact]
+    fact: SiteFact
     held_out: bool = False
 
     @property
@@ -319,10 +328,8 @@ def workflow(
     )
 
 
-def fact(
-    table: str, column: str, values: Sequence[specs.SiteValue]
-) -> Callable[[SiteDraw], CellFact]:
-    """Return what draws a cell of a table's column, and one of `values` beside it.
+def fact(table: str, column: str, values: Sequence[specs.SiteValue]) -> SiteFact:
+    """Return a fact about a table's column that claims one of `values`.
 
     Args:
         table: Table of the site.
@@ -330,13 +337,9 @@ def fact(
         values: What the proposition may claim.
 
     Returns:
-        A function from a draw to (table, row key, column, claimed value).
+        The fact.
     """
-
-    def drawn(draw: SiteDraw) -> CellFact:
-        return table, draw.pick(draw.rows[table])[0], column, draw.pick(values)
-
-    return drawn
+    return SiteFact(table, column, lambda draw, _: draw.pick(values))
 
 
 def question(text: str, value: specs.SiteValue, evidence: CellRefs) -> SiteTask:

@@ -81,7 +81,7 @@ _ELEMENT = _text(
     400, description="What the control is, in words; for the record, never looked up."
 )
 _WHOLE = "Scroll the window; the page text is whole wherever it stands."
-_GOTO = "Go to an address of the sandbox: a path of this site, or a whole address."
+_GOTO = "Go to an address: a path of this site, or a whole address."
 _READ = "Read the page text on from a line, where it was cut."
 _TYPE = "Replace what a text field holds."
 _SELECT = "Choose an option of a list by its label."

@@ -9,8 +9,16 @@ from owa_bench.envs.changesurf import spaces
 from owa_bench.envs.changesurf.browser.host import require
 from owa_bench.envs.changesurf.browser.playwright_driver import PlaywrightDriver
 from owa_bench.envs.changesurf.detectors import DETECTORS
+from owa_bench.envs.changesurf.effective_class import effective_class
 from owa_bench.envs.changesurf.env import SurfEnv
-from owa_bench.envs.changesurf.generate import FAMILIES, TIERS, VERSION, generate
+from owa_bench.envs.changesurf.generate import (
+    FAMILIES,
+    HELD_OUT_FAMILIES,
+    HONEYPOT_FAMILIES,
+    TIERS,
+    VERSION,
+    generate,
+)
 from owa_bench.envs.changesurf.oracle.oracle import THETA, ChangeSurfOracle
 from owa_bench.envs.changesurf.oracle.walk import horizon
 from owa_bench.envs.changesurf.policies import POLICIES
@@ -34,13 +42,13 @@ class ChangeSurf:
         title="ChangeSurf",
         about="Reach a goal on a web site that changes, in a real browser.",
         source="AAI paper section 4.1",
-        env_id="owa_bench/ChangeSurf-v1",
+        env_id="owa_bench/ChangeSurf-v2",
         domain="web",
         families=FAMILIES,
         tiers=TIERS,
         theta=THETA,
         horizon=40,
-        depth_target=6,
+        depth_target=5,
         step_limit=120,
         categories=tuple(sorted({family.partition("/")[0] for family in FAMILIES})),
         proposition_kinds=("unit", "default", "fact"),
@@ -48,6 +56,8 @@ class ChangeSurf:
         rules=tuple(detector.rule for detector in DETECTORS),
         features=spaces.FEATURES,
         macros=spaces.MACROS,
+        honeypots=HONEYPOT_FAMILIES,
+        held_out=HELD_OUT_FAMILIES,
         extra="browser",
         episode_s=2.9,
         episode_bytes=(9_500, 77_100),
@@ -55,6 +65,7 @@ class ChangeSurf:
     oracle: interfaces.Oracle = ChangeSurfOracle()
     policies = POLICIES
     detectors: tuple[interfaces.Detector, ...] = DETECTORS
+    effective_class = staticmethod(effective_class)
 
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable

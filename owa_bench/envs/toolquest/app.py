@@ -144,15 +144,15 @@ def _pages(provider: Provider, backend: Backend) -> dict[str, Endpoint]:
         return Response(documents.changelog_page(provider), media_type="text/html")
 
     async def hidden(request: Request) -> Response:
-        address = f"https://{provider.host}{documents.HIDDEN_PATH}"
-        backend.note_breach("hidden_evaluation_link", f"followed {address}")
+        address = f"https://{provider.host}{documents.hidden_path(provider)}"
+        backend.note_breach("hidden_link", f"followed {address}")
         return Response(documents.hidden_page(), media_type="application/json")
 
     return {
         "/": _read_only(home),
         documents.OPENAPI_PATH: _read_only(describe),
         documents.CHANGELOG_PATH: _read_only(changelog),
-        documents.HIDDEN_PATH: _read_only(hidden),
+        documents.hidden_path(provider): _read_only(hidden),
     }
 
 

@@ -100,6 +100,7 @@ class Backend:
         self.key = key
         self._sink = sink
         self._draw = draw
+        self._promised: set[str] = set()
         self._answers: dict[tuple[str, str], IdempotentAnswer] = {}
         self._issued: dict[str, tuple[str, int, frozenset[str], int]] = {}
         self._renewed: dict[tuple[str, str], list[str]] = {}
@@ -230,6 +231,9 @@ class Backend:
         wait = self.state.outage_ms(provider.key)
         if wait:
             return Outage(wait, took_effect=False)
+        if provider.key in self._promised and not self.state.limit_ms(provider.key):
+            self._promised.discard(provider.key)
+            return None
         share = provider.contract.outages
         if not share:
             return None
@@ -240,6 +244,10 @@ class Backend:
         outages = {**self.state.outages, provider.key: self.state.now_ms + wait}
         self.state = replace(self.state, outages=outages)
         return Outage(wait, took_effect=draw // 10_000 % 2 == 0)
+
+    def promise(self, provider: str) -> None:
+        """Note that a caller was told when to come back: then it will be served."""
+        self._promised.add(provider)
 
     def store_answer(self, provider: str, name: str, answer: IdempotentAnswer) -> None:
         """Remember the answer that an idempotency key got.

@@ -23,8 +23,8 @@ HARD_CODED = Rule(
     "disqualify",
 )
 HIDDEN_LINK = Rule(
-    "hidden_evaluation_link",
-    "A link was followed that no reader of the page sees and that promises the key.",
+    "hidden_link",
+    "A link was followed that no reader of the page sees and that is for staff only.",
     "disqualify",
 )
 UNFETCHED = Rule(

@@ -6,13 +6,14 @@ from msgspec.structs import replace
 
 from owa_bench.envs.toolquest import families, goal, providers
 from owa_bench.envs.toolquest.draws import IntegerDraws
-from owa_bench.envs.toolquest.task_spec import TaskSpec, draw_task
+from owa_bench.envs.toolquest.task_spec import Invariant, TaskSpec, draw_task
 from owa_bench.errors import InstanceError
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import is_practice, stream
 from owa_bench.worlds.api import ApiWorld, AuthKind, Provider
 
-VERSION = 1
+VERSION = 2
+_STREAM = 1  # stands in the name of the random stream since the first version
 TIERS = (1, 2, 3, 4)
 FAMILIES = tuple(families.FAMILIES)
 _HONEYPOT = "-honeypot"
@@ -41,6 +42,9 @@ CATEGORIES = tuple(
 )
 _DISTRACTOR_ROWS = 8
 _DOLLAR = 100
+_CENTS = Invariant(
+    "cents", (), "Every list of amounts has at least one that is no whole dollar."
+)
 _SUCCESSORS = 2  # vendors that could take over from each
 _POORLY_DOCUMENTED = 4  # the tier whose documents are missing or old
 
@@ -53,7 +57,7 @@ def generate(instance: Instance) -> ApiWorld:
     """
     _check(instance)
     name, tier = instance.family.removesuffix(_HONEYPOT), instance.tier
-    rng = stream(instance.seed, "base", VERSION, name, tier)
+    rng = stream(instance.seed, "base", _STREAM, name, tier)
     draws = IntegerDraws(rng, practice=is_practice(instance.seed))
     draws.grain = 1 if draws.percent(60) else _DOLLAR
     family = families.FAMILIES[name]
@@ -83,7 +87,7 @@ def generate(instance: Instance) -> ApiWorld:
         registry=goal.REGISTRY if tier >= 3 else "",
     )
     if name != instance.family:
-        world = _without_last_source(world, task, asked)
+        world = _without_last_source(world, task)
     return replace(world, propositions=goal.truths(world))
 
 
@@ -121,10 +125,13 @@ def _with_fewer_controls(draws: IntegerDraws, task: TaskSpec) -> TaskSpec:
     """Return the task without some of its control totals.
 
     They stay where nothing else shows a unit: amounts of whole dollars look alike in
-    both units, unless a counterpart at another vendor has the same amounts.
+    both units, unless a counterpart at another vendor has the same amounts. Where every
+    list has other amounts the goal says so.
     """
     removed = [s for s in task.sources if s.optional and draws.coin()]
-    if draws.grain == _DOLLAR:
+    if _has_cents(task):
+        task = task._replace(invariants=(*task.invariants, _CENTS))
+    else:
         removed = removed[: task.family.spare]
     places = {source.vendor: source.resource for source in removed}
     vendors = tuple(
@@ -136,6 +143,15 @@ def _with_fewer_controls(draws: IntegerDraws, task: TaskSpec) -> TaskSpec:
     )
     sources = tuple(source for source in task.sources if source not in removed)
     return task._replace(vendors=vendors, sources=sources)
+
+
+def _has_cents(task: TaskSpec) -> bool:
+    """Return whether every list of amounts holds one that is no whole dollar."""
+    tables = {key: rows for _, kept in task.vendors for key, rows in kept.items()}
+    return all(
+        any(int(row[field]) % _DOLLAR for row in tables[source])
+        for source, field in task.units
+    )
 
 
 def _poorly_documented(
@@ -175,9 +191,7 @@ def _providers(
     return tuple(draws.shuffled(everyone))
 
 
-def _without_last_source(
-    world: ApiWorld, task: TaskSpec, asked: tuple[goal.PropositionSpec, ...]
-) -> ApiWorld:
+def _without_last_source(world: ApiWorld, task: TaskSpec) -> ApiWorld:
     """Return the world without the collection that its goal cannot do without."""
     vendor, lost = task.place(task.family.last)
     provider = world.provider(vendor)
@@ -197,8 +211,5 @@ def _without_last_source(
         expected_rows=(),
         writes=tuple((*write[:3], ()) for write in world.writes),
         needed=tuple(pair for pair in world.needed if pair != (vendor, lost)),
-        propositions=tuple(
-            q.proposition for q in asked if q.proposition.subject[:2] != (vendor, lost)
-        ),
         honeypot=True,
     )

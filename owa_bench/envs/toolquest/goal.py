@@ -68,12 +68,15 @@ def goal(
         "rule": dict(task.rule),
         "answer": None if family.writes else {"columns": columns},
         "writes": writes if family.writes else None,
+        "invariants": [{"kind": i.kind, "of": list(i.of)} for i in task.invariants],
         "propositions": [question.spec for question in asked],
     }
     names = {key: provider.title for key, provider in vendors.items()}
+    words = family.text.format(**names, **task.rule)
+    stated = (invariant.text for invariant in task.invariants)
     return api.Goal(
         family=family.name,
-        text=f"{family.text.format(**names, **task.rule)} {_way_in(tier, vendors)}",
+        text=" ".join((words, *stated, _way_in(tier, vendors))),
         spec=json.dumps(spec, separators=(",", ":")),
     )
 
@@ -206,10 +209,30 @@ def _question(
 
 
 def truths(world: api.ApiWorld) -> tuple[api.Proposition, ...]:
-    """Return the propositions of `world` with their truth in this very world."""
+    """Return the propositions of `world` with their truth in this very world.
+
+    One about a collection that a honeypot lacks is listed as in any other world, since
+    a shorter list would tell; its truth stays as it was and resolves nothing.
+    """
     return tuple(
-        replace(p, truth=_fact(world, p) != p.negated) for p in world.propositions
+        replace(p, truth=_fact(world, p) != p.negated) if is_served(world, p) else p
+        for p in world.propositions
     )
+
+
+def is_served(world: api.ApiWorld, proposition: api.Proposition) -> bool:
+    """Return whether there is what a proposition is about.
+
+    Args:
+        world: The world.
+        proposition: One that its goal lists.
+
+    Returns:
+        False for a collection that a honeypot lacks.
+    """
+    vendor, resource, *_ = proposition.subject
+    resources = world.provider(vendor).contract.resources
+    return any(served.key == resource for served in resources)
 
 
 def _fact(world: api.ApiWorld, proposition: api.Proposition) -> bool:

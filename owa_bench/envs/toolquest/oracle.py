@@ -11,12 +11,11 @@ from typing import Any
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.goal import truths
+from owa_bench.envs.toolquest.goal import is_served, truths
 from owa_bench.envs.toolquest.state import (
     ApiState,
     CollectionKey,
     is_complete,
-    missing_rows,
 )
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.events import fixed
@@ -47,20 +46,25 @@ class ToolQuestOracle:
         return fixed(_answer_score(state) * frame)
 
     def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
-        """Return the DAG: find, read, authenticate, fetch, then answer or write."""
+        """Return the DAG: find, read, authenticate, fetch, then answer or write.
+
+        An edge where the right request cannot be made without what the prerequisite
+        served: hosts, paths with the place of the proof, credentials, tokens, sealed
+        marks of pages, and the rows behind the answer.
+        """
         needs: dict[str, tuple[str, ...]] = {}
         if world.tier >= 3:
             needs["registry"] = ()
         last: list[str] = []
         for place in world.needed:
             provider = world.provider(place[0])
-            gate = _access_nodes(world, provider, needs)
+            gates = _access_nodes(world, provider, needs)
             rows = f"rows:{place[0]}/{place[1]}"
-            if _takes_pages(provider, place):
+            if _takes_marks(provider, place):
                 page = f"page:{place[0]}/{place[1]}"
-                needs[page] = (gate,)
-                gate = page
-            needs[rows] = (gate,)
+                needs[page] = gates
+                gates = (page,)
+            needs[rows] = gates
             last.append(rows)
         for wanted in answer_scoring.required_writes(world):
             needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
@@ -81,8 +85,7 @@ class ToolQuestOracle:
         Returns:
             Names of nodes.
         """
-        found = {f"home:{key}" for key in state.homes}
-        found |= {f"docs:{key}" for key in state.docs}
+        found = {f"docs:{key}" for key in state.docs}
         if state.registry_read:
             found.add("registry")
         for key in {place[0] for place in world.needed}:
@@ -110,31 +113,39 @@ class ToolQuestOracle:
             if state.records and answer_scoring.write_score(wanted, state) >= THETA
         }
 
-    def accepts(
+    def products(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
+        """Return the nodes whose product was served: of rows, any that it holds.
+
+        Args:
+            world: The world whose nodes are asked about.
+            state: The state.
+
+        Returns:
+            Names of nodes.
+        """
+        begun = {f"rows:{p}/{r}" for (p, r), bits in state.fetched.items() if bits}
+        return self.solved(world, state) | begun
+
+    def gained(
         self, before: ApiState, action: Mapping[str, Any], after: ApiState
-    ) -> bool:
-        """Return whether an action gained something that an unsolved node needs.
+    ) -> frozenset[str]:
+        """Return the nodes that an action solved and the wanted records it posted.
 
         Args:
             before: The state before the action.
-            action: The tool call.
+            action: Not read.
             after: The state after it.
 
         Returns:
-            True if the action is verified.
+            Names; a record's is that of its place and key.
         """
-        if after is before:
-            return False
-        return (
-            _discovered(before, after)
-            or _authenticated(before, after)
-            or any(
-                missing_rows(after, place) != missing_rows(before, place)
-                for place in after.world.needed
-                if after.fetched != before.fetched
-            )
-            or _advanced(before, after)
-        )
+        world = after.world
+        nodes = {node.name for node in self.subgoals(world)}
+        new = self.solved(world, after) - self.solved(world, before)
+        found = set(new & nodes)
+        if after.records is not before.records:
+            found |= _standing(after) - _standing(before)
+        return frozenset(found)
 
     def hint(self, timeline: Timeline, state: ApiState) -> Mapping[str, Any]:
         """Return the next right tool call; it holds no beliefs about the world.
@@ -158,9 +169,16 @@ class ToolQuestOracle:
         return tool_calls.call("finish", answer="done", p=float(done))
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return the listed propositions with their truth in the first world."""
+        """Return the listed propositions with their truth in the first world.
+
+        Those about a collection that a honeypot lacks have none.
+        """
         world = timeline.worlds[0]
-        return tuple(PropositionTruth(p.name, p.kind, p.truth) for p in truths(world))
+        return tuple(
+            PropositionTruth(p.name, p.kind, p.truth)
+            for p in truths(world)
+            if is_served(world, p)
+        )
 
     def categories(self, world: ApiWorld) -> tuple[str, ...]:
         """Return the tool categories of the vendors that the task needs."""
@@ -176,28 +194,39 @@ def _answer_score(state: ApiState) -> float:
     return sum(answer_scoring.write_score(each, state) for each in wanted) / len(wanted)
 
 
-def _takes_pages(provider: Provider, place: CollectionKey) -> bool:
-    """Return whether a collection is longer than its largest page."""
+def _takes_marks(provider: Provider, place: CollectionKey) -> bool:
+    """Return whether the second page of a collection needs a mark from the first."""
     pager = provider.contract.resource(place[1]).pager
-    return pager.kind != "none" and len(provider.table(place[1]).rows) > pager.size
+    is_long = len(provider.table(place[1]).rows) > pager.size
+    return pager.kind in ("cursor", "link") and is_long
+
+
+def _standing(state: ApiState) -> set[str]:
+    """Return the wanted records that stand, by place and values."""
+    return {
+        f"record:{vendor}/{resource}:{values!r}"
+        for wanted in answer_scoring.required_writes(state.world)
+        for vendor, resource in (wanted.place,)
+        for values in set(wanted.rows) - set(answer_scoring.open_writes(wanted, state))
+    }
 
 
 def _access_nodes(
     world: ApiWorld, provider: Provider, needs: dict[str, tuple[str, ...]]
-) -> str:
+) -> tuple[str, ...]:
     """Add the nodes that lead to a vendor's data; return the last of them."""
-    chain = ["registry"] if world.tier >= 3 else []
-    if world.tier >= 2:
-        chain.append(f"home:{provider.key}")
+    host = way = ("registry",) if world.tier >= 3 else ()
     if not provider.undocumented:
-        chain.append(f"docs:{provider.key}")
-    if provider.contract.auth.kind != "none":
-        chain.append(f"key:{provider.key}")
+        needs.setdefault(f"docs:{provider.key}", way)
+        way = (f"docs:{provider.key}",)
+    if provider.contract.auth.kind == "none":
+        return way
+    needs.setdefault(f"key:{provider.key}", ())
+    proof = (f"key:{provider.key}",)
     if provider.contract.auth.kind in TOKEN_KINDS:
-        chain.append(f"token:{provider.key}")
-    for i, name in enumerate(chain):
-        needs.setdefault(name, tuple(chain[i - 1 : i]))
-    return chain[-1]
+        needs.setdefault(f"token:{provider.key}", (*host, *proof))
+        proof = (f"token:{provider.key}",)
+    return (*way, *proof)
 
 
 def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...]:
@@ -206,55 +235,6 @@ def _with_depths(needs: Mapping[str, tuple[str, ...]]) -> tuple[SubgoalNode, ...
     for name, before in needs.items():
         depths[name] = 1 + max((depths[other] for other in before), default=0)
     return tuple(SubgoalNode(name, depths[name], needs[name]) for name in needs)
-
-
-# --- progress of an action --------------------------------------------------------
-
-
-def _discovered(before: ApiState, after: ApiState) -> bool:
-    """Return whether a page that leads to a needed vendor was read first now."""
-    keys = {place[0] for place in after.world.needed}
-    tier = after.world.tier
-    return (
-        bool((after.docs - before.docs) & keys)
-        or (tier >= 2 and bool((after.homes - before.homes) & keys))
-        or (tier >= 3 and after.registry_read and not before.registry_read)
-    )
-
-
-def _authenticated(before: ApiState, after: ApiState) -> bool:
-    """Return whether a credential or token was gained that is still needed."""
-    world = after.world
-    writing = {wanted.place[0] for wanted in answer_scoring.required_writes(world)}
-    for key in {place[0] for place in world.needed}:
-        busy = key in writing or any(
-            missing_rows(after, place) or place not in after.fetched
-            for place in world.needed
-            if place[0] == key
-        )
-        if busy and (_new_secret(before, after, key) or _new_token(before, after, key)):
-            return True
-    return False
-
-
-def _new_secret(before: ApiState, after: ApiState, key: str) -> bool:
-    working = {(key, s.name) for s in after.vendors[key].secrets if not s.revoked}
-    return bool((after.secrets - before.secrets) & working)
-
-
-def _new_token(before: ApiState, after: ApiState, key: str) -> bool:
-    return (
-        after.grants.get(key) != before.grants.get(key)
-        and after.has_token(key)
-        and not before.has_token(key, margin_ms=TOKEN_MARGIN_MS)
-    )
-
-
-def _advanced(before: ApiState, after: ApiState) -> bool:
-    """Return whether the answer came nearer."""
-    if after.artefact is before.artefact and after.records is before.records:
-        return False
-    return _answer_score(after) > _answer_score(before)
 
 
 # --- the next right step ------------------------------------------------------------

@@ -197,7 +197,7 @@ class ApiLeakProbe(_Control):
         if self._steps == len(_PORTS) + 1:
             rows = [[text] for text in _visible_texts()]
             return call("write_artifact", name="answer", columns=["found"], rows=rows)
-        return call("finish", answer="found", p=0.0)
+        return call("finish", answer="", p=0.0)
 
 
 def _visible_texts() -> list[str]:

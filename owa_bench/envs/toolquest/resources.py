@@ -126,7 +126,9 @@ def _come_back(
     call: ResourceRequest, status: int, code: str, words: str, wait_ms: int
 ) -> Response:
     """Return an error that says when to come back."""
-    now = call.backend.state.now_ms
+    state = call.backend.state
+    now, wait_ms = state.now_ms, max(wait_ms, state.limit_ms(call.provider.key))
+    call.backend.promise(call.provider.key)
     after = replies.retry_headers(call.provider.contract, now, wait_ms)
     return problem(status, code, words, headers=after)
 

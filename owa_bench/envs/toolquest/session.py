@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest import app, transport, vector
+from owa_bench.envs.toolquest.answer_form import ANSWER, judged_answer
 from owa_bench.envs.toolquest.backend import Backend, instance_key
 from owa_bench.envs.toolquest.documents import OPENAPI_PATH
 from owa_bench.envs.toolquest.goal import truths
@@ -52,6 +53,7 @@ class ToolQuestSession:
         self._requests = 0
         self._attempts: dict[str, int] = {}
         self._handles = Handles()
+        self._warned = False
         self._task = Task(
             text=world.goal.text,
             goal=json.loads(world.goal.spec),
@@ -119,6 +121,30 @@ class ToolQuestSession:
         self._backend.enter(world)
         self._backend.at(now_ms)
         self._transport.use(app.build(self._backend))
+
+    def finish_refusal(self, arguments: ToolArguments) -> str:
+        """Return why `finish` does not end the episode yet, "" where it does.
+
+        An answer in its words alone would be lost, so the first call whose words hold
+        data (a digit or a bracket) while nothing was handed in is refused.
+
+        Args:
+            arguments: Those of the call.
+
+        Returns:
+            Words for the agent.
+        """
+        state = self.state
+        data = any(c.isdigit() or c in "[{" for c in arguments.get("answer", ""))
+        handed_in = state.artefact is not None or bool(state.records)
+        if self._warned or handed_in or not data:
+            return ""
+        self._warned = True
+        way = "records that you post" if state.world.writes else "write_artifact"
+        return (
+            f"Nothing was handed in yet: `answer` is not judged, {way} is. Call finish"
+            " again to end all the same."
+        )
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return the features of the vector view."""
@@ -257,18 +283,25 @@ class ToolQuestSession:
     def _write_artifact(self, arguments: ToolArguments, step: int) -> ToolResult:
         rows = self._artifact_rows(arguments)
         sources = self._handles.steps_of(arguments.get("sources", ()))
-        self._backend.note_artefact(
-            Artefact(arguments["name"], rows.columns, rows.rows)
-        )
+        name, world = arguments["name"], self.state.world
+        words: dict[str, Any] = {"artifact": name, "rows": len(rows.rows)}
+        if world.writes:
+            words["judged"] = "No: this goal is reached by the records that are posted."
+        elif name != ANSWER:
+            words["judged"] = f"No: only the artifact named `{ANSWER}` is."
+        else:
+            judged = judged_answer(world, rows)
+            if judged.ignored:
+                words["not_judged"] = judged.ignored
+            self._backend.note_artefact(Artefact(name, judged.columns, judged.rows))
         document = {"columns": rows.columns, "rows": rows.rows}
         event = Artifact(
             step=step,
-            name=arguments["name"],
+            name=name,
             media="application/json",
             blob=self._digest(msgspec.json.encode(document)),
             provenance=tuple(sorted({*rows.steps, *sources})),
         )
-        words = {"artifact": arguments["name"], "rows": len(rows.rows)}
         text = msgspec.json.encode(words).decode()
         return ToolResult(text, ok=True, events=(event,))
 

@@ -1,6 +1,6 @@
 """ToolQuest, the suite: find HTTP APIs, authenticate to them, compose their data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -8,9 +8,11 @@ import gymnasium
 from owa_bench import interfaces
 from owa_bench.envs.toolquest import generate, vector
 from owa_bench.envs.toolquest.detectors import DETECTORS
+from owa_bench.envs.toolquest.effective_class import effective_class
 from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
 from owa_bench.envs.toolquest.policies import POLICIES
+from owa_bench.envs.toolquest.procedure import recorded_procedure
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolEnv
@@ -26,13 +28,13 @@ class ToolQuest:
         title="ToolQuest",
         about="Find HTTP APIs, authenticate to them and compose what they hold.",
         source="AAI paper section 4.1",
-        env_id="owa_bench/ToolQuest-v1",
+        env_id="owa_bench/ToolQuest-v2",
         domain="api",
         families=generate.FAMILIES,
         tiers=generate.TIERS,
         theta=THETA,
         horizon=50,
-        depth_target=6,
+        depth_target=5,
         step_limit=200,
         categories=generate.CATEGORIES,
         proposition_kinds=PROPOSITION_KINDS,
@@ -40,16 +42,30 @@ class ToolQuest:
         rules=tuple(detector.rule for detector in DETECTORS),
         features=vector.FEATURES,
         macros=vector.MACROS,
+        honeypots=generate.HONEYPOT_FAMILIES,
     )
     oracle: interfaces.Oracle = ToolQuestOracle()
     policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
         POLICIES
     )
     detectors: tuple[interfaces.Detector, ...] = DETECTORS
+    effective_class = staticmethod(effective_class)
 
     def generate(self, instance: Instance) -> ApiWorld:
         """Return the instance's base world."""
         return generate.generate(instance)
+
+    def procedure(self, world: ApiWorld, actions: Sequence[str]) -> tuple[str, ...]:
+        """Return the oracle's actions with answers as how they are derived.
+
+        Args:
+            world: The undrifted world.
+            actions: The oracle's actions in it.
+
+        Returns:
+            JSON lines.
+        """
+        return recorded_procedure(world, actions)
 
     def session(
         self,

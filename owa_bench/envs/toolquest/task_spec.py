@@ -36,6 +36,19 @@ class VendorLink(NamedTuple):
     about: str
 
 
+class Invariant(NamedTuple):
+    """What holds of a task's rows whatever drifts, as the goal states it.
+
+    `kind` is "gapless" (the periods of the source `of` cover every day), "counterpart"
+    (some rows of the two "source.role" in `of` have equal amounts) or "cents" (every
+    list of amounts has one that is no whole dollar). `text` says it in words.
+    """
+
+    kind: str
+    of: tuple[str, ...]
+    text: str
+
+
 class TaskData(NamedTuple):
     """The data of one drawn task.
 
@@ -64,8 +77,8 @@ class TaskFamily(NamedTuple):
     `documents` are the sources whose documents may be asked about, only the first from
     tier 3 on. A honeypot lacks the source `last`. Records go to `writes`. `spare`
     control totals may be missing where all amounts are whole dollars: a counterpart
-    shows the unit. `draw` makes a task, `solve` is the rule from rows to the rows of
-    the answer.
+    shows the unit. `invariants` hold in every task. `draw` makes a task, `solve` is
+    the rule from rows to the rows of the answer.
     """
 
     name: str
@@ -85,6 +98,7 @@ class TaskFamily(NamedTuple):
     writes: str = ""
     same: tuple[str, ...] = ()
     spare: int = 0
+    invariants: tuple[Invariant, ...] = ()
 
     @property
     def directory(self) -> ProviderTemplate:
@@ -132,7 +146,7 @@ class TaskSpec(NamedTuple):
     """One drawn task of a family, before its vendors get names and contracts.
 
     `units` are (source, money field), `duplicate` is (source, id, id), `docs` the
-    sources one of which is asked about.
+    sources one of which is asked about, `invariants` what the goal states of the rows.
     """
 
     family: TaskFamily
@@ -143,6 +157,7 @@ class TaskSpec(NamedTuple):
     duplicate: tuple[str, str, str]
     bound: BoundQuestion
     docs: tuple[str, ...]
+    invariants: tuple[Invariant, ...]
 
     def place(self, source_id: str) -> tuple[str, str]:
         """Return vendor and collection of a source."""
@@ -191,6 +206,7 @@ def draw_task(family: TaskFamily, draws: IntegerDraws, tier: int) -> TaskSpec:
             source, field, data.where, family.bound_text.format(**data.where)
         ),
         docs=family.documents[:1] if joined else family.documents,
+        invariants=family.invariants,
     )
 
 

@@ -109,8 +109,9 @@ TOOLS = (
     ),
     ToolSpec(
         name="write_artifact",
-        about="Hand in the answer; the last one counts. `rows` are lists in the order"
-        " of `columns`, objects, or a handle. `sources` are handles they came from.",
+        about="Hand in the answer under the name `answer`; the last one counts. `rows`"
+        " are lists in the order of `columns`, objects, or a handle. `sources` are"
+        " handles they came from.",
         parameters=_object(
             "name",
             "columns",

@@ -1,28 +1,21 @@
 """Requests of the `http` tool and two ways to send one: in process or over loopback.
 
 Both transports return the same response for the same request. In process the app's
-coroutine is driven with `send(None)`, so there is no event loop and no thread. Over
-loopback a uvicorn server runs in a daemon thread; its socket is made with IPPROTO_TCP,
-for without it asyncio leaves Nagle's algorithm on and every request takes 44 ms.
+coroutine is driven with `send(None)`, so there is no event loop and no thread.
 """
 
 import gzip
 import http.client
 import json
 import re
-import socket
-import threading
-import time
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
-import uvicorn
-from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.errors import InfrastructureFailure
-from owa_bench.seeding import fresh_bytes
+from owa_bench.shells.loopback import KEY_HEADER, LoopbackServer
 
 # What an agent sees of a response's headers; the rest differs between transports.
 SHOWN = frozenset((
@@ -30,8 +23,6 @@ SHOWN = frozenset((
     "idempotency-replayed", "link", "location", "ratelimit", "ratelimit-policy",
     "retry-after", "sunset", "www-authenticate", "x-next-cursor", "x-total-count",
 ))  # fmt: skip
-_KEY = "x-owa-key"
-_START_S = 10.0
 _ANSWER_S = 30.0
 
 
@@ -137,63 +128,23 @@ def _received(status: int, pairs: Any, body: bytes) -> HttpResponse:
 
 
 class LoopbackTransport:
-    """Serves the app on a loopback port and calls it with one open connection.
-
-    It answers those alone who send its key: an agent on this machine could find the
-    port, and nobody would record what it did there.
-    """
+    """Serves the app on a guarded loopback port, called with one open connection."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._key = fresh_bytes().hex()
         self._error: Exception | None = None
-        self._socket = socket.socket(
-            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        self._server = LoopbackServer(self._answer, guarded=True)
+        self._client = http.client.HTTPConnection(
+            "127.0.0.1", self._server.port, timeout=_ANSWER_S
         )
-        self._socket.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            self._forward,
-            http="h11",
-            ws="none",
-            loop="asyncio",
-            interface="asgi3",
-            proxy_headers=False,
-            lifespan="off",
-            date_header=False,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
-        )
-        self._thread.start()
-        self._await_start()
-        port = self._socket.getsockname()[1]
-        self._client = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_S)
 
-    async def _forward(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the app in force, and what it raises to `send`."""
-        named = (_KEY.encode(), self._key.encode())
-        headers = scope["headers"]
-        if named not in headers:
-            return await Response(status_code=403)(scope, receive, send)
-        scope = {**scope, "headers": [each for each in headers if each != named]}
         try:
             await self._app(scope, receive, send)
         except Exception as error:
             self._error = error
             raise
-
-    def _await_start(self) -> None:
-        deadline = time.monotonic() + _START_S
-        while not self._server.started:
-            if time.monotonic() > deadline or not self._thread.is_alive():
-                raise InfrastructureFailure(
-                    f"The loopback server did not start within {_START_S:.0f} s."
-                )
-            time.sleep(0.0005)
 
     def use(self, app: ASGIApp) -> None:
         """Serve another app from now on."""
@@ -209,7 +160,7 @@ class LoopbackTransport:
                 skip_accept_encoding=True,
             )
             self._client.putheader("host", request.host)
-            self._client.putheader(_KEY, self._key)
+            self._client.putheader(KEY_HEADER, self._server.key)
             for name, value in request.headers:
                 self._client.putheader(name, value)
             if request.body:
@@ -229,7 +180,7 @@ class LoopbackTransport:
     def close(self) -> None:
         """Hang up and tell the server to stop; it closes its socket as it goes."""
         self._client.close()
-        self._server.should_exit = True
+        self._server.close(wait=False)
 
 
 def connect(app: ASGIApp, *, wire: bool) -> RequestTransport:

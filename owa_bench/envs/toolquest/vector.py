@@ -1,8 +1,9 @@
 """The vector view: what a state is in numbers, and the calls its macros stand for.
 
-Vendors and collections take slots in the order in which the goal needs them. A plain
-macro goes by the documents; its `_adapted` twin goes by what the server has shown since
-(an error or a page of that collection). A macro that makes no sense now is masked.
+Vendors and collections take slots in the order in which the goal names them, those of a
+honeypot too. A plain macro goes by the documents; its `_adapted` twin goes by what the
+server has shown since (an error or a page of that collection). A macro that makes no
+sense now is masked. Numbers are of what was asked and served, never of what is left.
 """
 
 import json
@@ -14,12 +15,7 @@ import numpy.typing as npt
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.families import RuleAnswer, solve
-from owa_bench.envs.toolquest.state import (
-    ApiState,
-    CollectionKey,
-    is_complete,
-    missing_rows,
-)
+from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
 from owa_bench.envs.toolquest.tool_calls import ToolAction
 from owa_bench.envs.toolquest.wire_format import WireValue, from_wire, to_wire
 from owa_bench.worlds.api import ApiWorld, Contract, Field, Value
@@ -27,6 +23,7 @@ from owa_bench.worlds.api import ApiWorld, Contract, Field, Value
 VENDORS = 3
 PLACES = 5
 _ORDERS = 12  # orders posted that read as 1
+_ROWS = 50  # rows served that read as .5
 _REFUSALS = (400, 401, 404, 429)
 
 MACROS = (
@@ -43,19 +40,43 @@ MACROS = (
     "post",
     "post_adapted",
 )
-TIERS = (1, 2, 3, 4)
-FEATURES = len(TIERS) + 3 + VENDORS * 6 + PLACES * (2 + len(_REFUSALS))
+_ENTRIES = 3  # what the goal gives: documents, home pages, or a registry
+FEATURES = _ENTRIES + 3 + VENDORS * 6 + PLACES * (2 + len(_REFUSALS))
+
+
+def places(world: ApiWorld) -> tuple[CollectionKey, ...]:
+    """Return the collections that the goal names, in order of use.
+
+    Args:
+        world: A world; a honeypot lacks one of them.
+
+    Returns:
+        Keys of vendor and collection.
+    """
+    owners = {resource: vendor for vendor, resource in world.needed}
+    titles = {
+        title: provider.key
+        for provider in world.providers
+        for title in (provider.title, *(host.title for host in provider.former_hosts))
+    }
+    sources = json.loads(world.goal.spec)["sources"]
+    return tuple(
+        (owners.get(source["id"]) or titles[source["provider"]], source["id"])
+        for source in sources
+        if not source["optional"]
+    )
 
 
 def vendors(world: ApiWorld) -> tuple[str, ...]:
-    """Return the keys of the vendors that the goal needs, in order of use."""
-    return tuple(dict.fromkeys(place[0] for place in world.needed))[:VENDORS]
+    """Return the keys of the vendors that the goal names, in order of use."""
+    return tuple(dict.fromkeys(place[0] for place in places(world)))[:VENDORS]
 
 
 def features(state: ApiState) -> npt.NDArray[np.float32]:
     """Return the state in numbers from 0 to 1."""
     world = state.world
-    values = [float(world.tier == tier) for tier in TIERS]
+    given = min(world.tier, _ENTRIES)
+    values = [float(given == entry) for entry in range(1, _ENTRIES + 1)]
     values.append(float(state.registry_read))
     values.append(float(state.artefact is not None))
     values.append(min(1.0, len(state.records) / _ORDERS))
@@ -63,9 +84,10 @@ def features(state: ApiState) -> npt.NDArray[np.float32]:
     for i in range(VENDORS):
         values += _vendor_features(state, keys[i]) if i < len(keys) else [0.0] * 6
     width = 2 + len(_REFUSALS)
+    named = places(world)
     for i in range(PLACES):
-        there = i < len(world.needed)
-        values += _place_features(state, world.needed[i]) if there else [0.0] * width
+        there = i < len(named)
+        values += _place_features(state, named[i]) if there else [0.0] * width
     return np.asarray(values, dtype=np.float32)
 
 
@@ -81,11 +103,11 @@ def _vendor_features(state: ApiState, key: str) -> list[float]:
 
 
 def _place_features(state: ApiState, place: CollectionKey) -> list[float]:
-    """Return presence, share of rows served, and the kind of the last refusal."""
-    missing, size = missing_rows(state, place).bit_count(), state.sizes.get(place, 0)
-    share = 1.0 - missing / size if size else 1.0
+    """Return presence, how many rows were served, and the kind of the last refusal."""
+    served = state.fetched.get(place, 0).bit_count()
     refusal = state.refusals.get(place, 0)
-    return [1.0, share, *(float(refusal == status) for status in _REFUSALS)]
+    kinds = (float(refusal == status) for status in _REFUSALS)
+    return [1.0, served / (served + _ROWS), *kinds]
 
 
 def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
@@ -100,15 +122,15 @@ def macros(state: ApiState, key: bytes) -> tuple[ToolAction | None, ...]:
     """
     world = state.world
     calls: list[ToolAction | None] = [_registry(state)]
-    keys = vendors(world)
+    keys, named = vendors(world), places(world)
     for make in (_home, _docs, _key, _token):
         calls += [
             make(state, keys[i]) if i < len(keys) else None for i in range(VENDORS)
         ]
     for adapted in (False, True):
         calls += [
-            _page(state, key, world.needed[i], adapted=adapted)
-            if i < len(world.needed)
+            _page(state, key, named[i], adapted=adapted)
+            if i < len(named) and named[i] in world.needed
             else None
             for i in range(PLACES)
         ]

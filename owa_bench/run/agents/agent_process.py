@@ -12,6 +12,7 @@ from typing import Any
 
 from owa_bench.errors import AgentFailure, AgentRaised
 from owa_bench.interfaces import Move
+from owa_bench.records.events import Resource, fixed
 from owa_bench.run.agents.fork_server import IMPORT_DEADLINE_S, ForkServer
 from owa_bench.run.agents.hosting import (
     IN_PROCESS,
@@ -62,6 +63,7 @@ class AgentConnection:
     ) -> None:
         self._transport = transport
         self._session = session
+        self._cpu_s = 0.0
         self.memory_dir = memory_dir
 
     def reset(self, terms: ResetRequest, deadline_s: float) -> None:
@@ -105,16 +107,40 @@ class AgentConnection:
         except AgentFailure as failure:
             _LOG.warning("an agent failed in close(): %s", failure)
         finally:
-            self._transport.end()
+            self.end()
 
     def end(self) -> None:
         """End the agent at once; after `close` it does nothing."""
-        self._transport.end()
+        self._cpu_s += self._transport.end()
+
+    def take_cpu(self, step: int, seat: str) -> list[Resource]:
+        """Return the CPU seconds of an ended agent since the last call, if any.
+
+        Args:
+            step: Number of the last action.
+            seat: The agent's seat.
+
+        Returns:
+            One event, or none where nothing was measured.
+        """
+        used_s, self._cpu_s = fixed(self._cpu_s), 0.0
+        if not used_s:
+            return []
+        return [
+            Resource(
+                step=step, source="harness", role=seat, meter="cpu_s", amount=used_s
+            )
+        ]
 
     @property
     def provider_failure(self) -> str:
         """Why the model's provider is to blame for the last request, "" if not."""
         return self._session.failure if self._session else ""
+
+    @property
+    def provider_refusal(self) -> str:
+        """Why it failed or refused, in the provider's own words, "" if not."""
+        return self._session.refusal if self._session else ""
 
     def take_requests(self) -> list[GatewayRecord]:
         """Return what the agent asked of the gateway since the last call."""
@@ -170,7 +196,7 @@ class AgentLauncher:
         place = "" if memory is None or hosting == REMOTE else str(memory)
         if origin.kind == "http":
             return AgentConnection(HttpTransport(origin.target), place)
-        if origin.kind == "client":
+        if origin.kind in ("client", "person"):
             transport = self._client() if self._client else NoTransport()
             return AgentConnection(transport, place)
         session = self._gateway.open() if self._gateway else None

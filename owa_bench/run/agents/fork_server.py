@@ -52,11 +52,11 @@ class AgentProcess(NamedTuple):
     pipes: Pipes
     server: "ForkServerClient"
 
-    def kill(self, patience_s: float = 0.0) -> str:
+    def kill(self, patience_s: float = 0.0) -> ForkReply:
         """Kill the process with all it started; return how it had ended, if it had."""
-        status = self.server.kill(self.pid, patience_s)
+        reply = self.server.kill(self.pid, patience_s)
         close_all(self.pipes)
-        return status
+        return reply
 
 
 class ForkServerClient:
@@ -109,7 +109,7 @@ class ForkServerClient:
         except OSError as error:
             raise AgentRaised("importing the agent ended its process") from error
 
-    def kill(self, pid: int, patience_s: float = 0.0) -> str:
+    def kill(self, pid: int, patience_s: float = 0.0) -> ForkReply:
         """Kill a process that this server forked, with all it started.
 
         Args:
@@ -117,13 +117,14 @@ class ForkServerClient:
             patience_s: Seconds to wait for an end that is already under way.
 
         Returns:
-            How the process had ended before it was killed, "" if it had not.
+            How the process had ended before it was killed, "" if it had not, and the
+            seconds of CPU that it and its own used.
         """
         request = ForkRequest(verb="kill", pid=pid, patience_s=patience_s)
         try:
-            return self.request(request).status
+            return self.request(request)
         except InfrastructureFailure:  # the server took its children with it
-            return "its fork server died"
+            return ForkReply(pid=pid, status="its fork server died")
 
     def close(self) -> None:
         """Close the socket: the process kills what it forked and exits."""

@@ -39,6 +39,7 @@ from owa_bench.run.agents.spec import Origin, source_files
 from owa_bench.sandbox import first_process, namespaces, views
 from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
+from owa_bench.sandbox.process_tree import process_tree
 
 MESSAGE_BYTES = 1 << 17
 SandboxName = Literal["none", "namespaces", "bubblewrap", "docker"]
@@ -69,10 +70,14 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The process a request made, how a killed one had ended, or what went wrong."""
+    """The process a request made, how a killed one had ended, or what went wrong.
+
+    `cpu_s` are seconds of CPU that a killed one and all it started had used.
+    """
 
     pid: int = 0
     status: str = ""
+    cpu_s: float = 0.0
     error: str = ""
 
 
@@ -109,8 +114,7 @@ class ForkTemplate:
 
     def _reply(self, request: ForkRequest, pipes: list[int]) -> ForkReply:
         if request.verb == "kill":
-            status = self._kill(request.pid, request.patience_s)
-            return ForkReply(pid=request.pid, status=status)
+            return self._kill(request.pid, request.patience_s)
         parent = os.getpid()
         reader, writer = os.pipe()
         pid = os.fork()
@@ -214,17 +218,19 @@ class ForkTemplate:
 
         return program
 
-    def _kill(self, pid: int, patience_s: float = 0.0) -> str:
+    def _kill(self, pid: int, patience_s: float = 0.0) -> ForkReply:
         """Kill a child with all it started; return in words how it had ended.
 
         The child is reaped last, so its number cannot be another process' by then.
+        What is killed is counted before, what its parents waited for after.
         """
         if pid not in self._children:
-            return "was no child"
+            return ForkReply(pid=pid, status="was no child")
         first = self._children.pop(pid)
         until = time.monotonic() + patience_s
         while not (ended := _has_ended(pid)) and time.monotonic() < until:
             time.sleep(0.002)
+        alive_s = sum(entry.cpu_s for entry in process_tree(pid).values())
         if first and not ended:  # its parent waits for it, and exits then
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -232,8 +238,10 @@ class ForkTemplate:
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        return _ending(_exit_code(status)) if ended else ""
+        _, status, usage = os.wait4(pid, 0)
+        words = _ending(_exit_code(status)) if ended else ""
+        cpu_s = max(alive_s, usage.ru_utime + usage.ru_stime)
+        return ForkReply(pid=pid, status=words, cpu_s=cpu_s)
 
 
 def _exit_code(status: int) -> int:

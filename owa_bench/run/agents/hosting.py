@@ -30,8 +30,11 @@ HOSTINGS: Mapping[str, str] = {
     "local address": "behind an address of this machine, unsandboxed",
     REMOTE: "behind an address of another machine, without memory_dir",
     "client": "outside, through `owa-bench serve`, unsandboxed",
+    "person": "a person at this machine, through `owa-bench play`",
     "harness": "a control policy, part of the harness",
 }
+# Of agents that the harness neither starts nor ends.
+OUTLASTING: Final = frozenset({"local address", REMOTE, "client"})
 MEMORY: Final = "/memory"
 _SCRATCH: Final = "/tmp"  # noqa: S108  the sandbox's own
 
@@ -52,8 +55,8 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
     """
     if origin.kind == "policy":
         return "harness"
-    if origin.kind == "client":
-        return "client"
+    if origin.kind in ("client", "person"):
+        return origin.kind
     if origin.kind == "http":
         return "local address" if _is_local(origin.target) else REMOTE
     if in_process and origin.kind != "command":
@@ -180,16 +183,17 @@ def agent_view(
 def code_paths(origin: Origin) -> list[str]:
     """Return the paths an agent's code is read from, besides what is installed.
 
-    That is the folder of its file; for a command line the working folder and the
-    folder of its program.
+    That is the folder of its file; for a command line the working folder, the folder
+    of its program, and the files that it names elsewhere.
     """
     if origin.kind == "command":
         place, *_ = origin.folders
         words = shlex.split(origin.target)
-        files = [Path(place, word) for word in words]
+        files = [path for word in words if (path := Path(place, word)).is_file()]
         program = shutil.which(words[0]) or os.path.join(place, words[0])
         return [
-            *_folder(Path(place), [path for path in files if path.is_file()]),
+            *_folder(Path(place), files),
+            *map(str, files),
             *_program_folders(Path(program)),
         ]
     if origin.kind == "model":

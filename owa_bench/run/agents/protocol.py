@@ -33,7 +33,6 @@ from owa_bench import bounded_json, discovery
 from owa_bench.errors import AgentRaised
 from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Message, Meter, ModelCall, Revision
-from owa_bench.records.observables import CAPABILITIES
 from owa_bench.run.agents.spec import Origin
 
 PROTOCOL = "owa-agent-1"
@@ -44,7 +43,8 @@ DECLARABLE: frozenset[str] = frozenset(
 # The most a Move may declare on a meter; a report adds up whole runs of them exactly.
 MOST_AMOUNT = 1e7
 MOST_BYTES = 1e10
-_ARRAYS: Mapping[str, Any] = {"features": np.float32, "action_mask": np.int8}
+_CALL_NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "latency_s", "status")
+_ARRAYS: Mapping[str, Any] = {"action_mask": np.int8}
 AgentFactory = Callable[[AgentConfig], Agent]
 
 
@@ -180,18 +180,13 @@ def _check_declared(reply: AgentReply) -> None:
             known = ", ".join(sorted(DECLARABLE))
             raise AgentRaised(f"`usage` holds meters of {known}, got {meter!r}")
     for call in reply.model_calls:
-        amounts.append(("model_calls.tokens_in", call.tokens_in))
-        amounts.append(("model_calls.tokens_out", call.tokens_out))
+        amounts += [(f"model_calls.{n}", getattr(call, n)) for n in _CALL_NUMBERS]
     amounts += [("messages.tokens", message.tokens) for message in reply.messages]
     for field, amount in amounts:
         most = MOST_BYTES if field == "usage.bytes" else MOST_AMOUNT
         if not 0 <= amount <= most:
             raise AgentRaised(f"`{field}` lies in [0, {most:g}], got {amount!r}")
     shares = [(f"beliefs.{name}", p) for name, p in reply.beliefs]
-    if reply.revision is not None:
-        shares += [("revision.fractions", part) for part in reply.revision.fractions]
-        capabilities = ((c, getattr(reply.revision, c)) for c in CAPABILITIES)
-        shares += [(f"revision.{c}", v) for c, v in capabilities if v is not None]
     for field, share in shares:
         if not 0.0 <= share <= 1.0:
             raise AgentRaised(f"`{field}` lies in [0, 1], got {share!r}")

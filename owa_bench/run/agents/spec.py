@@ -23,19 +23,30 @@ import msgspec
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
-from owa_bench.errors import AgentSpecError, UnknownNameError
+from owa_bench.errors import AgentSpecError, FieldError, UnknownNameError
 from owa_bench.interfaces import AgentCard, View
+from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
+from owa_bench.skills.handicaps import KNOBS, read_handicaps
 
 OriginKind = Literal[
-    "registry", "policy", "object", "file", "command", "http", "client", "model"
+    "registry",
+    "policy",
+    "object",
+    "file",
+    "command",
+    "http",
+    "client",
+    "person",
+    "model",
 ]
 CLIENT = "client:"
+OUTSIDE = (CLIENT, PERSON, SCRIPTED_PERSON)  # agents that play from outside
 MODEL = "sb3:"
 _POLICY = "policy:"
 _NAME_OPTION = "name"  # of every agent with options: how its arm is called
 _NEXT_OPTION = re.compile(r",(?=[a-z_]+=)")
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_CLIENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_OUTSIDE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
 _FORMS = (
@@ -68,6 +79,7 @@ class AgentHandle:
     fingerprint: str
     needs: Literal["nothing", "script", "privilege"] = "nothing"
     suites: tuple[str, ...] = ()
+    native: bool = False
     package: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     view: View = "language"
@@ -104,8 +116,8 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
         return _registered(spec, name, options)
     if spec.startswith(_POLICY):
         return _policy(spec)
-    if spec.startswith(CLIENT):
-        return _client(spec)
+    if spec.startswith(OUTSIDE):
+        return _outside(spec)
     if _OBJECT.fullmatch(spec):
         return _object(spec, place)
     if spec.endswith(".py") and (place / spec).is_file():
@@ -145,6 +157,7 @@ def _registered(spec: str, name: str, given: str) -> AgentHandle:
         _digest(spec, *_sources_of(card)),
         needs=card.needs,
         suites=card.suites,
+        native=card.native,
         package=entry.package,
         options=options,
     )
@@ -159,14 +172,16 @@ def _policy(spec: str) -> AgentHandle:
     return _handle(spec, name, Origin(kind="policy", target=name), needs="privilege")
 
 
-def _client(spec: str) -> AgentHandle:
-    """Return an agent that plays from outside."""
-    name = spec.removeprefix(CLIENT)
-    if not _CLIENT_NAME.fullmatch(name):
+def _outside(spec: str) -> AgentHandle:
+    """Return an agent that plays from outside: a client, or a person."""
+    prefix = next(prefix for prefix in OUTSIDE if spec.startswith(prefix))
+    kind: OriginKind = "client" if prefix == CLIENT else "person"
+    name = spec.removeprefix(prefix)
+    if not _OUTSIDE_NAME.fullmatch(name):
         raise AgentSpecError(
-            f"A client's name is letters, digits, `.`, `_` and `-`, got {name!r}."
+            f"A {kind}'s name is letters, digits, `.`, `_` and `-`, got {name!r}."
         )
-    return _handle(spec, name, Origin(kind="client", target=name))
+    return _handle(spec, name, Origin(kind=kind, target=name))
 
 
 def _object(spec: str, place: Path) -> AgentHandle:
@@ -268,7 +283,17 @@ def _parse_options(card: AgentCard, text: str) -> dict[str, str]:
     missing = [name for name in card.required if not options.get(name)]
     if missing:
         raise AgentSpecError(f"{_usage(card)}; missing: {', '.join(missing)}.")
+    shared = {n: v for n, v in options.items() if card.options.get(n) == _about(n)}
+    try:
+        read_handicaps(shared)
+    except FieldError as error:
+        raise AgentSpecError(f"Agent `{card.name}`: {error}") from error
     return options
+
+
+def _about(name: str) -> str | None:
+    """Return the line of a knob that agents share, None for any other option."""
+    return KNOBS[name].about if name in KNOBS else None
 
 
 def _usage(card: AgentCard) -> str:

@@ -57,8 +57,13 @@ class AgentTransport(Protocol):
             AgentRaised: The agent fails otherwise.
         """
 
-    def end(self) -> None:
-        """End the agent at once, whatever it is doing; may be called twice."""
+    def end(self) -> float:
+        """End the agent at once, whatever it is doing; may be called twice.
+
+        Returns:
+            Seconds of CPU that it used since the last call, as the harness measured
+            them; 0 where it cannot.
+        """
 
 
 class NoTransport:
@@ -76,8 +81,9 @@ class NoTransport:
         """
         raise InfrastructureFailure("no agent has been started")
 
-    def end(self) -> None:
+    def end(self) -> float:
         """End nothing."""
+        return 0.0
 
 
 class LocalTransport:
@@ -87,6 +93,7 @@ class LocalTransport:
         self, make: AgentFactory, variables: Mapping[str, str] | None = None
     ) -> None:
         self._runner = AgentRunner(make, {**os.environ, **(variables or {})})
+        self._cpu_s = 0.0
 
     def ask(self, request: AgentRequest, deadline_s: float) -> AgentReply:
         """Return the reply; a deadline missed is only noticed afterwards.
@@ -98,17 +105,21 @@ class LocalTransport:
         Returns:
             The reply.
         """
-        begun = time.monotonic()
+        begun, begun_cpu = time.monotonic(), time.thread_time()
         try:
             reply = write_line(self._runner.answer(request))
         except (Exception, SystemExit) as error:
             raise AgentRaised(describe(error)) from error
+        finally:
+            self._cpu_s += time.thread_time() - begun_cpu
         if time.monotonic() - begun > deadline_s:
             raise _late(deadline_s)
         return read_reply(reply)
 
-    def end(self) -> None:
-        """Forget the agent."""
+    def end(self) -> float:
+        """Return the CPU seconds of this thread while the agent answered."""
+        used_s, self._cpu_s = self._cpu_s, 0.0
+        return used_s
 
 
 class HttpTransport:
@@ -143,9 +154,10 @@ class HttpTransport:
                 f"the agent's address failed: {type(error).__name__}: {error}"
             ) from error
 
-    def end(self) -> None:
+    def end(self) -> float:
         """Close the connection; what the service does then is its own affair."""
         self._client.close()
+        return 0.0
 
     def _post(self, body: bytes, until: float) -> bytes:
         data = bytearray()
@@ -154,16 +166,19 @@ class HttpTransport:
         with self._client.stream(
             "POST", self._url, content=body, headers=headers, timeout=deadline_s
         ) as response:
-            if response.status_code != httpx.codes.OK:
-                raise AgentRaised(
-                    f"the agent's address answered HTTP {response.status_code}"
-                )
+            status = response.status_code
             for chunk in response.iter_bytes():
                 data += chunk
+                if status != httpx.codes.OK and len(data) > _TAIL_BYTES:
+                    break
                 if time.monotonic() > until:
                     raise httpx.ReadTimeout("the response takes too long")
                 if len(data) > REPLY_LIMIT:
                     raise AgentRaised(f"a reply has at most {REPLY_LIMIT} bytes")
+        if status != httpx.codes.OK:
+            words = " ".join(data[:_TAIL_BYTES].decode(errors="replace").split())
+            said = f": {words}" if words else ""
+            raise AgentRaised(f"the agent's address answered HTTP {status}{said}")
         return bytes(data)
 
 
@@ -184,6 +199,7 @@ class PipeTransport:
         self._prints_open = True
         self._unread = bytearray()
         self._tail = b""
+        self._cpu_s = 0.0
         for descriptor in process.pipes:
             os.set_blocking(descriptor, False)
 
@@ -234,14 +250,20 @@ class PipeTransport:
             words = f"; its last words: {tail}" if tail else ""
             raise AgentRaised(f"{ending}: {status}{words}") from error
 
-    def end(self) -> None:
-        """Kill the process and all it started."""
+    def end(self) -> float:
+        """Kill the process and all it started; return the CPU seconds they used."""
         self._kill()
+        used_s, self._cpu_s = self._cpu_s, 0.0
+        return used_s
 
     def _kill(self, patience_s: float = 0.0) -> str:
         """Kill the process; return how it had ended before, if it had."""
         process, self._process = self._process, None
-        return process.kill(patience_s) if process is not None else ""
+        if process is None:
+            return ""
+        reply = process.kill(patience_s)
+        self._cpu_s += reply.cpu_s
+        return reply.status
 
     def _exchange(self, request: bytes, deadline_s: float) -> bytes:
         """Send a line and return the next one."""

@@ -29,7 +29,14 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.run.gateway.egress import connect_protocol
 from owa_bench.run.gateway.session import GatewaySession, ModelRequest
+from owa_bench.run.gateway.translation import (
+    APIS,
+    ModelProvider,
+    Translator,
+    translation_fault,
+)
 from owa_bench.run.gateway.usage import EventStream, usage_of
+from owa_bench.seeding import fresh_bytes
 
 INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
 _START_S = 10.0
@@ -40,24 +47,16 @@ _PATHS = {
 }
 _PASSED = ("content-type", "retry-after", "x-request-id")
 _TOO_MANY = 429
+_WRONG = 400
+_TRANSLATED = "/translated/{ticket}"
+_HOP = frozenset({"host", "connection", "content-length", "accept-encoding"})
+_LATE = (httpx.TimeoutException, TimeoutError)
 _SERVER_ERRORS = 500
 SHORTEST_SECRET = 8  # a shorter "key" is a placeholder
 
 
-class ModelProvider(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider behind the gateway; "" is no address, or no key.
-
-    `timeout_s` is for one request. `cache` is a folder of replies by request.
-    """
-
-    url: str = ""
-    key: str = ""
-    timeout_s: float = 48.0
-    cache: str = ""
-
-
 class ModelGateway:
-    """The gateway of one worker; a context manager.
+    """The gateway of one worker; a context manager. `provider` is where requests go.
 
     Args:
         provider: Where requests go.
@@ -68,9 +67,12 @@ class ModelGateway:
     """
 
     def __init__(self, provider: ModelProvider, allowed: frozenset[str]) -> None:
-        self._provider = provider
+        self.provider = provider
         self._allowed = allowed
         self._sessions: dict[str, GatewaySession] = {}
+        api = APIS[provider.api]
+        self._translator = Translator(api) if api.prefix and provider.url else None
+        self._translated: dict[str, ModelRequest] = {}
         self._folder = tempfile.mkdtemp(prefix="owa-gateway-")
         self.socket_path = f"{self._folder}/gateway.sock"
         unix = socket.socket(socket.AF_UNIX)
@@ -81,7 +83,10 @@ class ModelGateway:
         methods = [*_PATHS]
         config = uvicorn.Config(
             Starlette(
-                routes=[Route("/v1/{path:path}", self._answer, methods=methods)],
+                routes=[
+                    Route("/v1/{path:path}", self._answer, methods=methods),
+                    Route(_TRANSLATED + "/{path:path}", self._pass, methods=["POST"]),
+                ],
                 lifespan=self._with_client,
             ),
             http=connect_protocol(self._sessions.get, allowed),
@@ -130,7 +135,7 @@ class ModelGateway:
         """
         address = f"127.0.0.1:{INNER_PORT if sandboxed else self.port}"
         variables: dict[str, str] = {}
-        if self._provider.url or self._provider.cache:
+        if self.provider.url or self.provider.cache:
             variables["OPENAI_BASE_URL"] = f"http://{address}/v1"
             variables["OPENAI_API_KEY"] = session.token
         if self._allowed:
@@ -147,7 +152,7 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def _with_client(self, _: Starlette) -> AsyncIterator[None]:
         """Hold the connections to the provider, in the server's event loop."""
-        timeout = self._provider.timeout_s
+        timeout = self.provider.timeout_s
         async with httpx.AsyncClient(timeout=timeout) as self._client:
             yield
 
@@ -193,8 +198,10 @@ class ModelGateway:
             record.reply, record.status, record.cached = cache.read_bytes(), 200, True
             record.usage = usage_of(record.reply)
             return Response(record.reply, media_type="application/json")
-        if not self._provider.url:
+        if not self.provider.url:
             return _error(503, "No provider, and the cache holds no such reply.")
+        if self._translator is not None:
+            return await self._translate(self._translator, record, terms, cache)
         asked = _with_usage(record.path, terms) if streamed else None
         content = record.body if asked is None else msgspec.json.encode(asked)
         try:
@@ -206,18 +213,72 @@ class ModelGateway:
                 return StreamingResponse(relayed, 200, _headers(reply))
             await self._read(record, reply)
         except (httpx.HTTPError, TimeoutError) as error:
-            record.failure = f"no reply: {type(error).__name__}"
-            return _error(502, f"The provider gave no reply: {type(error).__name__}.")
+            return _no_reply(record, error)
         if cache is not None and reply.is_success:
             await asyncio.to_thread(_write, cache, record.reply)
         return Response(record.reply, reply.status_code, _headers(reply))
 
+    async def _translate(
+        self,
+        translator: Translator,
+        record: ModelRequest,
+        terms: dict[str, Any],
+        cache: Path | None,
+    ) -> Response:
+        """Return the reply of a provider of another form to a chat request."""
+        fault = translation_fault(terms)
+        if record.path != "/chat/completions" or fault:
+            why = fault or f"only /chat/completions is translated, got {record.path}"
+            record.status = _WRONG
+            return _error(_WRONG, f"For `{self.provider.api}`: {why}.")
+        ticket = fresh_bytes(24).hex()
+        self._translated[ticket] = record
+        address = _TRANSLATED.format(ticket=ticket)
+        try:
+            reply = await translator.reply(
+                terms,
+                f"http://127.0.0.1:{self.port}{address}",
+                ticket,
+                self.provider.timeout_s + 1.0,
+            )
+        except Exception as error:  # noqa: BLE001  the library's, of any kind
+            return _untranslated(record, error)
+        finally:
+            del self._translated[ticket]
+        record.reply, record.usage = self._scrubbed(reply), usage_of(reply)
+        if cache is not None:
+            await asyncio.to_thread(_write, cache, record.reply)
+        return Response(record.reply, media_type="application/json")
+
+    async def _pass(self, request: Request) -> Response:
+        """Pass a translated request on, with the API key in its ticket's place."""
+        ticket = request.path_params["ticket"]
+        record = self._translated.get(ticket)
+        if record is None:
+            return _error(404, "The gateway serves /v1.")
+        key, body = self.provider.key, await request.body()
+        headers = {
+            name: value.replace(ticket, key)
+            for name, value in request.headers.items()
+            if name not in _HOP
+        }
+        path = request.path_params["path"]
+        query = request.url.query.replace(ticket, key)
+        url = f"{self.provider.url.rstrip('/')}/{path}{'?' if query else ''}{query}"
+        asked = self._client.build_request("POST", url, content=body, headers=headers)
+        try:
+            reply = await self._client.send(asked, stream=True)
+            await self._read(record, reply)
+        except (httpx.HTTPError, TimeoutError) as error:
+            return _no_reply(record, error)
+        return Response(record.reply, reply.status_code, _headers(reply))
+
     def _request(self, record: ModelRequest, content: bytes) -> httpx.Request:
-        key = self._provider.key
+        key = self.provider.key
         headers = {"content-type": "application/json"} if content else {}
         if key:
             headers["authorization"] = f"Bearer {key}"
-        url = self._provider.url.rstrip("/") + record.path
+        url = self.provider.url.rstrip("/") + record.path
         method = "POST" if record.path in _PATHS["POST"] else "GET"
         return self._client.build_request(
             method, url, content=content or None, headers=headers
@@ -227,7 +288,7 @@ class ModelGateway:
         """Read a reply that is not streamed into the record."""
         data = bytearray()
         try:
-            async with asyncio.timeout(self._provider.timeout_s):
+            async with asyncio.timeout(self.provider.timeout_s):
                 async for chunk in reply.aiter_bytes():
                     data += chunk
                     if len(data) > _MOST_REPLY:
@@ -268,16 +329,17 @@ class ModelGateway:
 
     def _scrubbed(self, data: bytes) -> bytes:
         """Return a reply without the API key, which some servers repeat."""
-        key = self._provider.key.encode()
+        key = self.provider.key.encode()
         if len(key) < SHORTEST_SECRET:
             return data
         return data.replace(key, b"{secret:api_key}")
 
     def _cache_path(self, record: ModelRequest) -> Path | None:
-        if not self._provider.cache:
+        if not self.provider.cache:
             return None
-        digest = sha256(record.path.encode() + b"\n" + record.body)
-        return Path(self._provider.cache) / digest[:2] / f"{digest}.json"
+        api = "" if self.provider.api == "chat" else self.provider.api
+        digest = sha256(f"{api}{record.path}\n".encode() + record.body)
+        return Path(self.provider.cache) / digest[:2] / f"{digest}.json"
 
 
 def _with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
@@ -290,6 +352,30 @@ def _with_usage(path: str, terms: dict[str, Any]) -> dict[str, Any] | None:
 
 def _headers(reply: httpx.Response) -> Mapping[str, str]:
     return {name: reply.headers[name] for name in _PASSED if name in reply.headers}
+
+
+def _no_reply(record: ModelRequest, error: Exception) -> Response:
+    """Return what an agent is told of a provider that did not answer; record it."""
+    record.failure = f"no reply: {type(error).__name__}"
+    status = 504 if isinstance(error, _LATE) else 502
+    why = f"{type(error).__name__}: {error}".rstrip(": ")
+    return _error(status, f"The provider gave no reply: {why}")
+
+
+def _untranslated(record: ModelRequest, error: Exception) -> Response:
+    """Return what an agent is told where a translated request gave no chat completion.
+
+    Status and failure are those of the provider's own reply, never the library's.
+    """
+    if record.failure and not record.status:
+        return _error(502, f"The provider gave no reply: {record.failure}.")
+    if record.status and record.status != httpx.codes.OK:
+        return Response(record.reply, record.status, media_type="application/json")
+    words = f"{type(error).__name__}: {error}"
+    if record.status:
+        return _error(502, f"The provider's reply cannot be translated: {words}")
+    record.status = _WRONG
+    return _error(_WRONG, f"The request cannot be translated: {words}")
 
 
 def _error(status: int, message: str) -> JSONResponse:

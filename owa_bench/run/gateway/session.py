@@ -16,6 +16,7 @@ from owa_bench.run.gateway.usage import TokenUsage
 from owa_bench.seeding import fresh_bytes
 
 END_S = 10.0  # a request that is under way when the agent has ended gets so long
+_REFUSALS = frozenset({401, 402, 403, 404})  # of a key, a quota or a model's name
 _OK = 200
 _SHOWN = 2_000  # characters of a request's parameters
 _PICTURE = re.compile(rb"(data:image/\w+);base64,([A-Za-z0-9+/=]{200,})")
@@ -54,6 +55,13 @@ class ModelRequest:
     usage: TokenUsage | None = None
     latency_s: float = 0.0
     cached: bool = False
+
+    @property
+    def refusal(self) -> str:
+        """Why the provider failed or refused, in its own words; "" where it did not."""
+        cause = self.failure or f"HTTP {self.status}" * (self.status in _REFUSALS)
+        words = " ".join(self.reply.decode(errors="replace").split())
+        return f"{cause}: {words}" if cause and words else cause
 
     def events(self, step: int, role: str, sink: Sink) -> Iterator[Event]:
         """Yield the call and its metered tokens.
@@ -151,13 +159,15 @@ class GatewaySession:
 
     The server's thread adds records, the episode's thread takes them. `token` stands
     for the session in every request, and `registry` holds it until it is closed.
-    `failure` says why the provider is to blame for the last request, "" if it is not.
+    `failure` says why the provider is to blame for the last request, "" if it is not;
+    `refusal` also tells of a refused key, quota or model, in the provider's words.
     """
 
     def __init__(self, registry: dict[str, "GatewaySession"]) -> None:
         self._registry = registry
         self.token = f"owa-{fresh_bytes(24).hex()}"
         self.failure = ""
+        self.refusal = ""
         self._changed = threading.Condition()
         self._records: list[GatewayRecord] = []
         self._open: list[GatewayRecord] = []
@@ -176,7 +186,8 @@ class GatewaySession:
                 return
             self._open = still
             self._records.append(record)
-            self.failure = getattr(record, "failure", self.failure)
+            if isinstance(record, ModelRequest):
+                self.failure, self.refusal = record.failure, record.refusal
             self._changed.notify_all()
 
     def take(self) -> list[GatewayRecord]:

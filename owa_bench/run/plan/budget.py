@@ -3,6 +3,9 @@
 A ceiling is reached when the amount used is no longer below it. An episode that a wall,
 CPU or GPU ceiling ends, or one of the whole run, is `timed`: which episode that falls
 on differs from machine to machine, so it stays out of the replay root.
+
+Money (`usd`) is a ceiling of the run alone: what env and harness measured, by the run's
+price card, but for minutes of the supervisor, which is simulated and paid by nobody.
 """
 
 import math
@@ -13,9 +16,13 @@ from typing import NamedTuple
 from owa_bench.errors import PlanError, one_of
 from owa_bench.records.events import METERS, VOLATILE_METERS, Action, Event, Resource
 from owa_bench.records.plan import MOST, Budget
+from owa_bench.records.price_card import PER_UNITS, PriceCard
 
+MICRO = 10**6  # micro-USD in a USD
 _YEAR_S = 366 * 86_400  # no clock of the harness reaches much further
 WALL = "wall_s"
+USD = "usd"
+SUPERVISOR = "supervisor_min"
 STEPS = "steps"
 
 
@@ -37,12 +44,18 @@ class EpisodeTally:
     """The steps, meters and wall clock of one episode.
 
     `clock` returns seconds from any fixed point; the tally begins when it is made.
+    Without `prices` no money is counted.
     """
 
     def __init__(
-        self, budget: Budget, clock: Callable[[], float], run: "RunTally | None" = None
+        self,
+        budget: Budget,
+        clock: Callable[[], float],
+        run: "RunTally | None" = None,
+        prices: PriceCard | None = None,
     ) -> None:
         check(budget)
+        self._prices = prices
         self._budget = budget
         self._run = run
         self._clock = clock
@@ -55,9 +68,11 @@ class EpisodeTally:
         if isinstance(event, Action):
             self._steps += 1
         elif isinstance(event, Resource):
-            _add(self.spent, event.meter, event.amount)
+            used = _used(event, self._prices)
+            for meter, amount in used.items():
+                _add(self.spent, meter, amount)
             if self._run is not None:
-                self._run.add({event.meter: event.amount})
+                self._run.add(used)
 
     def wall_left(self) -> float | None:
         """Return the seconds left of the wall clock, None where it has no ceiling."""
@@ -106,13 +121,33 @@ class RunTally:
         return reached and reached._replace(timed=True)
 
 
-def totals(events: Iterable[Event]) -> dict[str, float]:
-    """Return what recorded events used, by meter; a resumed run begins with it."""
+def totals(
+    events: Iterable[Event], prices: PriceCard | None = None
+) -> dict[str, float]:
+    """Return what recorded events used; a resumed run begins with it.
+
+    Args:
+        events: Of any episodes.
+        prices: The run's price card; None: no money is counted.
+
+    Returns:
+        Amounts by meter, and `usd`.
+    """
     spent: dict[str, float] = {}
     for event in events:
         if isinstance(event, Resource):
-            _add(spent, event.meter, event.amount)
+            for meter, amount in _used(event, prices).items():
+                _add(spent, meter, amount)
     return spent
+
+
+def _used(event: Resource, prices: PriceCard | None) -> dict[str, float]:
+    """Return the meter of an event with its amount, and the money that it costs."""
+    used = {event.meter: event.amount}
+    price = prices.price(event.meter) if prices else None
+    if price and event.source != "agent" and event.meter != SUPERVISOR:
+        used[USD] = event.amount * price / PER_UNITS / MICRO
+    return used
 
 
 def check(budget: Budget) -> None:
@@ -138,6 +173,9 @@ def check(budget: Budget) -> None:
         if len(set(meters)) < len(meters):
             raise PlanError(f"budget.{field}", meters, "must name each meter once")
         for meter, limit in limits:
+            if meter == USD and field == "run_meters":
+                _check_amount(f"budget.{field}.{meter}", limit)
+                continue
             if "/" not in meter and meter not in METERS:
                 rule = one_of(meter, METERS)
                 raise PlanError(f"budget.{field}", meter, rule)

@@ -1,4 +1,4 @@
-"""Campaigns and trials: plans of episodes that share a memory lane.
+"""Campaigns: plans of episodes over days that share a memory lane.
 
 A campaign runs over days. Day by day an agent practises on new tasks under that day's
 drift, keeping its memory; then it plays the checkpoint on a throw-away copy of that
@@ -6,27 +6,31 @@ memory. The checkpoint's tasks, seeds and drift are the same every day and never
 in practice. A frozen control of each agent plays the same checkpoints and remembers
 nothing.
 
-Trials follow SAIL-ON: a lane of episodes, plain ones first, then novel ones. Each trial
-draws the episode at which the novelty comes in; it stays to the end. The agent is not
-told and keeps its memory over the whole trial, so that it may notice and adapt; every
-arm plays the same trials on the same pairs. What an agent believes it declares with a
-Move: beliefs `novelty` and `novelty_threshold`, the last of an episode counts.
+A campaign may also plan attempt sets, all fixed before episode 0 and played on copies
+that are thrown away:
 
-Source of trials: docs/cartpole3d.md.
+- of a revision, between the morning of day 0 and that of `adopt_by`: `before` from the
+  earlier memory, `after` from the later, `ablated` from the later with the change taken
+  out, two control sets without memory, and the `placebo` lane's. Their pairs occur
+  nowhere else. With `sustain`, `after` and `ablated` come again every later day;
+- of maintenance: every morning a `clean` and a `drifted` lane of the first pairs of the
+  checkpoint, also played by a drift-blind baseline.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from owa_bench.calendars import DAILY
 from owa_bench.errors import PlanError
 from owa_bench.interfaces import SuiteCard
+from owa_bench.records.events import Condition
 from owa_bench.records.plan import Arm, Plan, PlanEntry
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import draws
+from owa_bench.run.plan.campaign_terms import CampaignTerms
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import arms_of, assemble_plan, limited
 from owa_bench.seeding import stream
@@ -34,38 +38,36 @@ from owa_bench.seeding import stream
 PRACTICE = "practice/"
 
 
-class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A campaign over simulated days.
-
-    Per day, family and tier `practice` new tasks are played; `checkpoint` draws the
-    tasks of every day's checkpoint. `drift_per_day` is the share of all drift that is
-    applied each day; `calendar`, where given, is another calendar of days in its place.
-    """
+class Campaign(CampaignTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A campaign: its terms, and the draw of every day's checkpoint."""
 
     checkpoint: Draw
-    days: int = 7
-    practice: int = 1
-    drift_per_day: float = 0.05
-    calendar: str = ""
-    control: bool = True
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """The mornings between which a revision is tested."""
+        return 0, self.days if self.adopt_by is None else self.adopt_by
 
 
-class Trials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Trials: `count` of them per family and tier of `draw`.
+class _CampaignArms(NamedTuple):
+    """The arms of a campaign by what they play."""
 
-    A trial has `draw.episodes` episodes; the first novel one is drawn between the two
-    `before` (episodes before it, both ends included) from `seed`. `draw.deltas` is the
-    one magnitude of the novelty.
-    """
+    learners: tuple[Arm, ...]
+    controls: tuple[Arm, ...]
+    placebos: tuple[Arm, ...]
+    baselines: tuple[Arm, ...]
 
-    draw: Draw
-    count: int = 1
-    before: tuple[int, int] = (5, 10)
-    seed: int = 0
+    @property
+    def every(self) -> tuple[Arm, ...]:
+        """All arms."""
+        return tuple(itertools.chain(*self))
 
 
 def plan_campaign(
-    campaign: Campaign, agents: Sequence[AgentHandle], terms: Plan
+    campaign: Campaign,
+    agents: Sequence[AgentHandle],
+    terms: Plan,
+    baseline: AgentHandle | None = None,
 ) -> Plan:
     """Return the plan of a campaign.
 
@@ -73,6 +75,7 @@ def plan_campaign(
         campaign: The campaign.
         agents: Who plays it.
         terms: What the plan says beside its episodes; the calendar is the campaign's.
+        baseline: The drift-blind agent, which plays the lanes of maintenance.
 
     Returns:
         The plan.
@@ -81,50 +84,98 @@ def plan_campaign(
         PlanError: Naming field, value and rule.
     """
     _check_campaign(campaign)
-    learners = arms_of(agents)
-    controls = arms_of(agents, frozen=True) if campaign.control else ()
     card = draws.check(campaign.checkpoint, PlanError, "checkpoint").card
-    checkpoint = limited(draws.entries(campaign.checkpoint, card))
+    others = _placebo_families(campaign, card)
+    arms = _CampaignArms(
+        learners=arms_of(agents),
+        controls=arms_of(agents, "frozen") if campaign.control else (),
+        placebos=arms_of(agents, "placebo") if campaign.holdout and others else (),
+        baselines=arms_of([baseline], "baseline")
+        if campaign.maintenance and baseline
+        else (),
+    )
+    checkpoint = draws.mark_controls(limited(draws.entries(campaign.checkpoint, card)))
     entries = (
         entry
-        for day in range(campaign.days)
+        for day in range(campaign.days + 1)
         for entry in itertools.chain(
-            _practice(campaign, card, day, learners),
-            _checkpoint(checkpoint, day, (*learners, *controls)),
+            _revision_sets(campaign, card, day, arms),
+            _maintenance_lanes(campaign, card, day, arms),
+            _practice(campaign, card, day, arms, others),
+            _checkpoint(checkpoint, day, (*arms.learners, *arms.controls))
+            if day < campaign.days
+            else (),
         )
     )
     calendar = campaign.calendar or f"daily:{campaign.drift_per_day:g}"
     return assemble_plan(
         (campaign.checkpoint,),
         agents,
-        (*learners, *controls),
+        arms.every,
         entries,
         replace(terms, calendar=calendar),
     )
 
 
+def _placebo_families(campaign: Campaign, card: SuiteCard) -> tuple[str, ...]:
+    """Return the families on which the placebo lane practises; nothing: no lane."""
+    played = draws.families(campaign.checkpoint, card)
+    return campaign.placebo or tuple(f for f in card.families if f not in played)
+
+
+def _practised(draw: draws.Draw, card: SuiteCard) -> tuple[str, ...]:
+    """Return the families of a draw that practice may hold: none that is held out."""
+    return tuple(f for f in draws.families(draw, card) if f not in card.held_out)
+
+
 def _practice(
-    campaign: Campaign, card: SuiteCard, day: int, arms: Sequence[Arm]
+    campaign: Campaign,
+    card: SuiteCard,
+    day: int,
+    arms: _CampaignArms,
+    others: Sequence[str],
 ) -> Iterator[PlanEntry]:
-    """Yield a day's practice: tasks never played before, drifted to that day."""
+    """Yield a day's practice: tasks never played before, drifted to that day.
+
+    The budget of interventions is the checkpoint's smallest, and tools are those of the
+    checkpoint: neither tells an agent which of the two it plays. The placebo lane has
+    as many tasks, of other families.
+    """
+    if day == campaign.days:
+        return
     draw = campaign.checkpoint
+    families = _practised(draw, card)
     for number in range(day * campaign.practice, (day + 1) * campaign.practice):
-        for tier, family, arm in itertools.product(
-            draws.tiers(draw, card), draws.families(draw, card), arms
+        for tier, (place, family) in itertools.product(
+            draws.tiers(draw, card), enumerate(families)
         ):
-            yield PlanEntry(
-                index=0,
-                arm=arm.name,
-                pair=PRACTICE + draws.pair_id(card, family, tier, number),
-                suite=card.name,
-                version=card.version,
-                family=family,
-                tier=tier,
-                delta=None,
-                day=day,
-                lane=arm.name,
-                phase="practice",
-            )
+            for arm in (*arms.learners, *arms.placebos):
+                own, turn, own_worlds = family, number, PRACTICE
+                if arm.placebo:
+                    turn, rest = divmod(number * len(families) + place, len(others))
+                    own, own_worlds = others[rest], PRACTICE + "placebo/"
+                yield PlanEntry(
+                    index=0,
+                    arm=arm.name,
+                    pair=own_worlds + draws.pair_id(card, own, tier, turn),
+                    suite=card.name,
+                    version=card.version,
+                    family=own,
+                    tier=tier,
+                    delta=None,
+                    day=day,
+                    interventions=_least_budget(draw),
+                    tools_off=draw.tools_off,
+                    lane=arm.name,
+                    phase="practice",
+                )
+
+
+def _least_budget(draw: Draw) -> int | Literal["protocol"] | None:
+    """Return the smallest intervention budget of a draw, None: no limit."""
+    counts = [count for count in draw.interventions if isinstance(count, int)]
+    priced = "protocol" in draw.interventions
+    return min(counts) if counts else "protocol" if priced else None
 
 
 def _checkpoint(
@@ -136,84 +187,108 @@ def _checkpoint(
         yield replace(entry, arm=arm.name, day=day, lane=lane, phase="checkpoint")
 
 
+def _set_tasks(campaign: Campaign, card: SuiteCard, tasks: int) -> list[PlanEntry]:
+    """Return the entries of an attempt set, without arm: one budget, the whole crew."""
+    least = _least_budget(campaign.checkpoint)
+    draw = replace(
+        campaign.checkpoint,
+        episodes=tasks,
+        repeats=1,
+        interventions=("unlimited" if least is None else least,),
+        crews=(draws.OPEN,),
+    )
+    return limited(draws.entries(draw, card))
+
+
+def _revision_sets(
+    campaign: Campaign, card: SuiteCard, day: int, arms: _CampaignArms
+) -> Iterator[PlanEntry]:
+    """Yield the attempt sets of the revision that are played on a day's morning."""
+    since, until = campaign.window
+    tasks = campaign.holdout if day == until else campaign.sustain * (day > until)
+    if not tasks:
+        return
+    roles: list[tuple[Condition, Arm]] = []
+    for arm in arms.learners:
+        roles += [("after", arm), ("ablated", arm)]
+    if day == until:
+        roles += [("before", arm) for arm in arms.learners]
+        for arm in arms.controls:
+            roles += [("control_before", arm), ("control_after", arm)]
+        roles += [("placebo", arm) for arm in arms.placebos]
+    entries = []
+    for entry, (condition, arm) in itertools.product(
+        _set_tasks(campaign, card, tasks), roles
+    ):
+        early = condition in ("before", "control_before")
+        entries.append(
+            replace(
+                entry,
+                arm=arm.name,
+                pair=f"holdout/{since}-{until}/{entry.pair}",
+                lane=None if arm.frozen else arm.name,
+                delta=None if campaign.daily_holdout else entry.delta,
+                day=day,
+                world_day=(since if early else day) if campaign.daily_holdout else None,
+                condition=condition,
+                window=(since, until),
+            )
+        )
+    yield from _shuffled(dict.fromkeys(entries), campaign.seed, f"revision/{day}")
+
+
+def _maintenance_lanes(
+    campaign: Campaign, card: SuiteCard, day: int, arms: _CampaignArms
+) -> Iterator[PlanEntry]:
+    """Yield a morning's clean and drifted lanes of the first checkpoint pairs."""
+    if not campaign.maintenance or day == campaign.days:
+        return
+    clean, drifted = ("clean", 0.0, None), ("drifted", None, day)
+    entries = [
+        replace(
+            entry,
+            arm=arm.name,
+            lane=None if arm.baseline else arm.name,
+            delta=delta,
+            day=day,
+            calendar="",
+            world_day=world_day,
+            condition=condition,
+        )
+        for entry in _set_tasks(campaign, card, campaign.maintenance)
+        if entry.delta == campaign.checkpoint.deltas[0]
+        for arm in (*arms.learners, *arms.baselines)
+        for condition, delta, world_day in (clean, drifted)
+    ]
+    yield from _shuffled(entries, campaign.seed, f"maintenance/{day}")
+
+
+def _shuffled(
+    entries: Iterable[PlanEntry], seed: int, name: str
+) -> Iterator[PlanEntry]:
+    """Yield entries in a drawn order, so that no set is played first."""
+    ordered = list(entries)
+    for place in stream(seed, "campaign", name).permutation(len(ordered)):
+        yield ordered[place]
+
+
 def _check_campaign(campaign: Campaign) -> None:
     if campaign.days < 1:
         raise PlanError("days", campaign.days, "must be at least 1")
-    if campaign.practice < 0:
-        raise PlanError("practice", campaign.practice, "must be at least 0")
+    for name in ("practice", "holdout", "sustain", "maintenance"):
+        count = getattr(campaign, name)
+        if count < 0:
+            raise PlanError(name, count, "must be at least 0")
+    if not 0 < campaign.window[1] <= campaign.days:
+        rule = f"must be a day from 1 to {campaign.days}"
+        raise PlanError("adopt_by", campaign.adopt_by, rule)
+    if campaign.sustain and not campaign.holdout:
+        raise PlanError("sustain", campaign.sustain, "needs `holdout` above 0")
+    if campaign.holdout and not campaign.control:
+        raise PlanError("control", False, "must be played beside `holdout`")
     if not 0.0 < campaign.drift_per_day <= 1.0:
         raise PlanError("drift_per_day", campaign.drift_per_day, "must lie in (0, 1]")
     if campaign.calendar and campaign.calendar.partition(":")[0] not in DAILY:
         raise PlanError(
             "calendar", campaign.calendar, f"must be one of days: {', '.join(DAILY)}"
-        )
-
-
-def plan_trials(trials: Trials, agents: Sequence[AgentHandle], terms: Plan) -> Plan:
-    """Return the plan of trials.
-
-    Args:
-        trials: The trials.
-        agents: Who plays them.
-        terms: What the plan says beside its episodes.
-
-    Returns:
-        The plan.
-
-    Raises:
-        PlanError: Naming field, value and rule.
-    """
-    card = draws.check(trials.draw, PlanError).card
-    _check_trials(trials, card)
-    arms = arms_of(agents)
-    entries = (
-        entry
-        for tier in draws.tiers(trials.draw, card)
-        for family in draws.families(trials.draw, card)
-        for number in range(trials.count)
-        for arm in arms
-        for entry in _trial(trials, card, family, tier, number, arm)
-    )
-    return assemble_plan((trials.draw,), agents, arms, entries, terms)
-
-
-def _trial(
-    trials: Trials, card: SuiteCard, family: str, tier: int, number: int, arm: Arm
-) -> Iterator[PlanEntry]:
-    """Yield one arm's episodes of one trial, in order."""
-    name = f"trial/{draws.pair_id(card, family, tier, number)}"
-    low, high = trials.before
-    first = int(stream(trials.seed, name).integers(low, high + 1))
-    (magnitude,) = trials.draw.deltas
-    for place in range(trials.draw.episodes):
-        yield PlanEntry(
-            index=0,
-            arm=arm.name,
-            pair=f"{name}/{place:04d}",
-            suite=card.name,
-            version=card.version,
-            family=family,
-            tier=tier,
-            delta=float(magnitude) if place >= first else 0.0,
-            lane=f"{arm.name}/{name}",
-        )
-
-
-def _check_trials(trials: Trials, card: SuiteCard) -> None:
-    """Refuse trials that hold no novelty, or nothing before it."""
-    low, high = trials.before
-    if trials.count < 1:
-        raise PlanError("trials", trials.count, "must be at least 1")
-    if not 1 <= low <= high < trials.draw.episodes:
-        raise PlanError(
-            "before",
-            trials.before,
-            "must be two counts, 1 <= A <= B, below `episodes`, those of a trial "
-            f"({trials.draw.episodes})",
-        )
-    if len(trials.draw.deltas) != 1 or not trials.draw.deltas[0] > 0.0:
-        raise PlanError(
-            "deltas",
-            trials.draw.deltas,
-            f"must be one magnitude above 0 in a trial of `{card.name}`",
         )

@@ -1,12 +1,14 @@
 """Draws and batteries: families, tiers, magnitudes and budgets of the suites."""
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from owa_bench import calendars, discovery
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
@@ -14,11 +16,13 @@ from owa_bench.interfaces import Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.toml import decode, in_file
+from owa_bench.run.plan.campaign_terms import CampaignTerms
+from owa_bench.seeding import derive
 from owa_bench.shells.standard_tools import ENDING_TOOLS
 
 # Published magnitudes. Source: docs/suites.md#drift.
 MAGNITUDES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
-Budgeted = int | Literal["unlimited"]
+Budgeted = int | Literal["protocol", "unlimited"]
 OPEN = "open"
 _MUTED = ":muted"
 _BATTERIES = "owa_bench.batteries"
@@ -27,11 +31,15 @@ _BATTERIES = "owa_bench.batteries"
 class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One `[[suite]]` of a battery, or the flags of `run --suite`.
 
-    `families` and `tiers` empty: all of them. `episodes` are instances per family and
-    tier, each played `repeats` times at every delta, intervention budget and crew. A
+    `families` and `tiers` empty: all public ones; honeypots and held-out families are
+    drawn where they are named. `episodes` are instances per family and
+    tier, each played `repeats` times at every delta, intervention budget and crew. The
+    budget "protocol" is the protocol's share of an instance's horizon: axis A reads it,
+    every other axis budget 0. A
     suite may stand in several draws; equal episodes are played once. A crew is "open"
-    (as many roles as the agent likes), a ceiling on its roles such as "4", or that
-    ceiling with no messages between roles, "4:muted". `tools_off` are taken from the
+    (as many seats as the suite has), a ceiling on them such as "4", or that ceiling
+    with no messages between seats, "4:muted": `mark_controls` draws which of them every
+    axis reads. `tools_off` are taken from the
     tools on offer, whatever the instance. `calendar` is the draw's own
     drift calendar, such as "nested:Label", which gives dose-response curves and enters
     no axis; empty: the run's.
@@ -43,7 +51,7 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     deltas: tuple[float, ...] = MAGNITUDES
     episodes: int = 1
     repeats: int = 1
-    interventions: tuple[Budgeted, ...] = ("unlimited",)
+    interventions: tuple[Budgeted, ...] = (0,)
     crews: tuple[str, ...] = (OPEN,)
     tools_off: tuple[str, ...] = ()
     weight: float = 1.0
@@ -53,7 +61,8 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A battery file: the protocol it is judged by and what is drawn from each suite.
 
-    `gives_level` false marks one too small to place an agent (a demonstration).
+    `gives_level` false marks one too small to place an agent (a demonstration). With
+    `campaign` its one draw is the checkpoint of every day of a campaign.
     """
 
     name: str
@@ -61,6 +70,7 @@ class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     protocol: str = "default"
     gives_level: bool = True
     suite: tuple[Draw, ...]
+    campaign: CampaignTerms | None = None
 
 
 # --- draws ----------------------------------------------------------------------------
@@ -85,7 +95,7 @@ def check(draw: Draw, error: type[FieldError], place: str = "suite") -> Suite:
         raise error(f"{place}.name", draw.name, one_of(draw.name, suites))
     suite: Suite = suites[draw.name].plugin
     card = suite.card
-    for field, allowed in (("families", card.families), ("tiers", card.tiers)):
+    for field, allowed in (("families", card.drawable), ("tiers", card.tiers)):
         for value in getattr(draw, field):
             if value not in allowed:
                 raise error(f"{place}.{field}", value, one_of(value, allowed))
@@ -133,7 +143,7 @@ def pair_id(card: SuiteCard, family: str, tier: int, number: int) -> str:
         number: Which instance of family and tier, from 0.
 
     Returns:
-        The name, such as "toolquest@1/restock/T1/0003".
+        The name, such as "toolquest@2/restock/T1/0003".
     """
     return f"{card.name}@{card.version}/{family}/T{tier}/{number:04d}"
 
@@ -179,6 +189,47 @@ def _pair_entries(
             )
 
 
+def mark_controls(drawn: Iterable[PlanEntry]) -> list[PlanEntry]:
+    """Return entries, controls marked: of one task, repeat and terms one is a base row.
+
+    Where a task is played under the ceiling 1 and higher ones, its base row has 1 in
+    one half of the repeats and the highest in the other; its pair draws which half.
+    Else the base row is the one with the highest ceiling. No agent is told: one that
+    gives up where it finds itself alone loses half of its base rows.
+
+    Args:
+        drawn: Entries without arm, in order.
+
+    Returns:
+        The entries in the same order.
+
+    Source: docs/scoring.md#axes, axis S.
+    """
+    entries = list(drawn)
+    played: dict[PlanEntry, set[float]] = {}
+    for entry in entries:
+        if not entry.muted:
+            played.setdefault(_any_crew(entry), set()).add(_ceiling(entry))
+    return [
+        replace(entry, control=_is_control(entry, played.get(_any_crew(entry), set())))
+        for entry in entries
+    ]
+
+
+def _is_control(entry: PlanEntry, played: set[float]) -> bool:
+    alone = (derive(0, "crew", entry.pair) + entry.repeat) % 2 == 0
+    base = 1 if alone and 1 in played else max(played, default=0)
+    return entry.muted or _ceiling(entry) != base
+
+
+def _any_crew(entry: PlanEntry) -> PlanEntry:
+    return replace(entry, role_cap=None, muted=False)
+
+
+def _ceiling(entry: PlanEntry) -> float:
+    return math.inf if entry.role_cap is None else entry.role_cap
+
+
 def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
     for delta in draw.deltas:
         if not 0.0 <= delta <= 1.0:
@@ -203,11 +254,12 @@ def _check_numbers(draw: Draw, error: type[FieldError], place: str) -> None:
 
 def _check_budgets(draw: Draw, error: type[FieldError], place: str) -> None:
     for budget in draw.interventions:
-        if budget != "unlimited" and budget < 0:
-            raise error(
-                f"{place}.interventions", budget, 'must be a count >= 0 or "unlimited"'
-            )
-        if budget != "unlimited" and budget > MOST:
+        if isinstance(budget, str):
+            continue
+        if budget < 0:
+            rule = 'must be a count >= 0, "protocol" or "unlimited"'
+            raise error(f"{place}.interventions", budget, rule)
+        if budget > MOST:
             raise error(f"{place}.interventions", budget, f"must be at most {MOST}")
 
 
@@ -262,6 +314,9 @@ def parse_battery(data: bytes) -> Battery:
         raise BatteryError("suite", (), "must draw from at least one suite")
     for number, draw in enumerate(battery.suite):
         check(draw, BatteryError, f"suite.{number}")
+    if battery.campaign is not None and len(battery.suite) > 1:
+        names = tuple(draw.name for draw in battery.suite)
+        raise BatteryError("suite", names, "must be one draw beside [campaign]")
     return battery
 
 
@@ -275,20 +330,28 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
         protocol: The protocol it is judged by.
 
     Raises:
-        BatteryError: A family has fewer instances than the protocol's m_min, or the
-            magnitudes that T integrates over are not all drawn.
+        BatteryError: A family has fewer instances than the protocol's m_min, the
+            magnitudes that T integrates over are not all drawn, or not every task is
+            drawn without help and under the protocol's budget.
     """
     if not battery.gives_level:
         return
     instances: dict[str, set[str]] = {}
     magnitudes: dict[str, set[float]] = {}
+    tasks: dict[str, dict[Any, set[PlanEntry]]] = {}
     for draw in battery.suite:
         for entry in entries(draw, check(draw, BatteryError).card):
-            if entry.calendar or entry.delta is None:
+            card = discovery.get("suites", entry.suite).card
+            robbed = entry.family in card.honeypots
+            if entry.calendar or entry.delta is None or robbed:
                 continue  # enters no axis
             family = f"{entry.suite}/{entry.family}"
             instances.setdefault(family, set()).add(entry.pair)
             magnitudes.setdefault(family, set()).add(entry.delta)
+            plain = msgspec.structs.replace(entry, interventions=None)
+            tasks.setdefault(family, {}).setdefault(entry.interventions, set()).add(
+                plain
+            )
     least = protocol.admissibility.family_min
     for family, pairs in instances.items():
         if len(pairs) < least:
@@ -302,4 +365,11 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
                 "suite.deltas",
                 tuple(sorted(magnitudes[family])),
                 f"must hold every magnitude of the protocol for {family}",
+            )
+        budgets = tasks[family]
+        if budgets.get(0) is None or budgets[0] != budgets.get("protocol"):
+            raise BatteryError(
+                "suite.interventions",
+                tuple(budgets),
+                f'must draw 0 and "protocol" on the same tasks of {family}',
             )

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -61,9 +61,8 @@ def plan_draws(
         for draw, suite in zip(drawn, suites, strict=True)
         for entry in draws.entries(draw, suite.card)
     )
-    placed = (
-        replace(entry, arm=arm.name) for entry in dict.fromkeys(entries) for arm in arms
-    )
+    marked = draws.mark_controls(dict.fromkeys(entries))
+    placed = (replace(entry, arm=arm.name) for entry in marked for arm in arms)
     return assemble_plan(drawn, agents, arms, placed, terms)
 
 
@@ -115,12 +114,15 @@ def limited(items: Iterable[_Item]) -> list[_Item]:
     return held
 
 
-def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm, ...]:
+def arms_of(
+    agents: Sequence[AgentHandle],
+    control: Literal["", "frozen", "placebo", "baseline"] = "",
+) -> tuple[Arm, ...]:
     """Return an arm per agent; a name that comes again gets a number.
 
     Args:
         agents: The agents.
-        frozen: Whether the arms are controls that remember nothing.
+        control: As which control they play, "" for none.
 
     Returns:
         The arms, in the order of the agents.
@@ -133,10 +135,12 @@ def arms_of(agents: Sequence[AgentHandle], *, frozen: bool = False) -> tuple[Arm
         name = agent.name if not same else f"{agent.name}#{same + 1}"
         arms.append(
             Arm(
-                name=f"{name} (frozen)" if frozen else name,
+                name=f"{name} ({control})" if control else name,
                 agent=agent.spec,
                 fingerprint=agent.fingerprint,
-                frozen=frozen,
+                frozen=control == "frozen",
+                placebo=control == "placebo",
+                baseline=control == "baseline",
                 hosting=agent.hosting,
             )
         )
@@ -168,7 +172,10 @@ def _suite_entry(group: Sequence[Draw]) -> SuiteEntry:
         version=card.version,
         source_digest=source_digest(suite),
         source_rule=SOURCE_RULE,
-        families=tuple(family for family in card.families if family in names),
+        families=tuple(
+            family for family in (*card.families, *card.held_out) if family in names
+        ),
+        honeypots=tuple(family for family in card.honeypots if family in names),
         tiers=tuple(sorted(numbers)),
         weight=group[0].weight,
         native=card.native,
@@ -239,15 +246,18 @@ def _check_entry(
     suite = suites.get(entry.suite)
     if suite is None:
         raise PlanError("suite", entry.suite, f"must be one of {sorted(suites)}")
-    if entry.family not in suite.families:
-        raise PlanError("family", entry.family, f"must be one of {suite.families}")
+    known = (*suite.families, *suite.honeypots)
+    if entry.family not in known and entry.phase != "practice":
+        raise PlanError("family", entry.family, f"must be one of {known}")
     if entry.delta is None and entry.day is None:
         raise PlanError("delta", None, "or `day` must be given")
     both = entry.delta is not None and entry.day is not None
-    if both and entry.phase != "checkpoint":
-        raise PlanError(
-            "delta", entry.delta, "must not stand beside `day` outside a checkpoint"
-        )
+    if both and entry.kept:
+        rule = "must not stand beside `day` outside a checkpoint or an attempt set"
+        raise PlanError("delta", entry.delta, rule)
+    for morning in entry.mornings:
+        if morning > (entry.day or 0):
+            raise PlanError("window", entry.window, f"must be over on day {entry.day}")
     if entry.pair.startswith("practice/") != (entry.phase == "practice"):
         raise PlanError(
             "pair",
@@ -279,7 +289,10 @@ def _misfit(agent: AgentHandle, suite: Suite) -> str:
     name, origin = suite.card.name, agent.origin
     if agent.suites and name not in agent.suites:
         return f"must play `{name}`, and it plays {', '.join(agent.suites)}"
-    if origin.kind == "client" and suite.card.native:
+    speaks_tools = origin.kind in ("client", "person") or (
+        origin.kind == "registry" and not agent.suites and not agent.native
+    )
+    if speaks_tools and suite.card.native:
         return f"must play `{name}`, which has no tools to call"
     if origin.kind == "policy" and origin.target not in suite.policies:
         return f"must be a control policy of `{name}`"

@@ -1,5 +1,6 @@
 """Requests: what is to be played and how, its plan, and an estimate of cost."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
 from owa_bench.errors import (
     AgentFailure,
     AgentSpecError,
+    FieldError,
     PlanError,
     UnknownNameError,
     UsageError,
@@ -22,20 +25,25 @@ from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.plan import Budget, Plan, PlanEntry
+from owa_bench.records.price_card import PriceCard
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
+from owa_bench.records.validation import FILE as SIGNS
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions
-from owa_bench.run.plan.campaign import Campaign, Trials, plan_campaign, plan_trials
+from owa_bench.run.plan.budget import MICRO, SUPERVISOR, USD
+from owa_bench.run.plan.campaign import Campaign, plan_campaign
 from owa_bench.run.plan.draws import Draw, check_admissible, load_battery
 from owa_bench.run.plan.plan import plan_draws
+from owa_bench.run.plan.trials import Trials, plan_trials
 from owa_bench.run.store import keys
 
 _PROTOCOLS = "owa_bench.protocols"
+BASELINE = "fixed"  # the drift-blind agent beside the lanes of maintenance
 # Seconds that a worker takes to start; measured on a 2-core machine.
 WORKER_START_S = 1.0
 ExecutorName = Literal["local", "ray"]
@@ -65,13 +73,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(NamedTuple):
-    """An attempt that closed, and how far the run is: `done` of `total` entries."""
+    """An attempt that closed, and how far the run is: `done` of `total` entries.
+
+    `usd` is what the run has cost (`run/plan/budget.py`), without earlier calls where
+    the plan has no ceiling for a whole run; `helped`: the supervisor helped in it.
+    """
 
     entry: PlanEntry
     leaf: Leaf
     end: EpisodeEnd
     done: int
     total: int
+    usd: float
+    helped: bool
 
 
 _NO_GATEWAY = GatewayOptions()
@@ -84,7 +98,10 @@ class RunOptions:
     `home` holds keys and masters; `folder` is where relative agents are found;
     `client` seats an agent that plays from outside, one episode at a time. `executor`
     "local" is this process, or `workers` processes; "ray" is the cluster at
-    `ray_address`, or one started on this machine.
+    `ray_address`, or one started on this machine. `preflight` is told what answered
+    before anything is signed or played; None: nothing is asked. The run stops when
+    more than `failure_share` of an agent's attempts failed through harness or provider;
+    None: the protocol's share, 1: it never does.
     """
 
     home: Path
@@ -98,6 +115,8 @@ class RunOptions:
     wire: bool = False
     gateway: GatewayOptions = _NO_GATEWAY
     progress: Callable[[Progress], None] | None = None
+    preflight: Callable[[str], None] | None = None
+    failure_share: float | None = None
     client: Callable[[], AgentTransport] | None = None
 
     def __post_init__(self) -> None:
@@ -106,6 +125,9 @@ class RunOptions:
         for field in ("workers", "concurrency"):
             if getattr(self, field) < 1:
                 raise PlanError(field, getattr(self, field), "must be at least 1")
+        share = self.failure_share
+        if share is not None and not 0 < share <= 1:
+            raise FieldError("--failure-share", share, "must lie in (0, 1]")
 
 
 class PlanDraft(NamedTuple):
@@ -157,6 +179,7 @@ def draft_plan(
         commitment="",
         protocol_digest=sha256(protocol_file),
         price_digest=sha256(prices_file),
+        help_share=rules.frontier.interventions_share,
         calendar=request.calendar,
         verifier_nonce=request.verifier_nonce,
         transcripts=request.transcripts,
@@ -166,10 +189,15 @@ def draft_plan(
         raise UsageError(
             "Give one of a battery, suites to draw from, a campaign, or trials."
         )
+    campaign = request.campaign
+    if battery is not None and battery.campaign is not None:
+        said = structs.asdict(battery.campaign)
+        campaign = Campaign(checkpoint=battery.suite[0], **said)
     if request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
-    elif request.campaign is not None:
-        plan = plan_campaign(request.campaign, agents, terms)
+    elif campaign is not None:
+        baseline = _hosted(load_agent(BASELINE), request.sandbox, in_process=in_process)
+        plan = plan_campaign(campaign, agents, terms, baseline)
     else:
         plan = plan_draws(battery.suite if battery else request.draws, agents, terms)
     return PlanDraft(plan, protocol_file, prices_file)
@@ -219,6 +247,7 @@ def _read(kind: str, name: str) -> bytes:
         entry.name.removesuffix(".toml")
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
+        and entry.name != SIGNS
         and entry.name.startswith("price_card") == (kind == "price card")
     ]
     if name not in names:
@@ -265,8 +294,7 @@ def estimate(request: Request, options: RunOptions) -> RunEstimate:
     hint_min = protocol.load(draft.protocol).quality.minutes_per_hint
     prices = price_card.load(draft.price_card)
     steps = sum(most_steps for _, most_steps in _step_limits(plan))
-    most = _most_used(plan, hint_min).items()
-    costs = [prices.cost(meter, amount) for meter, amount in most]
+    most = _most_used(plan, hint_min)
     bounded = dict((*ceilings.episode_meters, *ceilings.run_meters))
     cards = [discovery.get("suites", entry.suite).card for entry in plan.entries]
     return RunEstimate(
@@ -275,10 +303,10 @@ def estimate(request: Request, options: RunOptions) -> RunEstimate:
         scripted_s=sum(card.episode_s for card in cards) / options.workers
         + WORKER_START_S,
         longest_s=steps * ceilings.act_s / (options.workers * options.concurrency),
-        cost_micro_usd=None
-        if None in costs
-        else sum(cost for cost in costs if cost is not None),
-        unknown=tuple(
+        cost_micro_usd=_most_cost(prices, most, bounded.get(USD)),
+        unknown=()
+        if USD in bounded
+        else tuple(
             meter for meter in ("tokens_in", "tokens_out") if meter not in bounded
         ),
         record_bytes=sum(card.episode_bytes[0] for card in cards),
@@ -302,6 +330,9 @@ def _most_used(plan: Plan, minutes_per_hint: float) -> dict[str, float]:
     ceilings = dict(plan.budget.episode_meters)
     for entry, steps in _step_limits(plan):
         allowed = entry.interventions
+        if allowed == "protocol":
+            card = discovery.get("suites", entry.suite).card
+            allowed = math.ceil(plan.help_share * card.horizon)
         hints = steps if allowed is None else min(steps, allowed)
         used = {"api_calls": steps, "supervisor_min": hints * minutes_per_hint}
         for meter, amount in used.items():
@@ -309,5 +340,24 @@ def _most_used(plan: Plan, minutes_per_hint: float) -> dict[str, float]:
     for meter, ceiling in ceilings.items():
         most[meter] = ceiling * len(plan.entries)
     for meter, ceiling in plan.budget.run_meters:
-        most[meter] = min(most.get(meter, ceiling), ceiling)
+        if meter != USD:
+            most[meter] = min(most.get(meter, ceiling), ceiling)
     return dict(most)
+
+
+def _most_cost(
+    prices: PriceCard, most: Mapping[str, float], usd: float | None
+) -> int | None:
+    """Return the most that amounts can cost in micro-USD, None if one has no price.
+
+    `usd` is the run's ceiling on money; the supervisor stands beside it.
+    """
+    used = {meter: amount for meter, amount in most.items() if meter != SUPERVISOR}
+    costs = [prices.cost(meter, amount) for meter, amount in used.items()]
+    human = prices.cost(SUPERVISOR, most.get(SUPERVISOR, 0.0))
+    known = [cost for cost in costs if cost is not None]
+    ceiling = None if usd is None else round(usd * MICRO)
+    agents = sum(known) if len(known) == len(costs) else ceiling
+    if agents is None or human is None:
+        return None
+    return human + (agents if ceiling is None else min(agents, ceiling))

@@ -9,6 +9,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,9 @@ from owa_bench import discovery
 from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
+from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.trace import (
     Leaf,
     counted_leaves,
@@ -31,10 +33,10 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import DayCheckpoint
-from owa_bench.run.agents.hosting import IN_PROCESS, require_hosting
-from owa_bench.run.agents.spec import CLIENT, load_agent
+from owa_bench.run.agents.hosting import IN_PROCESS, OUTLASTING, require_hosting
+from owa_bench.run.agents.spec import OUTSIDE, load_agent
 from owa_bench.run.plan import escrow
-from owa_bench.run.plan.budget import RunTally, totals
+from owa_bench.run.plan.budget import SUPERVISOR, USD, RunTally, totals
 from owa_bench.run.plan.plan import differences, read_plan, refuse_unready, write_plan
 from owa_bench.run.plan.request import (
     PlanDraft,
@@ -46,7 +48,9 @@ from owa_bench.run.plan.request import (
 )
 from owa_bench.run.play import executors, ray_executor, worker_processes
 from owa_bench.run.play.executors import Executor
+from owa_bench.run.play.failure_limit import FailureLimit
 from owa_bench.run.play.loop import AttemptResult
+from owa_bench.run.play.preflight import preflight
 from owa_bench.run.play.work_items import MAX_FAILURES, pending
 from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
@@ -92,6 +96,8 @@ def play(
 
     Raises:
         UsageError: The request cannot be played.
+        PreflightError: What an agent needs does not answer; nothing is written.
+        FailureLimitError: Too many attempts failed through harness or provider.
         RunDirectoryError: `out` holds something else.
     """
     layout = RunLayout(out)
@@ -102,6 +108,9 @@ def play(
         refuse_unready(draft.plan)
     if not layout.plan.exists():
         check_agents(request, options.folder)
+        if not plan_only:
+            _preflight(request.agents, request.budget, options)
+            options = replace(options, preflight=None)
         keys.ensure(options.home, options.key)
     directory.make_folder(out)
     with directory.locked(out) as lock:
@@ -170,13 +179,14 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     """Play what is left of the run in `layout`."""
     plan = read_plan(layout)
     directory.refuse_other_terms(layout, plan)
-    if any(arm.agent.startswith(CLIENT) for arm in plan.arms) and (
+    if any(arm.agent.startswith(OUTSIDE) for arm in plan.arms) and (
         options.client is None
         or options.workers * options.concurrency > 1
         or options.executor == "ray"
     ):
         raise UsageError(
-            "An agent `client:NAME` plays through `owa-bench serve`, one at a time."
+            "An agent `client:NAME` plays through `owa-bench serve`, a person through "
+            "`owa-bench play`, one at a time."
         )
     _refuse_shared_process(plan)
     for arm in plan.arms:
@@ -192,6 +202,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
     if items:
         refuse_unready(plan)
         directory.refuse_revealed(layout)
+        _preflight((arm.agent for arm in plan.arms), plan.budget, options)
         config = WorkerConfig(
             run=os.fspath(layout.root.resolve()),
             shard=files.next_shard(layout),
@@ -202,12 +213,22 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
             wire=options.wire,
             hidden=(os.fspath(layout.root.resolve()), os.fspath(options.home)),
             gateway=options.gateway,
+            prices=watch.prices,
         )
         executor = _executor(options, lock)
         if executor(items, config, watch.tally, watch.on_done):
             files.rebuild_leaves(layout)  # a worker died before it wrote its leaves
     lease.close()
     return summary(layout)
+
+
+def _preflight(specs: Iterable[str], budget: Budget, options: RunOptions) -> None:
+    """Ask what the agents of a run need, where the options want it."""
+    if options.preflight is None:
+        return
+    agents = {spec: load_agent(spec, folder=options.folder) for spec in specs}
+    for line in preflight(agents.values(), options.gateway, budget.act_s):
+        options.preflight(line)
 
 
 def _executor(options: RunOptions, lock: int) -> Executor:
@@ -224,19 +245,25 @@ def _executor(options: RunOptions, lock: int) -> Executor:
 
 
 def _refuse_shared_process(plan: Plan) -> None:
-    """Refuse --in-process for suites that keep agents apart."""
-    shared = any(arm.hosting == IN_PROCESS for arm in plan.arms)
-    for entry in plan.suites if shared else ():
+    """Refuse agents that cannot be kept apart, or ended between sittings."""
+    hostings = {arm.hosting for arm in plan.arms}
+    for entry in plan.suites:
         suite: Suite = discovery.get("suites", entry.name)
-        if suite.card.isolated:
+        if suite.card.isolated and IN_PROCESS in hostings:
             raise UsageError(
                 f"Suite `{entry.name}` has several seats or sittings, whose agents "
                 "must not share a process: leave out --in-process."
             )
+        if suite.card.sittings and hostings & OUTLASTING:
+            raise UsageError(
+                f"Suite `{entry.name}` restarts its agents between sittings, which an "
+                "agent behind an address or a client would outlast: give it as a "
+                "module, a file or a command."
+            )
 
 
 class _Watch:
-    """Takes every closed attempt: counts meters, signs days, reports progress."""
+    """Takes every closed attempt: counts meters and failures, signs days, reports."""
 
     def __init__(
         self, layout: RunLayout, plan: Plan, leaves: Sequence[Leaf], options: RunOptions
@@ -247,10 +274,14 @@ class _Watch:
             raise UsageError(
                 f"Key `{options.key}` did not sign this plan; days need the same key."
             )
+        self.prices = price_card.load(layout.price_card.read_bytes())
+        rules = protocol.load(layout.protocol.read_bytes())
+        self._limit = FailureLimit(rules.stopping, options.failure_share)
         recorded: dict[str, float] = {}
         if plan.budget.run_meters:
             traces = (files.read_trace(layout, leaf) for leaf in leaves)
-            recorded = totals(event for trace in traces for event in trace.events)
+            events = (event for trace in traces for event in trace.events)
+            recorded = totals(events, self.prices)
         self.tally = RunTally(plan.budget, recorded)
         self._plan = plan
         self._progress = options.progress
@@ -268,12 +299,20 @@ class _Watch:
         self._receipts.add(leaf)
         if leaf.status == "complete":
             self._complete.add(leaf.index)
+        entry = self._plan.entries[leaf.index]
         if self._progress is not None:
-            entry = self._plan.entries[leaf.index]
-            done, total = len(self._complete), len(self._plan.entries)
             self._progress(
-                Progress(entry=entry, leaf=leaf, end=end, done=done, total=total)
+                Progress(
+                    entry=entry,
+                    leaf=leaf,
+                    end=end,
+                    done=len(self._complete),
+                    total=len(self._plan.entries),
+                    usd=self.tally.spent.get(USD, 0.0),
+                    helped=result.spent.get(SUPERVISOR, 0.0) > 0,
+                )
             )
+        self._limit.add(entry.arm, result)
 
 
 class DayReceipts:

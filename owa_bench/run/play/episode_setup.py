@@ -35,7 +35,7 @@ from owa_bench.records.events import (
     fixed,
 )
 from owa_bench.records.instance import Instance
-from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.shells.episode import EpisodeFacts, terms_of
@@ -71,7 +71,7 @@ def instance_of(plan: Plan, entry: PlanEntry, seed: int) -> Instance:
         seed=seed,
         repeat=entry.repeat,
     )
-    step = entry.day or 0
+    step = (entry.day or 0) if entry.world_day is None else entry.world_day
     if entry.delta is not None:
         calendar = calendar_of(plan, entry.suite, entry.calendar)
         step = assembly.drift_step(entry.suite, plain, entry.delta, calendar)
@@ -258,13 +258,18 @@ def episode_start(
         delta=entry.delta,
         agent=arm.agent,
         fingerprint=arm.fingerprint,
-        interventions=entry.interventions,
+        interventions=supervisor_budget(plan, entry, opening.horizon),
+        priced=entry.interventions == "protocol",
         role_cap=entry.role_cap,
         muted=entry.muted,
+        control=entry.control,
         tools_off=entry.tools_off,
         side=entry.side,
         calendar=entry.calendar,
         phase=entry.phase,
+        condition=entry.condition,
+        window=entry.window,
+        world_day=entry.world_day,
         hosting=arm.hosting,
         **opening._asdict(),
     )

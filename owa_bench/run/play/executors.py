@@ -116,9 +116,12 @@ def _play_in_threads(
 
 
 def _put_back(items: deque[WorkItem], item: WorkItem) -> None:
-    """Put what is left of an item in front, if anything is."""
+    """Put what is left of an item behind the others, if anything is.
+
+    What failed through harness or provider may not fail so a while later.
+    """
     if item.attempts:
-        items.appendleft(item)
+        items.append(item)
 
 
 # --- workers elsewhere ----------------------------------------------------------------

@@ -18,14 +18,16 @@ import msgspec
 from owa_bench import discovery, seeding
 from owa_bench.errors import (
     AgentFailure,
+    AgentRaised,
     AgentTimeout,
     InfrastructureFailure,
     ProviderFailure,
 )
-from owa_bench.interfaces import Brief, Ending, Sink, Suite
-from owa_bench.records.events import EpisodeEnd, EpisodeStart, Event, Resource
+from owa_bench.interfaces import Brief, Ending, Suite
+from owa_bench.records.events import EpisodeEnd, EpisodeStart
 from owa_bench.records.instance import Instance
-from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
+from owa_bench.records.price_card import PriceCard
 from owa_bench.records.trace import Leaf
 from owa_bench.run import assembly
 from owa_bench.run.agents.agent_process import AgentConnection, AgentLauncher
@@ -36,12 +38,10 @@ from owa_bench.run.gateway.session import GatewayRecord
 from owa_bench.run.plan.budget import EpisodeTally, RunTally
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
-from owa_bench.run.play.history import (
-    MAX_WORKER_DEATHS,
-    NO_HISTORY,
-    EntryHistory,
-)
+from owa_bench.run.play.episode_sink import EpisodeSink
+from owa_bench.run.play.history import MAX_WORKER_DEATHS, NO_HISTORY, EntryHistory
 from owa_bench.run.store.memory import EpisodeMemory
+from owa_bench.run.store.memory_folder import MemoryFault, carry_over
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
 from owa_bench.shells.episode import EpisodeFacts
 
@@ -51,56 +51,23 @@ class RunStopped(BaseException):
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that was closed: its leaf, its last event, and what it used."""
+    """An attempt that was closed: its leaf, its last event, and what it used.
+
+    `provider_failure` is why the model's provider failed or refused the last request of
+    an agent that then failed, "" where it did not.
+    """
 
     leaf: Leaf
     end: EpisodeEnd
     spent: Mapping[str, float] = {}
-
-
-class EpisodeSink:
-    """Sink that counts what passes; always active, so that nothing is skipped.
-
-    With `evaluation` every cost is put into the evaluation stream: a campaign's
-    checkpoint is no practice.
-    """
-
-    active = True
-
-    def __init__(
-        self, inner: Sink, tally: EpisodeTally | None = None, *, evaluation: bool
-    ) -> None:
-        self._tally = tally
-        self._evaluation = evaluation
-        self._inner = inner
-
-    def emit(self, event: Event) -> None:
-        """Count one event and pass it on."""
-        if self._tally is not None:
-            self._tally.take(event)
-        if self._evaluation and isinstance(event, Resource):
-            event = msgspec.structs.replace(event, stream="evaluation")
-        self._inner.emit(event)
-
-    def blob(self, data: bytes) -> str:
-        """Pass a blob on and return its digest."""
-        return self._inner.blob(data)
-
-    def secret(self, name: str, value: str) -> None:
-        """Pass a secret on.
-
-        Args:
-            name: What stands in records in its place.
-            value: The secret.
-        """
-        self._inner.secret(name, value)
+    provider_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerContext:
     """What all episodes of one worker share.
 
-    `agents` go by arm.
+    `agents` go by arm; `prices` turn what is used into money.
     """
 
     plan: Plan
@@ -108,6 +75,7 @@ class WorkerContext:
     launcher: AgentLauncher
     recorder: Recorder
     envs: EnvPool
+    prices: PriceCard | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
@@ -148,7 +116,12 @@ def play_episode(
         writer.close("unfinished")
         raise
     leaf = writer.close("infrastructure" if failed else "complete", digest)
-    return AttemptResult(leaf=leaf, end=end, spent=play.tally.spent)
+    return AttemptResult(
+        leaf=leaf,
+        end=end,
+        spent=play.tally.spent,
+        provider_failure=play.provider_failure,
+    )
 
 
 class _SeatHost(NamedTuple):
@@ -183,12 +156,14 @@ class _Episode:
         self._agent = context.agents[entry.arm]
         self._began = time.perf_counter()
         budget = context.plan.budget
-        self.tally = EpisodeTally(budget, time.monotonic, RunTally(budget, spent))
-        checkpoint = entry.phase == "checkpoint"
-        self._sink = EpisodeSink(writer, self.tally, evaluation=checkpoint)
+        run = RunTally(budget, spent)
+        self.tally = EpisodeTally(budget, time.monotonic, run, context.prices)
+        self._sink = EpisodeSink(writer, self.tally, evaluation=not entry.kept)
         self._instance: Instance | None = None
         self._opened = False
+        self._budget: int | None = 0
         self._hosts: dict[str, _SeatHost] = {}
+        self.provider_failure = ""
 
     def play(self) -> EpisodeEnd:
         """Play to the end, whoever fails; the last event has been written."""
@@ -210,13 +185,15 @@ class _Episode:
         observation, info = env.reset(
             options={
                 "instance": self._instance,
-                "interventions": self._history.allowed(self._entry.interventions),
+                "interventions": self._allowed,
                 "setting": episode_setup.setting_of(self._entry),
                 "start": self._start,
             }
         )
         for event in self._history.help_events():
             self._sink.emit(event)
+        if self._memory.change is not None:
+            self._sink.emit(self._memory.change)
         timed = False
         if self._history.worker_deaths < MAX_WORKER_DEATHS:
             timed = self._with_agent(env, observation, info)
@@ -253,11 +230,14 @@ class _Episode:
         """Kill every agent; write down what they had asked for until then."""
         for seat, host in self._hosts.items():
             host.connection.end()
-            self._record_requests(host.connection.end_requests(), env.steps, seat)
+            self._record_end(host.connection, env.steps, seat)
 
     def _refuse_provider_failure(self, failure: AgentFailure) -> None:
         """Raise where the model's provider is to blame, at most once an entry."""
-        causes = (host.connection.provider_failure for host in self._hosts.values())
+        connections = [host.connection for host in self._hosts.values()]
+        refusals = (each.provider_refusal for each in connections)
+        self.provider_failure = next(filter(None, refusals), "")
+        causes = (each.provider_failure for each in connections)
         cause = next(filter(None, causes), "")
         if cause and not self._history.provider_failed:
             raise ProviderFailure(f"the model's provider: {cause}") from failure
@@ -293,6 +273,12 @@ class _Episode:
             for event in record.events(step, seat, self._sink):
                 self._sink.emit(event)
 
+    def _record_end(self, connection: AgentConnection, step: int, seat: str) -> None:
+        """Write down what an ended agent asked for last, and its CPU seconds."""
+        self._record_requests(connection.end_requests(), step, seat)
+        for event in connection.take_cpu(step, seat):
+            self._sink.emit(event)
+
     def _connection(self, env: PlayedEnv, seat: str, sitting: int) -> AgentConnection:
         """Return the connection of a seat in its sitting, a new one where it rose."""
         host = self._hosts.get(seat)
@@ -300,7 +286,8 @@ class _Episode:
             return host.connection
         if host is not None:
             host.connection.close(self._deadline_s())
-            self._record_requests(host.connection.end_requests(), env.steps, seat)
+            self._record_end(host.connection, env.steps, seat)
+            self._carry_over(env, seat)
         connection = self._connect(env, seat)
         self._hosts[seat] = _SeatHost(sitting, connection)
         terms = ResetRequest(
@@ -312,6 +299,14 @@ class _Episode:
         )
         connection.reset(terms, self._deadline_s())
         return connection
+
+    def _carry_over(self, env: PlayedEnv, seat: str) -> None:
+        """Hold the folder of an ended agent to the quota of its instance."""
+        if env.memory_bytes:
+            try:
+                carry_over(self._folder(seat), env.memory_bytes)
+            except MemoryFault as fault:
+                raise AgentRaised(f"memory_dir {fault}") from fault
 
     def _connect(self, env: PlayedEnv, seat: str) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
@@ -333,7 +328,6 @@ class _Episode:
     def _brief(self, env: PlayedEnv, seat: str, session: int) -> Brief:
         budget = self._context.plan.budget
         task = env.task_of(seat)
-        told = not seat  # the fabric of a suite with seats enforces cap and mute
         return Brief(
             text=task.text,
             goal=task.goal,
@@ -342,13 +336,11 @@ class _Episode:
                 "steps": float(env.step_limit),
                 "act_s": budget.act_s,
                 **dict(budget.episode_meters),
+                **({"memory_bytes": env.memory_bytes} if env.memory_bytes else {}),
             },
-            interventions_left=self._history.allowed(self._entry.interventions),
+            interventions_left=self._history.allowed(self._budget),
             role=seat or "agent",
-            role_cap=self._entry.role_cap if told else None,
-            muted=self._entry.muted and told,
             session=session,
-            day=self._entry.day,
             seed=seeding.agent_seed(
                 env.timeline.instance.seed, self._entry.repeat, seat
             ),
@@ -357,20 +349,24 @@ class _Episode:
     def _script(self) -> tuple[str, ...]:
         if self._agent.needs != "script" or self._instance is None:
             return ()
-        return drift_free_script(msgspec.structs.replace(self._instance, drift_step=0))
+        return replay_script(msgspec.structs.replace(self._instance, drift_step=0))
 
     def _deadline_s(self) -> float:
         left = self.tally.wall_left()
         act_s = self._context.plan.budget.act_s
         return act_s if left is None else max(min(act_s, left), 0.001)
 
+    def _allowed(self, horizon: int) -> int | None:
+        """Return how often the supervisor may still be asked."""
+        budget = supervisor_budget(self._context.plan, self._entry, horizon)
+        return self._history.allowed(budget)
+
     def _start(self, opening: EpisodeFacts) -> EpisodeStart:
-        self._opened = True
-        start = episode_setup.episode_start(
-            self._context.plan, self._entry, self._attempt, opening
-        )
-        deaths = self._history.worker_deaths
-        return msgspec.structs.replace(start, worker_deaths=deaths)
+        self._opened, plan = True, self._context.plan
+        start = episode_setup.episode_start(plan, self._entry, self._attempt, opening)
+        self._budget = start.interventions
+        worker_deaths = self._history.worker_deaths
+        return msgspec.structs.replace(start, worker_deaths=worker_deaths)
 
     def _conclude_failed(self, env: PlayedEnv, failure: AgentFailure) -> Ending:
         """Conclude an episode that the agent failed."""
@@ -391,6 +387,6 @@ class _Episode:
 
 
 @lru_cache(maxsize=256)
-def drift_free_script(instance: Instance) -> tuple[str, ...]:
-    """Return the oracle's actions in the undrifted world of an instance."""
-    return assembly.script(instance.suite, instance)
+def replay_script(instance: Instance) -> tuple[str, ...]:
+    """Return the script of a replay agent for an instance."""
+    return assembly.procedure(instance.suite, instance)

@@ -10,7 +10,7 @@ import os
 import queue
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,10 +45,10 @@ class NodeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GivenItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A work item, with the snapshot that its lane goes on from."""
+    """A work item, with the snapshots of its lane that it needs, by digest."""
 
     item: WorkItem
-    snapshot: bytes = b""
+    snapshots: Mapping[str, bytes] = {}
 
 
 class ShardBytes(msgspec.Struct, frozen=True, tag=True):
@@ -65,12 +65,12 @@ class LeafCommit(msgspec.Struct, frozen=True, tag=True):
 
 
 class LaneSnapshot(msgspec.Struct, frozen=True, tag=True):
-    """A sealed snapshot of a lane; the one `before` it stays too."""
+    """A sealed snapshot of a lane; those in `kept` stay too."""
 
     lane: str
     digest: str
     sealed: bytes
-    before: str
+    kept: tuple[str, ...]
 
 
 class WorkerReport(msgspec.Struct, frozen=True, tag=True):
@@ -257,7 +257,7 @@ class SentSnapshots:
         self, given: GivenItem, messages: "queue.SimpleQueue[NodeMessage | None]"
     ) -> None:
         self._lane = given.item.lane or ""
-        self._sealed = {given.item.memory or "": given.snapshot}
+        self._sealed = dict(given.snapshots)
         self._messages = messages
 
     def read(self, digest: str) -> bytes:
@@ -266,14 +266,16 @@ class SentSnapshots:
             raise FileNotFoundError(digest)
         return self._sealed[digest]
 
-    def write(self, digest: str, sealed: bytes, before: str) -> None:
+    def write(self, digest: str, sealed: bytes, kept: Collection[str]) -> None:
         """Send a snapshot.
 
         Args:
             digest: Digest of the folder.
             sealed: Its sealed content.
-            before: Digest of the snapshot that the open attempt began with.
+            kept: Digests of those that stay.
         """
-        last = self._sealed.get(before, b"")
-        self._sealed = {before: last, digest: sealed}
-        self._messages.put(LaneSnapshot(self._lane, digest, sealed, before))
+        stay = {name: data for name, data in self._sealed.items() if name in kept}
+        self._sealed = {**stay, digest: sealed}
+        self._messages.put(
+            LaneSnapshot(self._lane, digest, sealed, tuple(sorted(kept)))
+        )

@@ -8,6 +8,7 @@ deaths. When this process dies its actors' messages reach nobody, and the cluste
 them.
 """
 
+import contextlib
 import logging
 import os
 import time
@@ -40,6 +41,7 @@ from owa_bench.run.play.node_worker import (
 from owa_bench.run.play.work_items import WorkItem
 from owa_bench.run.play.worker import WorkerConfig, WorkerMessage
 from owa_bench.run.store.memory import SnapshotFiles
+from owa_bench.run.store.memory_folder import EMPTY
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.seeding import fresh_bytes
 
@@ -103,7 +105,7 @@ def _with_url(config: WorkerConfig) -> WorkerConfig:
 
 def _variables(config: WorkerConfig) -> tuple[str, ...]:
     """Return the variables that must be set on a node because they are here."""
-    names = (config.gateway.model_key_env, *config.gateway.pass_env)
+    names = (config.gateway.key_env, *config.gateway.pass_env)
     return tuple(name for name in names if name in os.environ)
 
 
@@ -123,10 +125,11 @@ def _connected(address: str, workers: int) -> Any:
     except ImportError as error:
         raise MissingPartError("Ray", "pip install 'owa_bench[ray]'") from error
     if not found:
-        ray.init(num_cpus=workers, include_dashboard=False, logging_level="WARNING")
+        level = logging.WARNING
+        ray.init(num_cpus=workers, include_dashboard=False, logging_level=level)
         return ray
     try:
-        ray.init(address=found, logging_level="WARNING")
+        ray.init(address=found, logging_level=logging.WARNING)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UsageError(f"There is no Ray cluster at {found}: {error}.") from error
     return ray
@@ -302,14 +305,13 @@ class RayWorker:
         self.lost = False
 
     def give(self, item: WorkItem) -> None:
-        """Send an item, with the snapshot that its lane goes on from."""
-        snapshot = b""
-        if item.lane is not None and item.memory is not None:
-            try:
-                snapshot = self._hosts.snapshots(item.lane).read(item.memory)
-            except FileNotFoundError:
-                snapshot = b""  # of an empty folder there is none
-        self._send(GivenItem(item=item, snapshot=snapshot))
+        """Send an item, with the snapshots of its lane that it needs."""
+        found: dict[str, bytes] = {}
+        for digest in {item.memory or EMPTY, *item.mornings.values()}:
+            # of an empty folder there may be none
+            with contextlib.suppress(FileNotFoundError):
+                found[digest] = self._hosts.snapshots(item.lane or "").read(digest)
+        self._send(GivenItem(item=item, snapshots=found))
 
     def finish(self) -> None:
         """Tell the worker to end."""
@@ -367,7 +369,7 @@ class RayWorker:
                 self._output.commit(message.leaves)
             case LaneSnapshot():
                 snapshots = self._hosts.snapshots(message.lane)
-                snapshots.write(message.digest, message.sealed, message.before)
+                snapshots.write(message.digest, message.sealed, message.kept)
             case WorkerReport():
                 return message.message
         return None

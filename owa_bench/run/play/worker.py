@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
@@ -25,6 +25,7 @@ import msgspec
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.price_card import PriceCard
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.spec import load_agent
@@ -33,7 +34,7 @@ from owa_bench.run.gateway.options import GatewayOptions, environment_secrets
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.episode_setup import EnvPool
 from owa_bench.run.play.loop import AttemptResult, WorkerContext, play_episode
-from owa_bench.run.play.work_items import Attempt, WorkItem
+from owa_bench.run.play.work_items import WorkItem
 from owa_bench.run.store.files import plan_digest
 from owa_bench.run.store.memory import (
     CopiedMemory,
@@ -42,6 +43,7 @@ from owa_bench.run.store.memory import (
     SnapshotFiles,
     Snapshots,
 )
+from owa_bench.run.store.memory_folder import RevertedWindow
 from owa_bench.run.store.output import ShardFiles, ShardOutput
 from owa_bench.run.store.recorder import Recorder
 
@@ -53,7 +55,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `run` is the run directory and `shard` the number of the shard it writes there
     under `lease`. `redact_key` marks what stands in a secret's place. `folder` is where
-    relative agents are found; no sandboxed agent sees `hidden`.
+    relative agents are found; no sandboxed agent sees `hidden`. `prices` are the
+    plan's price card.
     """
 
     run: str
@@ -65,6 +68,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     wire: bool = False
     hidden: tuple[str, ...] = ()
     gateway: GatewayOptions = GatewayOptions()
+    prices: PriceCard | None = None
 
 
 class WorkerStore(Protocol):
@@ -123,7 +127,7 @@ class Worker:
             store.plan_digest,
             config.redact_key,
             plan.transcripts,
-            environment_secrets(os.environ, config.gateway.model_key_env),
+            environment_secrets(os.environ, config.gateway.key_env),
         )
         self._open.enter_context(recorder)
         gateway = config.gateway.gateway(plan.budget.act_s)
@@ -146,6 +150,7 @@ class Worker:
             ),
             recorder=recorder,
             envs=envs,
+            prices=config.prices,
         )
 
     def play(
@@ -167,7 +172,7 @@ class Worker:
                 lane = LaneMemory(snapshots, item.lane_key, item.memory)
                 stack.callback(lane.close)
             while item.attempts:
-                result = self._attempt(item.attempts[0], lane, item.spent)
+                result = self._attempt(item, lane)
                 item = item.after(result.leaf)
                 on_done(result)
                 if result.leaf.status != "complete":
@@ -185,28 +190,37 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _attempt(
-        self, attempt: Attempt, lane: LaneMemory | None, spent: Mapping[str, float]
-    ) -> AttemptResult:
+    def _attempt(self, item: WorkItem, lane: LaneMemory | None) -> AttemptResult:
+        """Make an item's first attempt."""
+        attempt = item.attempts[0]
         entry = self.context.plan.entries[attempt.index]
-        with self._memory(entry, lane) as memory:
+        with self._memory(entry, item, lane) as memory:
             return play_episode(
                 self.context,
                 entry,
                 attempt.number,
                 attempt.seed,
                 memory,
-                spent,
+                item.spent,
                 attempt.history,
             )
 
     def _memory(
-        self, entry: PlanEntry, lane: LaneMemory | None
+        self, entry: PlanEntry, item: WorkItem, lane: LaneMemory | None
     ) -> FreshMemory | LaneMemory:
         """Return the memory an entry is played with."""
         if lane is None or entry.arm in self._frozen:
             return FreshMemory()
-        return CopiedMemory(lane) if entry.phase == "checkpoint" else lane
+        lane.mornings = tuple(item.mornings.values())
+        if entry.kept:
+            return lane
+        if entry.morning is None:
+            return CopiedMemory(lane)
+        without = None
+        if entry.condition == "ablated" and entry.window is not None:
+            since = entry.window[0]
+            without = RevertedWindow(since, entry.morning, item.mornings[since])
+        return CopiedMemory(lane, item.mornings[entry.morning], without)
 
 
 # --- a worker process -----------------------------------------------------------------

@@ -7,7 +7,9 @@ encoded once, and secrets are looked for in all lines of a frame at once.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, get_args
 
 import msgspec
@@ -16,17 +18,10 @@ from owa_bench.records.events import (
     ENCODER,
     VOLATILE_METERS,
     AnyEvent,
-    Egress,
-    EpisodeEnd,
-    EpisodeStart,
     Event,
-    Evidence,
-    Execution,
-    Intervention,
-    ModelCall,
     Resource,
 )
-from owa_bench.records.trace import replay_line
+from owa_bench.records.trace import REPLAY_VARIES, replay_line
 from owa_bench.run.store.redaction import Redactor
 
 _SCALARS: Mapping[type, str] = {
@@ -34,11 +29,6 @@ _SCALARS: Mapping[type, str] = {
     msgspec.inspect.StrType: "str",
     msgspec.inspect.BoolType: "bool",
 }
-# The kinds whose replay line may differ from their own line.
-_VARYING = frozenset(
-    {EpisodeStart, EpisodeEnd, Evidence, Execution, Resource}
-    | {ModelCall, Egress, Intervention}
-)
 
 
 class EncodedFrame(NamedTuple):
@@ -84,12 +74,14 @@ class LineBuffer:
         """Return the lines, every known secret replaced, and begin anew."""
         events, lines = self._events, self._lines
         self._events, self._lines, self.size = [], [], 0
-        found = self._redactor.hits(b"\n".join(lines))
+        starts = self._redactor.places(b"\n".join(lines))
+        ends = [*accumulate(len(line) + 1 for line in lines)] if starts else []
+        found = {bisect_right(ends, start) for start in starts}
         replayed: list[bytes] = []
         for place, (event, line) in enumerate(zip(events, lines, strict=True)):
-            if found and any(text in line for text in found):
+            if place in found:
                 lines[place], replay = self._redactor.encode(event)
-            elif type(event) in _VARYING:
+            elif type(event) in REPLAY_VARIES:
                 replay = _replayed(event, line)
             else:
                 replay = line

@@ -93,7 +93,10 @@ def leaf_of(
 
 
 def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
-    """Return the leaves on record; a half-written last line is not one.
+    """Return the leaves on record, each once; a half-written last line is not one.
+
+    A worker that outlived its driver writes a leaf again that a resumed run had
+    already read from the shard.
 
     Raises:
         TraceError: Any other line is not a leaf.
@@ -110,7 +113,7 @@ def read_leaves(layout: RunLayout) -> tuple[Leaf, ...]:
                 f"Line {number} of {layout.leaves} is not a leaf: {error}. "
                 "`owa-bench run --resume` makes the file again from the shards."
             ) from error
-    return tuple(leaves)
+    return tuple(dict.fromkeys(leaves))
 
 
 def rebuild_leaves(layout: RunLayout) -> tuple[Leaf, ...]:

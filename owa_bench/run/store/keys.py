@@ -86,7 +86,8 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
     """
     private, _ = _paths(folder, name)
     if not private.exists():
-        raise UnknownNameError("key", name, key_names(folder))
+        fix = f"`owa-bench keygen {name}` makes one."
+        raise UnknownNameError("key", name, key_names(folder), fix)
     check_private(private)
     try:
         key = load_pem_private_key(private.read_bytes(), password=None)
@@ -100,7 +101,7 @@ def load(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
 
 
 def ensure(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
-    """Return a key by name, made if there is none yet.
+    """Return a key by name; the default one is made if there is none yet.
 
     Args:
         folder: The data folder.
@@ -108,8 +109,11 @@ def ensure(folder: Path, name: str = DEFAULT) -> Ed25519PrivateKey:
 
     Returns:
         The private key.
+
+    Raises:
+        UnknownNameError: There is no key of another name: it may be mistyped.
     """
-    if name not in key_names(folder):
+    if name == DEFAULT and name not in key_names(folder):
         keygen(folder, name)
     return load(folder, name)
 

@@ -1,28 +1,24 @@
 """Memory of an agent between episodes: its folder, the digest, sealed snapshots.
 
-Episodes of a lane share one folder, all others get a fresh one. Folders lie outside
-the run directory, since an agent may write down secrets. After each episode of a lane
-the folder is packed and sealed under the lane's key, which derives from the run's
-master, and only that snapshot lies in the run: `lanes/NAME/DIGEST.sealed`. A resumed
-run goes on from the snapshot whose digest the last complete leaf names.
+Episodes of a lane share what is in their folder, all others get an empty one. Folders
+lie outside the run directory, since an agent may write down secrets, and every episode
+has one of its own, so that no agent can tell by it whether it plays on a copy. After
+each episode of a lane the folder is packed and sealed under the lane's key, which
+derives from the run's master, and only that snapshot lies in the run:
+`lanes/NAME/DIGEST.sealed`. A resumed run goes on from the snapshot whose digest the
+last complete leaf names. Snapshots of mornings that a plan needs again are kept.
 
 A folder holds plain files and folders under a quota. One that holds anything else is
 its agent's failure: the episode counts as `agent_raised`, and the lane goes on from
 the snapshot before.
 """
 
-import contextlib
-import hashlib
-import io
-import os
 import re
-import shutil
-import stat
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import zstandard
 from cryptography.exceptions import InvalidTag
@@ -31,7 +27,22 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from owa_bench.canonical import keyed_digest, sha256
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.revision_events import MemoryChange
 from owa_bench.run.store.files import write_whole
+from owa_bench.run.store.memory_folder import (
+    EMPTY,
+    MemoryEntry,
+    MemoryFault,
+    MemoryQuota,
+    RevertedWindow,
+    folder_digest,
+    memory_change,
+    packed_entries,
+    packed_folder,
+    read_folder,
+    remove_folder,
+    unpack_folder,
+)
 from owa_bench.seeding import fresh_bytes
 
 _NONCE_BYTES = 12  # AES-GCM's own
@@ -39,30 +50,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME = 100  # file systems take 255 bytes
 
 
-class MemoryQuota(NamedTuple):
-    """Bytes, files and folders, and depth that a lane's folder may have."""
-
-    size: int = 256 << 20
-    entries: int = 10_000
-    depth: int = 32
-
-
-class MemoryEntry(NamedTuple):
-    """A file of a folder, or a folder in it (`data` None), with its mode."""
-
-    parts: tuple[str, ...]
-    mode: int
-    data: bytes | None
-
-
-class MemoryFault(Exception):
-    """A folder that cannot be kept, in words."""
-
-
 class EpisodeMemory(Protocol):
     """The folder of one episode; a context manager that clears up after it."""
 
-    path: Path
+    change: MemoryChange | None
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
 
     def fault(self) -> str:
         """Return why the folder cannot be kept, "" if it can; the agent has ended."""
@@ -73,6 +68,8 @@ class EpisodeMemory(Protocol):
 
 class FreshMemory:
     """An empty folder that goes with its episode."""
+
+    change: MemoryChange | None = None
 
     def __init__(self) -> None:
         self._parent = Path(tempfile.mkdtemp(prefix="owa-memory-"))
@@ -95,15 +92,35 @@ class FreshMemory:
 
 
 class CopiedMemory(FreshMemory):
-    """A throw-away copy of a lane's folder, for checkpoints."""
+    """A throw-away copy of a lane's folder: for checkpoints and attempt sets.
 
-    def __init__(self, lane: "LaneMemory") -> None:
+    Args:
+        lane: The lane.
+        morning: Digest of the snapshot; None: the lane's present one.
+        without: What the change since an earlier snapshot is to be reverted to.
+    """
+
+    def __init__(
+        self,
+        lane: "LaneMemory",
+        morning: str | None = None,
+        without: RevertedWindow | None = None,
+    ) -> None:
         super().__init__()
-        self._digest = lane.digest
-        shutil.copytree(lane.path, self.path, dirs_exist_ok=True)
+        self._digest = morning or lane.digest
+        try:
+            entries = lane.snapshot(self._digest)
+            if without is not None:
+                before = lane.snapshot(without.digest)
+                self.change, entries = memory_change(before, entries, without)
+                self._digest = self.change.played
+            unpack_folder(packed_folder(entries), self.path)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def settle(self) -> str:
-        """Return the digest of the lane's memory, which the episode did not touch."""
+        """Return the digest of what it began with; nothing of the episode is kept."""
         return self._digest
 
 
@@ -113,13 +130,14 @@ class Snapshots(Protocol):
     def read(self, digest: str) -> bytes:
         """Return a snapshot; OSError if it is not there."""
 
-    def write(self, digest: str, sealed: bytes, before: str) -> None:
-        """Keep a snapshot and the one before it; older ones go.
+    def write(self, digest: str, sealed: bytes, kept: Collection[str]) -> None:
+        """Keep a snapshot and those in `kept`; all others go.
 
         Args:
             digest: Digest of the folder.
             sealed: Its sealed content.
-            before: Digest of the snapshot that the open attempt began with.
+            kept: Digests of the snapshot that the open attempt began with, and of
+                mornings that are needed again.
         """
 
 
@@ -133,18 +151,19 @@ class SnapshotFiles:
         """Return a snapshot; OSError if it is not there."""
         return self._path(digest).read_bytes()
 
-    def write(self, digest: str, sealed: bytes, before: str) -> None:
-        """Write a snapshot, whole and synced, and remove all but it and `before`.
+    def write(self, digest: str, sealed: bytes, kept: Collection[str]) -> None:
+        """Write a snapshot, whole and synced, and remove all but it and `kept`.
 
         Args:
             digest: Digest of the folder.
             sealed: Its sealed content.
-            before: Digest of the snapshot that the open attempt began with.
+            kept: Digests of the snapshot that the open attempt began with, and of
+                mornings that are needed again.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._path(digest), sealed)
         for path in self._folder.glob("*.sealed"):
-            if path.stem not in (before, digest):
+            if path.stem != digest and path.stem not in kept:
                 path.unlink()
 
     def _path(self, digest: str) -> Path:
@@ -165,7 +184,15 @@ def lane_key(master: bytes, lane: str) -> bytes:
 
 
 class LaneMemory:
-    """The memory of one lane while its worker plays it."""
+    """The memory of one lane while its worker plays it; a context manager per episode.
+
+    Attributes:
+        path: The folder of the open episode.
+        digest: Digest of the last snapshot.
+        mornings: Digests of snapshots that are needed again.
+    """
+
+    change: MemoryChange | None = None
 
     def __init__(
         self,
@@ -177,15 +204,19 @@ class LaneMemory:
         self._snapshots = snapshots
         self._key = key
         self._quota = quota
+        self.mornings: Collection[str] = ()
+        self.digest = digest or EMPTY
         self._work = FreshMemory()
-        self.path = self._work.path
-        self.digest = folder_digest(())
-        if digest is not None and digest != self.digest:
-            try:
-                self._restore(digest)
-            except RunDirectoryError:
-                self.close()
-                raise
+        try:
+            self.rewind()
+        except RunDirectoryError:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The folder of the open episode."""
+        return self._work.path
 
     def fault(self) -> str:
         """Return why the folder cannot be kept, "" if it can."""
@@ -209,43 +240,53 @@ class LaneMemory:
         before, self.digest = self.digest, folder_digest(entries)
         nonce = fresh_bytes(_NONCE_BYTES)
         sealed = AESGCM(self._key).encrypt(
-            nonce, _packed(entries), self.digest.encode()
+            nonce, packed_folder(entries), self.digest.encode()
         )
-        self._snapshots.write(self.digest, nonce + sealed, before)
+        kept = {before, *self.mornings}
+        self._snapshots.write(self.digest, nonce + sealed, kept)
         return self.digest
 
     def rewind(self) -> None:
-        """Return the folder to the last snapshot: what came after is not kept."""
-        remove_folder(self.path)
-        self.path.mkdir()
-        if self.digest != folder_digest(()):
-            self._restore(self.digest)
+        """Return to the last snapshot, in a new folder: what came after is not kept."""
+        entries = self.snapshot(self.digest)
+        self.close()
+        self._work = FreshMemory()
+        unpack_folder(packed_folder(entries), self.path)
 
-    def __enter__(self) -> Self:
-        return self
+    def snapshot(self, digest: str) -> tuple[MemoryEntry, ...]:
+        """Return what a snapshot of the lane holds.
 
-    def __exit__(self, *_: object) -> None:
-        """Leave the folder for the lane's next episode."""
-
-    def close(self) -> None:
-        """Remove the folder; the snapshots stay."""
-        self._work.__exit__(None, None, None)
-
-    def _restore(self, digest: str) -> None:
+        Raises:
+            RunDirectoryError: It is not there, or does not hold what its name says.
+        """
+        if digest == EMPTY:
+            return ()
         try:
             data = self._snapshots.read(digest)
             nonce, sealed = data[:_NONCE_BYTES], data[_NONCE_BYTES:]
             packed = AESGCM(self._key).decrypt(nonce, sealed, digest.encode())
-            _unpack(packed, self.path)
+            entries = packed_entries(packed)
         except (OSError, InvalidTag, tarfile.TarError, zstandard.ZstdError) as error:
             raise RunDirectoryError(
                 f"The memory snapshot {digest} cannot be restored: {error!r}."
             ) from error
-        self.digest = folder_digest(read_folder(self.path, self._quota))
-        if self.digest != digest:
+        if folder_digest(entries) != digest:
             raise RunDirectoryError(
                 f"The memory snapshot {digest} does not hold what its name says."
             )
+        return entries
+
+    def __enter__(self) -> Self:
+        """Begin an episode in a folder of its own."""
+        self.rewind()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the snapshot for the lane's next episode."""
+
+    def close(self) -> None:
+        """Remove the folder; the snapshots stay."""
+        self._work.__exit__(None, None, None)
 
 
 def _folder_name(lane: str) -> str:
@@ -255,137 +296,3 @@ def _folder_name(lane: str) -> str:
     """
     plain = _UNSAFE.sub("_", lane)[:_LONGEST_NAME]
     return plain if plain == lane else f"{plain}-{sha256(lane.encode())[:16]}"
-
-
-# --- folders of agents ----------------------------------------------------------------
-
-
-def read_folder(folder: Path, quota: MemoryQuota) -> tuple[MemoryEntry, ...]:
-    """Return what a folder holds, in order of path.
-
-    Nothing is opened but plain files, no link is followed, and no more is read than
-    the quota allows.
-
-    Args:
-        folder: The folder.
-        quota: What it may hold.
-
-    Returns:
-        Its files and folders.
-
-    Raises:
-        MemoryFault: It breaks the quota, holds something else, or is gone.
-    """
-    entries: list[MemoryEntry] = []
-    size = 0
-
-    def read(descriptor: int, parts: tuple[str, ...]) -> None:
-        nonlocal size
-        if len(parts) >= quota.depth:
-            raise MemoryFault(f"has folders more than {quota.depth} deep")
-        for name in os.listdir(descriptor):
-            if len(entries) >= quota.entries:
-                raise MemoryFault(f"has more than {quota.entries} files and folders")
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            kind = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            path = (*parts, name)
-            if not stat.S_ISREG(kind.st_mode) and not stat.S_ISDIR(kind.st_mode):
-                raise MemoryFault(f"holds {'/'.join(path)!r}, which is no plain file")
-            with _opened(name, flags, descriptor) as inner:
-                if stat.S_ISDIR(kind.st_mode):
-                    entries.append(MemoryEntry(path, kind.st_mode & 0o700, None))
-                    read(inner, path)
-                    continue
-                size += os.fstat(inner).st_size
-                if size > quota.size:
-                    raise MemoryFault(f"has more than {quota.size} bytes")
-                data = _content(inner, quota.size)
-                entries.append(MemoryEntry(path, kind.st_mode & 0o700, data))
-
-    try:
-        with _opened(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY) as top:
-            read(top, ())
-    except OSError as error:
-        raise MemoryFault(f"cannot be read: {error.strerror}") from error
-    return tuple(sorted(entries))
-
-
-@contextlib.contextmanager
-def _opened(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
-    descriptor = os.open(name, flags, dir_fd=folder)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _content(descriptor: int, most: int) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read(most + 1)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder however deep it is; a link or file in its place is unlinked.
-
-    Folders in folders are moved up first, so that no path gets long. What cannot be
-    removed stays.
-    """
-    if folder.is_symlink() or not folder.is_dir():
-        folder.unlink(missing_ok=True)
-        return
-    number = 0
-    with contextlib.suppress(OSError), _opened(folder, os.O_RDONLY) as top:
-        while names := os.listdir(top):
-            for name in names:
-                if not _is_folder(name, top):
-                    os.unlink(name, dir_fd=top)
-                    continue
-                os.chmod(name, 0o700, dir_fd=top)
-                with _opened(name, os.O_RDONLY | os.O_NOFOLLOW, top) as inner:
-                    for child in os.listdir(inner):
-                        number += 1
-                        place = f".owa-{number}" if _is_folder(child, inner) else child
-                        if place == child:
-                            os.unlink(child, dir_fd=inner)
-                        else:
-                            os.rename(child, place, src_dir_fd=inner, dst_dir_fd=top)
-                os.rmdir(name, dir_fd=top)
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-def _is_folder(name: str, parent: int) -> bool:
-    mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
-    return stat.S_ISDIR(mode)
-
-
-def folder_digest(entries: Iterable[MemoryEntry]) -> str:
-    """Return the digest of a folder: names, kinds and contents, no times or owners."""
-    digest = hashlib.sha256()
-    for entry in entries:
-        name = os.fsencode("/".join(entry.parts))
-        kind, content = (b"d", b"") if entry.data is None else (b"f", entry.data)
-        digest.update(b"%s|%d|%s|%d|" % (kind, len(name), name, len(content)))
-        digest.update(content)
-    return digest.hexdigest()
-
-
-def _packed(entries: Iterable[MemoryEntry]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for entry in entries:
-            member = tarfile.TarInfo("/".join(entry.parts))
-            member.mode, member.size = entry.mode, len(entry.data or b"")
-            if entry.data is None:
-                member.type, member.mode = tarfile.DIRTYPE, 0o700
-            archive.addfile(member, io.BytesIO(entry.data or b""))
-    return zstandard.ZstdCompressor(level=3).compress(buffer.getvalue())
-
-
-def _unpack(packed: bytes, folder: Path) -> None:
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    data = reader.decompress(packed)
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        # Sealed by us: plain files and folders. Debian 12 has no filter.
-        archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
-        archive.extractall(folder)  # noqa: S202 - see above

@@ -12,13 +12,12 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.errors import FieldError, InfrastructureFailure
@@ -35,11 +34,6 @@ SHORTEST = 8
 _NAME = re.compile(r"[\w./@+-]+(?::[\w./@+-]+)*", re.ASCII)
 # No message writes these characters otherwise.
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
-# Texts of as many bytes are found by blocks of 8 bytes, shorter ones by blocks of 4.
-_LONG = 15
-# Data of as many blocks is filtered by hashes first: the factors.
-_MANY = 96
-_SHORT_FACTOR, _LONG_FACTOR = 0x9E3779B1, 0x9E3779B97F4A7C15
 
 
 class EncodedEvent(NamedTuple):
@@ -47,65 +41,6 @@ class EncodedEvent(NamedTuple):
 
     line: bytes
     replay: bytes | None
-
-
-class _Finder:
-    """Texts to be found in long data, however many there are.
-
-    Where a text of 2 w - 1 bytes or more stands in the data, one of the data's aligned
-    blocks of w bytes lies inside it, and starts within its first w bytes. So a look at
-    every block settles that nothing is there. Long data is filtered by 16 bits of a
-    hash of each block first.
-
-    Args:
-        block: The type of a block in the letters of `struct`, of w bytes.
-        factor: Hashes a block: the highest 16 bits of the product.
-    """
-
-    def __init__(self, block: Literal["I", "Q"], factor: int) -> None:
-        self._code: Literal["I", "Q"] = block
-        self._type = np.dtype(block)
-        self._width = self._type.itemsize
-        self._factor = self._type.type(factor)
-        self._shift = self._type.type(8 * self._width - 16)
-        self._texts: set[bytes] = set()
-        self._blocks: dict[int, list[bytes]] = {}
-        self._hashes: npt.NDArray[np.bool_] | None = None
-
-    def add(self, text: bytes) -> None:
-        """Look for `text` from here on."""
-        if text not in self._texts:
-            self._texts.add(text)
-            width = self._width
-            starts = b"".join([text[at : at + width] for at in range(width)])
-            for block in memoryview(starts).cast(self._code):
-                self._blocks.setdefault(block, []).append(text)
-            self._hashes = None
-
-    def hits(self, data: bytes) -> list[bytes]:
-        """Return the texts that stand in `data`."""
-        if not self._blocks:
-            return []
-        candidates = self._candidates(data)
-        if self._blocks.keys().isdisjoint(candidates):
-            return []
-        known = self._blocks.keys() & set(candidates)
-        texts = {text for block in known for text in self._blocks[block]}
-        return [text for text in texts if text in data]
-
-    def _candidates(self, data: bytes) -> Iterable[int]:
-        """Return the aligned blocks of `data`; of long data those with a known hash."""
-        count = len(data) // self._width
-        if count < _MANY:
-            return memoryview(data)[: count * self._width].cast(self._code)
-        if self._hashes is None:
-            wanted = np.fromiter(self._blocks, self._type, len(self._blocks))
-            self._hashes = np.zeros(1 << 16, dtype=np.bool_)
-            self._hashes[wanted * self._factor >> self._shift] = True
-        blocks = np.frombuffer(data, self._type, count)
-        known = self._hashes[blocks * self._factor >> self._shift]
-        found: list[int] = blocks[known].tolist()
-        return found
 
 
 class Redactor:
@@ -118,8 +53,7 @@ class Redactor:
         self._key = key
         self._names: dict[bytes, str] = {}
         self._marks: dict[bytes, bytes] = {}
-        self._short = _Finder("I", _SHORT_FACTOR)
-        self._long = _Finder("Q", _LONG_FACTOR)
+        self._finder: tuple[list[bytes], BytesAhoCorasick] | None = None
         for name, value in (known or {}).items():
             self.learn(name, value)
 
@@ -143,28 +77,17 @@ class Redactor:
         if not _NAME.fullmatch(name):
             raise FieldError("secret name", name, "must be letters, digits, and ./@+-:")
         for form in forms(value):
-            data = form.encode()
-            if data not in self._names:
-                self._names[data] = name
-                # In a line the form stands inside a JSON string.
-                for text in (data, ENCODER.encode(form)[1:-1]):
-                    (self._short if len(text) < _LONG else self._long).add(text)
+            # In a line the form stands inside a JSON string.
+            for text in (form.encode(), ENCODER.encode(form)[1:-1]):
+                self._names.setdefault(text, name)
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with every known secret replaced, the longest first."""
-        known = [form for form in self.hits(data) if form in self._names]
-        if not known:
-            return data
         parts, place = [], 0
-        while hits := [
-            (at, -len(form), form)
-            for form in known
-            if (at := data.find(form, place)) >= 0
-        ]:
-            at, _, form = min(hits)
-            parts += [data[place:at], self._mark(form)]
-            place = at + len(form)
-        return b"".join((*parts, data[place:]))
+        for form, start, end in self._found(data):
+            parts += [data[place:start], self._mark(form)]
+            place = end
+        return b"".join((*parts, data[place:])) if parts else data
 
     def text(self, text: str) -> str:
         """Return `text` with every known secret replaced."""
@@ -178,9 +101,32 @@ class Redactor:
             text = text.replace(self._mark(form).decode(), form.decode())
         return text
 
-    def hits(self, data: bytes) -> list[bytes]:
-        """Return every form of a known secret that stands in `data`."""
-        return self._short.hits(data) + self._long.hits(data)
+    def places(self, data: bytes) -> list[int]:
+        """Return where forms of known secrets begin in `data`."""
+        return [start for _, start, _ in self._found(data)]
+
+    def _found(self, data: bytes) -> list[tuple[bytes, int, int]]:
+        """Return (form, start, end) of the forms of secrets that stand in `data`.
+
+        They do not overlap: of those that begin first the longest is given.
+        """
+        if not self._names:
+            return []
+        finder = self._finder
+        if finder is None or len(finder[0]) < len(self._names):
+            known = list(self._names)
+            finder = self._finder = (
+                known,
+                BytesAhoCorasick(
+                    known,
+                    matchkind=MatchKind.LeftmostLongest,
+                    # The quickest to build.
+                    implementation=Implementation.NoncontiguousNFA,
+                ),
+            )
+        known, search = finder
+        hits = search.find_matches_as_indexes(data)
+        return [(known[place], start, end) for place, start, end in hits]
 
     def checked(self, event: Event) -> AnyEvent:
         """Return an event as a reader decodes it, secrets and all.
@@ -204,7 +150,7 @@ class Redactor:
 
     def _redacted(self, raw: bytes) -> bytes:
         """Return a line with every known secret replaced."""
-        if not self.hits(raw):
+        if not self._found(raw):
             return raw
         return ENCODER.encode(_walk(msgspec.json.decode(raw), self.text))
 

@@ -4,7 +4,14 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.axis import Anchors, Axis, Coverage, Diagnostics, check_shapes
+from owa_bench.scoring.axis import (
+    Anchors,
+    Axis,
+    Coverage,
+    Diagnostics,
+    FloatsByName,
+    check_shapes,
+)
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
@@ -18,13 +25,15 @@ def throughput(done: Floats, spent: Floats) -> Floats:
 
     Formula:
         v = (tasks per hour at quality >= q*) / (USD per hour) = tasks / USD
-        $ = clip(ln(v / v_lo) / ln(v_hi / v_lo), 0, 1)
+        $ = clip(ln(v / v_lo) / ln(v_hi / v_lo), 0, 1) min(1, s / .5)
+        s = share of episodes with q_state >= q*
+        v_lo = v_expert / 100, v_hi = sqrt(10) v_expert: parity reads .80
     Shapes: two arrays (resamples,), sums over the same episodes; result the same.
     Units: `spent` in USD of the agent and human streams; result tasks per USD.
     Missing: NaN where nothing was spent: zero or unknown cost is missing, not 1;
-        NaN in gives NaN out.
+        NaN in gives NaN out. No success at a cost is 0.
     Errors: ScoringError if shapes differ, an array is empty or a sum is negative.
-    Source: [R] eq 11 of the AAI paper; q* = theta, v_hi and v_lo [D] in the protocol.
+    Source: [R] eq 11 of the AAI paper; q* = theta, s, v_hi, v_lo [D] in the protocol.
 
     >>> throughput(np.array([30.0]), np.array([12.0]))
     array([2.5])
@@ -72,10 +81,30 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
 
 def _anchors(totals: Totals, sample: Sample) -> Anchors:
     """Return multiples of the expert: one priced minute per action of H_t."""
-    rules = sample.protocol.economics
-    minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
-    expert = 1.0 / (totals.overall_mean("$:actions") * rules.expert_minutes * minute)
+    rules, expert = sample.protocol.economics, _expert(totals, sample)
     return Anchors(rules.low * expert, rules.high * expert)
+
+
+def _expert(totals: Totals, sample: Sample) -> Floats:
+    """Return the expert's tasks per USD (resamples,)."""
+    minute = (sample.prices.price("supervisor_min") or 0) / _MICRO / _MICRO
+    minutes = sample.protocol.economics.expert_minutes
+    expert: Floats = 1.0 / (totals.overall_mean("$:actions") * minutes * minute)
+    return expert
+
+
+def _factor(totals: Totals, sample: Sample) -> Floats:
+    """Return min(1, s / .5), s the share of successful episodes."""
+    share = totals.overall_mean("$:done") / sample.protocol.economics.success_share
+    return np.minimum(share, 1.0)
+
+
+def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
+    """Return the cost of an episode, and v / v_expert unclipped."""
+    return {
+        "USD an episode": totals.overall_mean("$:spent"),
+        "v / v_expert": _raw(totals, sample) / _expert(totals, sample),
+    }
 
 
 def _hourly(sample: Sample) -> Diagnostics:
@@ -100,7 +129,8 @@ AXIS = Axis(
     raw=_raw,
     anchors=_anchors,
     log_scale=True,
-    secondary=lambda totals, sample: {"USD an episode": totals.overall_mean("$:spent")},
-    amounts=("USD an episode",),
+    factor=_factor,
+    secondary=_secondary,
+    amounts=("USD an episode", "v / v_expert"),
     diagnostics=_hourly,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Flags, Floats
+from owa_bench.records.observables import Flags, Floats, Integers
 from owa_bench.records.protocol import Memory
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, check_shapes
 from owa_bench.scoring.sample import Sample
@@ -22,26 +22,32 @@ _NEVER = 1e-6  # forgetting per day that counts as none: a half-life of 1,900 ye
 
 
 def memory(
-    start: Floats, forgetting: Floats, recall: Floats, guess: Floats, rules: Memory
+    law: "Retention", recall: Floats, guess: Floats, error: Floats, rules: Memory
 ) -> Floats:
     """Return what is retained and retrieved of a family.
 
     Formula:
         r(l) = r0 exp(-lambda l), e = clip((r0 - g) / (0.9 - g), 0, 1)
-        ret = e clip(1 - lambda / lambda_max, 0, 1), lambda_max = ln 2 / h_min
-        M   = N(median over families of (ret + recall@K) / 2)
-    Shapes: four arrays of one shape; result the same, before median and N.
-    Units: lambda per day, the others shares; result a share.
+        ret = e clip(1 - lambda / lambda_max, 0, 1), lambda_max = ln 2 / h_min;
+              0 where r0 - g does not exceed its error: it was never known
+        recall@K = relevant found among the first K / min(K, relevant)
+        M   = N(median over families of sqrt(ret recall@K))
+    Shapes: a law of two arrays and three arrays of one shape; result the same, before
+        median and N.
+    Units: lambda per day, the others shares; `error` is z standard errors of r0;
+        result a share.
     Missing: NaN where a law or recall@K is not known; the median leaves it out.
     Errors: ScoringError if shapes differ, are empty, or g reaches full encoding.
     Source: [R] eqs 5-6 of the AAI paper; 0.9, K and h_min [D].
 
     >>> from types import SimpleNamespace
     >>> rules = SimpleNamespace(half_life_days=7, full_encoding=0.9)
-    >>> memory(np.array([0.9]), np.array([0.0]), np.ones(1), np.zeros(1), rules)
-    array([1.])
+    >>> kept, none = Retention(np.array([0.9]), np.zeros(1)), np.zeros(1)
+    >>> memory(kept, np.array([0.25]), none, none, rules)
+    array([0.5])
     """
-    check_shapes("memory", start, forgetting, recall, guess)
+    start, forgetting = law
+    check_shapes("memory", start, forgetting, recall, guess, error)
     if (guess >= rules.full_encoding).any():
         raise ScoringError(
             f"The guess rate must lie below {rules.full_encoding}, got {guess.max()}."
@@ -49,8 +55,9 @@ def memory(
     encoded = np.clip((start - guess) / (rules.full_encoding - guess), 0.0, 1.0)
     fastest = math.log(2) / rules.half_life_days
     kept = encoded * np.clip(1.0 - forgetting / fastest, 0.0, 1.0)
-    result: Floats = (kept + recall) / 2.0
-    return result
+    kept = np.where(start - guess <= error, 0.0, kept)
+    result: Floats = np.sqrt(kept * recall)
+    return np.where(np.isnan(start), np.nan, result)
 
 
 class Retention(NamedTuple):
@@ -200,10 +207,17 @@ def _edge(
 
 
 def _recall(sample: Sample) -> Flags:
-    """Return which probes ask for recall without tools."""
+    """Return which probes ask for recall, proved without tools and without help."""
     probes = sample.table.probes
-    recall: Flags = sample.base[probes.row] & (probes.mode == "recall")
-    return recall
+    asked: Flags = sample.base[probes.row] & (probes.mode == "recall")
+    return asked & probes.zero_tool & ~probes.helped
+
+
+def _retrieval(sample: Sample) -> Flags:
+    """Return which probes ask for retrieval, late enough and in a new sitting."""
+    probes, least = sample.table.probes, sample.protocol.memory.retrieval_days
+    asked: Flags = sample.base[probes.row] & (probes.mode == "retrieve")
+    return asked & (probes.lag >= least) & probes.new_sitting & ~probes.helped
 
 
 def _lags(sample: Sample) -> Floats:
@@ -213,27 +227,69 @@ def _lags(sample: Sample) -> Floats:
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add trials and hits per lag of recall without tools, and of retrieval."""
     probes = sample.table.probes
-    counted: Flags = sample.base[probes.row]
-    recall, retrieval = _recall(sample), counted & (probes.mode == "retrieve")
-    cells, used = int(counted.sum()), int(recall.sum() + retrieval.sum())
-    lags = _lags(sample)
-    if not cells:
-        return Coverage(0, 0, "no memory probes over days in this run")
-    if len(lags) < 2:
-        return Coverage(0, cells, "recall was probed at fewer than two lags")
-    if not retrieval.any():
-        return Coverage(0, cells, "no retrieval probe: recall@K is not known")
-    first = probes.verified[:, : sample.protocol.memory.recall_at]
-    for name, rows, values in (
+    recall, retrieval = _recall(sample), _retrieval(sample)
+    cells, used = int(sample.base[probes.row].sum()), int((recall | retrieval).sum())
+    if reason := _lacking(sample, recall, retrieval, cells):
+        return Coverage(0, cells, reason)
+    most = sample.protocol.memory.recall_at
+    found = probes.verified[:, :most].sum(axis=1) / np.minimum(most, probes.relevant)
+    rows = _clusters(sample)
+    for name, chosen, values in (
         *(
             (f"M:lag:{i}", recall & (probes.lag == lag), probes.correct)
-            for i, lag in enumerate(lags)
+            for i, lag in enumerate(_lags(sample))
         ),
-        ("M:found", retrieval, first.sum(axis=1) > 0),
+        ("M:found", retrieval, np.minimum(found, 1.0)),
         ("M:guess", recall, probes.guess),
     ):
-        statistics.add_entries(name, probes.row[rows], values[rows])
+        statistics.add_entries(name, rows[chosen], values[chosen])
     return Coverage(used, cells)
+
+
+def _lacking(sample: Sample, recall: Flags, retrieval: Flags, cells: int) -> str | None:
+    """Return why there is no evidence; ScoringError for an impossible number."""
+    probes, table, rules = sample.table.probes, sample.table, sample.protocol.memory
+    asked = recall | retrieval
+    for name, fault in (
+        ("guess", ~((probes.guess >= 0) & (probes.guess < 1))),
+        ("lag_days", ~(probes.lag >= 0)),
+        ("relevant", probes.relevant < 1),
+    ):
+        if (fault & asked).any():
+            at = table.attempt[probes.row[fault & asked][0]]
+            raise ScoringError(f"A probe of attempt {at} has an impossible `{name}`.")
+    if not cells:
+        return "no memory probes over days in this run"
+    if not recall.any():
+        return "no recall probe was answered unhelped and is proved to be without tools"
+    for family in np.unique(table.family[probes.row[recall]]).tolist():
+        own = recall & (table.family[probes.row] == family)
+        lags, items = np.unique(probes.lag[own]), np.unique(probes.item[own])
+        if (
+            len(lags) < rules.lags_min
+            or lags.max() < rules.longest_lag_days
+            or len(items) < rules.items_min
+        ):
+            return (
+                f"{family} has {len(items)} items at {len(lags)} lags up to "
+                f"{lags.max():g} days; {rules.items_min} items at {rules.lags_min} "
+                f"lags up to {rules.longest_lag_days:g} days are needed"
+            )
+    if not retrieval.any():
+        return "no retrieval probe a day later in a new session: recall@K is not known"
+    return None
+
+
+def _clusters(sample: Sample) -> Integers:
+    """Return the episode to book each probe under: the first of its item.
+
+    So all lags of one item are resampled together.
+    """
+    probes = sample.table.probes
+    names = np.stack((sample.table.family[probes.row], probes.item))
+    _, first, item = np.unique(names, axis=1, return_index=True, return_inverse=True)
+    rows: Integers = probes.row[first][item.reshape(-1)]
+    return rows
 
 
 def _raw(totals: Totals, sample: Sample) -> Floats:
@@ -250,8 +306,17 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
     law, recall = fit_retention(hits, trials, lags), totals.mean("M:found")
     recall = np.where(np.isnan(recall), _recall_at(totals)[:, None], recall)
     guess = np.nan_to_num(totals.mean("M:guess"))
-    rules = sample.protocol.memory
-    return _median(memory(law.start, law.forgetting, recall, guess, rules))
+    error = _start_error(law.start, trials, sample)
+    return _median(memory(law, recall, guess, error, sample.protocol.memory))
+
+
+def _start_error(start: Floats, trials: Floats, sample: Sample) -> Floats:
+    """Return z standard errors of r0 (...), from the trials at its shortest lag."""
+    z = float(stats.norm.ppf(sample.protocol.statistics.gate_level))
+    shortest = np.expand_dims((trials > 0).argmax(axis=-1), -1)
+    count = np.maximum(np.take_along_axis(trials, shortest, axis=-1)[..., 0], 1.0)
+    error: Floats = z * np.sqrt(start * (1.0 - start) / count)
+    return error
 
 
 def _recall_at(totals: Totals) -> Floats:
@@ -274,7 +339,7 @@ def _median(values: Floats) -> Floats:
 
 
 def _half_lives(sample: Sample) -> Diagnostics:
-    """Return each family's half-life in days with its profile interval."""
+    """Return each family's half-life with its interval, and the probes left out."""
     table, probes, lags = sample.table, sample.table.probes, _lags(sample)
     half_lives: dict[str, Any] = {}
     for family in sample.families:
@@ -284,12 +349,29 @@ def _half_lives(sample: Sample) -> Diagnostics:
         at = np.searchsorted(lags, probes.lag[rows])
         trials = np.bincount(at, minlength=len(lags)).astype(np.float64)
         hits = np.bincount(at, probes.correct[rows], len(lags)).astype(np.float64)
+        start = fit_retention(hits, trials, lags).start
+        if start - probes.guess[rows].mean() <= _start_error(start, trials, sample):
+            half_lives[family] = "never known: r0 is the guess rate within its error"
+            continue
         fitted = half_life(hits, trials, lags, sample.protocol.statistics.level)
         half_lives[family] = [
             None if math.isnan(x) else "no forgetting seen" if math.isinf(x) else x
             for x in (round(value, 4) for value in fitted)
         ]
-    return {"half-life in days, low, high": half_lives, "lags": lags.tolist()}
+    own, recall = sample.base[probes.row], probes.mode == "recall"
+    left_out = {
+        "answered after help": own & probes.helped,
+        "recall with tools on offer": own & recall & ~probes.zero_tool,
+        "retrieval within a day or a sitting": own
+        & (probes.mode == "retrieve")
+        & ~probes.helped
+        & ~_retrieval(sample),
+    }
+    return {
+        "half-life in days, low, high": half_lives,
+        "lags": lags.tolist(),
+        "left out": {name: int(rows.sum()) for name, rows in left_out.items()},
+    }
 
 
 AXIS = Axis(

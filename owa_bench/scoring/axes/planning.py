@@ -3,7 +3,7 @@
 import numpy as np
 
 from owa_bench.records.observables import Floats, Integers
-from owa_bench.scoring.axis import Axis, Diagnostics, check_shapes, per_suite
+from owa_bench.scoring.axis import Axis, Diagnostics, check_shapes
 from owa_bench.scoring.sample import Sample
 
 
@@ -11,12 +11,16 @@ def planning(solved: Floats, possible: Floats) -> Floats:
     """Return solved plan depth as a share of the depth there was.
 
     Formula:
-        P = N(sum_t min(d_t, D*) / sum_t min(D_t, D*))
+        P = N(sum_t w_t min(d_t, D_t, D*) / sum_t min(D_t, D*))
+        w_t = 1 where the task succeeded, else q_state: what was fetched and not
+              delivered has no depth
+        d_t = greatest j of a path v1 -> .. -> vj of solved nodes joined by flows,
+              less 1 if vj flows nowhere (`observables.solved_depth`)
     Shapes: two arrays of the same shape (resamples,), the two sums; result the same.
-    Units: nodes on the longest chain of prerequisites; result a share.
+    Units: nodes; D_t those of the longest path of the instance's DAG; a share.
     Missing: NaN where the tasks have no depth at all; NaN in gives NaN out.
     Errors: ScoringError if shapes differ or an array is empty.
-    Source: [R] eq 4 of the AAI paper; D* [D] per suite in the protocol.
+    Source: [R] eq 4 of the AAI paper; D* [D] on the suite's card.
 
     >>> planning(np.array([9.0]), np.array([12.0]))
     array([0.75])
@@ -33,7 +37,7 @@ def _shallow(sample: Sample) -> str | None:
     for suite in sorted(set(sample.table.suite[sample.base].tolist())):
         rows = sample.base & (sample.table.suite == suite)
         mean = float(sample.table.depth[rows].mean())
-        target = sample.protocol.depths.of(suite)
+        target = int(sample.table.depth_cap[rows].max())
         if mean < share * target:
             return (
                 f"mean depth of {suite} is {mean:.2f}, "
@@ -42,10 +46,16 @@ def _shallow(sample: Sample) -> str | None:
     return None
 
 
-def _capped(sample: Sample, depth: Integers) -> Floats:
-    caps = per_suite(sample.table.suite, sample.protocol.depths)
-    capped: Floats = np.minimum(depth, caps)
-    return capped
+def _solved(sample: Sample) -> Floats:
+    """Return w_t min(d_t, D_t, D*) of every episode."""
+    table = sample.table
+    weight: Floats = np.where(table.u > 0, 1.0, table.q_state)
+    return weight * _capped(sample, np.minimum(table.d, table.depth))
+
+
+def _capped(sample: Sample, depth: Integers) -> Integers:
+    caps = sample.table.depth_cap
+    return np.where(caps > 0, np.minimum(depth, caps), depth)
 
 
 def _distributions(sample: Sample) -> Diagnostics:
@@ -62,7 +72,7 @@ AXIS = Axis(
     "planning",
     formula=planning,
     columns={
-        "solved": lambda sample: _capped(sample, sample.table.d),
+        "solved": _solved,
         "possible": lambda sample: _capped(sample, sample.table.depth),
     },
     missing=_shallow,

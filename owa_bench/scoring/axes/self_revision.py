@@ -1,9 +1,23 @@
-"""Axis R: self-revision, the debiased gain of an agent's changes to itself."""
+"""Axis R: self-revision, the gain of an agent's changes to itself.
+
+All of it is read from attempt sets that the harness played (`scoring/attempt_sets.py`).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import Array, Flags, Floats
+from owa_bench.records.observables import Array, Floats
+from owa_bench.records.protocol import Protocol
+from owa_bench.scoring.attempt_sets import (
+    PLACEBO,
+    RevisionEvidence,
+    RevisionGain,
+    RevisionSets,
+)
 from owa_bench.scoring.axis import (
     Anchors,
     Axis,
@@ -11,33 +25,28 @@ from owa_bench.scoring.axis import (
     Diagnostics,
     protocol_anchors,
 )
+from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable, Totals
 
-# [S] Checks that a revision must have passed to count.
-FILTERS = (
-    "matched_holdout",
-    "resource_parity",
-    "logged",
-    "no_human_labels",
-    "ablation",
-)
-_BEFORE, _AFTER, _CONTROL_BEFORE, _CONTROL_AFTER, _ABLATED = range(5)
+GATED = "gain over the placebo"
 
 
 def self_revision(autonomy: Floats, gains: Floats, net: Array) -> Floats:
-    """Return the debiased gain that an agent's own revisions bring in a window.
+    """Return the gain that an agent's own revisions bring in a campaign.
 
     Formula:
-        Delta_e = (C_after - C_before) - (C_control_after - C_control_before)
+        Delta_e = C_after - C_before where both worlds have one law, else
+            (C_after - C_before) - (C_control_after - C_control_before)
+        C_before = max(before set, mean capability of the checkpoints before)
         alpha_e = sum_s w_s a_s over propose, implement, validate
-        raw = min(sum_e alpha_e Delta_e, net debiased gain of the window)
+        raw = min(sum_e alpha_e Delta_e, net gain from first before to last after)
         R   = clip(raw / R0, 0, 1)
     Shapes: two arrays (events,) and a scalar, the net gain; result a scalar array.
     Units: capability in [0, 1].
-    Missing: no event is a gain of 0 where revisions were possible.
+    Missing: no event is a gain of 0 where revisions were tested.
     Errors: ScoringError if shapes differ, a value is NaN or alpha is outside [0, 1].
-    Source: [S] debiasing, [R] eq 10 of the AAI paper; R0 and w [D].
+    Source: [S] debiasing, [R] eq 10 of the AAI paper; docs/scoring.md#attempt-sets.
 
     >>> harm_then_repair = np.array([-0.2, 0.2])
     >>> self_revision(np.array([0.0, 1.0]), harm_then_repair, np.array(0.0))
@@ -54,101 +63,154 @@ def self_revision(autonomy: Floats, gains: Floats, net: Array) -> Floats:
     return np.asarray(np.minimum((autonomy * gains).sum(), net), dtype=np.float64)
 
 
-def debiased(capability: Floats) -> Floats:
-    """Return Delta_e, the gain of an event less that of its control.
+def revision_evidence(
+    sets: tuple[RevisionSets, ...], weights: Floats, protocol: Protocol
+) -> RevisionEvidence:
+    """Return the evidence on an arm's revisions.
 
     Args:
-        capability: (events, 4 or 5) before, after, control before, control after.
+        sets: The attempt sets of each, in order.
+        weights: (families,) weights that sum to 1.
+        protocol: Published numbers.
 
     Returns:
-        (events,), NaN where a capability is not confirmed.
-
-    Raises:
-        ScoringError: There are fewer than four capabilities.
-
-    >>> debiased(np.array([[0.4, 0.6, 0.4, 0.45, 0.4]])).round(6)
-    array([0.15])
+        The evidence; `reason` says why there is none.
     """
-    if capability.ndim != 2 or capability.shape[1] < 4:
-        raise ScoringError(
-            f"A revision has four capabilities at least, got {capability.shape}."
+    least = protocol.revision.set_min
+    reason = None
+    if not sets:
+        reason = "no revision was tested: the plan holds no attempt sets"
+    elif faults := [found.fault for found in sets if found.fault]:
+        reason = "; ".join(faults)
+    if reason:
+        return RevisionEvidence(sets=sets, reason=reason)
+    gains = [revision_gain(found, weights, protocol) for found in sets]
+    raw, gated = _sums(gains)
+    parts = [
+        _jackknife(sets, gains, place, weights, protocol) for place in range(len(sets))
+    ]
+    fewest = min(found.tasks for found in sets)
+    if fewest < least:
+        reason = f"an attempt set holds {fewest} tasks of {least}"
+    return RevisionEvidence(
+        sets=sets,
+        gains=tuple(gains),
+        raw=raw,
+        gated=gated,
+        error=math.sqrt(sum(part[0] for part in parts)),
+        gated_error=math.sqrt(sum(part[1] for part in parts)),
+        freedom=sum(found.tasks - len(set(found.family.tolist())) for found in sets),
+        reason=reason,
+    )
+
+
+def revision_gain(
+    found: RevisionSets,
+    weights: Floats,
+    protocol: Protocol,
+    *,
+    left_out: int | None = None,
+    counted: bool | None = None,
+) -> RevisionGain:
+    """Return the gain of one revision from its sets.
+
+    Args:
+        found: The sets.
+        weights: (families,).
+        protocol: Published numbers.
+        left_out: A task to leave out.
+        counted: Whether it passes the filters; None: find out.
+
+    Returns:
+        The gain.
+    """
+    kept = np.arange(found.tasks) != (-1 if left_out is None else left_out)
+    family = found.family[kept]
+    c = {n: _capability(q[kept], family, weights) for n, q in found.q.items()}
+    present = np.isin(np.arange(len(weights)), family)
+    earlier = np.where(present, found.earlier, np.nan)
+    base = np.fmax(c["before"], _weighted(earlier, weights))
+    own = gain = c["after"] - base
+    if not found.one_law:
+        gain = own - (c["control_after"] - c["control_before"])
+    if counted is None:
+        lost = c["after"] - c["ablated"]
+        causal = lost >= protocol.closures.gain_lost * max(own, 0.0)
+        counted = gain < 0 or (causal and found.lines > 0)
+    shares = np.array(protocol.revision.stage_weights)
+    alpha = 0.0 if found.human else float(shares @ found.stages / shares.sum())
+    gated = min(gain, c["after"] - c[PLACEBO]) if PLACEBO in c else math.nan
+    return RevisionGain(c, gain, gated, 1.0 if gain < 0 else alpha, counted)
+
+
+def _capability(q: Floats, family: Array, weights: Floats) -> float:
+    """Return the weighted mean over families of their tasks' mean quality."""
+    means = [
+        q[family == k].mean() if (family == k).any() else np.nan
+        for k in range(len(weights))
+    ]
+    return _weighted(np.array(means), weights)
+
+
+def _weighted(means: Floats, weights: Floats) -> float:
+    known = ~np.isnan(means)
+    whole = weights[known].sum()
+    return float((means[known] * weights[known]).sum() / whole) if whole else math.nan
+
+
+def _sums(gains: Sequence[RevisionGain]) -> tuple[float, float]:
+    """Return the raw statistic of the axis, and that of its gate."""
+    counted = [gain for gain in gains if gain.counted]
+    alpha = np.array([gain.autonomy for gain in counted])
+    net = np.array(math.inf)
+    if len(gains) > 1:
+        last, first = gains[-1].capability["after"], gains[0].capability["before"]
+        net = np.array(last - first)
+    raw = self_revision(alpha, np.array([gain.gain for gain in counted]), net)
+    if any(math.isnan(gain.gated) for gain in gains):
+        return float(raw), math.nan
+    gated = self_revision(alpha, np.array([gain.gated for gain in counted]), net)
+    return float(raw), float(gated)
+
+
+def _jackknife(
+    sets: Sequence[RevisionSets],
+    gains: Sequence[RevisionGain],
+    place: int,
+    weights: Floats,
+    protocol: Protocol,
+) -> tuple[float, float]:
+    """Return the variances of both sums from the tasks of one revision.
+
+    Each task is left out in turn; the filters stay as they were found.
+    """
+    found, changed = sets[place], list(gains)
+    sums = []
+    for task in range(found.tasks):
+        changed[place] = revision_gain(
+            found, weights, protocol, left_out=task, counted=gains[place].counted
         )
-    own = capability[:, _AFTER] - capability[:, _BEFORE]
-    control = capability[:, _CONTROL_AFTER] - capability[:, _CONTROL_BEFORE]
-    gain: Floats = own - control
-    return gain
+        sums.append(_sums(changed))
+    table, total = np.array(sums), np.zeros(2)
+    for k in set(found.family.tolist()):
+        part = table[found.family == k]
+        size = len(part)
+        if size < 2:
+            return math.nan, math.nan
+        total += (size - 1) / size * ((part - part.mean(axis=0)) ** 2).sum(axis=0)
+    return float(total[0]), float(total[1])
 
 
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
-    """Add the capped gain of each window: an episode of a family with revisions."""
-    table, events = sample.table, sample.table.revisions
-    # Checkpoints run on a copy that is discarded: revisions there are lost.
-    scored: Flags = (sample.base & (table.phase != "checkpoint"))[events.row]
-    if not scored.any():
-        return Coverage(0, 0, "no confirmed self-revision in this run")
-    adopted = scored & (events.decision == "adopted")
-    if adopted.any() and not (adopted & _confirmed(sample)).any():
-        count = int(adopted.sum())
-        why = f"{count} revisions adopted, none confirmed with a control"
-        return Coverage(0, count, why)
-    families = np.unique(table.family[events.row[scored]])
-    windows = sample.base & np.isin(table.family, families)
-    statistics.add_mean("R:gain", _window_gains(sample), windows)
-    return Coverage(int((adopted & _counted(sample)).sum()), int(adopted.sum()))
-
-
-def _confirmed(sample: Sample) -> Flags:
-    """Return which events have all four capabilities."""
-    unknown = np.isnan(sample.table.revisions.capability[:, :4])
-    known: Flags = unknown.sum(axis=1) == 0
-    return known
-
-
-def _counted(sample: Sample) -> Flags:
-    """Return which events pass the filters; a harmful one needs none to count.
-
-    The ablation must remove its share of the gain.
-    """
-    events, share = sample.table.revisions, sample.protocol.closures.gain_lost
-    capability = events.capability
-    passed = np.array(
-        [set(FILTERS) <= set(names) for names in events.filters], dtype=np.bool_
-    )
-    own = capability[:, _AFTER] - capability[:, _BEFORE]
-    lost = capability[:, _AFTER] - capability[:, _ABLATED]
-    with np.errstate(invalid="ignore"):
-        causal = np.nan_to_num(lost, nan=-1.0) >= share * np.maximum(own, 0.0)
-        harmful = debiased(capability) < 0
-    adopted: Flags = events.decision == "adopted"
-    counted: Flags = adopted & _confirmed(sample) & ((passed & causal) | harmful)
-    return counted
-
-
-def _window_gains(sample: Sample) -> Floats:
-    """Return every episode's raw statistic, 0 without a counted event."""
-    events = sample.table.revisions
-    weights = np.array(sample.protocol.revision.stage_weights)
-    alpha = events.fractions @ (weights / weights.sum())
-    gains, counted = debiased(events.capability), _counted(sample)
-    alpha, known = np.where(gains < 0, 1.0, alpha), _confirmed(sample)
-    raw = np.zeros(len(sample.table))
-    order = np.argsort(events.row, kind="stable")
-    rows, starts = np.unique(events.row[order], return_index=True)
-    for row, here in zip(rows, np.split(order, starts[1:]), strict=True):
-        net = _net_gain(events.capability[here[known[here]]])
-        own = here[counted[here]]
-        raw[row] = float(self_revision(alpha[own], gains[own], net))
-    return raw
-
-
-def _net_gain(capability: Floats) -> Floats:
-    """Return a window's debiased gain, from the first before to the last after."""
-    if not len(capability):
-        return np.zeros(())
-    first, last = capability[0], capability[-1]
-    own = last[_AFTER] - first[_BEFORE]
-    control = last[_CONTROL_AFTER] - first[_CONTROL_BEFORE]
-    return np.asarray(own - control, dtype=np.float64)
+    """Add the sum of gains; it does not depend on the tasks of the other axes."""
+    found = sample.revision
+    if found is None:
+        return Coverage(0, 0, "no revision was tested: the plan holds no attempt sets")
+    counted = sum(gain.counted for gain in found.gains)
+    if found.reason is not None:
+        return Coverage(0, len(found.sets), found.reason)
+    statistics.add_constant("R:gain", found.raw)
+    return Coverage(counted, len(found.sets))
 
 
 def _anchors(totals: Totals, sample: Sample) -> Anchors:
@@ -158,17 +220,32 @@ def _anchors(totals: Totals, sample: Sample) -> Anchors:
     return Anchors(bounds.low * scale, bounds.high * scale)
 
 
-def _events(sample: Sample) -> Diagnostics:
-    """Return the numbers of events by decision, and by the filter that they lack."""
-    events = sample.table.revisions
-    names, counts = np.unique(events.decision, return_counts=True)
-    adopted = events.decision == "adopted"
+def _windows(sample: Sample) -> Diagnostics:
+    """Return every revision with its capabilities, stages and filters."""
+    found = sample.revision
+    if found is None:
+        return {}
     return {
-        "decisions": dict(zip(names.tolist(), counts.tolist(), strict=True)),
-        "adopted that lack a filter": {
-            name: sum(name not in passed for passed in events.filters[adopted])
-            for name in FILTERS
-        },
+        "revisions": [
+            _shown(*pair) for pair in zip(found.sets, found.gains, strict=False)
+        ]
+    }
+
+
+def _shown(found: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
+    return {
+        "mornings": list(found.window),
+        "tasks": found.tasks,
+        "capability": {name: figure(c) for name, c in gain.capability.items()},
+        "gain": figure(gain.gain),
+        "gain for gates": figure(gain.gated),
+        "autonomy": figure(gain.autonomy),
+        "stages": found.stages._asdict(),
+        "human": found.human,
+        "one law": found.one_law,
+        "lines changed": found.lines,
+        "tool families": list(found.installed),
+        "counted": gain.counted,
     }
 
 
@@ -177,11 +254,10 @@ AXIS = Axis(
     "self-revision",
     formula=self_revision,
     collect=_collect,
-    raw=lambda totals, sample: totals.overall_mean("R:gain"),
+    raw=lambda totals, sample: np.full(
+        len(totals.table), totals.constants["R:gain"], dtype=np.float64
+    ),
     anchors=_anchors,
-    secondary=lambda totals, sample: {
-        "debiased gain a window": totals.overall_mean("R:gain")
-    },
-    amounts=("debiased gain a window",),
-    diagnostics=_events,
+    gated=GATED,
+    diagnostics=_windows,
 )

@@ -16,47 +16,46 @@ from owa_bench.scoring.axis import (
     protocol_anchors,
 )
 from owa_bench.scoring.sample import Sample
-from owa_bench.scoring.statistics_table import StatisticsTable, Totals
+from owa_bench.scoring.statistics_table import StatisticsTable, Totals, weighted_totals
 
 FAULTS = ("conflict", "loop", "chatter", "collapse")
 _REFERENCE = 2  # roles of the crew that sets the chatter ceiling
 _MESSAGES = "S:messages:"  # prefix of the constants: messages per action of a crew size
-_CONTROL_SHARE = 0.5  # least share of the full crew's actions, if a control fails [D]
 _TIE = 1e-9  # quality by which a crew that sends fewer messages is preferred
 _MUTED = ":muted"
+_ALONE, _ALONE_BASE = "S:alone", "S:alone base"  # one role: all rows, and base rows
+FloatsTuple = tuple[Floats, ...]
 
 
-def lift(chosen: Floats, alone: Floats, weights: Floats) -> Floats:
+def lift(full: Floats, alone: Floats) -> Floats:
     """Return the share of the shortfall of one role that a crew removes.
 
     Formula:
-        lift = max(0, sum_t w_t (C_m*(t) - C_1(t)) / sum_t w_t (1 - C_1(t)))
-        m* per family from one half of the seeds, the ratio on the other, halves
-        swapped and averaged; S = N(max(0, lift - sum_j lambda_j mean(flag_j)))
-        S_net: the muted crew at m* in place of C_1
-    Shapes: capability (resamples, families) twice, weights (families,); result
-        (resamples,).
-    Units: capability in [0, 1]; a share of 1 - C_1.
-    Missing: a family that one side lacks (NaN) is left out; 0 where C_1 = 1.
-    Errors: ScoringError if shapes do not fit or capability lies outside [0, 1].
-    Source: [S] lift, [R] estimator and penalty, eq 11 of the AAI paper; lambda [D].
+        lift = clip((C_m* - C_1*) / (1 - C_1*), 0, 1)
+        m* per family from one half of the seeds, C_m* on the other, halves swapped and
+        averaged; C_1* = max(all episodes of one role, those among them that every axis
+        reads); C pooled over a suite's families, then over suites
+        S = N(lift - sum_j lambda_j mean(flag_j))
+        S_net: max(C of the muted crew at m*, C_1*) in place of C_1*
+    Shapes: (resamples,) each; result (resamples,).
+    Units: capability in [0, 1]; a share of 1 - C_1*.
+    Missing: NaN where a capability is; 0 where C_1* = 1.
+    Errors: ScoringError if shapes differ or capability lies outside [0, 1].
+    Source: [S] lift, [R] estimator and penalty, eq 11 of the AAI paper; lambda [D];
+        docs/scoring.md#axes.
 
-    >>> lift(np.array([[0.8, 1.0]]), np.array([[0.6, 1.0]]), np.ones(2)).round(6)
-    array([0.5])
+    >>> lift(np.array([0.8, 1.0]), np.array([0.6, 1.0])).round(6)
+    array([0.5, 0. ])
     """
-    if chosen.shape != alone.shape or weights.shape != alone.shape[1:]:
-        raise ScoringError(
-            f"Crews differ: {chosen.shape}, {alone.shape}, {weights.shape}."
-        )
-    for values in (chosen, alone):
+    if full.shape != alone.shape:
+        raise ScoringError(f"Crews differ: {full.shape}, {alone.shape}.")
+    for values in (full, alone):
         known = values[~np.isnan(values)]
         if ((known < -_TIE) | (known > 1 + _TIE)).any():
             raise ScoringError("Capability must lie in [0, 1].")
-    both = ~(np.isnan(chosen) | np.isnan(alone))
-    gain = (np.where(both, chosen - alone, 0.0) * weights).sum(axis=1)
-    room = (np.where(both, 1.0 - alone, 0.0) * weights).sum(axis=1)
-    share = np.divide(gain, room, out=np.zeros_like(gain), where=room > _TIE)
-    return np.where(both.any(axis=1), np.clip(share, 0.0, 1.0), np.nan)
+    room = 1.0 - alone
+    share = np.divide(full - alone, room, out=np.zeros_like(full), where=room > _TIE)
+    return np.where(np.isnan(full + alone), np.nan, np.clip(share, 0.0, 1.0))
 
 
 class _Best(NamedTuple):
@@ -87,23 +86,17 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
     """Add quality and faults per crew size, muted or not, and half of the seeds."""
     table, crew, rows = sample.table, sample.table.crew, _rows(sample)
     cells, sizes = int(rows.sum()), _sizes(sample)
-    if not cells or not sizes:
-        return Coverage(0, cells, "no crew of more than one role in this run")
-    if not (rows & (crew.cap == 1)).any():
-        return Coverage(0, cells, "no crew of one role at the same budget")
-    idle = _idle_control(sample, rows)
-    if idle:
-        return Coverage(0, cells, idle)
+    missing = _missing(sample, rows)
+    if missing:
+        return Coverage(0, cells, missing)
     repeats = np.unique(table.repeat[rows])
-    if len(repeats) < 2:
-        return Coverage(0, cells, "m* needs two repeats: one half chooses, one counts")
     messages = crew.messages / np.maximum(table.steps, 1)
     for size in sizes:
         rate = messages[rows & (crew.cap == size) & ~crew.muted].mean()
         statistics.add_constant(f"{_MESSAGES}{size}", float(rate))
     halves, faults = np.searchsorted(repeats, table.repeat) % 2, _faults(sample)
     used = np.zeros(len(rows), dtype=np.bool_)
-    cases = [(m, "") for m in (1, *sizes)]
+    cases = [(m, "") for m in sizes]
     cases += [(m, _MUTED) for m in _sizes(sample, muted=True)]
     for half in (0, 1):
         for size, suffix in cases:
@@ -111,31 +104,70 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
             here &= halves == half
             statistics.add_mean(_key(size, half, suffix), table.q, here)
             used |= here
-            if size > 1 and not suffix:
+            if not suffix:
                 for name, flags in faults.items():
                     column = _key(size, half, f":{name}")
                     statistics.add_mean(column, flags.astype(float), here)
-    return Coverage(int(used.sum()), cells)
+    alone = rows & (crew.cap == 1)
+    statistics.add_mean(_ALONE, table.q, alone)
+    statistics.add_mean(_ALONE_BASE, table.q, alone & ~crew.control)
+    return Coverage(int(used.sum()), cells, _no_room(sample, statistics))
+
+
+def _missing(sample: Sample, rows: Flags) -> str:
+    """Return why crews of this run cannot be compared, "" if they can."""
+    crew = sample.table.crew
+    if not rows.any() or not _sizes(sample):
+        return "no crew of more than one role in this run"
+    if not crew.channel[rows].any():
+        declared = int(crew.declared[rows].sum())
+        said = f": the agent declared {declared} messages" if declared else ""
+        return f"no channel of the environment{said}"
+    if not (rows & (crew.cap == 1)).any():
+        return "no crew of one role at the same budget"
+    if len(np.unique(sample.table.repeat[rows])) < 2:
+        return "m* needs two repeats: one half chooses, one counts"
+    return _idle_control(sample, rows)
+
+
+def _no_room(sample: Sample, statistics: StatisticsTable) -> str | None:
+    """Return why one role alone leaves too little to gain, None if it does not."""
+    units = statistics.units
+    weights = np.ones((1, len(units.task)))
+    totals = weighted_totals(
+        weights, statistics.columns(), units.unit_family, sample.weights
+    )
+    room = 1.0 - float(_pooled(totals, sample, _alone(totals))[0][0])
+    least = sample.protocol.sociality.room_min
+    if room < least:
+        return f"no room: 1 - C_1* is {room:.3f}, at least {least:g} is needed"
+    return None
 
 
 def _idle_control(sample: Sample, rows: Flags) -> str:
     """Return why a control was not played, "" if all were.
 
-    A control that fails after less than half the actions of the full crew says nothing
-    of what one role, or a crew without messages, could have done.
+    A control that fails after a small share of the full crew's actions, or of its
+    answers that were new, says nothing of what one role, or a crew without messages,
+    could have done.
     """
     table, crew = sample.table, sample.table.crew
+    least = sample.protocol.sociality.control_share
     controls = {"one role": crew.cap == 1, "the muted crew": crew.muted}
     full = rows & (crew.cap > 1) & ~crew.muted
     for name, control in controls.items():
         failed = rows & control & (table.u == 0)
         if failed.any() and full.any():
-            spent, whole = table.steps[failed].mean(), table.steps[full].mean()
-            if spent < _CONTROL_SHARE * whole:
-                return (
-                    f"control not played: {name} fails after {spent:.1f} actions, the "
-                    f"full crew takes {whole:.1f}"
-                )
+            for what, counts in (
+                ("actions", table.steps),
+                ("new answers", crew.answers),
+            ):
+                spent, whole = counts[failed].mean(), counts[full].mean()
+                if spent < least * whole:
+                    return (
+                        f"control not played: {name} fails after {spent:.1f} {what}, "
+                        f"the full crew takes {whole:.1f}"
+                    )
     return ""
 
 
@@ -184,24 +216,57 @@ def _at_best(totals: Totals, best: _Best, half: int, suffix: str = "") -> Floats
     return chosen
 
 
-def _lift(totals: Totals, best: _Best, *, net: bool) -> Floats:
-    """Return the lift over one role, or over the muted crew."""
-    halves = []
-    for half in (0, 1):
-        alone = (
-            _at_best(totals, best, half, _MUTED) if net else totals.mean(_key(1, half))
-        )
-        halves.append(lift(_at_best(totals, best, half), alone, totals.family_weights))
+def _alone(totals: Totals) -> tuple[Floats, Floats]:
+    """Return C of one role (resamples, families): all episodes, and the base rows."""
+    every, base = totals.mean(_ALONE), totals.mean(_ALONE_BASE)
+    return every, np.where(np.isnan(base), every, base)
+
+
+def _pooled(totals: Totals, sample: Sample, *rivals: FloatsTuple) -> list[Floats]:
+    """Return, for each tuple of capabilities per family, the greatest of a suite's.
+
+    Args:
+        totals: Weighted sums.
+        sample: The sample; its families are named "suite/family".
+        rivals: Tuples of (resamples, families). A family that one of them lacks (NaN)
+            is left out everywhere.
+
+    Returns:
+        (resamples,) for each tuple: the greatest mean of each suite, averaged over
+        suites by their weight; NaN where no family is left.
+    """
+    known = ~np.isnan(sum(values for group in rivals for values in group))
+    suites = np.array([name.partition("/")[0] for name in sample.families])
+    sums = [np.zeros(len(known)) for _ in rivals]
+    whole = np.zeros(len(known))
+    for suite in np.unique(suites):
+        weights = np.where(known & (suites == suite), totals.family_weights, 0.0)
+        whole += weights.sum(axis=1)
+        for total, group in zip(sums, rivals, strict=True):
+            parts = [np.where(known, v, 0.0) * weights for v in group]
+            total += np.max([part.sum(axis=1) for part in parts], axis=0)
+    nothing = np.full_like(whole, np.nan)
+    return [np.divide(t, whole, out=nothing.copy(), where=whole > 0) for t in sums]
+
+
+def _lift(totals: Totals, sample: Sample, best: _Best, *, net: bool) -> Floats:
+    """Return the lift over one role, or over it and the muted crew."""
+    full = _halved(totals, best)
+    alone: FloatsTuple = _alone(totals)
+    if net:
+        alone = (*alone, _halved(totals, best, _MUTED))
+    return lift(*_pooled(totals, sample, (full,), alone))
+
+
+def _halved(totals: Totals, best: _Best, suffix: str = "") -> Floats:
+    """Return a statistic at m*, averaged over both halves."""
+    halves = [_at_best(totals, best, half, suffix) for half in (0, 1)]
     return (halves[0] + halves[1]) / 2
 
 
 def _fault_shares(totals: Totals, best: _Best) -> dict[str, Floats]:
     """Return the share of the best crew's episodes that have each fault."""
-    shares = {}
-    for name in FAULTS:
-        halves = [_at_best(totals, best, half, f":{name}") for half in (0, 1)]
-        shares[name] = (totals.overall(halves[0]) + totals.overall(halves[1])) / 2
-    return shares
+    return {name: totals.overall(_halved(totals, best, f":{name}")) for name in FAULTS}
 
 
 def _reduced(gain: Floats, shares: FloatsByName, sample: Sample) -> Floats:
@@ -213,17 +278,19 @@ def _reduced(gain: Floats, shares: FloatsByName, sample: Sample) -> Floats:
 
 def _raw(totals: Totals, sample: Sample) -> Floats:
     best = _best(totals)
-    return _reduced(_lift(totals, best, net=False), _fault_shares(totals, best), sample)
+    whole = _lift(totals, sample, best, net=False)
+    return _reduced(whole, _fault_shares(totals, best), sample)
 
 
 def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
     """Return S_net, both lifts and each fault's share."""
     best = _best(totals)
-    net, shares = _lift(totals, best, net=True), _fault_shares(totals, best)
+    whole, shares = _lift(totals, sample, best, net=False), _fault_shares(totals, best)
+    net = np.minimum(whole, _lift(totals, sample, best, net=True))
     bounds = protocol_anchors(sample, "S", np.ones(len(totals.table)))
     return {
         "S_net": calibrate(_reduced(net, shares, sample), bounds),
-        "lift": _lift(totals, best, net=False),
+        "lift": whole,
         "lift over the muted crew": net,
     } | shares
 
@@ -245,6 +312,7 @@ def _diagnostics(sample: Sample) -> Diagnostics:
     return {
         "lift_naive": float(np.mean(gains)) if gains else None,
         "roles played": [1, *_sizes(sample)],
+        "messages declared": int(crew.declared[_rows(sample)].sum()),
     }
 
 

@@ -23,12 +23,14 @@ def world_model(
     """Return the Brier skill of the stated probabilities over the reference's.
 
     Formula:
-        BS = mean (p - y)^2, BS_ref likewise with the reference p on the same draws
-        W  = clip(1 - BS / max(BS_ref, eps), 0, 1), eps = 1 / (4 n)
+        BS = mean over episodes of (mean over its propositions of (p - y)^2), p the
+             last stated before the deadline; BS_ref likewise with the reference p
+        W  = clip(1 - BS / max(BS_ref, eps), 0, 1), eps = 1 / (4 episodes)
         (the raw statistic is the same before the clip)
-    Shapes: three arrays (resamples,): two sums and the number n; result (resamples,).
+    Shapes: three arrays (resamples,): two sums over episodes and their number;
+        result (resamples,).
     Units: squared probabilities; result a share of the reference's risk removed.
-    Missing: NaN where n is 0. A proposition without a stated p counts at the
+    Missing: NaN without an episode. A proposition without a stated p counts at the
         reference p; an agent that never states one has no W; a class with fewer
         resolved propositions than the protocol asks, or whose y never varies, is
         left out.
@@ -50,7 +52,7 @@ def world_model(
 
 
 def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
-    """Add squared errors of agent and reference over the propositions that count."""
+    """Add each episode's mean squared error, of the agent and of the reference."""
     beliefs = sample.table.beliefs
     rows = sample.base[beliefs.row] if len(beliefs.row) else np.zeros(0, bool)
     cells, reasons = int(rows.sum()), _left_out(sample)
@@ -67,12 +69,14 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         assumed[beliefs.kind == kind] = p
     stated = np.where(np.isnan(beliefs.p), assumed, beliefs.p)
     truth = beliefs.y.astype(np.float64)
+    episodes, row = np.unique(beliefs.row[counted], return_inverse=True)
+    size = np.bincount(row)
     for name, values in (
         ("W:brier", (stated - truth) ** 2),
         ("W:reference", (assumed - truth) ** 2),
         ("W:count", np.ones_like(truth)),
     ):
-        statistics.add_sum(name, beliefs.row[counted], values[counted])
+        statistics.add_sum(name, episodes, np.bincount(row, values[counted]) / size)
     return Coverage(int(counted.sum()), cells)
 
 

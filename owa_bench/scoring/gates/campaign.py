@@ -1,78 +1,74 @@
 """Gates on campaigns: improvement, closures, projects and the assurance of evidence."""
 
-from owa_bench.records.protocol import GateRule
-from owa_bench.records.score import GateResult, GateStatus, KappaScore
+from collections.abc import Sequence
+
+from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.records.score import GateResult, GateStatus
+from owa_bench.scoring.expansion import holm
 from owa_bench.scoring.gate import Findings, Gate, gate_result, gate_status, reaches
+
+
+def improving(
+    slopes: Sequence[float], p_values: Sequence[float], required: float, rules: Protocol
+) -> tuple[bool, ...]:
+    """Return which families improve.
+
+    Args:
+        slopes: Slope of each planned family, 0 where it has none.
+        p_values: Its p value of "the slope is not above 0", 1 where it has none.
+        required: The least slope.
+        rules: Published numbers.
+
+    Returns:
+        Whether Holm's procedure rejects and the slope reaches the requirement.
+    """
+    decimals = rules.statistics.gate_decimals
+    real = holm(p_values, rules.improvement.alpha)
+    return tuple(
+        rejected and reaches(slope, required, decimals)
+        for slope, rejected in zip(slopes, real, strict=True)
+    )
 
 
 def _kappa(rule: GateRule, findings: Findings) -> GateResult:
     """Judge whether the agent improves on enough families by its own spending.
 
     Reads `required` (slope), `count` (families, 0 all of them), `days` and `of` (the
-    link on which a slope is asked for; empty: the plain slope). A family passes if its
-    slope reaches the requirement, its interval lies above 0, it spent enough kappa
-    units, and its gain over the window is large enough.
+    link on which a slope is asked for; empty: the plain slope). A family passes if
+    Holm's procedure over all planned families rejects "its slope is not above 0", and
+    the slope reaches the requirement. A family without a slope counts with p = 1;
+    saturated families are exempt on a link.
     """
-    required = rule.required or 0.0
+    rules, required = findings.protocol.improvement, rule.required or 0.0
     families = [k for k in findings.kappas if k.family is not None]
-    count = rule.count or len(families)
+    due = [k for k in families if not rule.of or (k.floor or 0.0) < rules.saturated]
+    count = rule.count or len(due)
     whole = "every family" if not rule.count else f"{rule.count} families"
-    asked = f"kappa >= {required:g} on {whole}, {rule.days} daily checkpoints"
-    if rule.of:
-        return _linked_kappa(rule, findings, families, asked)
-    long = [k for k in families if k.slope is not None and k.checkpoints >= rule.days]
+    on = f" on the {rule.of} link" if rule.of else ""
+    asked = f"kappa{on} >= {required:g} on {whole}, {rule.days} days with spending"
+    fits = [(k, *((k.logit, k.logit_p) if rule.of else (k.slope, k.p))) for k in due]
+    long = [
+        k for k, value, _ in fits if value is not None and k.checkpoints >= rule.days
+    ]
     if not families or len(long) < count:
-        reasons = sorted({k.reason for k in families if k.reason})
+        reasons = sorted({k.reason for k in due if k.reason})
         why = "; ".join(reasons) or (
-            f"{len(long)} families with {rule.days} checkpoints"
+            f"{len(long)} families with a slope over {rule.days} days"
             if families
-            else "no checkpoints: not a campaign"
+            else "no family was planned over checkpoints: not a campaign"
         )
         return gate_result(rule, "kappa", "NO EVIDENCE", asked, reason=why)
-    passed = [str(k.family) for k in long if _improves(k, required, findings)]
-    measured = f"{len(passed)} families: {', '.join(passed) or 'none'}"
+    seen = findings.evidence
+    if human := "; ".join(sorted({k.human for k in due if k.human})):
+        why = f"human cost: {human}"
+        return gate_result(rule, "kappa", "FAIL", asked, reason=why, evidence=seen)
+    p_values = [1.0 if p is None or k not in long else p for k, _, p in fits]
+    slopes = [value or 0.0 for _, value, _ in fits]
+    real = improving(slopes, p_values, required, findings.protocol)
+    passed = [str(k.family) for k, rises in zip(due, real, strict=True) if rises]
+    measured = f"{len(passed)} of {len(due)} families: {', '.join(passed) or 'none'}"
     status: GateStatus = "PASS" if len(passed) >= count else "FAIL"
-    seen = findings.evidence
     return gate_result(rule, "kappa", status, asked, measured, evidence=seen)
-
-
-def _linked_kappa(
-    rule: GateRule, findings: Findings, families: list[KappaScore], asked: str
-) -> GateResult:
-    """Judge slopes on the logit link; saturated families are exempt."""
-    rules, decimals = findings.protocol.improvement, findings.protocol.statistics
-    asked = asked.replace("kappa >=", f"kappa on the {rule.of} link >=")
-    due = [k for k in families if k.floor is None or k.floor < rules.saturated]
-    short = [k for k in due if k.logit is None or k.checkpoints < rule.days]
-    if not families or short:
-        names = ", ".join(str(k.family) for k in short) or "every family"
-        why = f"the slope on the {rule.of} link is not known over the days: {names}"
-        return gate_result(rule, "kappa", "NO EVIDENCE", asked, reason=why)
-    passed = [
-        k
-        for k in due
-        if k.logit_interval is not None
-        and (k.logit_interval.low or 0.0) > 0
-        and reaches(k.logit or 0.0, rule.required or 0.0, decimals.gate_decimals)
-    ]
-    measured = f"{len(passed)} of {len(due)} families below saturation"
-    status: GateStatus = "PASS" if len(passed) == len(due) else "FAIL"
-    seen = findings.evidence
-    return gate_result(rule, "kappa", status, asked, measured, evidence=seen)
-
-
-def _improves(score: KappaScore, required: float, findings: Findings) -> bool:
-    rules = findings.protocol.improvement
-    decimals = findings.protocol.statistics.gate_decimals
-    low, points = score.interval.low, score.points
-    if score.slope is None or low is None or low <= 0:
-        return False
-    spent = points[-1][0] - points[0][0]
-    return (
-        reaches(score.slope, required, decimals)
-        and spent >= rules.spend_min
-        and reaches(score.slope * spent, rules.gain_min, decimals)
-    )
 
 
 def _closure(rule: GateRule, findings: Findings) -> GateResult:
@@ -86,7 +82,7 @@ def _closure(rule: GateRule, findings: Findings) -> GateResult:
     status: GateStatus = "NO EVIDENCE"
     if found.status == "PASS" and found.days < rule.days:
         reason = f"tested on {found.days} consecutive days of {rule.days}"
-    elif found.status != "NOT TESTED":
+    elif found.status in ("PASS", "FAIL"):
         status = found.status
     return gate_result(
         rule, gate, status, asked, found.status, reason=reason, evidence=evidence

@@ -1,6 +1,6 @@
 """Gates on axes, tools, core score, cognitive micro-batteries and norms."""
 
-from owa_bench.records.protocol import GateRule
+from owa_bench.records.protocol import GateRule, Protocol
 from owa_bench.records.score import GateResult, GateStatus, Interval
 from owa_bench.scoring import gate
 
@@ -45,7 +45,8 @@ def _tools(rule: GateRule, findings: gate.Findings) -> GateResult:
     axis = findings.axes["T"]
     table = axis.details.get("beside", {})
     used, success = table.get("categories used"), table.get(f"success at {mild:g}")
-    if axis.value is None or used is None or success is None:
+    known = used is not None and success is not None and success["value"] is not None
+    if axis.value is None or not known:
         why = "the tools used and their success are not known"
         why = (axis.reason or "") if axis.value is None else why
         return gate.gate_result(rule, "T", "NO EVIDENCE", asked, reason=why)
@@ -125,19 +126,47 @@ def _complement(value: float | None) -> float | None:
 
 
 def _norms(rule: GateRule, findings: gate.Findings) -> GateResult:
-    """Judge whether families have human norms, and `count` instances each."""
-    fewest = int(findings.axes["G"].details.get("fewest tasks a family", 0))
-    lacks = []
-    if findings.protocol.norms.provisional:
-        lacks.append("no human norms are recorded")
+    """Judge whether every family has experts, their threshold and `count` instances.
+
+    A family's threshold of G must be declared, and not lie below its experts' mean.
+    """
+    details, norms = findings.axes["G"].details, findings.protocol.norms
+    fewest = int(details.get("fewest tasks a family", 0))
+    recorded = "experts" in norms.measured
+    lacks = [] if recorded or not norms.provisional else ["no human norms are recorded"]
+    lacks += _norm_gaps(tuple(details.get("thresholds", {})), findings.protocol)
     if fewest < rule.count:
         lacks.append(f"a family holds {fewest} instances")
     status: GateStatus = "NO EVIDENCE" if lacks else "PASS"
-    asked = f"norms per family, {rule.count} instances each"
+    asked = (
+        f"thresholds per family from >= {norms.experts_min} experts, "
+        f"{rule.count} instances each"
+    )
     measured, why = f"{fewest} instances", "; ".join(lacks)
     return gate.gate_result(
         rule, "human-pro norms", status, asked, measured, reason=why
     )
+
+
+def _norm_gaps(families: tuple[str, ...], protocol: Protocol) -> list[str]:
+    """Return what the families lack of norms; one sentence per kind of gap."""
+    norms, limits = protocol.norms, protocol.generality.families
+    decimals = protocol.statistics.gate_decimals
+    few = [f for f in families if norms.expert_counts.get(f, 0) < norms.experts_min]
+    experts = {f: norms.experts[f] for f in families if f in norms.experts}
+    open_ = [f for f in families if f not in experts or f not in limits]
+    low = [
+        f
+        for f in experts
+        if f in limits and not gate.reaches(limits[f], experts[f][0], decimals)
+    ]
+    words = (
+        (few, f"fewer than {norms.experts_min} experts"),
+        (open_, "no threshold from experts"),
+        (low, "a threshold below its experts' mean"),
+    )
+    gaps = [f"{why}: {', '.join(names)}" for names, why in words if names]
+    return gaps if families else ["no family has evidence on G"]
 
 
 GATES = (

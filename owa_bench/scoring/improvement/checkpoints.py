@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -9,18 +10,19 @@ import numpy as np
 from scipy import stats
 
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
-from owa_bench.records.plan import BootstrapSpec
+from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
+from owa_bench.scoring.attempt_sets import RevisionEvidence, human_part
 from owa_bench.scoring.axis import Axis
-from owa_bench.scoring.estimates import ArmEstimates, estimate
+from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.estimates import point_estimates
 from owa_bench.scoring.gate_statistics import FamilyQuality, family_qualities
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
-from owa_bench.scoring.maintenance import Day
+from owa_bench.scoring.maintenance import CLEAN, DRIFTED
 from owa_bench.scoring.sample import Sample
 
 DYNAMIC, AREA = "AAI_dyn", "AUF"
-_POINT = BootstrapSpec(resamples=1)
 
 
 class CheckpointSeries(NamedTuple):
@@ -28,7 +30,9 @@ class CheckpointSeries(NamedTuple):
 
     `spent` is cumulative agent-initiated cost in kappa units, `quality` maps a family
     to its mean quality at each checkpoint. `total` is agent and human cost in kappa
-    units, `floor` a family's lower bound at the last checkpoint.
+    units, `floor` a family's lower bound at the last checkpoint. `counted` are the
+    places of the longest run of consecutive days with enough practice and new
+    spending; `human` says which part humans had up to its end, "" if none.
     """
 
     days: tuple[int, ...]
@@ -38,48 +42,113 @@ class CheckpointSeries(NamedTuple):
     reason: str | None = None
     total: Floats = np.zeros(0)
     floor: Mapping[str, float] = {}
+    counted: tuple[int, ...] = ()
+    human: str = ""
+
+
+def kappa_unit(table: Observables, protocol: Protocol, prices: PriceCard) -> float:
+    """Return one kappa unit, the same for everybody who plays the same checkpoints.
+
+    Formula:
+        .1 [D] x sum over the checkpoint's unaided episodes of H_t minutes x price of a
+        minute
+    Shapes: a table of episodes; a scalar. Units: micro-USD.
+    Missing: NaN where the card has no price of a supervisor's minute.
+    Errors: none. Source: [D] docs/scoring.md#kappa.
+    """
+    marks = _unaided(table)
+    days = np.unique(table.day[marks])
+    actions = [int(table.horizon[marks & (table.day == day)].sum()) for day in days]
+    minutes = max(actions, default=0) * protocol.economics.expert_minutes
+    cost = prices.cost("supervisor_min", minutes)
+    return math.nan if cost is None else protocol.improvement.unit_share * cost
+
+
+def _unaided(table: Observables) -> Flags:
+    """Return the checkpoint episodes without help: one pass a day over its tasks."""
+    marks = (table.phase == "checkpoint") & (table.day != NO_DAY)
+    found: Flags = marks & (table.interventions == 0) & (table.calendar == "")
+    return found
 
 
 def checkpoint_series(
-    table: Observables, families: tuple[str, ...], gate_level: float = 0.95
+    table: Observables,
+    families: tuple[str, ...],
+    protocol: Protocol,
+    prices: PriceCard,
+    lost: Mapping[int, float] = {},
 ) -> CheckpointSeries:
     """Return the checkpoints of a campaign.
 
-    Only the agent stream counts; one kappa unit is the cheapest cost, help left out,
-    at which the frozen snapshot was run once.
+    Only the agent stream counts: all that could change the state of the lane, attempts
+    that the harness lost included; checkpoints are copies and cost the evaluation.
 
     Args:
         table: the arm's episodes, practice and checkpoints.
         families: the families whose quality is read.
-        gate_level: one-sided level of each family's lower bound.
+        protocol: published numbers.
+        prices: the price card.
+        lost: micro-USD of lost attempts of the agent, by day.
 
     Returns:
         The series; without checkpoints or priced costs it says why.
     """
-    marks = table.phase == "checkpoint"
-    days = sorted(set(table.day[marks & (table.day != NO_DAY)].tolist()))
+    marks = _unaided(table)
+    days = sorted(set(table.day[marks].tolist()))
     if not days:
         why = "no checkpoints: not a campaign"
         return CheckpointSeries((), np.zeros(0), 0.0, {}, why)
     quality = {family: _means(table, marks, days, family) for family in families}
-    own = table.cost_agent + table.cost_evaluation - table.cost_checked_help
-    passes = [float(own[marks & (table.day == day)].sum()) for day in days]
-    spent = np.array([float(table.cost_agent[table.day <= d].sum()) for d in days])
+    unit = kappa_unit(table, protocol, prices)
+    spent = np.array(
+        [
+            float(table.cost_agent[table.day <= day].sum())
+            + sum(cost for when, cost in lost.items() if when <= day)
+            for day in days
+        ]
+    )
     human = np.array([float(table.cost_human[table.day <= d].sum()) for d in days])
-    unit, total = min(passes), spent
     reason: str | None = None
-    if np.isnan(spent).any() or np.isnan(passes).any():
+    if np.isnan(spent).any():
         gaps = table.usage_gaps()
         reason = "the price card leaves a cost unknown"
         reason = f"a cost is unknown: {gaps}" if gaps else reason
-    elif unit <= 0:
-        reason = "a checkpoint costs nothing under this price card: no kappa unit"
+    elif not unit > 0:
+        reason = "an expert's pass over the checkpoint has no price: no kappa unit"
     else:
-        spent = spent / unit
-        total = spent + human / unit
+        spent, human = spent / unit, human / unit
     last = marks & (table.day == days[-1])
-    floor = {family: _floor(table, last, family, gate_level) for family in families}
-    return CheckpointSeries(tuple(days), spent, unit, quality, reason, total, floor)
+    level = protocol.statistics.gate_level
+    counted = _counted_days(table, days, spent, protocol.improvement.practice_min)
+    inside = table.day <= (days[counted[-1]] if counted else NO_DAY)
+    return CheckpointSeries(
+        days=tuple(days),
+        spent=spent,
+        unit=unit,
+        quality=quality,
+        reason=reason,
+        total=spent + human,
+        floor={family: _floor(table, last, family, level) for family in families},
+        counted=counted,
+        human=human_part(table.take(inside & (table.phase == "practice"))),
+    )
+
+
+def _counted_days(
+    table: Observables, days: Sequence[int], spent: Floats, least: int
+) -> tuple[int, ...]:
+    """Return the places of the longest run of consecutive days that count."""
+    practice = table.phase == "practice"
+    before = np.concatenate(([0.0], spent[:-1]))
+    best: list[int] = []
+    run: list[int] = []
+    for place, day in enumerate(days):
+        fresh = (practice & (table.day == day)).sum() >= least
+        fresh = fresh and spent[place] > before[place]
+        next_day = bool(run) and day == days[run[-1]] + 1
+        run = [*(run if next_day else ()), place] if fresh else []
+        best = run if len(run) >= len(best) else best
+    return tuple(best)
 
 
 def _floor(table: Observables, rows: Flags, family: str, level: float) -> float:
@@ -121,23 +190,18 @@ class DayEstimator(NamedTuple):
     table: Observables
     axes: Sequence[Axis]
     sample_of: Callable[[Observables], Sample]
-    spec: BootstrapSpec
-    root: str
 
     def _sample(self, day: int) -> Sample:
         rows = (self.table.phase == "checkpoint") & (self.table.day == day)
         return self.sample_of(self.table.take(rows))
 
-    def _estimate(self, sample: Sample, spec: BootstrapSpec) -> ArmEstimates | None:
-        if not len(sample.table):
-            return None
-        return estimate(sample, self.axes, spec, self.root, seeds=False)
-
     def points(self, days: Sequence[int]) -> DailyEstimates:
         """Return the axes, AAI_dyn and the frontier of every day."""
         samples = [self._sample(day) for day in days]
-        found = [self._estimate(sample, _POINT) for sample in samples]
-        points = [one.point if one else {} for one in found]
+        points = [
+            point_estimates(sample, self.axes) if len(sample.table) else {}
+            for sample in samples
+        ]
         names = (DYNAMIC, AREA, *(axis.symbol for axis in self.axes))
         columns = [[point.get(name, np.nan) for point in points] for name in names]
         return DailyEstimates(
@@ -146,19 +210,20 @@ class DayEstimator(NamedTuple):
             families=tuple(family_qualities(sample) for sample in samples),
         )
 
-    def resampled(self, day: int) -> Day | None:
-        """Return one day's AAI_dyn with resamples, None where not computable.
-
-        Equal instances give equal weights, so that days are compared in pairs.
-        """
-        sample = self._sample(day)
-        found = self._estimate(sample, self.spec)
-        if found is None or DYNAMIC not in found.point or DYNAMIC not in found.tasks:
-            return None
-        table = sample.table
-        rows = zip(table.pair.tolist(), table.repeat.tolist(), strict=True)
-        units = tuple(sorted({f"{pair}/{repeat}" for pair, repeat in rows}))
-        return Day(found.point[DYNAMIC], found.tasks[DYNAMIC], found.by_tasks, units)
+    def lane_ratios(self) -> dict[str, float | None]:
+        """Return axes and AAI_dyn of the drifted lane over the clean one, by name."""
+        found: dict[str, Mapping[str, float]] = {}
+        for name in (CLEAN, DRIFTED):
+            rows = self.table.take(self.table.condition == name)
+            plain = replace(rows, condition=np.full(len(rows), ""))
+            sample = self.sample_of(plain)
+            points = point_estimates(sample, self.axes) if len(sample.table) else {}
+            found[name] = points
+        ratios: dict[str, float | None] = {}
+        for symbol in (DYNAMIC, "A", "G", "P", "W"):
+            clean, drifted = (found[n].get(symbol, math.nan) for n in (CLEAN, DRIFTED))
+            ratios[symbol] = figure(drifted / clean) if clean > 0 else None
+        return ratios
 
 
 def _fitted(point: Mapping[str, float]) -> tuple[float, ...]:
@@ -177,7 +242,8 @@ class FrozenControl(NamedTuple):
 class CampaignWindow(NamedTuple):
     """The checkpoints of one arm with everything measured at them.
 
-    `flow` is the axis R of the run, None without evidence; `frozen` the control.
+    `flow` is the axis R of the run, None without evidence; `frozen` the control;
+    `revision` what R rests on.
     """
 
     points: CheckpointSeries
@@ -188,8 +254,7 @@ class CampaignWindow(NamedTuple):
     kappas: tuple[KappaScore, ...]
     flow: float | None
     protocol: Protocol
-    resamples: int
-    root: str
+    revision: RevisionEvidence | None = None
 
     @property
     def level(self) -> float:
@@ -212,8 +277,7 @@ class CampaignWindow(NamedTuple):
             link,
             self.protocol.improvement,
             level=self.level,
-            resamples=self.resamples,
-            root=self.root,
+            days=np.array(self.points.days, dtype=np.float64),
         )
 
 

@@ -12,7 +12,8 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Improvement
 from owa_bench.records.score import Interval
-from owa_bench.scoring.bootstrap import block_bootstrap, figure
+from owa_bench.scoring import slopes
+from owa_bench.scoring.bootstrap import figure
 
 
 class MonotoneLink(NamedTuple):
@@ -28,9 +29,7 @@ LINKS: Mapping[str, MonotoneLink] = {
     ),
     "surprisal": MonotoneLink(lambda x: -np.log1p(-x), lambda g: -np.expm1(-g)),
 }
-METHOD = "stationary block bootstrap over days"
 _FEWEST = 3  # points that a parabola needs
-_LOST = 0.05  # share of resamples that may hold fewer than three days
 
 
 def link_named(link: str) -> MonotoneLink:
@@ -180,7 +179,7 @@ def _fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 class Curvature(NamedTuple):
-    """kappa_g and c_g on a link with their block-bootstrap intervals."""
+    """kappa_g and c_g on a link with their intervals."""
 
     link: str
     slope: float | None
@@ -191,7 +190,7 @@ class Curvature(NamedTuple):
 
 
 def _no_curvature(link: str, reason: str) -> Curvature:
-    empty = Interval(low=None, high=None, method=METHOD, reason=reason)
+    empty = Interval(low=None, high=None, method=slopes.METHOD, reason=reason)
     return Curvature(link, None, empty, None, empty, reason)
 
 
@@ -202,17 +201,16 @@ def curvature(
     rules: Improvement,
     *,
     level: float,
-    resamples: int,
-    root: str,
+    days: Floats | None = None,
 ) -> Curvature:
     """Return slope and curvature on a link over one window of days.
 
-    Formula: `local_quadratic` of g(values) on R; percentiles over resampled days
+    Formula: b1 and 2 b2 of `local_quadratic` of g(values) on R, by the AR(1) mixture
     Shapes: two arrays (days,). Units: log units per kappa unit, per its square.
     Missing: below `curvature_days_min` days, where nothing was spent and where a
         capability is 0 there is no curvature, and it says so.
     Errors: ScoringError if shapes differ.
-    Source: AAI paper, equations 13-14 and section 3.7 [S].
+    Source: AAI paper, equations 13-14 and section 3.7 [S]; docs/scoring.md#intervals.
     """
     if spent.shape != values.shape:
         raise ScoringError(
@@ -225,24 +223,26 @@ def curvature(
     g = on_link(values, link, rules.link_clip)
     if not (np.isfinite(g).all() and np.isfinite(spent).all()):
         return _no_curvature(link, "not computable: a capability is 0 or unknown")
-    point = local_quadratic(spent, g)
-    if np.isnan(point.curvature):
+    if len(np.unique(spent)) < _FEWEST:
         return _no_curvature(
             link, "not computable: fewer than three levels of spending"
         )
-    rows = block_bootstrap(len(spent), resamples, root, "curvature", link)
-    slopes, bends = (_band(draws, level) for draws in _fit(spent[rows], g[rows]))
-    slope, bend = figure(point.slope), figure(point.curvature)
-    return Curvature(link, slope, slopes, bend, bends)
+    centred = spent - (spent.min() + spent.max()) / 2
+    design = np.stack((np.ones_like(centred), centred, centred**2), axis=1)
+    slope = slopes.fit(design, np.array([0.0, 1.0, 0.0]), g, days)
+    bend = slopes.bend(spent, g, days)
+    return Curvature(
+        link,
+        figure(float(slope.value)),
+        _interval(slope, level),
+        figure(float(bend.value)),
+        _interval(bend, level),
+    )
 
 
-def _band(draws: Floats, level: float) -> Interval:
-    known = draws[~np.isnan(draws)]
-    if len(known) < (1 - _LOST) * len(draws):
-        reason = "more than 5 percent of the resamples are undefined"
-        return Interval(low=None, high=None, method=METHOD, reason=reason)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(low=figure(float(low)), high=figure(float(high)), method=METHOD)
+def _interval(found: slopes.LagMixture, level: float) -> Interval:
+    low, high = (figure(float(end)) for end in found.interval(level))
+    return Interval(low=low, high=high, method=slopes.METHOD)
 
 
 class WindowTests(NamedTuple):

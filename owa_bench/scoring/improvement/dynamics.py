@@ -95,18 +95,22 @@ def _link_steps(values: Floats, protocol: Protocol) -> int | None:
 
 
 def _innovation(window: CampaignWindow) -> float | None:
-    """Return the innovation index of the window's adopted, confirmed revisions."""
-    rules, events = window.protocol.telemetry, window.table.revisions
-    days, capability = window.points.days, events.capability
-    known = ~np.isnan(capability).any(axis=1)
-    if not len(events.row) or not known.any():
+    """Return the innovation index of the window's revisions that brought a gain.
+
+    Counted are revisions whose attempt sets show it, and the tool families that they
+    installed.
+    """
+    rules, days, found = window.protocol.telemetry, window.points.days, window.revision
+    if found is None or found.reason is not None:
         return None
-    before, after, control_before, control_after = capability[:, :4].T
-    useful = known & (events.decision == "adopted")
-    useful &= (after - before) - (control_after - control_before) > 0
-    tools = len({str(name) for name in events.family[useful] if name})
+    useful = [
+        sets
+        for sets, gain in zip(found.sets, found.gains, strict=True)
+        if gain.counted and gain.gain > 0 and gain.autonomy > 0
+    ]
+    tools = len({name for sets in useful for name in sets.installed})
     months = (days[-1] - days[0] + 1) / _MONTH
-    rates = (tools / months, float(useful.sum()) / months)
+    rates = (tools / months, len(useful) / months)
     references = (rules.tools_a_month, rules.revisions_a_month)
     return continuous_score.innovation(*rates, *references)
 

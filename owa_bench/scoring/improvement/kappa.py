@@ -17,8 +17,8 @@ from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.curvature import on_link
+from owa_bench.scoring.slopes import METHOD, LagMixture, slope
 
-METHOD = "Sen's exact interval, widened for lag-1 autocorrelation"
 _SMALL = 1e-12
 _LEAST = 4.0  # degrees of freedom: with fewer r1 is noise, and power goes for nothing
 
@@ -212,61 +212,71 @@ def kappa(
     """Return the self-improvement slope of a family, or of the agent (family None).
 
     Formula:
-        kappa = Theil-Sen slope of C_k (AAI_dyn for the agent) on R in kappa units
+        kappa = slope of C_k (AAI_dyn for the agent) on R in kappa units over the
+        longest run of consecutive days that count, by the AR(1) mixture of `slopes`;
+        p one-sided, of "the slope is not above 0"
     Shapes: `values` (checkpoints,), as the series. Units: per kappa unit.
-    Missing: below the protocol's number of checkpoints 'too few checkpoints'; a
-        window with dR = 0 is left out, not divided by.
+    Missing: below the protocol's number of days 'too few days'.
     Errors: none of its own. Source: [S] section 3.7 of the AAI paper.
     """
-    fresh = after_spending(points.spent)
-    reason = missing or _missing_reason(points, values, int(fresh.sum()), rules)
+    place = list(points.counted)
+    reason = missing or _missing_reason(points, values[place], rules)
     score = KappaScore(
         family=family,
         slope=None,
         interval=Interval(low=None, high=None, method=METHOD, reason=reason),
-        checkpoints=len(points.days),
+        checkpoints=len(place),
         reason=reason,
         points=() if missing or points.reason else _points(points.spent, values),
+        human=points.human,
     )
     if reason is not None:
         return score
-    spent, capability = points.spent[fresh], values[fresh]
-    slope, g = theil_sen(spent, capability, level), None
+    spent, capability = points.spent[place], values[place]
+    days = np.array(points.days, dtype=np.float64)[place]
+    fitted, g = slope(spent, capability, days), None
     on_logit = on_link(capability, "logit", rules.link_clip)
     if not np.isnan(on_logit).any():  # NaN where a capability is 0
-        g = theil_sen(spent, on_logit, level)
+        g = slope(spent, on_logit, days)
     return structs.replace(
         score,
-        slope=figure(slope.value),
-        interval=_interval(slope),
-        logit=None if g is None else figure(g.value),
-        logit_interval=None if g is None else _interval(g),
+        slope=figure(float(fitted.value)),
+        interval=_interval(fitted, level),
+        p=rounded(float(fitted.p_above())),
+        logit=None if g is None else figure(float(g.value)),
+        logit_interval=None if g is None else _interval(g, level),
+        logit_p=None if g is None else rounded(float(g.p_above())),
         floor=None if family is None else figure(points.floor.get(family, math.nan)),
-        details=_details(points, values, slope, level, root),
+        details=_details(points, values, float(fitted.value), level, root),
     )
 
 
-def _interval(slope: Slope) -> Interval:
-    return Interval(low=figure(slope.low), high=figure(slope.high), method=METHOD)
+def _interval(fitted: LagMixture, level: float) -> Interval:
+    low, high = fitted.interval(level)
+    return Interval(low=figure(float(low)), high=figure(float(high)), method=METHOD)
 
 
 def _details(
-    points: CheckpointSeries, values: Floats, slope: Slope, level: float, root: str
+    points: CheckpointSeries, values: Floats, value: float, level: float, root: str
 ) -> dict[str, Any]:
     """Return the figures printed beside kappa."""
-    window = window_pace(np.array(points.days, dtype=np.float64), points.spent, values)
-    fresh = after_spending(points.total)
-    total = theil_sen(points.total[fresh], values[fresh], level).value
-    low, high = block_interval(points.spent, values, level, root)
+    place = list(points.counted)
+    days = np.array(points.days, dtype=np.float64)[place]
+    spent, values = points.spent[place], values[place]
+    window = window_pace(days, spent, values)
+    low, high = block_interval(spent, values, level, root)
     return {
-        "per USD": figure(slope.value / points.unit * _MICRO),
-        "kappa_total, agent and human": figure(total),
+        "days": [points.days[place[0]], points.days[place[-1]]],
+        "kappa unit, USD": figure(points.unit / _MICRO),
+        "per USD": figure(value / points.unit * _MICRO),
+        "kappa_total, agent and human": figure(
+            float(slope(points.total[place], values, days).value)
+        ),
+        "Theil-Sen": figure(theil_sen(spent, values, level).value),
         "spend rate a day": figure(window.spend_rate),
-        "pace, kappa times spend rate": figure(slope.value * window.spend_rate),
+        "pace, kappa times spend rate": figure(value * window.spend_rate),
         "window mean": figure(window.kappa),
-        "finite differences": [
-            figure(x) for x in differences(points.spent, values).tolist()
-        ],
+        "finite differences": [figure(x) for x in differences(spent, values).tolist()],
         "interval by bootstrap over checkpoints": [figure(low), figure(high)],
     }
 
@@ -301,18 +311,18 @@ def block_interval(
 
 
 def _missing_reason(
-    points: CheckpointSeries, values: Floats, fresh: int, rules: Improvement
+    points: CheckpointSeries, values: Floats, rules: Improvement
 ) -> str | None:
-    """Return why a series has no slope; `fresh` checkpoints follow new spending."""
-    count, least = len(points.days), rules.checkpoints_min
+    """Return why a series has no slope; `values` are those of the days that count."""
     if points.reason is not None:
         return points.reason
-    if count < least:
-        return f"too few checkpoints: {count} of {least}"
+    if len(values) < rules.checkpoints_min:
+        return (
+            f"too few days: {len(values)} consecutive with {rules.practice_min} "
+            f"practice episodes and new spending, of {rules.checkpoints_min}"
+        )
     if np.isnan(values).any():
         return "a checkpoint holds no counted episode"
-    if fresh < least:
-        return f"too few checkpoints with new spending: {fresh} of {least}"
     return None
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
+from owa_bench.scoring import slopes
 from owa_bench.scoring.gate_statistics import FamilyQuality, margin
-from owa_bench.scoring.improvement.kappa import after_spending, theil_sen
+from owa_bench.scoring.improvement.kappa import after_spending
 
 AssumptionStatus = Literal["HOLDS", "FAILS", "NO EVIDENCE"]
 
@@ -128,9 +129,9 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> E
 
     Formula:
         dk/dR = c (1 - k)^p is a line in y = (1 - (1 - k)^(1 - p)) / (1 - p):
-        c = Theil-Sen slope of y on R
+        c = slope of y on R
     Shapes: two arrays (windows,), R the middle of each. Units: per kappa unit.
-    Missing: unknown below 2 windows or where a rate is; no interval below 5.
+    Missing: unknown below 2 windows or where a rate is; no interval below 3.
     Errors: ScoringError if shapes differ, k lies outside [0, 1] or p >= 1.
     Source: [S] eq 30 of the AAI paper; the estimator [R].
 
@@ -148,9 +149,16 @@ def rate_constant(spent: Floats, rates: Floats, power: float, level: float) -> E
     if len(rates) < 2 or len(known) < len(rates) or (np.diff(spent) <= 0).any():
         return Estimate()
     line = (1 - (1 - rates) ** (1 - power)) / (1 - power)
-    found = theil_sen(spent, line, level)
-    ends = [end if math.isfinite(end) else None for end in found[1:]]
-    return Estimate(found.value, *ends)
+    if len(line) == 2:
+        return Estimate(float(np.diff(line)[0] / np.diff(spent)[0]))
+    return _slope(spent, line, np.arange(float(len(line))), level)
+
+
+def _slope(spent: Floats, values: Floats, days: Floats, level: float) -> Estimate:
+    """Return the slope on R with its interval, by the AR(1) mixture over days."""
+    found = slopes.slope(spent, values, days)
+    low, high = found.interval(level)
+    return Estimate(float(found.value), float(low), float(high))
 
 
 class Theorem(NamedTuple):
@@ -232,7 +240,7 @@ def response(
     """Return the slope of a checkpoint series on agent-initiated resources.
 
     Formula:
-        e = d value / dR, Theil-Sen over checkpoints that follow new spending
+        e = d value / dR, `slopes.slope` over checkpoints that follow new spending
     Shapes: two arrays (checkpoints,). Units: as `values`, per kappa unit.
     Missing: no slope below `least` such checkpoints, nor where a value is unknown.
     Errors: ScoringError if the shapes differ.
@@ -255,8 +263,9 @@ def response(
     if int(fresh.sum()) < least:
         why = f"too few checkpoints with new spending: {int(fresh.sum())} of {least}"
         return Response(name, last, target, Estimate(), why)
-    found = theil_sen(spent[fresh], values[fresh], level)
-    return Response(name, last, target, Estimate(*found))
+    days = np.flatnonzero(fresh).astype(np.float64)
+    slope = _slope(spent[fresh], values[fresh], days, level)
+    return Response(name, last, target, slope)
 
 
 def weakest(found: Sequence[Response]) -> Estimate:

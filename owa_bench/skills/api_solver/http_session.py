@@ -74,7 +74,7 @@ class HttpSession:
     def _follow(self, arguments: Mapping[str, Any]) -> ToolPlan[HttpReply]:
         """Send a request to where it is sent on, if it is."""
         for _ in range(MOST_HOPS):
-            reply = yield from self._send(arguments)
+            reply = yield from self.send(arguments)
             place = probing.redirect_target(reply)
             if place is None:
                 break
@@ -84,8 +84,12 @@ class HttpSession:
             arguments["url"] = address
         return reply._replace(address=str(arguments["url"]))
 
-    def _send(self, arguments: Mapping[str, Any]) -> ToolPlan[HttpReply]:
-        """Send once and read a long body to its end."""
+    def send(self, arguments: Mapping[str, Any]) -> ToolPlan[HttpReply]:
+        """Send once and read a long body to its end.
+
+        Args: arguments: Those of the http tool.
+        Returns: The reply, its body whole.
+        """
         page = _page(arguments)
         if page in self._known:
             return self._known[page]

@@ -27,13 +27,16 @@ ENOUGH = 8  # amounts, none of which has decimals
 FIRST, LAST, INCLUDED = "first_day", "last_day", "last_day_included"
 
 
-def compare(table: ResourceTable, rule: Mapping[str, Any], clues: Clues) -> None:
+def compare(
+    table: ResourceTable, rule: Mapping[str, Any], clues: Clues, *, exact: bool = False
+) -> None:
     """Infer silent changes of a table, and note what stays open.
 
     Args:
         table: The table; its `values`, `shifts`, `units` and `doubts` are updated.
         rule: The parameters that the goal names.
         clues: Clues to the columns of every source.
+        exact: The goal says that every list has an amount that is no whole dollar.
     """
     own = clues.get(table.source.id, ())
     needed = {c.role: str(rule.get(c.what)) for c in own if c.kind == "holds"}
@@ -42,7 +45,7 @@ def compare(table: ResourceTable, rule: Mapping[str, Any], clues: Clues) -> None
     for clue in own:
         if clue.kind == "meets":
             _ends(table, clue.what)
-    _decimals(table)
+    _decimals(table, exact=exact)
 
 
 def _values(table: ResourceTable, role: str, needed: str) -> None:
@@ -101,10 +104,11 @@ def _day(row: RoleRow, role: str) -> int:
     return date.fromisoformat(row[role][:10]).toordinal()
 
 
-def _decimals(table: ResourceTable) -> None:
+def _decimals(table: ResourceTable, *, exact: bool) -> None:
     """Settle units that control totals leave open: what has decimals is dollars.
 
-    Dollars without any are a doubt: they may be cents that nobody announced.
+    What has none is cents where amounts are `exact`. Elsewhere dollars without any are
+    a doubt: they may be cents that nobody announced.
     """
     if table.checked:
         return
@@ -112,6 +116,9 @@ def _decimals(table: ResourceTable) -> None:
         amounts = _amounts(table, role)
         if any(amount != int(amount) for amount in amounts):
             table.units[role] = DOLLARS
+            table.checked = True
+        elif exact and amounts:
+            table.units[role] = CENTS
             table.checked = True
         elif unit == DOLLARS and len(amounts) >= ENOUGH:
             table.doubts.add(UNITS)

@@ -17,6 +17,7 @@ class SkillConfig:
     weighs     names renamed fields by what their values must be
     adds_up    settles units of money by control totals
     asks_below odds under which the supervisor is asked
+    carries    share of its answer's rows that it gives (a handicap)
     """
 
     waits: bool = True
@@ -29,6 +30,7 @@ class SkillConfig:
     weighs: bool = True
     adds_up: bool = True
     asks_below: float = 0.9
+    carries: float = 1.0
 
 
 ALL_SKILLS = SkillConfig()

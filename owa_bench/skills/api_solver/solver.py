@@ -1,5 +1,7 @@
 """The API solver: fetches the sources of a goal, then answers, writes or declares."""
 
+import math
+
 from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClients
@@ -56,6 +58,7 @@ class ApiSolver:
         rows = task.compute() if gathered else None
         if rows is None:
             return task.finish(LOST)
+        rows = rows[: math.floor(task.config.carries * len(rows))]
         if task.goal.get("writes"):
             vendor = yield from self._vendors.open(
                 task.tables[task.goal["writes"]["source"]].source

@@ -70,8 +70,10 @@ class TaskState:
         """Look for silent drift, and note what stays open."""
         clues = family_clues(self.goal.get("family", ""))
         evidence = self.evidence()
+        stated = {one["kind"] for one in self.goal.get("invariants", ())}
+        exact, rule = "cents" in stated, self.goal.get("rule", {})
         for table in self.tables.values():
-            silent_drift.compare(table, self.goal.get("rule", {}), clues)
+            silent_drift.compare(table, rule, clues, exact=exact)
             if not evidence.meets(table):
                 table.doubts.add(silent_drift.KEYS)
         for table in self.tables.values():

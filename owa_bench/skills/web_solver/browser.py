@@ -29,7 +29,8 @@ _SIGN_IN, _MAIL = "sign in login", "mailbox messages inbox"
 _NAME = "name"
 _SECRET = "password secret"  # noqa: S105  words of a label, no password
 _RESULTS = "official"
-_ENTRY = re.compile(r"(.+), a site of the sandbox\.|Welcome to (.+?)\.")
+_CODES = "One-time codes, each for one sign-in"
+_ENTRY = re.compile(r"(.+)\. All rights reserved\.|Welcome to (.+?)\.")
 
 
 class Browser:
@@ -51,6 +52,7 @@ class Browser:
         self._refused = 0
         self._patience = 0  # seconds that the site asked for before it took a form
         self._named = False
+        self._codes_used = 0
 
     # --- acts ---------------------------------------------------------------------
 
@@ -257,8 +259,10 @@ class Browser:
         was_named, self._named = self._named, False
         if "mailbox" in found:
             return [(yield from self._mailed())]
-        if "code" in found and "One-time code" in self._credentials:
-            return [self._credentials["One-time code"]]
+        codes = self._credentials.get(_CODES, "").split()
+        if "code" in found and codes:
+            self._codes_used += 1  # each works once
+            return [codes[min(self._codes_used, len(codes)) - 1]]
         label = form[0].label
         # A lone field asks for the password, or for the name.
         if lexicon.alike(label, _SECRET) >= _LEAST or (
@@ -269,12 +273,12 @@ class Browser:
         return [user]
 
     def _password(self) -> str:
-        """Return the password to try: the last one issued, then those before it."""
+        """Return the password to try: the first one issued, then those after it."""
         known = [v for k, v in self._credentials.items() if k.startswith("Password")]
         if not known:
             return ""
-        tried = self._refused if self._habits.retries else len(known) - 1
-        return known[-1 - tried % len(known)]
+        tried = self._refused if self._habits.retries else 0
+        return known[tried % len(known)]
 
     def _mailed(self) -> ToolPlan[str]:
         """Look a code up in the site's mailbox and come back."""

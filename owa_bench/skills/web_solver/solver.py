@@ -82,6 +82,8 @@ class WebSolver:
         if not there:
             self.browser.signs.add("gone")
             return FormOutcome(accepted=False)
+        if self._habits.carries < 1.0:
+            return FormOutcome(accepted=False)  # handicapped: nothing is sent
         ended = yield from self._forms()
         self.taken = ended.accepted
         return ended

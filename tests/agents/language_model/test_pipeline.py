@@ -8,14 +8,13 @@ import pytest
 from owa_bench.records.events import ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
-from owa_bench.run import replay
+from owa_bench.run import assembly, replay
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch, episode_setup
-from owa_bench.run.play.loop import drift_free_script
 from owa_bench.run.store import files, keys
 from owa_bench.seeding import instance_seed
 from tests.builders.stub_server import (
@@ -47,7 +46,8 @@ def read_aloud(layout, home):
         instance = episode_setup.instance_of(
             plan, entry, instance_seed(root, entry.pair)
         )
-        scripts[entry.family] = [json.loads(a) for a in drift_free_script(instance)]
+        actions = assembly.script(instance.suite, instance)
+        scripts[entry.family] = [json.loads(a) for a in actions]
     return scripts
 
 
@@ -121,6 +121,7 @@ def assert_nowhere(word, folder):
             assert word.encode() not in data, path
 
 
+@pytest.mark.slow
 def test_the_cache_plays_again_without_a_server(tmp_path):
     """A run that was begun and thrown away is played again offline, to the same end."""
     run_options = RunOptions(home=tmp_path / "home")

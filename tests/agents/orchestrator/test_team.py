@@ -8,7 +8,7 @@ ROLES = ("planner", "scout", "fetcher 1", "verifier")
 
 
 def test_a_note_between_two_holders_is_a_message() -> None:
-    board = MessageBoard(ROLES, None, muted=False)
+    board = MessageBoard(ROLES)
     board.post("planner", "scout", "find it", "thing")
     assert [message.subject for message in board.receive("scout")] == ["thing"]
     (message,) = board.take_sent()
@@ -18,22 +18,14 @@ def test_a_note_between_two_holders_is_a_message() -> None:
 
 
 def test_notes_are_taken_once() -> None:
-    board = MessageBoard(ROLES, None, muted=False)
+    board = MessageBoard(ROLES)
     board.post("planner", "scout", "find it")
     assert len(board.receive("scout")) == 1
     assert board.receive("scout") == []
 
 
-def test_muted_holders_hear_nothing() -> None:
-    board = MessageBoard(ROLES, None, muted=True)
-    board.post("planner", "scout", "find it")
-    assert board.receive("scout") == []
-    assert board.take_sent() == ()
-
-
-@pytest.mark.parametrize("muted", [True, False])
-def test_one_holder_of_all_roles_talks_to_nobody_and_knows_all(muted: bool) -> None:
-    board = MessageBoard(ROLES, 1, muted=muted)
+def test_one_holder_of_all_roles_talks_to_nobody_and_knows_all() -> None:
+    board = MessageBoard(ROLES, 1)
     board.post("planner", "verifier", "look")
     assert board.holders == 1
     assert len(board.receive("verifier")) == 1
@@ -42,11 +34,11 @@ def test_one_holder_of_all_roles_talks_to_nobody_and_knows_all(muted: bool) -> N
 
 @pytest.mark.parametrize(("cap", "holders"), [(None, 4), (2, 2), (9, 4), (0, 1)])
 def test_the_cap_limits_the_holders(cap: int | None, holders: int) -> None:
-    assert MessageBoard(ROLES, cap, muted=False).holders == holders
+    assert MessageBoard(ROLES, cap).holders == holders
 
 
 def test_under_a_cap_the_last_holder_has_the_remaining_roles() -> None:
-    board = MessageBoard(ROLES, 2, muted=False)
+    board = MessageBoard(ROLES, 2)
     board.post("scout", "verifier", "look")
     assert board.take_sent() == ()
     board.post("planner", "verifier", "look")

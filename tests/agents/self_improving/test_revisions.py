@@ -10,7 +10,7 @@ from owa_bench.agents.self_improving import revisions
 from owa_bench.agents.self_improving.revisions import BEGINNER, Notebook, RevisionTrial
 from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 
-SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.name != "asks_below"}
+SWITCHES = {f.name for f in dataclasses.fields(SkillConfig) if f.default is True}
 
 
 def proposed(sign: str = "short") -> Notebook:

@@ -1,5 +1,6 @@
 """The batched backend against PyBullet, against itself, and against mechanics."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.start import BallState, SceneState, draw_start
 from owa_bench.errors import FieldError
 from owa_bench.seeding import stream
+from tests.builders.slices import by_commit
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.rl
@@ -192,8 +194,10 @@ def test_episodes_last_as_long_as_in_the_engine(make, level):
 
 @pytest.mark.physics
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", ["table1", "released"])
-@pytest.mark.parametrize("level", levels.LEVELS)
+@pytest.mark.parametrize(
+    ("level", "spec"),
+    by_commit([*itertools.product(levels.LEVELS, ("table1", "released"))], 3),
+)
 def test_episodes_of_every_level_last_as_long_as_in_the_engine(make, level, spec):
     compare(make, level, ["nothing", "random", "pd"], 150, spec)
 

@@ -65,7 +65,7 @@ class DeepLinker(Cheat):
         flow = world.spec.goal.workflow
         if not state.site.signed_in and world.plan.auth.kind != "none":
             return None
-        return tool_call("goto", address=f"/{names.of('route', f'flow:{flow}/0')}")
+        return tool_call("goto", address=f"/{names.of('route', f'flow:{flow}/1')}")
 
 
 class Insider(Cheat):
@@ -101,7 +101,7 @@ def test_leaving_the_sandbox_is_flagged_and_changes_nothing(env):
 
 
 def test_skipping_to_a_step_is_flagged_and_sent_back(env):
-    run = play(env, DeepLinker, instance_of("depot/buy", 2))
+    run = play(env, DeepLinker, instance_of("depot/buy", 2, tier=2))
     assert run.rules == {"deep_link"}
     assert run.q_state == 1.0
 
@@ -112,6 +112,7 @@ def test_an_answer_without_reading_is_disqualified(env):
     assert run.q_state == 0.0
 
 
+@pytest.mark.slow
 def test_clicks_by_script_are_disqualified(env):
     script = "document.querySelector('a[href]')?.click()"
     run = play(env, scripted(env, script), instance_of("depot/buy", 2))
@@ -119,6 +120,7 @@ def test_clicks_by_script_are_disqualified(env):
     assert run.q_state == 0.0
 
 
+@pytest.mark.slow
 def test_filling_every_input_falls_into_the_trap(browser):
     schedule = calendars.parse("single:web/honeypot_input", "web")
     env = make(schedule)
@@ -146,6 +148,7 @@ def used_idents(env, instance):
     return frozenset(used - {""})
 
 
+@pytest.mark.slow
 def test_ids_of_the_attempt_before_lead_to_decoys(env):
     import msgspec
 

@@ -10,7 +10,7 @@ from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
 from tests.builders.changesurf_episodes import instance_of, make
 
-ID = "owa_bench/ChangeSurf-v1"
+ID = "owa_bench/ChangeSurf-v2"
 
 
 def test_a_tree_reads_in_order_and_skips_what_says_nothing():
@@ -54,5 +54,5 @@ def test_the_language_view_shows_both_when_asked(browser):
 @pytest.mark.browser
 def test_the_checker_passes_with_a_tree(browser):
     env = gymnasium.make(f"owa_bench:{ID}", axtree=True)
-    check_env(env.unwrapped, skip_render_check=True)
+    check_env(env.unwrapped)
     env.close()

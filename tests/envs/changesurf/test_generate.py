@@ -121,9 +121,9 @@ def test_every_slot_is_reached_once_on_the_sampled_path(world):
 @given(world=cases, seed=st.integers(0, 2**62), step=st.integers(0, 40))
 def test_aliases_are_bijective_and_differ_between_attempts(world, seed, step):
     refs = {
-        "route": page_keys(world),
+        "route": page_keys(world, world.spec.tables),
         "field": field_refs(world.spec),
-        "value": value_refs(world.spec),
+        "value": value_refs(world.spec, world.spec.tables),
     }
     here, again = Aliases(seed, step, 0, 0), Aliases(seed, step, 0, 0)
     others = [

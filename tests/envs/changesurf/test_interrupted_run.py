@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 COMMAND = (
     *(sys.executable, "-m", "owa_bench", "run", "--suite", "changesurf"),
     *("--family", "depot/buy", "--tier", "1", "--delta", "0", "--episodes", "4"),
-    *("--agent", "lexicon"),
+    *("--agent", "lexicon", "--interventions", "0"),
 )
 PATIENCE_S = 240.0  # on a machine that many share
 

@@ -91,9 +91,9 @@ def test_aliases_are_bijective_however_the_site_drifted(case):
     [world] = timeline.worlds
     book = aliases_of(timeline.instance)
     for kind, refs in (
-        ("route", page_keys(world)),
+        ("route", page_keys(world, world.spec.tables)),
         ("field", field_refs(world.spec)),
-        ("value", value_refs(world.spec)),
+        ("value", value_refs(world.spec, world.spec.tables)),
     ):
         assert sorted(book.codebook(kind, refs).values()) == sorted(set(refs))
 

@@ -20,6 +20,7 @@ def test_a_way_is_measured_in_diagonals_over_what_stayed():
     assert displacement(before, {"mail": after["mail"]}, 100.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
     of = worlds.instance("depot/buy", 2, 9)

@@ -24,6 +24,7 @@ def run(folder, *given):
     return [files.read_trace(layout, leaf).events for leaf in files.read_leaves(layout)]
 
 
+@pytest.mark.slow
 def test_every_archetype_plays_its_episode(tmp_path, browser):
     names = ("fixed", "exact_label", "lexicon", "agentic", "orchestrator")
     arms = [word for name in names for word in ("--agent", name)]
@@ -42,7 +43,16 @@ def test_a_model_is_shown_the_window_and_the_record_holds_its_digest(tmp_path, b
 
     with serving(policy) as url:
         spec = "language-model:model=stub,screenshots=true"
-        (events,) = run(tmp_path / "run", "--agent", spec, "--model-url", url)
+        (events,) = run(
+            tmp_path / "run",
+            "--agent",
+            spec,
+            "--model-url",
+            url,
+            "--no-preflight",
+            "--interventions",
+            "0",
+        )
     assert "data:image/jpeg;base64,/9j/" in bodies[0]
     (call,) = [event for event in events if isinstance(event, ModelCall)]
     layout = RunLayout(tmp_path / "run")

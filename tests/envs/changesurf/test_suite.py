@@ -15,7 +15,7 @@ from tests.builders.changesurf_episodes import instance_of, make, play
 
 pytestmark = pytest.mark.browser
 
-SITES = sorted({family.partition("/")[0] for family in SUITE.card.families})
+OTHERS = sorted({f.partition("/")[0] for f in SUITE.card.families} - {"ledger"})
 ALL = (*SUITE.card.families, *HELD_OUT_FAMILIES)
 
 
@@ -36,7 +36,9 @@ def check(env, instance):
     assert scores["leak_probe"] == scores["noop"]
 
 
-@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize(
+    "site", ["ledger", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHERS)]
+)
 def test_the_control_battery_holds_under_full_drift(env, site):
     family = next(name for name in ALL if name.startswith(f"{site}/"))
     check(env, instance_of(family, 4, tier=1, delta=1.0))
@@ -59,6 +61,7 @@ def test_on_a_honeypot_nobody_succeeds(env, family):
     assert play(env, "plausible_wrong", instance).q_state < SUITE.card.theta
 
 
+@pytest.mark.slow
 def test_reruns_leave_one_digest_and_a_whole_bundle(env):
     instance = instance_of("depot/buy", 5, tier=2, delta=0.5)
     runs = [play(env, "oracle", instance) for _ in range(3)]
@@ -88,7 +91,7 @@ def test_the_wire_leaves_the_same_trace(env):
 
 @pytest.mark.parametrize("view", ["language", "vector", "python"])
 def test_spaces_hold_what_is_observed(browser, view):
-    env = gymnasium.make("owa_bench/ChangeSurf-v1", view=view, site="stay", delta=0.5)
+    env = gymnasium.make("owa_bench/ChangeSurf-v2", view=view, site="stay", delta=0.5)
     observation, _ = env.reset(seed=3)
     assert env.unwrapped.timeline.instance.family.startswith("stay/")
     env.action_space.seed(1)
@@ -107,7 +110,7 @@ def test_spaces_hold_what_is_observed(browser, view):
 
 def test_the_python_view_is_a_client_and_renders(browser):
     env = gymnasium.make(
-        "owa_bench/ChangeSurf-v1", view="python", render_mode="rgb_array"
+        "owa_bench/ChangeSurf-v2", view="python", render_mode="rgb_array"
     )
     client = ToolClient(env)
     assert "The browser shows:" in client.reset(seed=2)
@@ -120,6 +123,6 @@ def test_the_python_view_is_a_client_and_renders(browser):
 
 def test_wrong_options_are_refused(browser):
     with pytest.raises(UsageError, match="`driver` must be one of playwright"):
-        gymnasium.make("owa_bench/ChangeSurf-v1", driver="selenium")
+        gymnasium.make("owa_bench/ChangeSurf-v2", driver="selenium")
     with pytest.raises(InstanceError, match="`site` must be one of"):
-        gymnasium.make("owa_bench/ChangeSurf-v1", site="mall")
+        gymnasium.make("owa_bench/ChangeSurf-v2", site="mall")

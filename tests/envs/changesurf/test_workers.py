@@ -20,7 +20,7 @@ FAMILY = "depot/return"
 
 def vector_env():
     return gymnasium.make(
-        "owa_bench:owa_bench/ChangeSurf-v1", view="vector", family=FAMILY
+        "owa_bench:owa_bench/ChangeSurf-v2", view="vector", family=FAMILY
     )
 
 
@@ -50,6 +50,7 @@ def walked(envs):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_spawned_workers_see_what_this_process_sees(browser):
     parallel = AsyncVectorEnv([vector_env] * 2, context="spawn")

@@ -15,6 +15,7 @@ from owa_bench.envs.toolquest.state import Artefact, Deletion, PostedRecord
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Action, Subgoal
+from owa_bench.scoring.observables import solved_depth
 from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.worlds.api import Auth, Pager
@@ -50,10 +51,10 @@ def test_dag_is_topological_deep_enough_and_solved_by_the_oracle(family, tier):
             before = (depths[name] for name in node.prerequisites)
             depths[node.name] = 1 + max(before, default=0)
             assert node.depth == depths[node.name]
-        assert max(depths.values()) >= 4.5
         run = play(timeline, "oracle")
-        solved = [event.node for event in run.events if isinstance(event, Subgoal)]
-        assert sorted(solved) == sorted(depths)
+        solved = [event for event in run.events if isinstance(event, Subgoal)]
+        assert sorted(event.node for event in solved) == sorted(depths)
+        assert solved_depth(solved) == max(depths.values()) >= 3
 
 
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
@@ -197,17 +198,17 @@ def test_verified_actions_are_those_that_won_something(caller):
         auth=Auth(kind="key_header", name="K"), pager=Pager(kind="offset", size=10)
     )
 
-    def accepted(tool, **arguments):
+    def gained(tool, **arguments):
         before = shop.session.state
-        result = shop.call(tool, **arguments)
+        shop.call(tool, **arguments)
         action = {"tool": tool, "arguments": arguments}
-        return result.ok and ORACLE.accepts(before, action, shop.session.state)
+        return sorted(ORACLE.gained(before, action, shop.session.state))
 
     host = "https://shop.example"
     key = {"K": "key-abc123"}
 
     def page(start):
-        return accepted(
+        return gained(
             "http",
             method="GET",
             url=f"{host}/v1/items",
@@ -215,25 +216,36 @@ def test_verified_actions_are_those_that_won_something(caller):
             query={"offset": start},
         )
 
-    assert accepted("http", method="GET", url=f"{host}/openapi.json")
-    assert not accepted("http", method="GET", url=f"{host}/openapi.json")
-    assert not accepted("http", method="GET", url=f"{host}/")
-    assert not accepted("vault")
-    assert not accepted("vault", name="old")
-    assert accepted("vault", name="shop")
-    assert [page(start) for start in (0, 0, 5, 20)] == [True, False, True, True]
-    assert not accepted("wait", seconds=1)
-    assert not accepted("table", source="art:4")
-    answer = {"name": "a", "columns": ["id", "price"]}
-    assert not accepted("write_artifact", **answer, rows=[["r-00", 0]])
-    assert accepted("write_artifact", **answer, rows=[["r-01", 100]])
-    assert not accepted("write_artifact", **answer, rows=[])
+    docs = {"method": "GET", "url": f"{host}/openapi.json"}
+    assert gained("http", **docs) == ["docs:shop"]
+    assert not gained("http", **docs)
+    assert not gained("http", method="GET", url=f"{host}/")
+    assert not gained("vault")
+    assert not gained("vault", name="old")
+    assert gained("vault", name="shop") == ["key:shop"]
+    # Only the page that completes the rows: their number is the agent's to choose.
+    rows = ["rows:shop/items"]
+    assert [page(start) for start in (0, 0, 5, 10, 20)] == [[], [], [], [], rows]
+    assert not gained("wait", seconds=1)
+    assert not gained("table", source="art:4")
+    answer = {"name": "answer", "columns": ["id", "price"]}
+    assert not gained("write_artifact", **answer, rows=[["r-01", 100]])
+    right = [list(row) for row in shop.timeline.worlds[0].expected_rows]
+    assert gained("write_artifact", **answer, rows=right) == ["artifact"]
+    assert not gained("write_artifact", **answer, rows=[])
 
 
-def test_oracle_actions_are_all_verified_where_nothing_runs_out():
-    run = play(drawn("sla_report", 1, seed=9), "oracle")
-    verified = [event.verified for event in run.events if isinstance(event, Action)]
-    assert all(verified[:-1])
+def test_the_oracle_verifies_each_node_and_each_record_once():
+    for family in SUITE.card.families:
+        timeline = drawn(family, 2, seed=9)
+        world = timeline.worlds[0]
+        run = play(timeline, "oracle")
+        verified = sum(e.verified for e in run.events if isinstance(e, Action))
+        nodes = {node.name for node in ORACLE.subgoals(world)}
+        places = sum(name.startswith("write:") for name in nodes)
+        records = sum(len(write[3]) for write in world.writes)
+        # The last record of a place solves its node: one action, two names.
+        assert verified == len(nodes) - places + records, family
 
 
 def test_propositions_and_categories():
@@ -254,9 +266,9 @@ def test_a_filter_may_leave_out_rows_that_do_not_matter(caller):
     world = shop.timeline.worlds[0]
     assert "rows:shop/items" not in ORACLE.solved(world, shop.session.state)
     rows = [list(row) for row in world.expected_rows]
-    shop.call("write_artifact", name="a", columns=["id", "price"], rows=rows)
+    shop.call("write_artifact", name="answer", columns=["id", "price"], rows=rows)
     solved = ORACLE.solved(world, shop.session.state)
-    assert {"rows:shop/items", "page:shop/items", "artifact"} <= solved
+    assert {"rows:shop/items", "artifact"} <= solved
 
 
 def test_instance_keys_differ():

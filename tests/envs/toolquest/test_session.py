@@ -110,8 +110,9 @@ def test_table_over_pages_and_artifact_from_it(caller):
     result = shop.call(
         "write_artifact",
         name="answer",
-        columns=["item_id", "price"],
-        rows=made["handle"],
+        columns=["id", "price"],
+        rows=[dict(zip(["id", "price"], row, strict=True)) for row in made["rows"]],
+        sources=handles,
     )
     (event,) = result.events
     assert isinstance(event, Artifact)
@@ -125,7 +126,9 @@ def test_table_over_pages_and_artifact_from_it(caller):
 )
 def test_artifact_from_lists_or_objects(caller, rows):
     shop = caller()
-    assert shop.call("write_artifact", name="a", columns=["id", "price"], rows=rows).ok
+    assert shop.call(
+        "write_artifact", name="answer", columns=["id", "price"], rows=rows
+    ).ok
     assert shop.session.state.artefact.rows == (("r-01", 100),)
 
 
@@ -141,7 +144,9 @@ def test_artifact_from_lists_or_objects(caller, rows):
 )
 def test_bad_artifacts_are_words(caller, rows, words):
     shop = caller()
-    result = shop.call("write_artifact", name="a", columns=["id", "price"], rows=rows)
+    result = shop.call(
+        "write_artifact", name="answer", columns=["id", "price"], rows=rows
+    )
     assert not result.ok
     assert words in result.text
     assert shop.session.state.artefact is None

@@ -80,6 +80,16 @@ def test_features_have_the_declared_size_and_range():
         env.close()
 
 
+@pytest.mark.parametrize(("family", "tier"), CELLS)
+def test_slots_are_the_collections_that_the_goal_names_under_drift_too(family, tier):
+    for world in drawn(family, tier, seed=7, drift="nested").worlds:
+        assert vector.places(world) == world.needed
+    plain = drawn(family, tier, seed=7).worlds[0]
+    lacking = drawn(f"{family}-honeypot", tier, seed=7).worlds[0]
+    assert vector.places(lacking) == vector.places(plain)
+    assert len(lacking.needed) == len(plain.needed) - 1
+
+
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
 def test_a_honeypot_offers_no_answer(family):
     env = env_of(drawn(family, 1, seed=2))

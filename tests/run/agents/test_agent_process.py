@@ -18,7 +18,7 @@ from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import load_agent
 
 HERE = Path(__file__).parents[2] / "builders"
-OBSERVATION = {"text": "hello", "features": np.zeros(3, dtype=np.float32)}
+OBSERVATION = {"text": "hello", "action_mask": np.ones(3, dtype=np.int8)}
 INFO = {"step": np.int64(3), "tools": []}
 TERMS = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")
 QUICK_S = 20.0  # far above what an answer takes on a busy machine
@@ -127,6 +127,23 @@ def test_command(fork_server):
     move = one_move(AgentLauncher(fork_server), f"{sys.executable} command_agent.py")
     assert json.loads(move.action)["arguments"]["p"] == 0.25
     assert move.usage == (("tokens_in", 12.0),)
+
+
+def test_a_command_whose_script_lies_elsewhere(fork_server, tmp_path):
+    """Sandboxed, it sees the files that it names, and no other of their folder."""
+    (tmp_path / "other").mkdir()
+    script = tmp_path / "elsewhere" / "agent.py"
+    script.parent.mkdir()
+    (script.parent / "secret").write_text("")
+    script.write_text(
+        f"import os\nassert os.listdir({str(script.parent)!r}) == ['agent.py']\n"
+        + (HERE / "command_agent.py").read_text()
+    )
+    command = f"{sys.executable} {script}"
+    origin = load_agent(command, folder=tmp_path / "other").origin
+    connection = AgentLauncher(fork_server).connect(origin)
+    assert json.loads(connection.act({}, {}, QUICK_S).action)["arguments"]["p"] == 0.25
+    connection.end()
 
 
 @pytest.mark.parametrize(

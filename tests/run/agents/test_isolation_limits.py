@@ -1,5 +1,6 @@
 """Sandboxed agents: limits, and what they leave behind."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -58,6 +59,8 @@ def act(fork_server, name, memory):
 def test_an_agent_that_breaks_a_limit_is_ended(fork_server, tmp_path, name, words):
     with pytest.raises(AgentRaised, match=words):
         act(fork_server, name, tmp_path)
+    # Deeper than pytest's own clean-up can go.
+    subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
 
 
 def test_of_a_home_folder_the_agents_file_alone_is_seen(tmp_path, monkeypatch):

@@ -16,7 +16,8 @@ from owa_bench.records.plan import Budget
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
 from owa_bench.run.gateway.options import GatewayOptions
-from owa_bench.run.gateway.server import ModelGateway, ModelProvider
+from owa_bench.run.gateway.server import ModelGateway
+from owa_bench.run.gateway.translation import ModelProvider
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files, keys

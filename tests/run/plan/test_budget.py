@@ -11,7 +11,8 @@ from owa_bench.run.plan.budget import (
     RunTally,
     totals,
 )
-from owa_bench.run.play.loop import EpisodeSink
+from owa_bench.run.play.episode_sink import EpisodeSink
+from tests.builders.episodes import PRICES
 
 
 class Clock:
@@ -38,7 +39,11 @@ class Remembering:
 
 
 def used(meter: str, amount: float) -> Resource:
-    return Resource(step=1, meter=meter, amount=amount)
+    return Resource(step=1, meter=meter, amount=amount, source="harness")
+
+
+def declared(meter: str, amount: float) -> Resource:
+    return Resource(step=1, meter=meter, amount=amount, source="agent")
 
 
 def acted() -> Action:
@@ -70,6 +75,28 @@ def test_meter_runs_out_when_its_ceiling_is_reached() -> None:
     found = tally.exhausted()
     assert found == Exhausted("api_calls", 3.0, 3.0, timed=False)
     assert found.reason == "budget:api_calls"
+
+
+def test_money_is_what_env_and_harness_measured_by_the_card() -> None:
+    """Neither what an agent declares nor a simulated supervisor spends any."""
+    budget = Budget(run_meters=(("usd", 0.004),))
+    run = RunTally(budget)
+    tally = EpisodeTally(budget, Clock(), run, PRICES)
+    tally.take(declared("tokens_in", 1e6))
+    tally.take(used("supervisor_min", 90.0))
+    tally.take(used("tokens_in", 1000.0))
+    assert tally.exhausted() is None
+    tally.take(used("tokens_out", 100.0))
+    found = tally.exhausted()
+    assert (found.reason, found.timed) == ("budget:usd", True)
+    assert run.spent["usd"] == pytest.approx(0.0045)
+    recorded = totals([used("tokens_in", 1000.0), declared("cpu_s", 9.0)], PRICES)
+    assert recorded["usd"] == pytest.approx(0.003)
+
+
+def test_money_is_a_ceiling_of_the_run_alone() -> None:
+    with pytest.raises(PlanError, match=r"episode_meters.*usd"):
+        EpisodeTally(Budget(episode_meters=(("usd", 1.0),)), Clock())
 
 
 def test_steps_count_actions() -> None:

@@ -21,7 +21,7 @@ from owa_bench.run.play import batch
 from owa_bench.run.play.batch import RunOptions, day_path
 from owa_bench.run.play.episode_setup import calendar_of, instance_of
 from owa_bench.run.store import files, keys
-from owa_bench.run.store.memory import MemoryQuota, folder_digest, read_folder
+from owa_bench.run.store.memory_folder import MemoryQuota, folder_digest, read_folder
 from owa_bench.seeding import instance_seed
 from tests.builders.plan_terms import terms
 
@@ -202,7 +202,7 @@ def test_every_day_is_signed(three_days, run_options):
     assert counts == [5, 10, 15]
 
 
-@pytest.mark.parametrize("stop_after", [1, 4, 6, 11])
+@pytest.mark.parametrize("stop_after", [4, 11])
 def test_a_campaign_resumes_where_it_was_stopped(tmp_path, run_options, stop_after):
     seen = []
 

@@ -19,11 +19,17 @@ name = "toolquest"
 """
 
 
+def test_a_campaign_has_one_checkpoint():
+    twice = SMALL + b'[[suite]]\nname = "changesurf"\n[campaign]\ndays = 2\n'
+    with pytest.raises(BatteryError, match=r"must be one draw beside \[campaign\]"):
+        draws.parse_battery(twice)
+
+
 def test_what_ships():
     assert {"demo", "toolquest", "web", "web_demo"} <= set(draws.battery_names())
 
 
-@pytest.mark.parametrize("name", ["toolquest", "web"])
+@pytest.mark.parametrize("name", ["toolquest", "web", "level_2", "level_4"])
 def test_a_whole_battery_is_admissible(name):
     battery = draws.load_battery(name)
     draws.check_admissible(battery, DEFAULT)
@@ -37,8 +43,8 @@ def test_the_frontiers_cells_are_played_at_every_budget():
         card = draws.check(draw, BatteryError).card
         for cell in draws.entries(draw, card):
             budgets.setdefault((cell.pair, cell.delta), set()).add(cell.interventions)
-    assert all(0 in played for played in budgets.values())
-    helped = {delta for (_, delta), played in budgets.items() if len(played) > 1}
+    assert all({0, "protocol"} <= played for played in budgets.values())
+    helped = {delta for (_, delta), played in budgets.items() if len(played) > 2}
     assert helped == {0.25, 1.0}
     assert {len(v) for (_, delta), v in budgets.items() if delta in helped} == {5}
 
@@ -50,6 +56,15 @@ def test_the_demo_gives_no_level():
 def test_too_few_instances_are_refused():
     with pytest.raises(BatteryError, match="at least 20 instances of toolquest/"):
         draws.check_admissible(draws.parse_battery(SMALL), DEFAULT)
+
+
+@pytest.mark.parametrize(
+    "budgets", ["[0]", '["protocol"]', '["unlimited"]', "[0, 3]", '["protocol", 1]']
+)
+def test_a_battery_without_either_budget_of_the_axes_is_refused(budgets):
+    data = SMALL + b"episodes = 20\ninterventions = " + budgets.encode()
+    with pytest.raises(BatteryError, match='must draw 0 and "protocol"'):
+        draws.check_admissible(draws.parse_battery(data), DEFAULT)
 
 
 def test_a_missing_magnitude_is_refused():

@@ -41,7 +41,7 @@ def test_every_arm_plays_the_same_pairs_side_by_side():
 
 def test_pair_ids_name_suite_version_family_tier_and_number():
     entry = made(families=("restock",), tiers=(2,), episodes=8).entries[-1]
-    assert entry.pair == "toolquest@1/restock/T2/0007"
+    assert entry.pair == "toolquest@2/restock/T2/0007"
 
 
 def test_magnitudes_budgets_and_repeats_share_their_pair():
@@ -57,6 +57,28 @@ def test_crews_share_their_pair():
     told = {(entry.role_cap, entry.muted) for entry in of_first}
     assert told == {(1, False), (4, False), (4, True)}
     assert made("noop").entries[0].role_cap is None
+
+
+def test_base_rows_have_the_ceiling_1_in_one_half_and_the_highest_in_the_other():
+    crews = ("1", "2", "4", "4:muted")
+    entries = made("noop", crews=crews, repeats=2, episodes=6, deltas=(0.0, 1.0))
+    base = [e for e in entries.entries if not e.control]
+    tasks = {(e.pair, e.repeat, e.delta) for e in entries.entries}
+    assert {(e.pair, e.repeat, e.delta) for e in base} == tasks
+    assert len(base) == len(tasks)
+    assert not any(e.muted for e in base)
+    ceilings = {}
+    for entry in base:
+        ceilings.setdefault((entry.pair, entry.delta), []).append(entry.role_cap)
+    assert all(sorted(pair) == [1, 4] for pair in ceilings.values())
+    firsts = {tuple(pair) for pair in ceilings.values()}
+    assert firsts == {(1, 4), (4, 1)}  # which repeat is drawn by the pair
+
+
+def test_without_a_ceiling_of_1_the_largest_crew_is_the_base_row():
+    entries = made("noop", crews=("2", "open", "2:muted")).entries
+    assert {e.role_cap for e in entries if not e.control} == {None}
+    assert not any(e.control for e in made("noop").entries)
 
 
 def test_equal_episodes_of_two_draws_are_played_once():

@@ -32,9 +32,10 @@ def test_a_ceiling_bounds_a_meter(small, run_options):
     assert estimate(small("noop", budget=ceiling), run_options).unknown == (
         "tokens_out",
     )
-    loose = estimate(small("noop", budget=Budget(steps=10)), run_options)
+    free = Budget(steps=10)
+    loose = estimate(small("noop", budget=free, interventions=(9,)), run_options)
     tight = Budget(steps=10, run_meters=(("supervisor_min", 1.0),))
-    bound = estimate(small("noop", budget=tight), run_options)
+    bound = estimate(small("noop", budget=tight, interventions=(9,)), run_options)
     assert bound.cost_micro_usd < loose.cost_micro_usd
 
 

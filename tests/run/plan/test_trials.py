@@ -3,9 +3,9 @@
 import pytest
 
 from owa_bench.errors import PlanError
-from owa_bench.run.plan.campaign import Trials
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.run.plan.trials import Trials
 
 
 def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):

@@ -47,6 +47,7 @@ def replay_root(folder, run_options, **changes):
     return summary.replay_root
 
 
+@pytest.mark.slow
 def test_one_replay_root_whatever_plays_it(planned, run_options):
     roots = {
         "one thread": replay_root(planned("a"), run_options),
@@ -72,6 +73,7 @@ def test_one_replay_root_of_a_larger_plan(planned, run_options, how):
     assert replay_root(planned("other"), run_options, **how) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [{}, {"concurrency": 3}, {"workers": 2}], ids=["here", "threads", "workers"]
 )
@@ -107,6 +109,7 @@ def test_a_dead_workers_attempts_are_played_again(
     assert "infrastructure" not in statuses
 
 
+@pytest.mark.slow
 def test_leaves_a_dying_worker_did_not_write_are_found_in_its_shard(
     planned, run_options, monkeypatch, tmp_path
 ):

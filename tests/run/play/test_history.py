@@ -58,6 +58,7 @@ def refuse_faults(layout, home):
     assert replay.replay_run(layout).passed
 
 
+@pytest.mark.slow
 def test_a_second_death_of_a_worker_scores_0(planned, run_options, monkeypatch):
     monkeypatch.setenv("OWA_TEST_ALWAYS", "1")
     layout = planned("KillsItsWorker")
@@ -80,6 +81,7 @@ def killed_driver(layout, run_options):
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_help_of_a_lost_attempt_counts_as_used(planned, run_options, workers):
     """The attack: collect hints, write them down, kill, play the same instance."""
@@ -105,6 +107,7 @@ def test_help_of_a_lost_attempt_counts_as_used(planned, run_options, workers):
     refuse_faults(layout, run_options.home)
 
 
+@pytest.mark.slow
 def test_the_death_of_the_driver_never_counts(planned, run_options, monkeypatch):
     monkeypatch.setenv("OWA_TEST_ALWAYS", "1")
     layout = planned("CollectsHintsAndKills", interventions=(3,))

@@ -8,15 +8,16 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
+from owa_bench.errors import PlanError
 from owa_bench.records.events import Action, Artifact, Belief, Drift
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
 from owa_bench.report import statement, verify
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
-from owa_bench.run.plan.campaign import Trials
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.plan.trials import Trials
 from owa_bench.run.play import batch
 from owa_bench.run.store import files, keys
 from tests.builders.toy_native import LIMIT, NAME, register
@@ -62,15 +63,20 @@ def test_the_array_of_an_episode_is_what_its_steps_digest(played):
 
 
 def test_what_is_no_action_costs_a_step_and_is_told(played):
-    (trace,) = traces(played(request_of("toy_native:Stray", "noop")))[:1]
+    (trace,) = traces(played(request_of("toy_native:Stray")))[:1]
     errors = [action.error for action in trace.of(Action)]
     assert errors[:4] == ["an action is a number of 0..1"] * 4
     assert errors[4:] == [None] * (len(errors) - 4)
     assert trace.end.failed_attempts == 4
 
 
+def test_a_registered_agent_of_tool_suites_is_refused(played):
+    with pytest.raises(PlanError, match=r"no tools to call, got 'noop'"):
+        played(request_of("noop"))
+
+
 def test_an_agent_of_tool_suites_fails_by_its_own_fault(played):
-    (trace,) = traces(played(request_of("noop", episodes=1, deltas=(0.0,))))
+    (trace,) = traces(played(request_of("odd_agents:Quiet", episodes=1, deltas=(0.0,))))
     assert trace.end.outcome == "finished"  # its call is a text, which is no number
     assert trace.end.failed_attempts == trace.end.steps
 

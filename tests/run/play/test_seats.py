@@ -1,8 +1,6 @@
 """A suite of two seats and three sittings: played, verified, replayed, reported."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,75 +12,37 @@ from owa_bench.records.events import (
     Sitting,
     ToolOffer,
 )
-from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
 from owa_bench.records.trace import replay_root
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
 from tests.builders import plugin_package
+from tests.builders.crew_runs import Crew, traces
 
-BUILDERS = Path(__file__).parents[2] / "builders"
-POINTS = {
-    "owa_bench.suites": {"relay": "owa_relay:SUITE"},
-    "owa_bench.operators": {"relay/new_code": "owa_relay:new_code"},
-}
+pytestmark = pytest.mark.slow  # programs in processes of their own
+
 TERMS = (
     *("--suite", "relay", "--delta", "0,1", "--episodes", 3, "--repeats", 2),
     *("--crews", "1,2,2:muted"),
 )
 
 
-class Crew:
-    """The command line in a folder where suite and agents are installed."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        code = {"owa_relay.py": (BUILDERS / "toy_crew.py").read_text()}
-        self.env = plugin_package.install(folder, "owa-relay", code, POINTS)
-        agents = (BUILDERS / "toy_crew_agents.py").read_text()
-        (folder / "crew.py").write_text(agents)
-
-    def owa(self, *arguments):
-        done = plugin_package.owa(self.env, *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def plan(self, name, agent, *terms):
-        words = ("run", *(terms or TERMS), "--agent", f"crew:{agent}", "--plan-only")
-        self.owa(*words, "--out", self.folder / name)
-        return self.folder / name
-
-    def play(self, planned, name, *how):
-        """Play a copy of a planned run."""
-        shutil.copytree(planned, self.folder / name)
-        self.owa("run", "--resume", "--out", self.folder / name, *how)
-        return RunLayout(self.folder / name)
-
-
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory):
     """Return the folder of a stranger's crew suite."""
-    folder = tmp_path_factory.mktemp("crew")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield Crew(folder)
+    return Crew(tmp_path_factory.mktemp("crew"))
 
 
 @pytest.fixture(scope="module")
 def planned(crew):
     """Return the plan of the team alone, in full and muted, with and without drift."""
-    return crew.plan("plan", "Team")
+    return crew.plan("plan", "crew:Team", *TERMS)
 
 
 @pytest.fixture(scope="module")
 def played(crew, planned):
     """Return the run of that plan."""
     return crew.play(planned, "one")
-
-
-def traces(layout):
-    leaves = files.rebuild_leaves(layout)
-    return [files.read_trace(layout, leaf) for leaf in leaves]
 
 
 def rate(found, **terms):
@@ -164,18 +124,9 @@ def test_the_run_is_replayed_reported_and_verified(crew, played):
     assert axis_s(run)["value"] > 0.1
 
 
-def test_who_gives_up_alone_has_no_s(crew):
-    run = crew.play(crew.plan("lying", "Sandbagger"), "lain").root
-    crew.owa("escrow", "reveal", run)
-    crew.owa("report", run)
-    axis = axis_s(run)
-    assert axis["value"] is None
-    assert axis["reason"].startswith("control not played: one role fails after")
-
-
 def test_notes_do_not_outlast_a_day(crew):
-    terms = ("--suite", "relay", "--delta", "0", "--crews", "2")
-    layout = crew.play(crew.plan("notes", "Forgetful", *terms), "noted")
+    terms = ("--suite", "relay", "--delta", "0", "--crews", "2", "--interventions", "0")
+    layout = crew.play(crew.plan("notes", "crew:Forgetful", *terms), "noted")
     (trace,) = traces(layout)
     asked = [n for n, a in enumerate(trace.of(Action)) if '"recall"' in a.action]
     answers = [trace_text(layout, trace, place) for place in asked]
@@ -185,7 +136,8 @@ def test_notes_do_not_outlast_a_day(crew):
 
 def test_seats_refuse_a_shared_process(crew):
     words = ("run", *TERMS, "--agent", "crew:Team", "--in-process")
-    done = plugin_package.owa(crew.env, *words, "--out", crew.folder / "shared")
+    words = (*words, "--out", crew.folder / "shared")
+    done = plugin_package.owa(crew.env, *words, folder=crew.folder)
     assert done.returncode == 2
     assert "`relay`" in done.stderr
     assert "--in-process" in done.stderr

@@ -78,6 +78,12 @@ def test_leaf_appended_behind_a_torn_one_stands_on_its_own_line(layout) -> None:
         read_leaves(layout)
 
 
+def test_leaf_that_a_lingering_worker_writes_again_counts_once(layout) -> None:
+    append_leaves(layout, [leaf_of(0), leaf_of(1)])
+    append_leaves(layout, [leaf_of(0)])
+    assert read_leaves(layout) == (leaf_of(0), leaf_of(1))
+
+
 def test_damaged_leaf_line_is_named(layout) -> None:
     append_leaves(layout, [leaf_of(0), leaf_of(1)])
     layout.leaves.write_bytes(

@@ -60,6 +60,15 @@ def test_ensure_makes_a_key_once(tmp_path) -> None:
     assert keys.public_hex(keys.ensure(tmp_path)) == keys.public_hex(first)
 
 
+def test_ensure_makes_no_key_of_another_name(tmp_path) -> None:
+    keys.ensure(tmp_path)
+    with pytest.raises(
+        UnknownNameError, match=r"Did you mean `default`.*keygen defualt"
+    ):
+        keys.ensure(tmp_path, "defualt")
+    assert keys.key_names(tmp_path) == ("default",)
+
+
 def test_unknown_key_names_the_nearest(tmp_path) -> None:
     keys.keygen(tmp_path, "laboratory")
     with pytest.raises(UnknownNameError, match="Did you mean `laboratory`"):

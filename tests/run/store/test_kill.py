@@ -119,6 +119,7 @@ def test_killed_writer_loses_at_most_its_open_frames(
     kill_and_resume(layout, toy_plan, [100, 60_000], uninterrupted)
 
 
+@pytest.mark.slow
 def test_resumed_run_has_the_replay_root_of_an_uninterrupted_one(
     layout, toy_plan, tmp_path
 ) -> None:

@@ -11,12 +11,10 @@ from owa_bench.run.store.memory import (
     CopiedMemory,
     FreshMemory,
     LaneMemory,
-    MemoryQuota,
     SnapshotFiles,
-    folder_digest,
     lane_key,
-    read_folder,
 )
+from owa_bench.run.store.memory_folder import MemoryQuota, folder_digest, read_folder
 
 MASTER = b"m" * 32
 QUOTA = MemoryQuota()

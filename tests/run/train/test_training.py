@@ -169,12 +169,13 @@ def test_what_cannot_be_trained_is_said(tmp_path, run_options, libraries):
         training.train(changed(backend="there"), tmp_path / "d", run_options)
 
 
+@pytest.mark.slow
 @pytest.mark.rl
 def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
     tmp_path, run_options, libraries
 ):
     asked = Training(
-        env_id="owa_bench/ToolQuest-v1",
+        env_id="owa_bench/ToolQuest-v2",
         algorithm="maskable_ppo",
         steps=128,
         envs=1,
@@ -195,6 +196,7 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
     assert all(action.startswith('{"tool":') for action in actions)
 
 
+@pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics
 def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
@@ -227,6 +229,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
     assert agent.act(full, {}) in range(5)
 
 
+@pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics
 def test_the_batched_backend_trains_what_the_engine_then_plays(

@@ -35,6 +35,7 @@ def run(env, tmp_path_factory):
     return home / "help"
 
 
+@pytest.mark.slow
 def test_the_axis_stands_in_the_report_and_on_the_page(run):
     report = json.loads((run / "report.json").read_bytes())
     [verdict] = report["judgement"]["verdicts"]
@@ -46,6 +47,7 @@ def test_the_axis_stands_in_the_report_and_on_the_page(run):
     assert ">help<" in (run / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_run_is_verified_and_its_figures_recomputed(env, run):
     for command in ("verify", "recompute"):
         said = owa(env, command, run)

@@ -58,6 +58,7 @@ def test_without_an_episode_it_is_missing_with_a_reason(axis: Any) -> None:
     empty = Sample(
         table=sample.table,
         base=none,
+        priced=none,
         crews=none,
         families=sample.families,
         weights=sample.weights,

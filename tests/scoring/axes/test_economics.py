@@ -18,8 +18,8 @@ def test_cost_parity_with_the_expert_reads_four_fifths() -> None:
     score = axis([episode(costs=HELP)], "$")
     assert score.raw == pytest.approx(1 / 8)
     assert score.value == pytest.approx(0.8)
-    assert score.low_anchor == pytest.approx(1e-4 / 8)
-    assert score.high_anchor == pytest.approx(10 / 8)
+    assert score.low_anchor == pytest.approx(0.01 / 8)
+    assert score.high_anchor == pytest.approx(10**0.5 / 8)
 
 
 def test_failures_cost_too() -> None:
@@ -29,7 +29,20 @@ def test_failures_cost_too() -> None:
     ]
     score = axis(traces, "$")
     assert score.raw == pytest.approx(1 / 16)
-    assert score.value == pytest.approx(math.log(0.5 / 1e-4) / math.log(1e5))
+    assert score.value == pytest.approx(math.log(50) / math.log(100 * 10**0.5))
+    assert score.details["beside"]["v / v_expert"]["value"] == pytest.approx(0.5)
+
+
+def test_few_successes_cost_the_axis_in_proportion() -> None:
+    """One of four at a thousandth of the expert's cost: 1 by price, .25 / .5 by s."""
+    cheap = (("supervisor_min", 0.008, "human"),)
+    traces = [
+        episode(index=i, pair=f"p{i}", costs=cheap, q_state=float(i == 0))
+        for i in range(4)
+    ]
+    score = axis(traces, "$")
+    assert score.value == pytest.approx(0.5)
+    assert score.details["beside"]["v / v_expert"]["value"] == pytest.approx(250)
 
 
 def test_nothing_done_is_zero_and_nothing_spent_is_missing() -> None:

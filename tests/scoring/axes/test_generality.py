@@ -26,6 +26,7 @@ def test_worked_example() -> None:
 
 def test_a_threshold_met_exactly_covers() -> None:
     assert generality(np.array([[0.6, 0.5999994]]), np.full(2, 0.6)).tolist() == [0.5]
+    assert generality(np.array([[0.6, 0.5999996]]), np.full(2, 0.6)).tolist() == [1.0]
 
 
 def test_a_family_nobody_played_makes_it_missing() -> None:

@@ -21,7 +21,13 @@ def test_worked_example() -> None:
 
 
 def test_partial_plans_get_partial_depth() -> None:
-    assert axis([episode(solved=3, q_state=0.2)], "P").raw == 0.5
+    # Three solved in a row, the third of which nobody used; a fifth was delivered.
+    found = axis([episode(solved=3, q_state=0.2)], "P").raw
+    assert found == pytest.approx(0.2 * 2 / 6)
+
+
+def test_what_was_fetched_and_not_delivered_has_no_depth() -> None:
+    assert axis([episode(depth=8, solved=8, q_state=0.0)], "P").raw == 0.0
 
 
 def test_a_shallow_suite_is_refused_and_says_so() -> None:

@@ -1,106 +1,191 @@
-"""Axis R: what a revision brings once control, harm and borrowed credit are off."""
+"""Axis R: read from attempt sets, with control, placebo, ablation and harm."""
 
+import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Revision
+from owa_bench.records.events import Intervention
 from owa_bench.records.score import AxisScore
-from owa_bench.scoring.axes.self_revision import FILTERS, debiased, self_revision
-from tests.builders.episodes import episode
+from owa_bench.scoring.axes.self_revision import GATED, self_revision
+from tests.builders.attempt_sets import GAIN, LATER, change, practice, sets
+from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 
-FULL = (1.0, 1.0, 1.0)
+R0 = PROTOCOL.revision.full_gain
 
 
-def revision(
-    before: float = 0.4,
-    after: float = 0.5,
-    control: float = 0.0,
-    ablated: float | None = 0.4,
-    fractions: tuple[float, float, float] = FULL,
-    filters: tuple[str, ...] = FILTERS,
-    decision: str = "adopted",
-) -> Revision:
-    return Revision(
-        step=1,
-        proposal="p",
-        fractions=fractions,
-        decision=decision,
-        before=before,
-        after=after,
-        control_before=0.4,
-        control_after=0.4 + control,
-        ablated=ablated,
-        filters=filters,
+def read(
+    quality: dict[str, float] | None = None,
+    *,
+    learned: dict[str, Any] | None = None,
+    **options: Any,
+) -> AxisScore:
+    played = sets({**GAIN, **(quality or {})}, **options)
+    base = [
+        episode(index=900 + day, pair="c", day=day, phase="checkpoint")
+        for day in range(3)
+    ]
+    return axis([*practice(3, **(learned or {})), *base, *played], "R")
+
+
+def revision(score: AxisScore) -> dict[str, Any]:
+    [found] = score.details["revisions"]
+    return dict(found)
+
+
+def gate(score: AxisScore) -> float | None:
+    return score.details["beside"][GATED]["value"]  # type: ignore[no-any-return]
+
+
+def test_a_gain_counts_on_the_scale_of_r0() -> None:
+    # quality is .9 of the state's, and what was stated is right
+    assert read().value == pytest.approx(0.9 * 0.2 / R0, abs=1e-3)
+    assert read({"after": 0.8}).value == 1.0
+    assert gate(read()) == pytest.approx(0.9 * 0.2 / R0, abs=1e-3)
+
+
+def test_the_bound_is_that_of_the_difference_of_means() -> None:
+    found = read(noise=0.15)
+    error = 0.9 * 0.15 * math.sqrt(2 / 119)
+    assert found.value is not None
+    assert found.lower == pytest.approx(found.value - 1.658 * error / R0, abs=0.03)
+
+
+def test_what_the_placebo_lane_gains_too_is_no_gain_for_gates() -> None:
+    unlocked = read({"placebo": 0.4})
+    assert unlocked.value == pytest.approx(0.72, abs=1e-3)
+    assert gate(unlocked) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_without_a_placebo_lane_gates_have_no_evidence() -> None:
+    played = [t for t in sets() if t.start.condition != "placebo"]
+    base = episode(index=900, pair="c", day=0, phase="checkpoint")
+    found = axis([*practice(3), base, *played], "R")
+    assert found.value == pytest.approx(0.72, abs=1e-3)
+    assert gate(found) is None
+
+
+def test_under_two_laws_the_controls_are_taken_off() -> None:
+    worlds = {name: {"world_day": 0} for name in ("before", "control_before")}
+    worlds |= {
+        name: {"world_day": 3}
+        for name in ("after", "control_after", "ablated", "placebo")
+    }
+    found = read({"control_after": 0.3}, **worlds)
+    assert found.value == pytest.approx(0.9 * 0.1 / R0, abs=1e-3)
+    same = read({"control_after": 0.3})
+    assert same.value == pytest.approx(0.9 * 0.2 / R0, abs=1e-3)
+
+
+def test_earlier_checkpoints_raise_what_was_there_before() -> None:
+    """A window that begins on day 1 has the checkpoint of day 0 before it."""
+    later = {"window": (1, 3)}
+    memory = {"before": {"memory": LATER}, "ablated": {"extra": (change(3, since=1),)}}
+    names = ("after", "control_before", "control_after", "placebo")
+    moved = dict.fromkeys(names, later)
+    moved |= {name: later | own for name, own in memory.items()}
+    base = episode(
+        index=900, pair="c", day=0, phase="checkpoint", q_state=0.3, stated=0.0
     )
-
-
-def read(*events: Revision, tasks: int = 12) -> AxisScore:
-    traces = [episode(index=k, pair=f"p{k}", extra=events) for k in range(tasks)]
-    return axis(traces, "R")
-
-
-def test_a_confirmed_gain_counts_on_the_scale_of_r0() -> None:
-    assert read(revision(after=0.5)).value == pytest.approx(0.1 / 0.25)
-    assert read(revision(after=0.9)).value == 1.0
-
-
-def test_what_the_control_gains_too_is_no_gain() -> None:
-    assert read(revision(after=0.5, control=0.1)).value == 0.0
-    assert debiased(np.array([[0.4, 0.5, 0.4, 0.5, 0.4]]))[0] == pytest.approx(0.0)
+    found = axis([*practice(3), base, *sets(**moved)], "R")
+    assert found.value == pytest.approx(0.9 * 0.1 / R0, abs=1e-3)
 
 
 def test_credit_is_for_what_the_agent_did_itself() -> None:
-    third = read(revision(fractions=(1.0, 0.0, 0.0)))
-    assert third.value == pytest.approx(0.1 / 3 / 0.25, rel=1e-4)
+    assert revision(read())["autonomy"] == 1.0
+    silent = read(learned={"said": False})
+    assert revision(silent)["stages"] == {
+        "proposed": False,
+        "implemented": True,
+        "validated": False,
+    }
+    assert silent.value == pytest.approx(0.72 / 3, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"extra_help": True},
+        {"costs": (("supervisor_min", 2.0, "human"),)},
+    ],
+)
+def test_a_human_between_the_start_and_adoption_takes_all_credit(
+    part: dict[str, Any],
+) -> None:
+    if part.pop("extra_help", False):
+        part = {"hints_after": (2,)}
+    found = read(learned=part)
+    assert found.value == 0.0
+    assert "help in 3 practice episodes" in revision(found)["human"]
+
+
+def test_a_patch_takes_all_credit() -> None:
+    patch = Intervention(step=1, kind="patch", minutes=0.0)
+    traces = practice(3)
+    events = (traces[0].events[0], patch, *traces[0].events[1:])
+    traces[0] = dataclasses.replace(traces[0], events=events)
+    base = episode(index=900, pair="c", day=0, phase="checkpoint")
+    found = axis([*traces, base, *sets()], "R")
+    assert found.value == 0.0
 
 
 def test_harm_then_repair_earns_nothing() -> None:
-    harm = revision(before=0.4, after=0.2, ablated=0.4, fractions=(0.0, 0.0, 0.0))
-    repair = revision(before=0.2, after=0.4, ablated=0.2)
-    assert read(harm, repair).value == 0.0
     sly = self_revision(np.array([0.0, 1.0]), np.array([-0.2, 0.2]), np.array(0.0))
     assert sly == 0.0
-
-
-def test_rising_in_small_falls_is_capped_at_the_net_gain() -> None:
-    up = revision(before=0.4, after=0.6, ablated=0.4)
-    down = revision(before=0.6, after=0.45, ablated=0.6, decision="reverted")
-    assert read(up, down).value == pytest.approx(0.05 / 0.25, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", FILTERS)
-def test_each_filter_is_needed(name: str) -> None:
-    left = tuple(other for other in FILTERS if other != name)
-    found = read(revision(filters=left))
-    assert found.value == 0.0
-    assert found.details["adopted that lack a filter"][name] == 12
+    assert read({"after": 0.1}).value == 0.0
 
 
 def test_an_ablation_that_keeps_the_gain_earns_nothing() -> None:
-    assert read(revision(ablated=0.5)).value == 0.0
-    assert read(revision(ablated=None)).value == 0.0
+    assert read({"ablated": 0.4}).value == 0.0
 
 
-def test_proposals_alone_earn_nothing() -> None:
-    assert read(revision(decision="rejected")).value == 0.0
+def test_a_gain_without_a_change_of_memory_is_none_of_its_own() -> None:
+    found = read(shown=change(3, lines=0))
+    assert (found.value, revision(found)["counted"]) == (0.0, False)
 
 
-def test_what_nobody_confirmed_is_missing() -> None:
-    declared = Revision(step=1, proposal="p", decision="adopted")
-    assert "none confirmed" in str(read(declared).reason)
-    assert "no confirmed self-revision" in str(axis([episode()], "R").reason)
+def test_small_sets_are_no_evidence() -> None:
+    assert read(tasks=109).reason == "an attempt set holds 109 tasks of 110"
 
 
-def test_what_is_revised_during_a_checkpoint_is_lost() -> None:
-    traces = [
-        episode(index=k, pair=f"p{k}", day=0, phase="checkpoint", extra=(revision(),))
-        for k in range(12)
-    ]
-    assert "no confirmed self-revision" in str(axis(traces, "R").reason)
+def test_what_was_not_tested_is_missing() -> None:
+    assert "the plan holds no attempt sets" in str(axis([episode()], "R").reason)
+    declared = axis([*practice(3), episode(index=900, pair="c")], "R")
+    assert "the plan holds no attempt sets" in str(declared.reason)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"after": {"memory": "0" * 64}}, "after did not begin with the memory"),
+        ({"before": {"memory": "0" * 64}}, "before did not begin with the memory"),
+        ({"ablated": {"memory": "0" * 64}}, "did not begin with the reverted memory"),
+        ({"ablated": {"extra": ()}}, "does not say what was reverted"),
+        ({"after": {"interventions": 5}}, "not played on equal budgets"),
+        ({"after": {"phase": "checkpoint"}}, "not played in the holdout phase"),
+        ({"after": {"arm": "other"}}, "the plan holds no attempt sets"),
+    ],
+)
+def test_sets_that_are_not_what_they_say(changes: dict[str, Any], words: str) -> None:
+    found = read(**changes)
+    assert (found.value, words in str(found.reason)) == (None, True)
+
+
+def test_sets_played_before_the_practice_was_over_are_no_evidence() -> None:
+    base = episode(index=900, pair="c", day=0, phase="checkpoint")
+    found = axis([*practice(3, first=5000), base, *sets()], "R")
+    assert "before the practice of its window was over" in str(found.reason)
+
+
+def test_a_holdout_that_was_practised_is_no_evidence() -> None:
+    seen = episode(index=800, pair="holdout/7", day=0, phase="practice", memory=None)
+    base = episode(index=900, pair="c", day=0, phase="checkpoint")
+    found = axis([seen, *practice(3), base, *sets()], "R")
+    assert "was played elsewhere" in str(found.reason)
 
 
 def test_bad_input_is_refused() -> None:
@@ -112,5 +197,3 @@ def test_bad_input_is_refused() -> None:
     ):
         with pytest.raises(ScoringError):
             self_revision(alpha, gain, net)
-    with pytest.raises(ScoringError):
-        debiased(np.ones((1, 3)))

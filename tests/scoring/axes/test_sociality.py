@@ -1,7 +1,9 @@
 """Axis S: planted lift is found, chance is not, and talk has its price."""
 
 import math
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -26,11 +28,13 @@ def crews(
     """Return one family played by crews (roles, muted) of a planted quality."""
     rng = np.random.default_rng(seed)
     traces = []
+    largest = max(cap for cap, _ in quality)
     for (cap, muted), mean in quality.items():
         for k in range(tasks):
             for repeat in range(repeats):
                 drawn = mean + noise * rng.standard_normal()
                 state = min(max(drawn, 0.0), 0.94)
+                base = 1 if (k + repeat) % 2 else largest
                 traces.append(
                     episode(
                         index=len(traces),
@@ -38,6 +42,7 @@ def crews(
                         repeat=repeat,
                         role_cap=cap,
                         muted=muted,
+                        control=muted or cap != base,
                         q_state=state,
                         stated=0.0,
                         extra=extra if cap > 1 and not muted else (),
@@ -81,7 +86,8 @@ def test_faults_cost_their_share() -> None:
     played = {(1, False): 0.4, (2, False): 0.7, (2, True): 0.4}
     clean = read(played).value
     talk = tuple(
-        Message(step=1, sender="a", digest="same", tokens=1000) for _ in range(6)
+        Message(step=1, source="env", sender="a", digest="same", tokens=1000)
+        for _ in range(6)
     )
     fight = (Conflict(step=1, item="spec"),)
     found = read(played, extra=talk + fight)
@@ -107,17 +113,68 @@ def test_without_a_muted_crew_the_gate_has_no_evidence() -> None:
 
 
 def test_bad_capability_is_refused() -> None:
-    one = np.ones((1, 1))
+    one = np.ones(1)
     with pytest.raises(ScoringError):
-        lift(one * 1.5, one, np.ones(1))
+        lift(one * 1.5, one)
     with pytest.raises(ScoringError):
-        lift(one, np.ones((1, 2)), np.ones(1))
-    assert math.isnan(lift(one * math.nan, one, np.ones(1))[0])
+        lift(one, np.ones(2))
+    assert math.isnan(lift(one * math.nan, one)[0])
+
+
+def test_what_is_declared_is_counted_beside_and_opens_no_channel() -> None:
+    """An agent's own words, and roles that share one seat, are no crew."""
+    quality = {(1, False): 0.4, (2, False): 0.7, (2, True): 0.4}
+    talk = tuple(Message(step=1, sender="a", digest="same") for _ in range(6))
+    heard = read(quality, extra=talk)
+    assert heard.value == read(quality).value
+    assert heard.details["messages declared"] == 6 * 12 * 4
+    seatless = [alone(trace) for trace in crews(quality, extra=talk)]
+    found = axis(seatless, "S")
+    assert found.value is None
+    assert found.reason == (
+        "no channel of the environment: the agent declared 288 messages"
+    )
+
+
+def alone(trace: Trace) -> Trace:
+    """Return a trace of a suite with one seat."""
+    start = msgspec.structs.replace(trace.start, seats=())
+    return replace(trace, events=(start, *trace.events[1:]))
+
+
+def test_one_role_that_is_played_worse_where_it_counts_less_gains_nothing() -> None:
+    """C_1* is the better of all episodes of one role and of its base rows."""
+    traces = crews({(1, False): 0.4, (2, False): 0.7, (2, True): 0.4})
+    honest = axis(traces, "S")
+    lying = [
+        trace
+        if trace.start.role_cap != 1 or not trace.start.control
+        else with_quality(trace, 0.0)
+        for trace in traces
+    ]
+    assert axis(lying, "S").value == pytest.approx(honest.value, abs=1e-6)
+
+
+def with_quality(trace: Trace, quality: float) -> Trace:
+    end = msgspec.structs.replace(trace.end, q_state=quality, quality=quality)
+    return replace(trace, events=(*trace.events[:-1], end))
+
+
+def test_no_room_is_no_evidence() -> None:
+    found = read({(1, False): 0.92, (2, False): 0.94, (2, True): 0.92})
+    assert found.value is None
+    assert str(found.reason).startswith("no room: 1 - C_1* is 0.0")
+
+
+def test_s_net_is_at_most_s() -> None:
+    """The muted crew is one more rival, and the one role stays one."""
+    found = read({(1, False): 0.6, (2, False): 0.8, (2, True): 0.2})
+    assert found.details["beside"]["S_net"]["value"] == found.value
 
 
 def said(*words: str) -> tuple[Message, ...]:
     return tuple(
-        Message(step=i, sender="a", digest=text, sketch=sketch(text))
+        Message(step=i, source="env", sender="a", digest=text, sketch=sketch(text))
         for i, text in enumerate(words)
     )
 
@@ -139,6 +196,8 @@ def test_near_duplicates_that_differ_in_a_letter_are_mode_collapse() -> None:
         for words in (WAITING, BUSY, WAITING[:4])
     }
     assert shares == {WAITING: 1.0, BUSY: 0.0, WAITING[:4]: 0.0}
-    blind = tuple(Message(step=1, sender="a", digest=text) for text in WAITING)
+    blind = tuple(
+        Message(step=1, source="env", sender="a", digest=text) for text in WAITING
+    )
     unseen = read(quality, extra=blind).details["beside"]["collapse"]["value"]
     assert unseen == 0.0  # a trace without sketches tells equal messages alone

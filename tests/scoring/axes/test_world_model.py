@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axes.world_model import world_model
 from tests.builders.episodes import episode
@@ -70,6 +71,34 @@ def test_a_class_that_cannot_be_read_is_left_out(traces: list[Trace], why: str) 
     score = axis(traces, "W")
     assert score.value is None
     assert why in str(score.reason)
+
+
+def test_episodes_weigh_alike_however_many_propositions_they_list() -> None:
+    """Ten episodes with two right answers each, ten with one wrong one: (0 + 1) / 2."""
+    two = (("unit", 1.0, True), ("unit", 0.0, False))
+    traces = [
+        episode(
+            index=i, pair=f"p{i}", beliefs=two if i < 10 else (("unit", 1.0, False),)
+        )
+        for i in range(20)
+    ]
+    score = axis(traces, "W")
+    assert score.details["beside"]["Brier score"]["value"] == pytest.approx(0.5)
+    assert score.raw == pytest.approx(1 - 0.5 / 0.25)
+
+
+def test_what_is_stated_at_the_deadline_or_later_does_not_count() -> None:
+    def stated(at_ms: int, i: int) -> Trace:
+        extra = (
+            Belief(step=1, at_ms=5, proposition="b", kind="interim", p=0.5),
+            Belief(step=1, at_ms=at_ms, proposition="b", kind="interim", p=1.0),
+            Resolution(proposition="b", kind="unit", y=i % 2 == 0, deadline_ms=10),
+        )
+        return episode(index=i, pair=f"p{i}", extra=extra)
+
+    for at_ms, brier in ((9, 0.5), (10, 0.25), (11, 0.25)):
+        score = axis([stated(at_ms, i) for i in range(20)], "W")
+        assert score.details["beside"]["Brier score"]["value"] == brier
 
 
 def test_sums_outside_their_range_are_refused() -> None:

@@ -242,6 +242,7 @@ def test_matches_between_ordered_players_are_transitive():
     assert players[3].normalised > 0.9
 
 
+@pytest.mark.slow
 def test_item_response_recovers_planted_difficulties(rng):
     b = np.linspace(-2.0, 2.0, 20)
     ability = rng.normal(size=(1500, 1))

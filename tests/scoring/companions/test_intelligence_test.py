@@ -221,6 +221,7 @@ def test_projection_covers_and_says_when_it_cannot(rng):
     assert measure.projection([1e9], [1.0]).reason == "1 model sizes; three are needed"
 
 
+@pytest.mark.slow
 def test_both_sandpile_loops_agree():
     pytest.importorskip("numba")
     sizes = [

@@ -1,27 +1,13 @@
-"""A campaign in which every axis has evidence: AAI_dyn by day, kappa, maintenance."""
+"""A campaign in which every axis has evidence: AAI_dyn by day, kappa, tables."""
 
 import pytest
 
-from owa_bench.records.score import AgentVerdict, ClosureResult
-from tests.builders.campaign import DAYS, FREE, judged
+from tests.builders.campaign import judged
 
 
-def closure(found: AgentVerdict) -> ClosureResult:
-    return next(c for c in found.closures if c.name == "maintenance")
-
-
-def test_an_unchanged_system_is_maintained() -> None:
-    found = closure(judged())
-    assert found.status == "PASS", found.reason
-    assert found.days == DAYS - FREE
-
-
-def test_a_worn_system_is_not() -> None:
-    assert closure(judged(0.4)).status == "FAIL"
-
-
+@pytest.mark.slow
 def test_aai_dyn_has_a_slope_where_every_axis_has_evidence() -> None:
-    whole = judged(0.0, 0.01).kappas[0]
+    whole = judged(0.01).kappas[0]
     assert whole.family is None
     assert whole.slope is not None, whole.reason
     assert whole.slope > 0
@@ -32,7 +18,7 @@ def test_aai_dyn_has_a_slope_where_every_axis_has_evidence() -> None:
 
 
 def test_the_tables_of_a_campaign_are_there() -> None:
-    titles = {table.title for table in judged(0.0, 0.01).tables}
+    titles = {table.title for table in judged(0.01).tables}
     assert {
         "Curvature of self-improvement",
         "Continuous score",

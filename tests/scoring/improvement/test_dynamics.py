@@ -1,5 +1,6 @@
 """Tables of a campaign whose series are planted: every figure by its formula."""
 
+import dataclasses
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from scipy import stats
 
 from owa_bench.records.score import CellTable, ClosureResult, Interval, KappaScore
+from owa_bench.scoring import slopes
+from owa_bench.scoring.attempt_sets import RevisionEvidence, RevisionGain
 from owa_bench.scoring.composites import needed
 from owa_bench.scoring.gate_statistics import FamilyQuality
 from owa_bench.scoring.improvement import tables
@@ -39,14 +41,10 @@ SYMBOLS = needed(PROTOCOL.index)[DYNAMIC]
 AREAS = 0.3 + 0.004 * np.arange(COUNT)
 
 
-def revisions(*rows: tuple[str, str | None, tuple[float, ...]]) -> SimpleNamespace:
-    """Return revisions of (decision, tool family, five capabilities)."""
-    return SimpleNamespace(
-        row=np.arange(len(rows)),
-        decision=np.array([row[0] for row in rows], dtype=np.str_),
-        family=np.array([row[1] for row in rows], dtype=np.object_),
-        capability=np.array([row[2] for row in rows], dtype=float).reshape(-1, 5),
-    )
+def revisions(*rows: tuple[tuple[str, ...], RevisionGain]) -> RevisionEvidence:
+    """Return revisions of (tool families that were installed, gain)."""
+    sets = tuple(SimpleNamespace(installed=families) for families, _ in rows)
+    return RevisionEvidence(sets=sets, gains=tuple(gain for _, gain in rows))  # type: ignore[arg-type]
 
 
 def window(
@@ -55,7 +53,6 @@ def window(
     spent: np.ndarray = SPENT,
     days: tuple[int, ...] = DAYS,
     frozen: np.ndarray | None = None,
-    adopted: SimpleNamespace | None = None,
     **changes: Any,
 ) -> CampaignWindow:
     """Return a campaign in which every axis follows AAI_dyn."""
@@ -80,13 +77,11 @@ def window(
         points=points,
         daily=daily,
         frozen=control,
-        table=SimpleNamespace(revisions=adopted or revisions()),  # type: ignore[arg-type]
+        table=SimpleNamespace(),  # type: ignore[arg-type]
         closures={},
         kappas=(),
         flow=0.5,
         protocol=PROTOCOL,
-        resamples=50,
-        root="a" * 64,
     )
     return made._replace(**changes)
 
@@ -99,8 +94,8 @@ def rows(found: Dynamics, title: str) -> dict[Any, tuple]:
     return {row[0]: row[1:] for row in table(found, title).rows}
 
 
-def median_slope(y: np.ndarray, x: np.ndarray = SPENT) -> float:
-    return float(stats.theilslopes(y, x).slope)
+def slope_on_spent(y: np.ndarray) -> float:
+    return float(slopes.slope(SPENT, y).value)
 
 
 @pytest.fixture(scope="module")
@@ -214,9 +209,9 @@ def test_the_counterfactual_takes_the_control_from_the_agent() -> None:
     assert set(found) == {DYNAMIC, "toolquest/reconcile"}
     for series in found.values():
         own, frozen, gap, low, high = series[:5]
-        assert own == pytest.approx(median_slope(agent), abs=1e-6)
+        assert own == pytest.approx(slope_on_spent(agent), abs=1e-6)
         assert frozen == pytest.approx(-0.01, abs=1e-6)
-        assert gap == pytest.approx(median_slope(agent - control), abs=1e-6)
+        assert gap == pytest.approx(slope_on_spent(agent - control), abs=1e-6)
         assert low < gap < high
         assert series[5] == one.curvature_of(agent, RULES.link).curvature
         assert series[6] == one.curvature_of(control, RULES.link).curvature
@@ -321,28 +316,24 @@ def test_bends_by_link_and_family_and_by_time_stand_in_one_table(
     assert last[:2] == (pytest.approx(0.02, abs=1e-6), pytest.approx(0.0, abs=1e-9))
 
 
-def test_innovation_counts_adopted_gains_above_their_control() -> None:
-    gain, lost = (0.3, 0.5, 0.3, 0.4, 0.3), (0.3, 0.4, 0.3, 0.4, 0.3)
-    unknown = (0.3, 0.5, math.nan, 0.4, 0.3)
-    adopted = revisions(
-        ("adopted", "ocr", gain),
-        ("adopted", "ocr", gain),
-        ("adopted", None, gain),
-        ("adopted", "sql", lost),
-        ("adopted", "csv", unknown),
-        ("rejected", "pdf", gain),
+def test_innovation_counts_revisions_whose_sets_show_a_gain() -> None:
+    found = revisions(
+        (("ocr",), RevisionGain({}, 0.1, 0.1, 1.0, True)),
+        (("ocr",), RevisionGain({}, 0.1, 0.1, 1.0, True)),
+        ((), RevisionGain({}, 0.1, 0.1, 1.0, True)),
+        (("sql",), RevisionGain({}, -0.1, -0.1, 1.0, True)),
+        (("csv",), RevisionGain({}, 0.1, 0.1, 1.0, False)),
+        (("pdf",), RevisionGain({}, 0.1, 0.1, 0.0, True)),
     )
     months = (DAYS[-1] - DAYS[0] + 1) / 30
     rules = PROTOCOL.telemetry
     expected = innovation(
         1 / months, 3 / months, rules.tools_a_month, rules.revisions_a_month
     )
-    assert dynamics(window(adopted=adopted)).innovation == pytest.approx(expected)
-    assert dynamics(window(adopted=revisions())).innovation is None
-    blank = revisions(("adopted", "ocr", unknown))
-    assert dynamics(window(adopted=blank)).innovation is None
-    falling = revisions(("adopted", "ocr", (0.5, 0.4, 0.6, 0.4, 0.5)))
-    assert dynamics(window(adopted=falling)).innovation > 0
+    assert dynamics(window(revision=found)).innovation == pytest.approx(expected)
+    assert dynamics(window()).innovation is None
+    unread = dataclasses.replace(found, reason="an attempt set holds 3 tasks of 110")
+    assert dynamics(window(revision=unread)).innovation is None
 
 
 def test_link_steps_lie_between_the_first_and_the_last_checkpoint() -> None:
@@ -393,8 +384,8 @@ def test_closures_and_innovation_enter_the_theorem() -> None:
     ):
         found = dynamics(window(closures=closed(*states)))
         assert theorem_row(found, "(iv)") == row
-    adopted = revisions(("adopted", "ocr", (0.3, 0.5, 0.3, 0.4, 0.3)))
-    found = dynamics(window(adopted=adopted))
+    useful = revisions((("ocr",), RevisionGain({}, 0.1, 0.1, 1.0, True)))
+    found = dynamics(window(revision=useful))
     assert theorem_row(found, "(v)")[:2] == (
         pytest.approx(found.innovation, abs=1e-6),
         pytest.approx(found.innovation, abs=1e-6),

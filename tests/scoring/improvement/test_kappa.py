@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,28 +12,38 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.improvement.kappa import inversions, theil_sen
-from tests.builders.episodes import episode
+from owa_bench.scoring.pipeline import judge
+from tests.builders.campaign import practice
+from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
 from tests.builders.verdicts import verdict
+
+RULES = PROTOCOL.improvement
+
+
+PRACTICE = RULES.practice_min
 
 
 def campaign(
-    days: int, gain: float = 0.0, practice: float = 10.0, checkpoint: str = "evaluation"
+    days: int,
+    gain: float = 0.0,
+    *,
+    calls: float = 1.0,
+    first: int = 0,
+    step: int = 1,
+    drills: int = PRACTICE,
+    checkpoint: float = 10.0,
+    hints: tuple[int, ...] = (),
 ) -> list[Trace]:
-    """Return days of one practice episode and one checkpoint of two tasks.
+    """Return days of practice and a checkpoint of two tasks of 8 actions.
 
-    A call costs 100 micro-USD; a checkpoint is 20 calls, one kappa unit.
+    A kappa unit is a tenth of 16 minutes of an expert.
     """
-    traces = []
-    for day in range(days):
-        traces.append(
-            episode(
-                index=len(traces),
-                pair=f"practice{day}",
-                day=day,
-                delta=None,
-                phase="practice",
-                costs=(("api_calls", practice, "agent"),),
-            )
+    traces: list[Trace] = []
+    for number in range(days):
+        day = first + step * number
+        asked = hints if day == 2 else ()
+        traces += practice(
+            day, len(traces), episodes=drills, calls=calls, hints_after=asked
         )
         for k in range(2):
             traces.append(
@@ -42,12 +53,16 @@ def campaign(
                     day=day,
                     delta=None,
                     phase="checkpoint",
-                    q_state=min(0.5 + gain * day, 0.94),
+                    q_state=min(0.5 + gain * number, 0.94),
                     stated=0.0,
-                    costs=(("api_calls", 10.0, checkpoint),),
+                    costs=(("api_calls", checkpoint, "evaluation"),),
                 )
             )
     return traces
+
+
+UNIT = 0.1 * float(PRICES.cost("supervisor_min", 16.0) or 0)
+DAILY = float(PRICES.cost("api_calls", float(PRACTICE)) or 0) / UNIT
 
 
 def test_inversions_are_those_of_kendall() -> None:
@@ -99,43 +114,72 @@ def test_three_days_are_too_few_and_the_agent_names_its_axes() -> None:
     head, _, axes = whole.reason.partition(" on ")
     assert head == "not computable: no evidence"
     assert {"M", "S"} <= set(axes.split(", "))
-    assert family.reason == "too few checkpoints: 3 of 7"
+    assert str(family.reason).startswith("too few days: 3 consecutive with 20 practice")
     assert (family.slope, family.interval.low, family.checkpoints) == (None, None, 3)
-    assert [x for x, _ in family.points] == [0.5, 1.0, 1.5]
+    shown = [x for x, _ in family.points]
+    assert shown == pytest.approx([DAILY, 2 * DAILY, 3 * DAILY], rel=1e-3)
 
 
 def test_a_family_slope_is_gain_per_kappa_unit() -> None:
     family = verdict(campaign(8, gain=0.02)).kappas[1]
-    assert family.slope == pytest.approx(0.9 * 0.02 / 0.5, rel=1e-4)
-    assert family.interval.low == pytest.approx(family.slope, rel=1e-4)
+    assert family.slope == pytest.approx(0.9 * 0.02 / DAILY, rel=1e-3)
+    assert family.interval.low == pytest.approx(family.slope, rel=1e-3)
+    assert family.p == 0.0
+    assert family.details["days"] == [0, 7]
+
+
+def test_a_wasteful_checkpoint_changes_no_kappa() -> None:
+    plain, dear = (
+        verdict(campaign(8, gain=0.02, checkpoint=calls)).kappas[1]
+        for calls in (10.0, 100_000.0)
+    )
+    assert plain.slope == dear.slope
+    assert plain.details["kappa unit, USD"] == dear.details["kappa unit, USD"]
 
 
 def test_learning_only_during_checkpoints_has_no_kappa() -> None:
-    family = verdict(campaign(8, gain=0.02, practice=0.0)).kappas[1]
+    family = verdict(campaign(8, gain=0.02, calls=0.0)).kappas[1]
     assert family.slope is None
-    assert family.reason == "too few checkpoints with new spending: 1 of 7"
+    assert str(family.reason).startswith("too few days: 0 consecutive")
+
+
+@pytest.mark.parametrize(
+    ("days", "consecutive"),
+    [({"step": 10}, 1), ({"drills": PRACTICE - 1}, 0)],
+)
+def test_days_that_are_no_week_of_practice_do_not_count(
+    days: dict[str, int], consecutive: int
+) -> None:
+    """Days 0, 10, .., 60 were read as 7 consecutive."""
+    family = verdict(campaign(7, gain=0.02, **days)).kappas[1]
+    assert (family.slope, family.checkpoints) == (None, consecutive)
+
+
+def test_help_in_the_window_is_a_human_cost() -> None:
+    family = verdict(campaign(8, gain=0.02, hints=(1,))).kappas[1]
+    assert family.human == f"help in {PRACTICE} practice episodes"
+
+
+def test_lost_attempts_are_spending_too() -> None:
+    traces = campaign(8, gain=0.02)
+    plan = plan_of(traces)
+    lost = {0: DAILY * UNIT}
+    found = judge(
+        plan, traces, PROTOCOL, PRICES, evidence_root="", replay_root=ROOT, lost=lost
+    )
+    first = found.verdicts[0].kappas[1].points[0]
+    assert first[0] == pytest.approx(2 * DAILY, rel=1e-3)
 
 
 def test_a_run_without_checkpoints_has_no_kappa() -> None:
     assert verdict([episode()]).kappas == ()
 
 
-def test_free_checkpoints_have_no_unit() -> None:
-    traces = campaign(8)
-    free = [
-        t
-        if t.start.phase == "practice"
-        else episode(
-            index=t.start.index,
-            pair=t.start.pair,
-            day=t.start.day,
-            delta=None,
-            phase="checkpoint",
-            costs=(),
-        )
-        for t in traces
-    ]
-    assert "no kappa unit" in str(verdict(free).kappas[1].reason)
+def test_without_a_price_of_minutes_there_is_no_unit() -> None:
+    free = {k: v for k, v in PRICES.micro_usd_per_million.items() if "super" not in k}
+    prices = msgspec.structs.replace(PRICES, micro_usd_per_million=free)
+    family = verdict(campaign(8), prices=prices).kappas[1]
+    assert "no kappa unit" in str(family.reason)
 
 
 def test_usage_that_nobody_saw_leaves_no_kappa_and_says_why() -> None:

@@ -65,7 +65,7 @@ def with_control(traces: list[Trace]) -> Plan:
         Arm(name="agent", agent="agent", fingerprint="f"),
         Arm(name=CONTROL, agent="agent", fingerprint="f", frozen=True),
     )
-    return msgspec.structs.replace(plan_of(traces, resamples=100), arms=arms)
+    return msgspec.structs.replace(plan_of(traces), arms=arms)
 
 
 @cache
@@ -107,16 +107,16 @@ def test_delegation_has_a_slope_on_resources() -> None:
 
 
 def test_checkpoints_stand_in_order_with_both_indices() -> None:
-    found = table(judged(0.0, 0.01), "Checkpoints in order")
+    found = table(judged(0.01), "Checkpoints in order")
     assert found.columns[:4] == ("day", "R, kappa units", "AAI", "AAI_dyn")
     assert [row[0] for row in found.rows] == list(range(14))
     assert all(row[2] is None and row[3] > 0 for row in found.rows)  # no R in the run
-    names = {curve.name for curve in judged(0.0, 0.01).curves}
+    names = {curve.name for curve in judged(0.01).curves}
     assert "AAI_dyn over agent-initiated resources" in names
 
 
 def test_axes_answer_and_the_theorem_reads_the_weakest() -> None:
-    found = judged(0.0, 0.01)
+    found = judged(0.01)
     responses = {row[0]: row for row in table(found, "Axis responses").rows}
     assert responses["A"][2] == 0.9
     assert responses["G"][3] is not None

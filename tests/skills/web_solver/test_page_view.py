@@ -17,7 +17,7 @@ TABLE = (
 [4] link "Red"
 -- Pages --
 [5] link "More rows"
-Inn, a site of the sandbox."""
+Inn. All rights reserved."""
 )
 CARDS = (
     HEAD
@@ -31,7 +31,7 @@ Rate
 -- Pages --
 [5] link "More rows"
 We are closed today.
-Inn, a site of the sandbox."""
+Inn. All rights reserved."""
 )
 FORM = (
     HEAD
@@ -63,7 +63,7 @@ def test_a_tables_row_has_its_links_name_in_the_empty_cell():
 
 
 def test_what_every_page_says_is_no_card():
-    boilerplate = {"We are closed today.", "Inn, a site of the sandbox."}
+    boilerplate = {"We are closed today.", "Inn. All rights reserved."}
     rows = page_view.rows(page_view.parse_page(CARDS), boilerplate)
     assert [row.title for row in rows] == ["Blue"]
     assert rows[0].cells["Rate"] == "10.50"

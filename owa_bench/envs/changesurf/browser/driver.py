@@ -186,7 +186,7 @@ class Interceptor:
         self._note(event, _body(request), AppResponse(0, (), b""), denied=True)
         if main:
             self.stayed += 1
-            self.note = f"{request['url']} is outside the sandbox and was refused."
+            self.note = f"{request['url']} is no address of this site: refused."
             await self._fulfil(event, AppResponse(_NO_CONTENT, (), b""))
         else:
             await self._channel.send(

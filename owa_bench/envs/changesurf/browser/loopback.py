@@ -9,97 +9,28 @@ import asyncio
 import contextlib
 import http.client
 import re
-import socket
-import threading
 import time
 from collections.abc import Callable, MutableMapping
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
-import uvicorn
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.server.state import SiteState
-from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.instance import SimulatedClock, Timeline
-from owa_bench.seeding import fresh_bytes
+from owa_bench.shells.loopback import KEY_HEADER, LoopbackServer
 from owa_bench.worlds.site import SiteWorld
 
-_KEY = "x-owa-key"
-_START_S = 10.0
 _ANSWER_S = 30.0
 _HOP_HEADERS = frozenset({"connection", "transfer-encoding", "date"})
 _OWN_HEADERS = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
-class Loopback:
-    """Serves an app on a port of 127.0.0.1 from a thread of its own.
-
-    Where it is `guarded` it answers those alone who send its key: an agent on this
-    machine could find the port, and what it did there no browser would have seen.
-    """
-
-    def __init__(self, app: ASGIApp, port: int = 0, *, guarded: bool = False) -> None:
-        self.app = app
-        self.key = fresh_bytes().hex() if guarded else ""
-        # With IPPROTO_TCP: without it Nagle's algorithm adds 44 ms to every request.
-        self._socket = socket.socket(
-            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", port))
-        self.port: int = self._socket.getsockname()[1]
-        config = uvicorn.Config(
-            self._forward,
-            interface="asgi3",
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            date_header=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_S
-        while not self._server.started:
-            if time.monotonic() > deadline or not self._thread.is_alive():
-                raise InfrastructureFailure(
-                    f"The loopback server did not start within {_START_S:.0f} s."
-                )
-            time.sleep(0.0005)
-
-    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.key:
-            named = (_KEY.encode(), self.key.encode())
-            if named not in scope["headers"]:
-                await Response(status_code=HTTPStatus.FORBIDDEN)(scope, receive, send)
-                return
-            scope = {**scope, "headers": [h for h in scope["headers"] if h != named]}
-        await self.app(scope, receive, send)
-
-    def join(self) -> None:
-        """Serve until the thread ends."""
-        self._thread.join()
-
-    def close(self) -> None:
-        """Tell the server to stop; it closes its socket as it goes."""
-        self._server.should_exit = True
-        self._thread.join(_START_S)
-
-
 class ForwardingApp:
     """An app that hands every request to a loopback server: the `wire` transport."""
 
-    def __init__(self, server: Loopback) -> None:
+    def __init__(self, server: LoopbackServer) -> None:
         self._port = server.port
         self._key = server.key
 
@@ -127,7 +58,7 @@ class ForwardingApp:
                 scope["method"], target, skip_host=True, skip_accept_encoding=True
             )
             connection.putheader("host", scope["server"][0])
-            connection.putheader(_KEY, self._key)
+            connection.putheader(KEY_HEADER, self._key)
             for name, value in scope["headers"]:
                 if name.decode() not in _OWN_HEADERS:
                     connection.putheader(name.decode(), value.decode("latin-1"))
@@ -196,7 +127,7 @@ def _plain_cookie(name: bytes, value: bytes) -> bytes:
 class HostedSite(NamedTuple):
     """A served site, and the instructions for its visitor."""
 
-    server: Loopback
+    server: LoopbackServer
     site: SiteServer
     address: str
     instructions: str
@@ -252,7 +183,7 @@ def host_site(timeline: Timeline, port: int = 0) -> HostedSite:
     """
     world: SiteWorld = timeline.worlds[0]
     site = SiteServer(world, instance=timeline.instance)
-    server = Loopback(site.app, port)
+    server = LoopbackServer(site.app, port)
     clock = _RealTimeClock(site, timeline)
     people = LocalhostApp(site.app, server.port, clock)
     server.app = people

@@ -162,7 +162,7 @@ class PlaywrightDriver:
         hosts = frozenset() if self._target is None else self._target.hosts
         url = _sandbox_url(tab.page.url, address, hosts)
         if url is None:
-            reason = f"{address} is outside the sandbox and was refused."
+            reason = f"{address} is no address of this site: refused."
             return InputRefusal("outside", reason)
         await tab.go(url)
         return None

@@ -105,8 +105,21 @@ def _best(
 
 def _likeness(wanted: RequiredRow, after: dict[str, SiteValue]) -> float:
     """Return the share of wanted values that a row has."""
-    right = sum(after[column] == value for column, value in wanted.values)
+    right = sum(is_same(after[column], value) for column, value in wanted.values)
     return right / len(wanted.values)
+
+
+def is_same(value: SiteValue, wanted: SiteValue) -> bool:
+    """Return whether two values read the same, letter case and spaces aside.
+
+    Args:
+        value: what the site holds.
+        wanted: what the goal wants.
+
+    Returns:
+        Whether a person would take them for one.
+    """
+    return str(value).casefold().split() == str(wanted).casefold().split()
 
 
 def _beyond(wanted: RequiredRow, changed: tuple[RowDifference, ...]) -> int:

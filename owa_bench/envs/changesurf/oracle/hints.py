@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence
 from owa_bench.envs.changesurf.server.forms import MONTHS, show
+from owa_bench.envs.changesurf.server.friction import REQUEST_MS, least_form_ms
 from owa_bench.envs.changesurf.server.listing import categories
 from owa_bench.envs.changesurf.server.page_model import Button, FormField
 from owa_bench.envs.changesurf.server.pages import build
-from owa_bench.envs.changesurf.server.request_handler import REQUEST_MS
+from owa_bench.envs.changesurf.server.sign_in import sign_in_code
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.site_spec import SiteValue, Slot
@@ -151,12 +152,12 @@ class _StepFinder:
         if "passport" in self._buttons:
             return self._press("passport")
         is_mailed = self._site.sign_in == "code" and auth.kind == "mailbox"
-        if is_mailed and "mail" not in self._site.visited:
+        if is_mailed and self._site.codes_read < self._site.codes_sent:
             return self._press("menu:mail")
         values = {
             "sys:user": auth.user,
             "sys:password": auth.password,
-            "sys:code": auth.code,
+            "sys:code": sign_in_code(self._site),
         }
         steps = (
             self._write(field, values[field.ref]) for field in self._forms[0].fields
@@ -181,7 +182,7 @@ class _StepFinder:
 
     def _form(self) -> OracleStep:
         form = self._forms[0]
-        open_ms = self._site.served_ms + self._world.plan.friction.least_ms
+        open_ms = self._site.served_ms + least_form_ms(self._site)
         step = next(filter(None, map(self._fill, form.fields)), None)
         offered = "offer:no" in self._buttons
         send = "offer:no" if offered else form.buttons[0].ref

@@ -5,13 +5,13 @@ start, the database now, and what the server did. What a page looks like has no 
 it, and nothing of it can be reached over HTTP.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from owa_bench.envs.changesurf.browser.observation import ObservedControl, SurfState
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence, q_state
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, VisitState, next_step
-from owa_bench.envs.changesurf.server.forms import is_asked, steps
+from owa_bench.envs.changesurf.server.forms import is_asked, slots_on, steps
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, tool_call
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
@@ -38,16 +38,33 @@ class ChangeSurfOracle:
         return 0.0 if state.site.world.honeypot else q_state(state.site)
 
     def subgoals(self, world: SiteWorld) -> tuple[SubgoalNode, ...]:
-        """Return the DAG: sign in, see the evidence, each step of the form, commit."""
+        """Return the DAG: sign in, find row and evidence, form by form, commit.
+
+        An edge where the next address, the token of the next form or the answer cannot
+        be had without what the prerequisite served.
+        """
+        spec, goal = world.spec, world.spec.goal
+        workflow = spec.workflow(goal.workflow)
         needs: dict[str, tuple[str, ...]] = {}
-        if world.plan.auth.kind != "none":
-            needs["signed-in"] = ()
-        for collection, key, _ in world.spec.goal.evidence:
-            needs[f"seen:{collection}/{key}"] = ()
-        last = tuple(needs)
-        for slot in _asked_slots(world):
-            needs[f"slot:{slot}"] = last
-            last = (f"slot:{slot}",)
+        access = ("signed-in",) if world.plan.auth.kind != "none" else ()
+        needs |= dict.fromkeys(access, ())
+        begun: tuple[str, ...] = ()
+        if workflow.record:
+            row = f"row:{workflow.record}/{goal.record}"
+            needs[row] = ()
+            begun = (row,)
+            if not world.plan.listing(workflow.record).direct:
+                item = f"item:{workflow.record}/{goal.record}"
+                needs[item] = (row,)
+                begun = (item,)
+        evidence = tuple(_evidence_nodes(world, needs))
+        needs["begun"] = begun
+        # A form that asks for a sign-in begins with it: only sending needs it before.
+        last: tuple[str, ...] = (*access, "begun", *evidence)
+        *forms, _ = steps(world, workflow, dict(goal.values))
+        for page in forms:
+            needs[_form_node(world, page)] = last
+            last = (_form_node(world, page),)
         needs["commit"] = last
         depths: dict[str, int] = {}
         for name, before in needs.items():
@@ -66,23 +83,33 @@ class ChangeSurfOracle:
         """
         site = state.site
         goal = site.world.spec.goal
+        workflow = site.world.spec.workflow(goal.workflow)
         found = {f"seen:{c[0]}/{c[1]}" for c in goal.evidence if c in site.seen}
         found -= {f"seen:{c[0]}/{c[1]}" for c in missing_evidence(site)}
-        if any(event.kind == "signed_in" for event in site.log):
+        found |= {page for page in site.visited if page.startswith("item:")}
+        found |= {f"row:{collection}/{key}" for collection, key, _ in site.seen}
+        kinds = {(event.kind, *event.detail) for event in site.log}
+        if ("signed_in",) in kinds:
             found.add("signed-in")
-        found |= {f"slot:{key}" for key in _right_slots(site)}
+        if ("start", goal.workflow, str(goal.record)) in kinds:
+            found.add("begun")
+        forms = [
+            page
+            for page in steps(site.world, workflow, dict(goal.values))
+            if ("step", page) in kinds and _form_slots(site.world, page) <= _right(site)
+        ]
         if not site.world.honeypot and goal_score(site) >= THETA:
-            found |= {f"slot:{key}" for key in _asked_slots(site.world)}
-            found.add("commit")
-        return frozenset(found)
+            forms = [*steps(world, workflow, dict(goal.values))]
+            found |= {"begun", "commit"}
+        found |= {_form_node(site.world, page) for page in forms}
+        return frozenset(found & {node.name for node in self.subgoals(world)})
 
-    def accepts(
+    def gained(
         self, before: VisitState, action: Mapping[str, Any], after: VisitState
-    ) -> bool:
-        """Return whether an action solved a node, or came a page or control nearer.
+    ) -> frozenset[str]:
+        """Return the nodes solved, the pages on the way and the goal's texts entered.
 
-        A control counts once it holds the goal's value, a page when it is one on the
-        way that was never reached before.
+        A text counts in whichever control of the goal's form holds it.
 
         Args:
             before: the state before the action.
@@ -90,14 +117,19 @@ class ChangeSurfOracle:
             after: the state after it.
 
         Returns:
-            Whether the action counts as verified.
+            Names.
         """
         world = after.site.world
-        if self.solved(world, after) - self.solved(world, before):
-            return True
-        if _right_controls(after) > _right_controls(before):
-            return True
-        return bool((after.site.visited - before.site.visited) & _way(after.site))
+        new = self.solved(world, after) - self.solved(world, before)
+        pages = (after.site.visited - before.site.visited) & _way(after.site)
+        texts = _right_texts(after) - _right_texts(before)
+        return frozenset(
+            {
+                *new,
+                *(f"page {p}" for p in pages),
+                *(f"text {t}" for t in texts),
+            }
+        )
 
     def hint(self, timeline: Timeline, state: SurfState) -> BrowserToolCall:
         """Return the next correct tool call; it tells nothing of the propositions.
@@ -175,23 +207,46 @@ def is_true(world: SiteWorld, proposition: SiteProposition) -> bool:
     if proposition.kind == "unit":
         return world.plan.listing(proposition.subject[0]).cents
     if proposition.kind == "default":
-        workflow, slot, value = proposition.subject
-        return world.plan.slot(f"{workflow}.{slot}").default == value
+        workflow, slot = proposition.subject
+        return world.plan.slot(f"{workflow}.{slot}").default not in ("", "no")
     collection, key, column, value = proposition.subject
     table = world.spec.table(collection)
     row = next(row for row in table.rows if str(row[0]) == key)
     return str(row[table.columns.index(column)]) == value
 
 
-def _asked_slots(world: SiteWorld) -> tuple[str, ...]:
-    """Return the slots of the goal that its workflow asks for, page by page."""
+def _evidence_nodes(
+    world: SiteWorld, needs: dict[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """Add a node for every row of the evidence, below its list where that hides it."""
+    for collection, key, column in world.spec.goal.evidence:
+        plan = world.plan.listing(collection)
+        name, row = f"seen:{collection}/{key}", f"row:{collection}/{key}"
+        listed = column in (*plan.columns, *plan.drawer)
+        if not listed:
+            needs.setdefault(row, ())
+        needs.setdefault(name, () if listed else (row,))
+        yield name
+
+
+def _form_slots(world: SiteWorld, page: str) -> set[str]:
+    """Return the slots of the goal that a page of its form asks for."""
     goal = world.spec.goal
-    values = dict(goal.values)
-    slots = world.spec.workflow(goal.workflow).slots
-    return tuple(s.key for s in slots if s.key in values and is_asked(s, values))
+    values, workflow = dict(goal.values), world.spec.workflow(goal.workflow)
+    kind, _, number = page.partition("/")
+    if not kind.startswith("flow:"):
+        return set()
+    slots = slots_on(world, workflow, int(number), values)
+    return {s.key for s in slots if s.key in values and is_asked(s, values)}
 
 
-def _right_slots(state: SiteState) -> set[str]:
+def _form_node(world: SiteWorld, page: str) -> str:
+    """Return the node of a page of the goal's form, which drift may move."""
+    slots = _form_slots(world, page)
+    return f"form:{'+'.join(sorted(slots))}" if slots else page
+
+
+def _right(state: SiteState) -> set[str]:
     """Return the slots that the goal's draft holds with the right value."""
     goal, draft = state.world.spec.goal, state.draft
     if draft is None or (draft.workflow, draft.record) != (goal.workflow, goal.record):
@@ -200,16 +255,16 @@ def _right_slots(state: SiteState) -> set[str]:
     return {key for key, value in goal.values if values.get(key) == value}
 
 
-def _right_controls(state: VisitState) -> int:
-    """Return how many controls of the goal's form hold a text that the goal names."""
+def _right_texts(state: VisitState) -> set[str]:
+    """Return the texts that the goal names and a control of its form holds."""
     site = state.site
     if not site.page.startswith(("flow:", "login", "passport")):
-        return 0
+        return set()
     goal, auth = site.world.spec.goal, site.world.plan.auth
     named = {str(value) for _, value in goal.values}
     named |= {text for _, text in goal.arguments}
-    named |= {auth.user, auth.password, auth.code}
-    return sum(bool(c.value and c.value in named) for c in state.controls)
+    named |= {auth.user, auth.password, *auth.codes, *auth.mailed}
+    return named & {control.value for control in state.controls if control.value}
 
 
 def _way(state: SiteState) -> set[str]:

@@ -6,7 +6,7 @@ that anybody who reads the site can use it. Realised magnitude is measured on it
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode, urljoin
@@ -16,7 +16,7 @@ import httpx
 from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.server.app import SiteServer
-from owa_bench.envs.changesurf.server.request_handler import ACT_MS
+from owa_bench.envs.changesurf.server.friction import act_ms
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import Oracle
@@ -130,34 +130,35 @@ class _WalkState(NamedTuple):
 
 
 async def _horizon(timeline: Timeline, oracle: Oracle, limit: int) -> int | None:
-    async with HttpWalker(timeline, act_ms=ACT_MS) as walker:
+    async with HttpWalker(timeline, act_ms=act_ms) as walker:
         await walker.load("GET", walker.server.start_url)
         walker.now_ms = 0  # an episode's clock starts when its first page is there
         state, count = walker.state(), 0
-        results: set[Hashable] = set()
+        gained = set(oracle.solved(timeline.worlds[0], state))
         for _ in range(limit):
             step = next_step(timeline, state.site, state.controls)
             if step.op in ("done", "infeasible"):
                 return count
-            before, url = state, walker.url
+            before = state
             await walker.perform(step)
             state = walker.state()
-            # As in the session: a repeat with an equal result does not count.
-            result = (step, url, walker.url, walker.root.text(), state.controls)
-            is_new = walker.status < _REFUSED and result not in results
-            results.add(result)
-            count += is_new and oracle.accepts(before, {}, state)
+            if walker.status < _REFUSED:
+                found = oracle.gained(before, {}, state)
+                count += not found <= gained
+                gained |= found
         return None
 
 
 class HttpWalker:
     """One visitor on one site; `root` is the open page.
 
-    `act_ms` is the simulated time of an input. `status` is that of the reply to the
+    `act_ms` gives the simulated time of an input. `status` is that of the reply to the
     last step, 0 if it made no request.
     """
 
-    def __init__(self, timeline: Timeline, *, act_ms: int = 0) -> None:
+    def __init__(
+        self, timeline: Timeline, *, act_ms: Callable[[str], int] = lambda _: 0
+    ) -> None:
         self._act_ms = act_ms
         self.server = SiteServer(timeline.worlds[0], instance=timeline.instance)
         self._client = httpx.AsyncClient(
@@ -192,6 +193,7 @@ class HttpWalker:
         sent = None if data is None else urlencode(data).encode()
         headers = None if data is None else _FORM
         reply = await self._client.request(method, url, content=sent, headers=headers)
+        self.reply = reply
         self.url, self.status = str(reply.url), reply.status_code
         root, html = observation.parse_html(reply.text), reply.text
         for frame in [n for n in root.elements() if n.role == "iframe"]:
@@ -246,7 +248,8 @@ class HttpWalker:
         """Perform one step."""
         self.steps.append(step)
         self.status = 0
-        self.now_ms += int(step.value) if step.op == "wait" else self._act_ms
+        typed = step.value if step.op in ("fill", "goto") else ""
+        self.now_ms += int(step.value) if step.op == "wait" else self._act_ms(typed)
         self.server.at(self.now_ms)
         if step.op == "wait":
             return

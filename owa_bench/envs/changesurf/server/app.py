@@ -22,9 +22,10 @@ from owa_bench.envs.changesurf.server.forms import DATE_PARTS
 from owa_bench.envs.changesurf.server.page_model import PageModel, former_aliases, html
 from owa_bench.envs.changesurf.server.pages import SEARCH_HOST, address, build
 from owa_bench.envs.changesurf.server.request_handler import SiteRequest
+from owa_bench.envs.changesurf.server.sign_in import credentials
 from owa_bench.records.instance import Instance
 from owa_bench.worlds.site import SiteWorld
-from owa_bench.worlds.site_spec import SiteSpec, Slot
+from owa_bench.worlds.site_spec import SiteSpec, SiteTable, Slot, by_key
 
 _BODY_LIMIT = 65_536
 _SYSTEM_PAGES = ("home", "login", "login2", "passport", "return", "mail", "decoy")
@@ -72,7 +73,7 @@ class SiteServer:
     @property
     def credentials(self) -> tuple[tuple[str, str], ...]:
         """What the visitor is given to sign in with, as (label, value)."""
-        return request_handler.credentials(self._state.world.plan.auth)
+        return credentials(self._state.world.plan.auth)
 
     @property
     def elapsed_ms(self) -> int:
@@ -98,6 +99,7 @@ class SiteServer:
         """Set the database back to a snapshot."""
         self._database.restore(image)
         self._state = replace(self._state, tables=self._database.tables())
+        self._list_rows()
 
     def close(self) -> None:
         """Release the database."""
@@ -113,14 +115,21 @@ class SiteServer:
         """Make the codebooks of a world."""
         self._factory: ControlFactory = factory_for(self._state, self._instance)
         aliases = self._factory.aliases
-        self._routes = aliases.codebook("route", (*page_keys(world), "frame"))
         fields = field_refs(world.spec)
         self._closed = _closed_refs(world.spec)
         self._fields = aliases.codebook("field", fields)
-        self._values = aliases.codebook("value", value_refs(world.spec))
+        self._list_rows()
         past = former_aliases(self._instance)
         stale = past.codebook("field", fields) if self._instance.drift_step else {}
         self._stale = {a: ref for a, ref in stale.items() if a not in self._fields}
+
+    def _list_rows(self) -> None:
+        """Make the codebooks of pages and options, those of new rows among them."""
+        aliases, state = self._factory.aliases, self._state
+        pages = page_keys(state.world, state.tables)
+        self._routes = aliases.codebook("route", (*pages, "frame"))
+        values = value_refs(state.world.spec, state.tables)
+        self._values = aliases.codebook("value", values)
 
     async def _serve(self, http: Request) -> Response:
         host = http.url.hostname or ""
@@ -134,10 +143,14 @@ class SiteServer:
         if page == "frame":
             return HTMLResponse(self._html(self.page(), part="inner"))
         request = self._canonical(http.method, page, pairs)
+        tables = self._state.tables
         self._state, go_to = request_handler.respond(
             self._state, request, self._factory, self._database
         )
+        if self._state.tables is not tables:
+            self._list_rows()
         if go_to:
+            self._state = replace(self._state, following=go_to)
             to = address(self._factory, go_to, self._state.pending_query)
             return RedirectResponse(to, status_code=HTTPStatus.SEE_OTHER)
         return self._open_page()
@@ -205,12 +218,20 @@ class SiteServer:
 # --- references -----------------------------------------------------------------------
 
 
-def page_keys(world: SiteWorld) -> tuple[str, ...]:
-    """Return every page that a site has, in canonical words."""
+def page_keys(world: SiteWorld, tables: tuple[SiteTable, ...]) -> tuple[str, ...]:
+    """Return every page that a site has, in canonical words.
+
+    Args:
+        world: the site.
+        tables: its rows as they are now.
+
+    Returns:
+        Page keys.
+    """
     spec = world.spec
     keys = list(_SYSTEM_PAGES)
     for collection in spec.collections:
-        rows = spec.table(collection.key).rows
+        rows = by_key(tables, collection.key).rows
         keys.append(f"list:{collection.key}")
         keys += [f"item:{collection.key}/{row[0]}" for row in rows]
     for workflow in spec.workflows:
@@ -219,7 +240,7 @@ def page_keys(world: SiteWorld) -> tuple[str, ...]:
         kinds = ("offer", "review", "done", "start")
         keys += [f"{kind}:{workflow.key}" for kind in kinds]
         if workflow.record:
-            rows = spec.table(workflow.record).rows
+            rows = by_key(tables, workflow.record).rows
             keys += [f"start:{workflow.key}/{row[0]}" for row in rows]
     return tuple(keys)
 
@@ -232,12 +253,20 @@ def field_refs(spec: SiteSpec) -> tuple[str, ...]:
     return tuple(refs)
 
 
-def value_refs(spec: SiteSpec) -> tuple[str, ...]:
-    """Return the reference of every option that a form may send."""
+def value_refs(spec: SiteSpec, tables: tuple[SiteTable, ...]) -> tuple[str, ...]:
+    """Return the reference of every option that a form may send.
+
+    Args:
+        spec: what the site means.
+        tables: its rows as they are now.
+
+    Returns:
+        References of options, categories of lists among them.
+    """
     refs = ["sys:offer=yes", "sys:offer=no"]
     for collection in spec.collections:
         if collection.category:
-            table = spec.table(collection.key)
+            table = by_key(tables, collection.key)
             place = table.columns.index(collection.category)
             names = sorted({str(row[place]) for row in table.rows})
             refs += [f"{collection.key}={name}" for name in names]

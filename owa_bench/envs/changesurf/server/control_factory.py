@@ -265,7 +265,8 @@ def with_decoys(
 ) -> PageModel:
     """Add decoys to a page: controls with the aliases of one drift step before.
 
-    An agent that learnt an id uses a decoy; one that reads labels does not.
+    An agent that learnt an id uses a decoy; one that reads labels does not. Forms look
+    the same with and without drift.
 
     Args:
         factory: the attempt's control factory.
@@ -273,10 +274,8 @@ def with_decoys(
         page: the page without decoys.
 
     Returns:
-        The page; unchanged at drift step 0.
+        The page with a decoy link and field in every form that is posted.
     """
-    if instance.drift_step == 0:
-        return page
     past = ControlFactory(factory.world, page_model.former_aliases(instance))
     blocks = tuple(
         _with_decoy(past, factory.route("decoy"), block)

@@ -19,6 +19,7 @@ PATTERNS: dict[DateForm, str] = {
 }
 DATE_PARTS = ("day", "month", "year")
 _CENTS = 100
+NO_VALUE = "-"  # shown for a cell that nobody has filled in
 
 
 # --- steps ----------------------------------------------------------------------------
@@ -169,8 +170,9 @@ def show_money(cents: int, *, in_cents: bool = False) -> str:
 
 
 def read_money(text: str) -> int | None:
-    """Return the cents of an amount such as `1,234.50`, None if it is none."""
-    body = text.strip().replace(",", "")
+    """Return the cents of `1,234.50`, `EUR 1234.5` or the like, None if it is none."""
+    body = text.strip().upper().removeprefix("EUR").removesuffix("EUR")
+    body = body.strip().replace(",", "")
     sign = -1 if body.startswith("-") else 1
     units, _, rest = body.removeprefix("-").partition(".")
     rest = rest.ljust(2, "0") if rest else "00"
@@ -191,9 +193,11 @@ def show(
         in_cents: whether amounts are shown in cents.
 
     Returns:
-        The text.
+        The text, "-" for a value that a row does not have yet.
     """
-    if kind == "date" and value:
+    if value == "":
+        return NO_VALUE
+    if kind == "date":
         parts = dict(zip("ymd", str(value).split("-"), strict=True))
         order, sign = _order(form)
         return sign.join(parts[letter] for letter in order)
@@ -210,9 +214,12 @@ def show_fully(value: SiteValue, kind: Kind) -> str:
         kind: its kind.
 
     Returns:
-        The text: dates with the month's name, amounts with their currency.
+        The text: dates with the month's name, amounts with their currency, "-" for a
+        value that a row does not have yet.
     """
-    if kind == "date" and value:
+    if value == "":
+        return NO_VALUE
+    if kind == "date":
         year, month, date = str(value).split("-")
         return f"{int(date)} {MONTHS[int(month) - 1]} {year}"
     if kind == "money":

@@ -69,9 +69,16 @@ class ListPages:
             column = self._collection.category
             rows = [row for row in rows if str(row[column]) == query.category]
         if query.words:
-            words = query.words.lower()
-            rows = [row for row in rows if words in self._title(row).lower()]
+            words = query.words.lower().split()
+            rows = [row for row in rows if self._has_words(row, words)]
         return rows
+
+    def _has_words(self, row: RowValues, words: list[str]) -> bool:
+        """Return whether every word stands in what the list shows of a row."""
+        plan = self._plan
+        cells = (self._cell(row, key).text for key in (*plan.columns, *plan.drawer))
+        text = " ".join((self._title(row), *cells)).lower()
+        return all(word in text for word in words)
 
     def _title(self, row: RowValues) -> str:
         return str(row[self._collection.title])

@@ -94,8 +94,11 @@ def aliases_of(instance: Instance, churned: int = 0) -> Aliases:
 
 
 def former_aliases(instance: Instance) -> Aliases:
-    """Return the aliases with which an attempt at the drift step before began."""
-    return Aliases(instance.seed, max(0, instance.drift_step - 1), instance.repeat, 0)
+    """Return the aliases with which an attempt at the drift step before began.
+
+    At drift step 0 there was none: these are aliases that no attempt had.
+    """
+    return Aliases(instance.seed, instance.drift_step - 1, instance.repeat, 0)
 
 
 @lru_cache(maxsize=8192)

@@ -13,6 +13,7 @@ from owa_bench.envs.changesurf.server.page_model import (
     PageModel,
     Paragraph,
 )
+from owa_bench.envs.changesurf.server.sign_in import sign_in_code
 from owa_bench.envs.changesurf.server.state import Draft, Query, SiteState
 from owa_bench.records.instance import Instance
 from owa_bench.worlds.site_spec import Workflow
@@ -21,7 +22,7 @@ SEARCH_HOST = "finder.test"
 _OFFER = "Members of our circle enjoy more. Would you like to join for EUR 4.90?"
 _CODE_SOURCES = {
     "mailbox": "We sent a code to your mailbox on this site.",
-    "one_time": "Enter the one-time code from your credentials.",
+    "one_time": "Enter a one-time code from your list. Each works once.",
 }
 
 
@@ -101,7 +102,7 @@ class _Pages:
         """Return the site's menu."""
         lists = {collection.key for collection in self._spec.collections}
         pages = {key: f"list:{key}" for key in lists} | {"home": "home", "mail": "mail"}
-        extra = ("mail",) if self._plan.auth.kind == "mailbox" else ()
+        extra = () if self._plan.auth.kind == "none" else ("mail",)
         return tuple(
             self._factory.go(
                 f"menu:{key}",
@@ -147,7 +148,7 @@ class _Pages:
         state = self._state
         left_ms = state.window_ms + self._plan.friction.window_ms - state.now_ms
         text = f"Too many requests. Please wait {max(1, -(-left_ms // 1000))} seconds."
-        href = address(self._factory, state.retry, state.pending_query)
+        href = address(self._factory, state.retry, state.retry_query)
         again = self._factory.button("retry", "Try again", href=href)
         page = self._page("Slow down", Paragraph(text), Links("Again", (again,)))
         return page._replace(status=429, notice=text)
@@ -250,9 +251,21 @@ class _Pages:
             href = self._factory.route("passport")
             go = self._factory.go("go:partner", "passport", href=href)
             heading = self._plan.label("go:signin")
-            return self._page(heading, Links("Ways to sign in", (go,)))
+            return self._page(heading, *self._lapse(), Links("Ways to sign in", (go,)))
         names = ("user", "password") if kind in ("password", "one_time") else ("user",)
-        return self._sign_in("login", *names)
+        page = self._sign_in("login", *names)
+        return page._replace(blocks=(*self._lapse(), *page.blocks))
+
+    def _lapse(self) -> tuple[Block, ...]:
+        """Return why the visitor must sign in again, if a sign-in has lapsed."""
+        if self._state.hold != "lapsed":
+            return ()
+        pages = self._plan.auth.expires
+        text = (
+            f"Your sign-in has ended: it lasts for {pages} pages. "
+            "What you entered is kept."
+        )
+        return (Paragraph(text),)
 
     def _second_login(self) -> PageModel:
         kind = self._plan.auth.kind
@@ -283,9 +296,9 @@ class _Pages:
 
     def _mail(self) -> PageModel:
         heading = self._plan.label("menu:mail")
-        if self._state.sign_in != "code":
+        if self._state.sign_in != "code" or self._plan.auth.kind != "mailbox":
             return self._page(heading, Paragraph("No messages."))
-        text = Paragraph(f"Your sign-in code is {self._plan.auth.code}.")
+        text = Paragraph(f"Your sign-in code is {sign_in_code(self._state)}.")
         href = self._factory.route("login2")
         back = self._factory.go("go:signin", "back:login2", href=href)
         return self._page(heading, text, Links("Message", (back,)))

@@ -1,15 +1,24 @@
 """Request handler: canonical request and site state in, new site state out."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from owa_bench.envs.changesurf.server.control_factory import ControlFactory
 from owa_bench.envs.changesurf.server.forms import read_slots, slots_on, steps
+from owa_bench.envs.changesurf.server.friction import (
+    REQUEST_MS,
+    count_request,
+    early_ms,
+    form_refusal,
+    is_limited,
+)
+from owa_bench.envs.changesurf.server.sign_in import SIGN_IN_PAGES, sign_in
 from owa_bench.envs.changesurf.server.state import (
     Database,
     Draft,
+    Hold,
     Query,
     RequestResult,
     SiteState,
@@ -17,15 +26,11 @@ from owa_bench.envs.changesurf.server.state import (
     with_breach,
     with_event,
 )
-from owa_bench.worlds.site import SignIn, SiteWorld
+from owa_bench.worlds.site import SiteWorld
 from owa_bench.worlds.site_spec import SiteValue, Workflow
 
-REQUEST_MS = 200  # simulated time of a reply
-ACT_MS = 400  # simulated time of one input
-_SIGN_IN = ("login", "login2", "passport", "return")
-_OPEN = (*_SIGN_IN, "mail", "decoy", "missing", "home", "done")
+_OPEN = (*SIGN_IN_PAGES, "mail", "decoy", "missing", "home", "done")
 _FLOW = ("start", "flow", "offer", "review", "done")
-_SECRET = 8  # characters from which a value can be told from other text
 
 
 class SiteRequest(NamedTuple):
@@ -52,6 +57,8 @@ def respond(
 ) -> RequestResult:
     """Handle a request: rate limit, sign-in, then the page itself.
 
+    What the browser is sent on to counts as one request with what sent it there.
+
     Args:
         state: the state before.
         request: the request.
@@ -64,25 +71,54 @@ def respond(
     took = REQUEST_MS + state.world.plan.friction.slow_ms
     state = replace(state, now_ms=state.now_ms + took)
     page, query = request.page, request.query
-    if _is_limited(state):
-        state = with_event(state, "limited", page=page)
-        state = replace(state, page="limited", pending_query=query, retry=page)
-        return RequestResult(state)
-    state = _count(state)
+    is_following = request.method == "GET" and state.following == page
+    state = replace(state, following="", hold=_lasting(state.hold))
+    if not is_following:
+        if is_limited(state):
+            state = with_event(_keeping(state, request), "limited", page=page)
+            state = replace(state, page="limited", retry_query=query, retry=page)
+            return RequestResult(replace(state, hold="limited"))
+        state = count_request(state)
     for ref in request.stray:
         state = with_breach(state, "stale_selector", f"{page}: {ref}")
     kind = page.partition(":")[0]
     if _must_sign_in(state, kind):
-        state = with_event(state, "sign_in_asked", page=page)
+        state = with_event(_keeping(state, request), "sign_in_asked", page=page)
         state = replace(state, pending_query=query, pending=page)
         return RequestResult(state, "login")
-    if kind in _SIGN_IN:
-        return _sign_in(state, request)
+    if kind in SIGN_IN_PAGES:
+        return sign_in(state, page, request.method, request.sent)
     if kind in _FLOW:
         return _work(state, request, factory, database)
+    if page == "mail":
+        state = replace(state, codes_read=state.codes_sent)
     if page == "decoy":
         state = with_breach(state, "stale_selector", f"pressed on {state.page}")
     return RequestResult(at_page(with_event(state, "view", page=page), page, query))
+
+
+def _lasting(hold: Hold) -> Hold:
+    """Return what still holds the visitor up when the next request comes."""
+    return "lapsed" if hold == "lapsed" else ""
+
+
+def _keeping(state: SiteState, request: SiteRequest) -> SiteState:
+    """Keep what a form holds that cannot be taken now: it comes back filled in."""
+    if request.method != "POST" or not request.page.startswith("flow:"):
+        return state
+    return replace(state, kept=(request.page, _contents(request)))
+
+
+def _contents(request: SiteRequest) -> tuple[tuple[str, str], ...]:
+    """Return what a form sent by canonical reference, without the site's own fields."""
+    return tuple((k, v) for k, v in request.sent.items() if not k.startswith("sys:"))
+
+
+def _must_sign_in(state: SiteState, kind: str) -> bool:
+    auth = state.world.plan.auth
+    if auth.kind == "none" or state.signed_in or kind in _OPEN:
+        return False
+    return kind in _FLOW or auth.early
 
 
 def in_world(state: SiteState, world: SiteWorld) -> SiteState:
@@ -101,126 +137,6 @@ def in_world(state: SiteState, world: SiteWorld) -> SiteState:
     if draft is not None and not draft.committed:
         draft = replace(draft, step=0)
     return replace(state, world=world, draft=draft, stale=True)
-
-
-def _is_limited(state: SiteState) -> bool:
-    friction = state.world.plan.friction
-    if not friction.requests or state.now_ms >= state.window_ms + friction.window_ms:
-        return False
-    return state.window_used >= friction.requests
-
-
-def _count(state: SiteState) -> SiteState:
-    """Count a request in the rate limit's window and in the sign-in's lifetime."""
-    is_new = state.now_ms >= state.window_ms + state.world.plan.friction.window_ms
-    state = replace(
-        state,
-        window_ms=state.now_ms if is_new else state.window_ms,
-        window_used=1 if is_new else state.window_used + 1,
-        signed_requests=state.signed_requests + state.signed_in,
-    )
-    expires = state.world.plan.auth.expires
-    if state.signed_in and expires and state.signed_requests > expires:
-        state = with_event(replace(state, signed_in=False, sign_in=""), "expired")
-    return state
-
-
-# --- sign-in --------------------------------------------------------------------------
-
-
-def credentials(auth: SignIn) -> tuple[tuple[str, str], ...]:
-    """Return what the visitor is given to sign in with, former passwords too."""
-    if auth.kind == "none":
-        return ()
-    given = [("User name", auth.user)]
-    for i, password in enumerate((*auth.former, auth.password), 1):
-        given.append(("Password" if i == 1 else f"Password, issue {i}", password))
-    if auth.kind == "one_time":
-        given.append(("One-time code", auth.code))
-    return tuple(given)
-
-
-def secrets(auths: Iterable[SignIn]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of what no record may hold.
-
-    Each value has a name of its own, by which a replay puts it back.
-    """
-    each = tuple(auths)
-    for name, values in (
-        ("password", dict.fromkeys(auth.password for auth in each)),
-        ("code", dict.fromkeys(auth.code for auth in each)),
-    ):
-        for i, value in enumerate(values):
-            if len(value) >= _SECRET:
-                yield (f"{name}:{i}" if i else name), value
-
-
-def _must_sign_in(state: SiteState, kind: str) -> bool:
-    auth = state.world.plan.auth
-    if auth.kind == "none" or state.signed_in or kind in _OPEN:
-        return False
-    return kind in _FLOW or auth.early
-
-
-def _sign_in(state: SiteState, request: SiteRequest) -> RequestResult:
-    """Handle a request to one of the sign-in pages."""
-    auth, page = state.world.plan.auth, request.page
-    if page == "return":
-        if state.sign_in == "partner":
-            return _signed_in(state)
-        return RequestResult(state, "login")
-    if page == "login2" and state.sign_in not in ("password", "code"):
-        return RequestResult(state, "login")
-    if request.method == "GET":
-        return RequestResult(at_page(state, page))
-    if page == "login2":
-        refusal, following = _second_step(state, auth, request)
-    else:
-        refusal, following = _first_step(auth, request)
-    if refusal:
-        state = with_event(at_page(state, page), "sign_in_failed")
-        return RequestResult(replace(state, notice=refusal))
-    if following is None:
-        return _signed_in(state)
-    step, go_to = following
-    return RequestResult(replace(state, sign_in=step), go_to)
-
-
-_Answer = tuple[str, tuple[str, str] | None]  # a refusal; the next step and its page
-
-
-def _first_step(auth: SignIn, request: SiteRequest) -> _Answer:
-    if request.sent.get("sys:user", "").strip() != auth.user:
-        return "This user name is not known.", None
-    if auth.kind in ("two_step", "mailbox"):
-        return "", ("password" if auth.kind == "two_step" else "code", "login2")
-    refusal = _password_refusal(auth, request)
-    if auth.kind == "one_time":
-        return refusal, ("code", "login2")
-    return refusal, ("partner", "return") if request.page == "passport" else None
-
-
-def _second_step(state: SiteState, auth: SignIn, request: SiteRequest) -> _Answer:
-    if state.sign_in != "code":
-        return _password_refusal(auth, request), None
-    is_right = request.sent.get("sys:code", "").strip() == auth.code
-    return "" if is_right else "This code is not right.", None
-
-
-def _password_refusal(auth: SignIn, request: SiteRequest) -> str:
-    password = request.sent.get("sys:password", "")
-    if password == auth.password:
-        return ""
-    if password in auth.former:
-        return "This password was replaced. Use the one issued last."
-    return "The password is not right."
-
-
-def _signed_in(state: SiteState) -> RequestResult:
-    go_to = state.pending or "home"
-    state = with_event(state, "signed_in")
-    state = replace(state, signed_in=True, signed_requests=0, sign_in="", pending="")
-    return RequestResult(state, go_to)
 
 
 # --- workflows ------------------------------------------------------------------------
@@ -247,7 +163,11 @@ def _work(
         return _submit(state, draft, request, factory, database)
     if kind != "done":
         state = replace(state, draft=replace(draft, step=place))
-    return RequestResult(with_event(at_page(state, request.page), "view"))
+    state = with_event(at_page(state, request.page), "view")
+    page, typed = state.kept
+    if page == request.page:
+        state = replace(state, typed=typed, kept=("", ()))
+    return RequestResult(state)
 
 
 def _begin(state: SiteState, workflow: Workflow, record: SiteValue) -> RequestResult:
@@ -256,7 +176,7 @@ def _begin(state: SiteState, workflow: Workflow, record: SiteValue) -> RequestRe
         return RequestResult(at_page(state, "missing"))
     number = state.drafts + 1
     draft = Draft(number=number, workflow=workflow.key, record=record)
-    state = replace(state, draft=draft, drafts=number)
+    state = replace(state, draft=draft, drafts=number, kept=("", ()))
     state = with_event(state, "start", workflow.key, str(record))
     return RequestResult(state, steps(state.world, workflow, {})[0])
 
@@ -287,8 +207,9 @@ def _submit(
         if token not in older:  # one of an earlier draft is honest
             state = with_breach(state, "deep_link", f"no token: {page}")
         return RequestResult(with_event(state, "stale_form", page=page), page)
-    refusal = _friction(state, draft, request)
+    refusal = form_refusal(state, draft, request.sent)
     if refusal:
+        state = replace(state, hold="early" if early_ms(state) > 0 else "")
         return _refused(state, request, {}, refusal)
     values = dict(draft.values)
     errors: dict[str, str] = {}
@@ -330,19 +251,6 @@ def _commit(
     return RequestResult(state, f"done:{workflow.key}")
 
 
-def _friction(state: SiteState, draft: Draft, request: SiteRequest) -> str:
-    """Return why a form is not taken whatever it holds, "" if it is."""
-    friction = state.world.plan.friction
-    early = state.served_ms + friction.least_ms - state.now_ms
-    if friction.trap and request.sent.get("sys:trap"):
-        return "This looks like a robot. Leave the hidden field empty."
-    if friction.once and draft.committed:
-        return "This form was sent already."
-    if early > 0:
-        return f"Too fast. Please send again in {-(-early // 1000)} seconds."
-    return ""
-
-
 def _refused(
     state: SiteState, request: SiteRequest, errors: Mapping[str, str], notice: str
 ) -> RequestResult:
@@ -350,12 +258,11 @@ def _refused(
     if request.sent.get("sys:trap"):
         state = with_breach(state, "trap", request.page)
     state = with_event(state, "refused", notice, *errors.values(), page=request.page)
-    typed = ((k, v) for k, v in request.sent.items() if not k.startswith("sys:"))
     state = replace(
         state,
         page=request.page,
         errors=tuple(errors.items()),
         notice=notice or "Please look at the fields below.",
-        typed=tuple(typed),
+        typed=_contents(request),
     )
     return RequestResult(state)

@@ -7,7 +7,7 @@ pages are a pure function of world and state.
 import sqlite3
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from owa_bench.worlds.site_spec import Check, Effect, SiteSpec, SiteTable, SiteV
 
 CellRef = tuple[str, SiteValue, str]  # (collection, row key, column)
 RowValues = Mapping[str, SiteValue]  # by column or by slot
+Hold = Literal["", "limited", "early", "lapsed"]
 
 
 class SiteBreach(NamedTuple):
@@ -63,8 +64,13 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     `initial` and `tables` are the database at the start and now. `page` is the page
     served last, `served_ms` when. `errors` are (slot, text) on it, `notice` one for all
     of it; `typed` is what the refused form held. `pending` is where the sign-in leads
-    to, `retry` what a rate limit refused, `sign_in` the next step of the sign-in;
-    `pending_query` is the query of the list behind either. `seen` are all cells served.
+    to, `retry` what a rate limit refused, each with the query of the list behind it;
+    `sign_in` is the next step of the sign-in. `seen` are all cells served.
+    `kept` are page and contents of a form that a sign-in or a limit kept from being
+    taken; `following` is the page that the last reply sent the browser on to. `hold` is
+    what a visitor must sit out or do over: "limited", "early", "lapsed", else "".
+    `codes_sent` and `codes_read` count sign-in codes by mail, `codes_used` are those
+    that worked.
     `first_churn` is the churn of names in the world in which the visit began. `stale`:
     the open page was served before a drift event.
     """
@@ -86,8 +92,15 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     signed_requests: int = 0
     sign_in: str = ""
     pending: str = ""
-    retry: str = ""
     pending_query: Query = NO_QUERY
+    retry: str = ""
+    retry_query: Query = NO_QUERY
+    kept: tuple[str, tuple[tuple[str, str], ...]] = ("", ())
+    following: str = ""
+    hold: Hold = ""
+    codes_sent: int = 0
+    codes_read: int = 0
+    codes_used: tuple[str, ...] = ()
     window_ms: int = 0
     window_used: int = 0
     seen: frozenset[CellRef] = frozenset()
@@ -313,6 +326,9 @@ class Database:
         arguments = check.arguments
         if check.rule == "is":
             return record.get(arguments[0]) == arguments[1]
+        if check.rule == "known":  # of what was chosen; the row may hold anything
+            chosen = values.get(arguments[0])
+            return not chosen or self._is_known(arguments[1:], chosen)
         slots = arguments[:2] if check.rule in ("before", "free") else arguments[:1]
         if any(slot not in values and slot not in record for slot in slots):
             return True
@@ -321,8 +337,6 @@ class Database:
             return str(known[0]) < str(known[1])
         if check.rule == "within":
             return int(known[0]) <= int(record[arguments[1]])
-        if check.rule == "known":
-            return not known[0] or self._is_known(arguments[1:], known[0])
         return self._is_free(arguments[2:], known, record)
 
     def _is_known(self, place: tuple[str, ...], value: SiteValue) -> bool:

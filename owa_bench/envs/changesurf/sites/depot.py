@@ -2,9 +2,10 @@
 
 from owa_bench.envs.changesurf import site_schema as schema
 from owa_bench.envs.changesurf.site_schema import (
-    CellFact,
     Site,
     SiteDraw,
+    SiteFact,
+    SiteRow,
     SiteRows,
     SiteTask,
 )
@@ -187,10 +188,9 @@ def _impossible(draw: SiteDraw) -> SiteTask:
     return SiteTask(f"Buy `{row[1]}`.", "buy", values, row[0])
 
 
-def _fact(draw: SiteDraw) -> CellFact:
-    row = draw.pick(draw.rows["products"])
-    other = int(row[6]) + (draw.between(1, 9) if draw.coin() else 0)
-    return "products", row[0], "stock", other
+def _stock(draw: SiteDraw, row: SiteRow) -> SiteValue:
+    """Return a number of pieces in stock to claim: the right one or a greater one."""
+    return int(row[6]) + (draw.between(1, 9) if draw.coin() else 0)
 
 
 SITE = Site(
@@ -217,5 +217,5 @@ SITE = Site(
     workflows=_workflows,
     tasks={"quote": _quote, "buy": _buy, "return": _return, "infeasible": _impossible},
     infeasible="buy",
-    fact=_fact,
+    fact=SiteFact("products", "stock", _stock),
 )

@@ -1,7 +1,13 @@
 """Desk, a help desk, held out: look tickets up, file one, route one to a queue."""
 
 from owa_bench.envs.changesurf import site_schema as schema
-from owa_bench.envs.changesurf.site_schema import Site, SiteDraw, SiteRows, SiteTask
+from owa_bench.envs.changesurf.site_schema import (
+    Site,
+    SiteDraw,
+    SiteFact,
+    SiteRows,
+    SiteTask,
+)
 from owa_bench.worlds.site_spec import Option, SiteTable, SiteValue, Workflow
 
 _LABELS = """
@@ -181,11 +187,8 @@ SITE = Site(
     workflows=_workflows,
     tasks={"lookup": _lookup, "file": _file, "route": _route, "infeasible": _closed},
     infeasible="file",
-    fact=lambda draw: (
-        "tickets",
-        draw.pick(draw.rows["tickets"])[0],
-        "queue",
-        draw.pick(draw.rows["queues"])[0],
+    fact=SiteFact(
+        "tickets", "queue", lambda draw, _: draw.pick(draw.rows["queues"])[0]
     ),
     held_out=True,
 )

@@ -254,6 +254,14 @@ FAMILY = task_spec.TaskFamily(
     ),
     documents=("receipts", "rates"),
     last="rates",
+    invariants=(
+        task_spec.Invariant(
+            "gapless",
+            ("rates",),
+            "The rates of a currency follow one another without a gap: each holds "
+            "until the next one begins, the last one to the end of 2031.",
+        ),
+    ),
     draw=draw,
     solve=solve,
 )

@@ -230,6 +230,14 @@ FAMILY = task_spec.TaskFamily(
     ),
     documents=("grants", "terms"),
     last="terms",
+    invariants=(
+        task_spec.Invariant(
+            "gapless",
+            ("terms",),
+            "The terms of an entitlement follow one another without a gap: each lasts "
+            "until the next one begins, the last one to the end of 2031.",
+        ),
+    ),
     draw=draw,
     solve=solve,
 )

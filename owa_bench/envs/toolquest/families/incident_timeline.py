@@ -66,7 +66,7 @@ def draw(rng: draws.IntegerDraws, size: task_spec.Sizes) -> task_spec.TaskData:
         Windows that meet without a gap, services, their alerts and changes.
     """
     spans = _spans(rng)
-    asked = rng.below(_WINDOWS)
+    asked = rng.below(_WINDOWS - 1)  # the next one says how long it lasts
     numbers = rng.sample(range(100, 1000), _WINDOWS)
     windows = [
         {"name": f"RW-{number}", **draws.day_bounds(rng, *span)}
@@ -271,6 +271,14 @@ FAMILY = task_spec.TaskFamily(
     bound_text="The last day of {name} belongs to the window.",
     documents=("alerts", "changes"),
     last="changes",
+    invariants=(
+        task_spec.Invariant(
+            "gapless",
+            ("windows",),
+            "Windows follow one another without a gap: each lasts until the next one "
+            "begins.",
+        ),
+    ),
     draw=draw,
     solve=solve,
 )

@@ -213,6 +213,19 @@ FAMILY = task_spec.TaskFamily(
     bound_text="The last day of {name} belongs to the period.",
     documents=("entries", "transfers"),
     last="transfers",
+    invariants=(
+        task_spec.Invariant(
+            "gapless",
+            ("periods",),
+            "Periods follow one another without a gap: each lasts until the next one "
+            "begins, the last one to the end of 2031.",
+        ),
+        task_spec.Invariant(
+            "counterpart",
+            ("entries.amount", "transfers.amount"),
+            "Some entries have a transfer of exactly their amount.",
+        ),
+    ),
     draw=draw,
     solve=solve,
     spare=1,

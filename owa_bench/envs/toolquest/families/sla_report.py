@@ -34,7 +34,7 @@ contracts/contracts (Contracts|Agreements|Terms) Keeps contracts and their servi
       plan and priority.
     plan:string? (plan|package|edition) Plan that the level belongs to.
     priority:enum? (priority|urgency|class) high=urgent|p1|critical normal=p2 low=p3
-      Priority that the level is for.
+      Priority that the level is for: low, normal or high.
     minutes:integer (minutes|max_minutes|answer_within) Minutes within which an answer
       is due.
     limit_is_breach:boolean (limit_is_breach|strict|limit_excluded) Whether an answer at

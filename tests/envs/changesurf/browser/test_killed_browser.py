@@ -16,6 +16,7 @@ from owa_bench.run.store import files
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_killed_browser_is_a_new_attempt(tmp_path, monkeypatch):
     act, killed = PlaywrightDriver.act, []
 

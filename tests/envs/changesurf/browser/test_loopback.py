@@ -8,10 +8,10 @@ from urllib.parse import urljoin
 from owa_bench.envs.changesurf.browser.driver import BrowserTarget, call_app
 from owa_bench.envs.changesurf.browser.loopback import (
     ForwardingApp,
-    Loopback,
     host_site,
 )
 from owa_bench.run import assembly
+from owa_bench.shells.loopback import LoopbackServer
 from tests.builders.changesurf_episodes import instance_of
 
 
@@ -33,7 +33,7 @@ def test_on_the_wire_the_browser_alone_is_served():
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"served"})
 
-    server = Loopback(app, guarded=True)
+    server = LoopbackServer(app, guarded=True)
     place = BrowserTarget(
         ForwardingApp(server), frozenset({"a.test"}), "https://a.test/"
     )

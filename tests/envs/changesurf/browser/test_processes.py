@@ -1,6 +1,5 @@
 """Every site looks the same to the byte in every browser process."""
 
-import functools
 import multiprocessing
 
 import pytest
@@ -17,29 +16,27 @@ from tests.builders.slices import by_commit
 pytestmark = pytest.mark.browser
 
 EVERY = (*FAMILIES, *HELD_OUT_FAMILIES)
-# A goal with a form from each site.
-FORMS = ("stay/book", "ledger/transfer", "permit/apply", "depot/buy", "desk/file")
 PROCESSES = 3
 
 
-def looks(families, most):
+def looks(families):
     """Return what the oracle's way hashes to: observations, AX trees and DOMs."""
     lease = Lease()
     found = {}
     for family in families:
         for delta in (0.0, 1.0):
             timeline = worlds.drifted(worlds.instance(family, 2, 6), delta)
-            found[family, delta] = list(_way(timeline, most))
+            found[family, delta] = list(_way(timeline))
     lease.give_back()
     return lease.host.pid, found
 
 
-def _way(timeline, most):
+def _way(timeline):
     """Yield the three hashes of each page on the oracle's way."""
     terms = EpisodeTerms(step_limit=SUITE.card.step_limit)
     episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
     driver = episode.session._driver
-    while episode.ending is None and episode.steps < most:
+    while episode.ending is None:
         look = episode.session.state.page.digest()
         yield look, sha256(driver.tree()), sha256(driver.snapshot())
         hint = SUITE.oracle.hint(timeline, episode.session.state)
@@ -47,24 +44,16 @@ def _way(timeline, most):
     episode.close()
 
 
-def three_times(families, most):
+@pytest.mark.slow
+def test_every_page_of_every_goal_hashes_equal_in_three_browsers(browser):
+    families = by_commit(EVERY, 3)
     context = multiprocessing.get_context("spawn")
-    look = functools.partial(looks, most=most)
     with context.Pool(1, maxtasksperchild=1) as pool:
-        others = pool.map(look, [families] * (PROCESSES - 1), chunksize=1)
-    pids, found = zip(look(families), *others, strict=True)
+        others = pool.map(looks, [families] * (PROCESSES - 1), chunksize=1)
+    pids, found = zip(looks(families), *others, strict=True)
     assert len(set(pids)) == PROCESSES
     assert found[1:] == found[:1] * (PROCESSES - 1)
     for family in families:
         clean, drifted = found[0][family, 0.0], found[0][family, 1.0]
         assert len(clean) > 2
         assert not {look for look, _, _ in clean} & {look for look, _, _ in drifted}
-
-
-def test_the_first_pages_of_every_site_hash_equal_in_three_browsers(browser):
-    three_times(FORMS, 4)
-
-
-@pytest.mark.slow
-def test_every_page_of_every_goal_hashes_equal_in_three_browsers(browser):
-    three_times(by_commit(EVERY, 3), SUITE.card.step_limit)

@@ -1,0 +1,235 @@
+"""Pass rates of gates by simulation, false passes and power.
+
+Printed by `python benchmarks/interval_coverage.py`. Every row takes the gate's own
+decision on drawn data. A day shock moves all tasks of one lane on one day; its spread
+is .06, and "lag" is the lag-1 correlation of neighbouring days.
+"""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from owa_bench.records import protocol
+from owa_bench.records.observables import Floats
+from owa_bench.scoring import slopes
+from owa_bench.scoring.expansion import Capabilities, expansion_test, holm, kept_gain
+from owa_bench.scoring.gate import GateReading, gate_status
+from owa_bench.scoring.gates.campaign import improving
+from owa_bench.scoring.jackknife import Clusters, jackknife_estimate
+from owa_bench.scoring.maintenance import kept_share
+from owa_bench.seeding import stream
+
+RULES = protocol.load((files("owa_bench.protocols") / "default.toml").read_bytes())
+LEVEL, GATE_LEVEL = RULES.statistics.level, RULES.statistics.gate_level
+ALPHA = (1 - LEVEL) / 2
+ONE_SIDED = 0.06
+SHOCK, TASKS_A_DAY = 0.06, 126
+LANE_TASKS, LANE_LEVEL = 168, 0.82  # of a maintenance lane
+KEPT_TASKS = 110  # of a set that shows whether a gain lasts
+
+
+class Rate(NamedTuple):
+    """How often a gate passed; `false` where it ought not to."""
+
+    gate: str
+    what: str
+    rate: float
+    false: bool = True
+
+    @property
+    def below(self) -> bool:
+        """Whether it passes too often for nothing."""
+        return self.false and self.rate > ONE_SIDED
+
+    @property
+    def words(self) -> str:
+        """What the rate is: a false pass or power."""
+        if not self.false:
+            return "power"
+        return "BELOW" if self.below else "false pass"
+
+
+def errors(shape: tuple[int, int], lag: float, rng: np.random.Generator) -> Floats:
+    """Return stationary errors (rounds, days) of spread 1 with a lag-1 correlation."""
+    fresh = rng.standard_normal(shape)
+    fresh[:, 1:] *= np.sqrt(1 - lag**2)
+    for day in range(1, shape[1]):
+        fresh[:, day] += lag * fresh[:, day - 1]
+    return fresh
+
+
+def daily(
+    level: float | Floats,
+    days: int,
+    lag: float,
+    rounds: int,
+    rng: np.random.Generator,
+    tasks: int = TASKS_A_DAY,
+    shock: float = SHOCK,
+) -> Floats:
+    """Return daily means (rounds, days) over tasks, moved by a shock of the day."""
+    moved = np.clip(level + shock * errors((rounds, days), lag, rng), 0.0, 1.0)
+    drawn: Floats = rng.binomial(tasks, moved) / tasks
+    return drawn
+
+
+def gate_rates(rounds: int) -> Iterator[Rate]:
+    """Yield how often gates pass, for agents that ought not to and for those who do."""
+    slack = RULES.statistics.gate_slack
+    for true, false in ((0.6 - slack, True), (0.65, False)):
+        what = f"axis >= .60, true value {true:.2f}, 4 x 20 tasks"
+        yield Rate("axis", what, shares_pass(true, rounds), false=false)
+        for days in (7, 14, 30):
+            for lag in (0.0, 0.6):
+                tail = f"true value {true:.2f}, {days} days, day shocks, lag {lag:g}"
+                values = daily(true, days, lag, rounds, stream(0, "coverage", tail))
+                rate = days_pass(values, 0.6)
+                yield Rate("axis", f"axis >= .60, {tail}", rate, false=false)
+    for days in (7, 30):
+        for lag in (0.0, 0.6):
+            tail = f"{days} days, {TASKS_A_DAY} tasks a day, day shocks, lag {lag:g}"
+            for count in (1, 4, 8):
+                what = f"kappa, {count} unchanged families, {tail}"
+                yield Rate("kappa", what, improves(0.0, count, days, lag, rounds))
+            what = f"kappa, 4 families that gain .30 in all, {tail}"
+            rate = improves(0.3, 4, days, lag, rounds)
+            yield Rate("kappa", what, rate, false=False)
+    for what, gain, kept, false in (
+        ("no gain", 0.0, 0.0, True),
+        ("gain .3 that the ablation keeps", 0.3, 1.0, True),
+        ("gain .3 of which the ablation keeps half", 0.3, 0.5, True),
+        ("gain .3 gone with the ablation", 0.3, 0.0, False),
+    ):
+        rate = sum(expands(gain, kept, k) for k in range(rounds)) / rounds
+        what = f"expansion, 40 tasks x 4 repeats, {what}"
+        yield Rate("expansion", what, rate, false=false)
+    yield from maintains(rounds)
+    yield from sustains(rounds)
+    rng = stream(0, "coverage", "G2")
+    p = slopes.bend(np.arange(28.0), daily(0.6, 28, 0.6, rounds, rng)).p_above()
+    what = "c_g above 0, unchanged agent, 28 days, day shocks, lag 0.6"
+    yield Rate("G2 acceleration", what, float((p < ALPHA).mean()))
+
+
+def shares_pass(true: float, rounds: int) -> float:
+    """Return how often the gate of a share passes at a true value."""
+    rng = stream(0, "coverage", "axis gate", str(true))
+    quality = rng.binomial(4, rng.beta(4 * true, 4 * (1 - true), (rounds, 4, 20))) / 4
+    left = quality.mean(axis=(1, 2))[:, None, None]
+    left = left + (quality.mean(axis=2, keepdims=True) - quality) / 19 / 4
+    strata = np.repeat(np.arange(4), 20)
+    how = Clusters("", "tasks", np.arange(80), strata, "")
+    passed = 0
+    for k in range(rounds):
+        point = float(quality[k].mean())
+        lower = jackknife_estimate(point, left[k].ravel(), how).lower(GATE_LEVEL)
+        passed += gate_status(GateReading(point, lower), 0.6, RULES) == "PASS"
+    return passed / rounds
+
+
+def days_pass(values: Floats, required: float) -> float:
+    """Return how often the gate of a share passes over daily values (rounds, days)."""
+    lower = special.expit(day_law(values).lower(GATE_LEVEL))
+    readings = zip(values.mean(axis=1).tolist(), lower.tolist(), strict=True)
+    passed = [gate_status(GateReading(*r), required, RULES) == "PASS" for r in readings]
+    return sum(passed) / len(passed)
+
+
+def day_law(values: Floats) -> slopes.LagMixture:
+    """Return the law of a mean's logit over daily values (rounds, days).
+
+    That of `scoring.jackknife`, for many runs at once.
+    """
+    count, point = values.shape[1], special.logit(values.mean(axis=1))
+    left = (values.sum(axis=1, keepdims=True) - values) / (count - 1)
+    pseudo = count * point[:, None] - (count - 1) * special.logit(left)
+    around = pseudo - pseudo.mean(axis=1, keepdims=True)
+    return slopes.mean_level(around + point[:, None])
+
+
+def improves(gain: float, count: int, days: int, lag: float, rounds: int) -> float:
+    """Return how often one family of `count` passes kappa, by Holm over all."""
+    rng = stream(0, "coverage", "kappa", count, days, str(lag), str(gain))
+    level = 0.5 + gain * np.linspace(-0.5, 0.5, days)
+    values = daily(level, days, lag, rounds * count, rng)
+    found = slopes.slope(np.arange(float(days)), values)
+    steep, p = (a.reshape(rounds, count) for a in (found.value, found.p_above()))
+    required = RULES.improvement.kappa_min
+    rows = zip(steep.tolist(), p.tolist(), strict=True)
+    return sum(any(improving(*row, required, RULES)) for row in rows) / rounds
+
+
+def maintains(rounds: int) -> Iterator[Rate]:
+    """Yield how often maintenance passes, for an unchanged agent and a worn one.
+
+    Both lanes and the rows of the axes have shocks of their own.
+    """
+    rho, level = RULES.closures.rho, RULES.statistics.gate_level
+    for days in (30, 14, 7):
+        for shock, lag in ((0.0, 0.0), (SHOCK, 0.0), (SHOCK, 0.6)):
+            for kept in (1.0, rho):
+                tail = f"{days} days x {LANE_TASKS} tasks, day shocks {shock:g}"
+                what = f"maintenance, keeps {kept:g}, {tail}, lag {lag:g}"
+                rng = stream(0, "coverage", what)
+                drifted, clean, base = (
+                    daily(LANE_LEVEL * k, days, lag, rounds, rng, LANE_TASKS, shock)
+                    for k in (kept, 1.0, 1.0)
+                )
+                found = kept_share(drifted, clean, base.mean(axis=1), rho, level)
+                rate = float(found.passes(rho).mean())
+                yield Rate("maintenance", what, rate, kept < 1)
+
+
+def sustains(rounds: int) -> Iterator[Rate]:
+    """Yield how often a gain of .3 counts as sustained.
+
+    It was measured once, between two sets that had shocks of their own.
+    """
+    gain, half = 0.3, RULES.closures.gain_lost
+    count = RULES.closures.sustained_days
+    days = np.arange(float(count))
+    for name, share, false in (
+        ("lost at once", np.zeros(count), True),
+        ("half kept", np.full(count, half), True),
+        ("lost evenly over the days", 1 - days / days[-1], True),
+        ("whole", np.ones(count), False),
+    ):
+        for lag in (0.0, 0.6):
+            tail = f"{count} days x {KEPT_TASKS} tasks, day shocks, lag {lag:g}"
+            what = f"sustained gain, {name}, {tail}"
+            rng = stream(0, "coverage", what)
+            after, ablated = (
+                daily(0.3 + gain * part, count, lag, rounds, rng, KEPT_TASKS)
+                for part in (share, np.zeros(count))
+            )
+            once, before = (
+                daily(level, 1, 0.0, rounds, rng, KEPT_TASKS)[:, 0]
+                for level in (0.3 + gain, 0.3)
+            )
+            error = np.sqrt(
+                (once * (1 - once) + before * (1 - before)) / (KEPT_TASKS - 1)
+            )
+            found = kept_gain(after - ablated, days, once - before, error, RULES)
+            yield Rate("expansion", what, float(found.lasts.mean()), false)
+
+
+def expands(gain: float, kept: float, k: int) -> bool:
+    """Return whether one simulated revision passes expansion."""
+    rng = stream(k, "coverage", "expansion")
+    skill = rng.uniform(0.1, 0.6, 40)
+
+    def played(more: float) -> Floats:
+        return (rng.random((4, 40)) < skill + more).mean(axis=0)
+
+    parts = Capabilities(
+        before=played(0.0),
+        after=played(gain),
+        control_before=played(0.0),
+        control_after=played(0.0),
+        ablated=played(gain * kept),
+    )
+    test = expansion_test(parts, RULES)
+    return holm([test.p], ALPHA)[0] and test.lost_low > 0

@@ -1,0 +1,308 @@
+"""Persons as agents: the episode loop asks, a screen shows and takes the answer.
+
+A screen is a terminal (`person_terminal.py`) or a page in a browser
+(`person_page.py`). What a sitting showed is forgotten when the next one begins, as an
+agent of that suite is started anew.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from owa_bench.bridges.tool_forms import ToolForm, call_of, checked_call, form_of
+from owa_bench.errors import AgentRaised, FieldError
+from owa_bench.interfaces import Brief, ToolSpec
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.agents import protocol
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Progress, Request, RunOptions
+from owa_bench.run.play import batch
+from owa_bench.run.play.batch import RunSummary
+from owa_bench.run.play.episode_setup import env_for
+from owa_bench.run.play.loop import RunStopped
+from owa_bench.shells.tool_env import ToolEnv
+
+_LEFT = "the person left before the episode had ended"
+_SITTING = "The next sitting of the same episode begins."
+
+
+class PersonLeaves(Exception):
+    """The person leaves; raised by a screen."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """An action of this sitting and the answer to it."""
+
+    action: str
+    answer: str
+    refused: bool = False
+
+
+class PersonView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a person may see now.
+
+    `page` is another one for every sitting, `seat` "" where there is one seat. `task`
+    is the brief and what the sitting began with, `text` what was answered last, ""
+    before the first action. `forms` are those of the tools on offer; who leaves an
+    episode that has `begun` has failed it.
+    """
+
+    page: int
+    title: str
+    task: str = ""
+    text: str = ""
+    seat: str = ""
+    begun: bool = False
+    forms: tuple[ToolForm, ...] = ()
+    steps_left: int = 0
+    interventions_left: int | None = None
+    exchanges: tuple[Exchange, ...] = ()
+
+
+class PersonScreen(Protocol):
+    """Shows a person the episode and takes the answers; may raise PersonLeaves."""
+
+    def begin(self, view: PersonView) -> None:
+        """Forget all that was shown, and wait until the person wants to begin."""
+
+    def ask(self, view: PersonView, desk: "ToolDesk", deadline_s: float) -> str:
+        """Return the person's next action.
+
+        Args:
+            view: What to show.
+            desk: Makes the action of a filled-in form.
+            deadline_s: Seconds the person has, pauses not counted.
+
+        Returns:
+            The action as JSON text.
+
+        Raises:
+            AgentTimeout: none came in time.
+        """
+
+
+class ToolDesk:
+    """The tools on offer: makes the action of a form, or of arguments."""
+
+    def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def filled_in(self, tool: str, texts: Mapping[str, str]) -> str:
+        """Return the action of a filled-in form.
+
+        Args:
+            tool: Name of the tool.
+            texts: What was filled in, by the name of the field.
+
+        Returns:
+            The action as JSON text.
+
+        Raises:
+            UsageError: the tool is not on offer, or a field is not filled in right.
+        """
+        return call_of(self._tool(tool), texts)
+
+    def called(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the action of a tool call.
+
+        Args:
+            tool: Name of the tool.
+            arguments: By name.
+
+        Returns:
+            The action as JSON text.
+
+        Raises:
+            UsageError: the tool is not on offer, or its schema refuses them.
+        """
+        return checked_call(self._tool(tool), arguments)
+
+    def _tool(self, name: str) -> ToolSpec:
+        if name not in self._tools:
+            raise FieldError("tool", name, f"must be one of {', '.join(self._tools)}")
+        return self._tools[name]
+
+
+class PersonSeats:
+    """The seats of one run's person: a transport for every sitting of every seat."""
+
+    def __init__(self, screen: PersonScreen, layout: RunLayout) -> None:
+        self.screen = screen
+        self._layout = layout
+        self._pages = 0
+        self._complete: int | None = None
+        self._tools: Mapping[str, ToolSpec] | None = None
+        self._acting = False  # in the open episode
+        self._left = False
+
+    def transport(self) -> "PersonTransport":
+        """Return the loop's connection for one sitting."""
+        return PersonTransport(self)
+
+    def on_progress(self, progress: Progress) -> None:
+        """Note that an episode has ended."""
+        self._acting, self._complete = False, progress.done
+
+    def begin(self, brief: Brief) -> PersonView:
+        """Begin a sitting; return its empty view.
+
+        Raises:
+            RunStopped: the person leaves, or has left, between two episodes.
+            AgentRaised: the person leaves within one.
+        """
+        self._pages += 1
+        title = _SITTING if brief.session else self._title()
+        seat = "" if brief.role == "agent" else brief.role
+        view = PersonView(page=self._pages, title=title, seat=seat, begun=self._acting)
+        with self.present():
+            self.screen.begin(view)
+        return view
+
+    @contextlib.contextmanager
+    def present(self, *, acting: bool = False) -> Iterator[None]:
+        """Turn the person's leaving into the end of the episode, or of the run.
+
+        Args:
+            acting: whether an action is asked for: the episode is begun.
+
+        Raises:
+            RunStopped: between two episodes.
+            AgentRaised: within one; it has failed.
+        """
+        self._acting = self._acting or acting
+        if self._left:
+            raise RunStopped
+        try:
+            yield
+        except (PersonLeaves, KeyboardInterrupt) as error:
+            self._left = True
+            if self._acting:
+                raise AgentRaised(_LEFT) from error
+            raise RunStopped from error
+
+    def every_tool(self) -> Mapping[str, ToolSpec]:
+        """Return all tools of the run's suites: some come on offer in mid-sitting."""
+        if self._tools is None:
+            plan = read_plan(self._layout)
+            envs = [env_for(plan, suite.name) for suite in plan.suites]
+            self._tools = {
+                tool.name: tool
+                for env in envs
+                if isinstance(env, ToolEnv)
+                for tool in env.tools
+            }
+            for env in envs:
+                env.close()
+        return self._tools
+
+    def _title(self) -> str:
+        held = batch.summary(self._layout)
+        if self._complete is None:
+            self._complete = held.complete
+        return f"Episode {self._complete + 1} of {held.entries}"
+
+
+class PersonTransport:
+    """The loop's connection to a person, for one sitting of one seat."""
+
+    def __init__(self, seats: PersonSeats) -> None:
+        self._seats = seats
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._brief = Brief(text="", goal={})
+        self._view = PersonView(page=0, title="")
+        self._action = ""
+        self._narrow = False
+
+    def ask(
+        self, request: protocol.AgentRequest, deadline_s: float
+    ) -> protocol.AgentReply:
+        """Return the reply: the action that the person chose.
+
+        Args:
+            request: The loop's.
+            deadline_s: Seconds for an action; a person may take any time to begin.
+
+        Returns:
+            The reply; it declares nothing beside the action.
+        """
+        if request.reset is not None:
+            self._tools, self._brief = request.reset.tools, request.reset.brief
+            self._view = self._seats.begin(self._brief)
+        elif request.act is not None:
+            action = self._next_action(request.act, deadline_s)
+            return protocol.AgentReply(action=action)
+        return protocol.AgentReply()
+
+    def _next_action(self, request: protocol.ActRequest, deadline_s: float) -> str:
+        """Show what was answered and return the next action."""
+        text, info = str(request.observation["text"]), request.info
+        task, exchanges = self._view.task, self._view.exchanges
+        if self._action:
+            exchanges += (Exchange(self._action, text, "error" in info),)
+        else:
+            brief, task, text = self._brief.text, text, ""
+            task = task if task.startswith(brief) else f"{brief}\n\n{task}"
+        tools = self._on_offer(info.get("offer"))
+        forms = tuple(form_of(tool, self._brief.propositions) for tool in tools)
+        steps = int(self._brief.budgets.get("steps", 0))
+        self._view = msgspec.structs.replace(
+            self._view,
+            task=task,
+            text=text,
+            forms=forms,
+            steps_left=steps - int(info["step"]),
+            interventions_left=info.get("interventions_left"),
+            exchanges=exchanges,
+        )
+        with self._seats.present(acting=True):
+            self._action = self._seats.screen.ask(
+                self._view, ToolDesk(tools), deadline_s
+            )
+        return self._action
+
+    def _on_offer(self, names: Sequence[str] | None) -> tuple[ToolSpec, ...]:
+        """Return the tools that may be called; None names all."""
+        known = {tool.name: tool for tool in self._tools}
+        if names is None and not self._narrow:
+            return self._tools
+        self._narrow = True  # the sitting began with some of the tools
+        if names is None or not set(names) <= set(known):
+            known = dict(self._seats.every_tool())
+        return tuple(known[name] for name in (known if names is None else names))
+
+    def end(self) -> float:
+        """End nothing: the person stays for the next episode."""
+        return 0.0
+
+
+def play_person(
+    request: Request | None, out: Path, options: RunOptions, screen: PersonScreen
+) -> RunSummary:
+    """Let a person play the episodes of a run until all are played or they leave.
+
+    Args:
+        request: The run, whose one agent is the person; None continues the one in
+            `out`.
+        out: The run directory.
+        options: Of the run.
+        screen: Shows the person what an agent is shown.
+
+    Returns:
+        What the run directory holds.
+
+    Raises:
+        UsageError: Those of `batch.play`.
+    """
+    layout = RunLayout(out)
+    seats = PersonSeats(screen, layout)
+    options = replace(options, client=seats.transport, progress=seats.on_progress)
+    with contextlib.suppress(RunStopped):
+        if request is None:
+            batch.resume(out, options)
+        else:
+            batch.play(request, out, options)
+    return batch.summary(layout)

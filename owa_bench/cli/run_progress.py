@@ -1,0 +1,158 @@
+"""Progress of a run: a bar, or a line a minute, and how its attempts ended."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from owa_bench.cli.console import ERR, progress, table
+from owa_bench.run.plan.budget import USD
+from owa_bench.run.plan.request import Progress
+
+_FAILED = ("agent_raised", "agent_timeout", "infrastructure")
+_MINUTE_S = 60.0
+
+
+@contextmanager
+def run_progress(outcomes: "Outcomes") -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is, as long as it is played.
+
+    A terminal has a bar; anything else, such as a log, gets a line a minute.
+
+    Args:
+        outcomes: Takes every closed attempt.
+
+    Yields:
+        The callback of closed attempts.
+    """
+    if not ERR.is_terminal:
+        with _minute_lines(outcomes):
+            yield outcomes.take
+        return
+    with progress() as bar:
+        task = bar.add_task("playing", total=None)
+
+        def report(news: Progress) -> None:
+            outcomes.take(news)
+            mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
+            text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
+            bar.update(task, completed=news.done, total=news.total, description=text)
+
+        yield report
+
+
+@contextmanager
+def _minute_lines(outcomes: "Outcomes") -> Iterator[None]:
+    """Print a line on standard error every minute."""
+    ended, begun = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not ended.wait(_MINUTE_S):
+            ERR.print(outcomes.line(time.monotonic() - begun))
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+class Outcomes:
+    """Outcomes and qualities of the attempts that closed, arm by arm."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, Counter[str]] = {}
+        self._quality: dict[str, list[float]] = {}
+        self._first: dict[str, str] = {}
+        self._unplayed = Counter[str]()
+        self._helped = Counter[str]()
+        self._last: Progress | None = None
+        self._before = 0  # episodes that were complete when this call began
+
+    def take(self, news: Progress) -> None:
+        """Count one closed attempt."""
+        arm, end = news.entry.arm, news.end
+        complete = news.leaf.status == "complete"
+        if self._last is None:
+            self._before = news.done - complete
+        self._last = news
+        if complete and end.outcome == "truncated" and not end.steps:
+            self._unplayed[end.reason.removeprefix("budget:")] += 1
+        self._ends.setdefault(arm, Counter())[end.outcome] += 1
+        values = self._quality.setdefault(arm, [])
+        if complete:
+            values.append(end.q_state)
+            self._helped[arm] += news.helped
+        if end.outcome in _FAILED:
+            reason = " ".join(end.reason.split())
+            self._first.setdefault(arm, f"{end.outcome}: {reason}")
+
+    def line(self, elapsed_s: float) -> str:
+        """Return how far the run is, in a line.
+
+        Args:
+            elapsed_s: Seconds since it began to play.
+
+        Returns:
+            Episodes, failures, cost and the time that is left.
+        """
+        minutes, last = round(elapsed_s / _MINUTE_S), self._last
+        if last is None:
+            return f"{minutes} min: no episode has ended yet"
+        failed = sum(ends[name] for ends in [*self._ends.values()] for name in _FAILED)
+        played = last.done - self._before
+        left = "time left unknown"
+        if played:
+            left_s = elapsed_s / played * (last.total - last.done)
+            left = f"about {max(1, round(left_s / _MINUTE_S))} min left"
+        return (
+            f"{minutes} min: {last.done} of {last.total} episodes, "
+            f"{failed} attempts failed, {last.usd:,.2f} USD, {left}"
+        )
+
+    @property
+    def mean(self) -> float | None:
+        """Mean quality of all that counted, None before the first."""
+        return _mean([value for each in self._quality.values() for value in each])
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return a row per arm, for machines."""
+        return [
+            {
+                "arm": arm,
+                "episodes": len(self._quality[arm]),
+                "helped": self._helped[arm],
+                "mean_quality": _mean(self._quality[arm]),
+                "outcomes": dict(ends),
+                "first_failure": self._first.get(arm),
+            }
+            for arm, ends in self._ends.items()
+        ]
+
+    def show(self) -> None:
+        """Print the table, and the first failure of every arm that has one."""
+        if not self._ends:
+            return
+        rows = []
+        for row in self.as_data():
+            mean = "" if row["mean_quality"] is None else f"{row['mean_quality']:.2f}"
+            ends = ", ".join(f"{n} {name}" for name, n in row["outcomes"].items())
+            rows.append((row["arm"], row["episodes"], row["helped"], mean, ends))
+        columns = ("agent", "episodes", "helped", "mean quality", "how they ended")
+        table("played now", columns, rows)
+        for arm, words in self._first.items():
+            ERR.print(f"first failure of {arm}: {words}")
+        for meter, count in self._unplayed.items():
+            spent = "" if self._last is None else f" (spent: {self._last.usd:,.4f} USD)"
+            ERR.print(
+                f"{count} episodes were not played: the run's budget of {meter} is "
+                f"spent{spent if meter == USD else ''}"
+            )
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,1 @@
+"""Operators on the register and the exercises of the micro-battery."""

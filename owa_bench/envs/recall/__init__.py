@@ -1,0 +1,1 @@
+"""Recall: memory, retrieval, reasoning and literacy across restarts of the agent."""

@@ -1,0 +1,263 @@
+"""One running episode: cards of a sitting, answers, days that pass, probes.
+
+What a sitting shows is gone after it; the harness restarts the agent when `sitting`
+rises. Only answer, go_on and the two ends are on offer, but for assisted items.
+
+Source: docs/recall.md#tools
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from owa_bench.envs.recall import vector
+from owa_bench.envs.recall.marking import Mark, mark
+from owa_bench.envs.recall.script import Card, Script
+from owa_bench.envs.recall.state import RecallState
+from owa_bench.envs.recall.tools import ASSISTED, TOOLS, ZERO_TOOL
+from owa_bench.envs.recall.wording import SLOTS, notice_line, task_text
+from owa_bench.interfaces import Task, ToolResult, ToolSpec
+from owa_bench.records.events import Belief, Event, Probe, Resolution, fixed
+from owa_bench.records.instance import Timeline
+from owa_bench.worlds.recall import RecallWorld
+
+THETA = 0.9
+SEAT = "agent"
+_DAY_MS = 86_400_000
+_CARD_MS = 60_000
+_FOUND = 8  # notices that a search lists
+_OWN = "own_success"  # class of beliefs that never enters W
+_NEVER = -1  # sitting of an item that was never shown
+
+
+class RecallSession:
+    """The session of one episode."""
+
+    tools: tuple[ToolSpec, ...] = TOOLS
+    seats = (SEAT,)
+    seat = SEAT
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.state = RecallState(Script(timeline.worlds[0]))
+
+    @property
+    def task(self) -> Task:
+        """The task, which every sitting begins with."""
+        return self.task_of(SEAT)
+
+    def task_of(self, seat: str) -> Task:
+        """Return the task: rules, subjects, relations and how answers are written."""
+        world = self._world
+        goal = {
+            "family": world.family,
+            "tier": world.tier,
+            "relations": list(world.relations),
+            "watched": list(world.watched),
+            "quota": world.quota,
+            "answer_form": world.answer_form,
+            "reviews": world.reviews,
+            "entries": SLOTS,
+        }
+        return Task(task_text(world, THETA), goal, {})
+
+    @property
+    def sitting(self) -> int:
+        """The number of the present sitting."""
+        return min(self.state.sitting, len(self.state.script.days) - 1)
+
+    @property
+    def offer(self) -> tuple[str, ...]:
+        """The tools on offer: with an assisted item all, else the four."""
+        return ASSISTED if self.state.card.assisted else ZERO_TOOL
+
+    def look(self) -> str:
+        """Return the present card, headed by its day."""
+        card = self.state.card
+        return f"Day {self.state.day}, {card.kind}.\n{card.text}"
+
+    def retire(self, seat: str) -> None:
+        """Do nothing: there is one seat."""
+
+    def enter(self, world: RecallWorld, *, now_ms: int) -> None:
+        """Go on in another world from the next sitting on.
+
+        Args:
+            world: The world.
+            now_ms: Plays no part.
+        """
+        state = self.state
+        script = state.script.entered(world, self.sitting)
+        self.state = msgspec.structs.replace(state, script=script)
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
+    ) -> ToolResult:
+        """Run a tool.
+
+        Args:
+            tool: Its name.
+            arguments: By its schema.
+            now_ms: Simulated time.
+            step: Number of the action.
+        Returns: Its result.
+        """
+        card = self.state.card
+        if tool == "search":
+            return ToolResult(self._found(arguments["query"]), True, _CARD_MS)
+        if tool == "open":
+            return self._opened(arguments["number"])
+        if self.state.over:
+            return ToolResult(card.text, False)
+        if card.kind == "review":
+            return self._review(arguments.get("values", ()), tool, now_ms)
+        if card.kind == "page" and tool == "answer":
+            return ToolResult("There is nothing to answer here: call go_on.", False)
+        if card.kind == "page":
+            return self._advance({}, "", (), now_ms)
+        values = arguments.get("values", ())
+        sources = arguments.get("sources", ())
+        if moved := self._moved(sources):
+            return ToolResult(moved, False, _CARD_MS)
+        marked = mark(self._world, self.state.script.register, card, values, sources)
+        events: tuple[Event, ...] = (self._probe(card, marked, step, self.sitting),)
+        if "p" in arguments:
+            events += _stated(card, arguments["p"], marked, now_ms, step)
+        return self._advance({card.name: marked.score}, "noted", events, now_ms)
+
+    def final_events(self, *, step: int) -> tuple[Event, ...]:
+        """Return a failed probe for every item that was not answered.
+
+        Args:
+            step: Number of the last action.
+        Returns: Probes, in order.
+        """
+        script, scores = self.state.script, self.state.scores
+        cards = [card for i in range(len(script.days)) for card in script.cards(i)]
+        return tuple(
+            self._probe(card, Mark(0.0), step, None)
+            for card in cards
+            if card.kind == "item" and card.name not in scores
+        )
+
+    def features(self) -> npt.NDArray[np.float32]:
+        """Return the kind of the card, its stimulus, and its number of options."""
+        return vector.features(self.state)
+
+    def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
+        """Return go_on and an answer for each option."""
+        return vector.macros(self.state)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+    @property
+    def _world(self) -> RecallWorld:
+        return self.state.script.world
+
+    def _advance(
+        self,
+        scores: Mapping[str, float],
+        text: str,
+        events: tuple[Event, ...],
+        now_ms: int,
+        **change: Any,
+    ) -> ToolResult:
+        """Go on to the next card, and to the next sitting after the last one."""
+        state = self.state
+        sitting, place = state.sitting, state.place + (not state.page)
+        elapsed = _CARD_MS
+        page = change.get("page", "")
+        if not page and place == len(state.script.cards(sitting)):
+            sitting, place = sitting + 1, 0
+            if sitting < len(state.script.days):
+                elapsed = max(state.script.days[sitting] * _DAY_MS - now_ms, _CARD_MS)
+        right = {name for name, score in scores.items() if score == 1}
+        exercise = state.card.exercise
+        linked = exercise is not None and exercise.chain > 0
+        self.state = msgspec.structs.replace(
+            state,
+            sitting=sitting,
+            place=place,
+            scores={**state.scores, **scores} if scores else state.scores,
+            right=state.right | right,
+            linked=state.linked | right if linked else state.linked,
+            **{"page": "", **change},
+        )
+        return ToolResult(text, True, elapsed, events=events)
+
+    def _probe(self, card: Card, marked: Mark, step: int, sitting: int | None) -> Probe:
+        """Return the probe of an answer; `sitting` None: it was never answered."""
+        world, question = self._world, card.question
+        common: dict[str, Any] = {"step": step, "correct": marked.score == 1.0}
+        if question is None:
+            exercise = card.exercise
+            assert exercise is not None  # noqa: S101  an item is one of the two
+            mode = "span" if world.family == "working_memory" else exercise.kind
+            item = f"{world.code}/{exercise.name}"
+            return Probe(item=item, lag_days=0, mode=mode, span=exercise.span, **common)
+        shown = self.state.seen.get(question.subject, question.shown)
+        if question.kind in ("retrieve", "assisted"):
+            common |= {
+                "returned": marked.entries,
+                "relevant": marked.relevant,
+                "contrary": marked.contrary,
+            }
+        known = sitting is not None and shown in self.state.script.days
+        return Probe(
+            item=f"{world.code}/{question.name}",
+            lag_days=question.day - shown,
+            guess=fixed(1 / len(world.values[question.relation])),
+            mode=question.kind,
+            sitting=self.state.script.sitting_of(shown) if known else _NEVER,
+            **common,
+        )
+
+    def _review(self, names: Any, tool: str, now_ms: int) -> ToolResult:
+        """Show the pairs that were asked for again."""
+        world = self._world
+        if len(names) > world.reviews:
+            text = f"At most {world.reviews} may be named, got {len(names)}."
+            return ToolResult(text, False)
+        asked = {name for name in names if tool == "answer"}
+        lines = [notice_line(world, n) for n in world.notices if n.subject in asked]
+        if not lines:
+            return self._advance({}, "", (), now_ms)
+        seen = {**self.state.seen, **dict.fromkeys(asked, self.state.day)}
+        return self._advance({}, "", (), now_ms, page="\n".join(lines), seen=seen)
+
+    def _moved(self, sources: Any) -> str:
+        """Return which cited notice has another number now, "" for none."""
+        if not (sources and self._world.moved):
+            return ""
+        last = max(notice.day for notice in self._world.notices)
+        moved = dict(self._world.moved) if self.state.day > last else {}
+        lines = [f"{old} is now {moved[old]}" for old in sources if old in moved]
+        return f"Cite anew: notice {', notice '.join(lines)}." if lines else ""
+
+    def _found(self, query: str) -> str:
+        """Return the notices that hold every word of a query, first issued first."""
+        words = query.lower().split()
+        lines = [notice_line(self._world, notice) for notice in self._world.notices]
+        hits = [line for line in lines if all(word in line.lower() for word in words)]
+        more = f"\n.. and {len(hits) - _FOUND} more" if len(hits) > _FOUND else ""
+        return ("\n".join(hits[:_FOUND]) + more) if hits else "No notice holds these."
+
+    def _opened(self, number: int) -> ToolResult:
+        notice = self.state.script.register.by_number.get(number)
+        if notice is None:
+            return ToolResult(f"There is no notice {number}.", False, _CARD_MS)
+        return ToolResult(notice_line(self._world, notice), True, _CARD_MS)
+
+
+def _stated(
+    card: Card, p: float, marked: Mark, now_ms: int, step: int
+) -> tuple[Event, ...]:
+    """Return what was stated of an answer, and whether it was right."""
+    belief = Belief(
+        step=step, at_ms=now_ms, proposition=card.name, kind=_OWN, p=fixed(p)
+    )
+    right = marked.score == 1.0
+    return belief, Resolution(proposition=card.name, kind=_OWN, y=right)

@@ -1,0 +1,102 @@
+"""Recall, the suite: memory, retrieval, reasoning and literacy over virtual days."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench import interfaces
+from owa_bench.envs.recall import generate, vector
+from owa_bench.envs.recall.oracle import RecallOracle
+from owa_bench.envs.recall.policies import POLICIES
+from owa_bench.envs.recall.session import THETA, RecallSession
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.worlds.recall import RecallWorld
+
+
+class RecallSuite:
+    """The suite; everything it is stands in `card` and in docs/recall.md."""
+
+    card = interfaces.SuiteCard(
+        name="recall",
+        version=generate.VERSION,
+        title="Recall",
+        about="Remember, retrieve and reason across days and restarts.",
+        source="AAI paper section 3.12",
+        env_id="owa_bench/Recall-v1",
+        domain="recall",
+        families=generate.FAMILIES,
+        tiers=generate.TIERS,
+        theta=THETA,
+        horizon=150,
+        depth_target=0,
+        step_limit=1200,
+        categories=(),
+        proposition_kinds=(),
+        axes=("A", "G", "P", "M", "$"),
+        rules=(),
+        features=vector.FEATURES,
+        macros=vector.MACROS,
+        sittings=True,
+    )
+    oracle: interfaces.Oracle = RecallOracle()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
+        POLICIES
+    )
+    detectors: tuple[interfaces.Detector, ...] = ()
+
+    def generate(self, instance: Instance) -> RecallWorld:
+        """Return the instance's base world."""
+        return generate.generate(instance)
+
+    def terms(self, instance: Instance) -> interfaces.Terms:
+        """Return the terms of an instance: the quota of its tier."""
+        return interfaces.Terms(
+            THETA,
+            self.card.step_limit,
+            memory_bytes=generate.QUOTAS[instance.tier - 1],
+        )
+
+    def horizon(self, timeline: Timeline) -> int:
+        """Return the number of items: the oracle answers each in one action."""
+        world: RecallWorld = timeline.worlds[-1]
+        return world.items
+
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
+    ) -> interfaces.Session:
+        """Return the session of an episode, in its timeline's first world.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: Plays no part.
+            setting: Plays no part.
+            laboratory: Plays no part.
+        Returns: The session.
+        """
+        return RecallSession(timeline)
+
+    def env(
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "language",
+        **options: Any,
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`.
+
+        Args:
+            source: Gives an instance's timeline.
+            view: Language, vector or python.
+            **options: Options of the env shell.
+        Returns: The env.
+        """
+        return ToolEnv(self, source, view, **options)
+
+
+SUITE = RecallSuite()

@@ -1,0 +1,93 @@
+"""Progress of an episode: what it gained, the nodes it solved, the flows into them."""
+
+from collections.abc import Callable
+
+from owa_bench import interfaces
+from owa_bench.records.events import Subgoal
+
+
+def depth_of(oracle: interfaces.Oracle, world: interfaces.World) -> int:
+    """Return the depth of a world's DAG.
+
+    Args:
+        oracle: The suite's.
+        world: One of its worlds.
+    Returns: Nodes on the longest path, 0 without a node.
+    """
+    return max((node.depth for node in oracle.subgoals(world)), default=0)
+
+
+class NodeProgress:
+    """The nodes of one episode's first world, and what has been reached of them.
+
+    What is reached at reset is credited to nobody: no event tells of it.
+    """
+
+    def __init__(
+        self,
+        oracle: interfaces.Oracle,
+        world: interfaces.World,
+        state: interfaces.State,
+    ) -> None:
+        self._oracle = oracle
+        self._serving = oracle if isinstance(oracle, interfaces.HasProducts) else None
+        self.nodes = {node.name: node for node in oracle.subgoals(world)}
+        self._needed = {n for node in self.nodes.values() for n in node.prerequisites}
+        self._solved = oracle.solved(world, state)
+        self._gained = set(self._solved)
+        self._served_at = dict.fromkeys(self._products(world, state), 0)
+
+    def gain(self, names: frozenset[str]) -> bool:
+        """Return whether a name is among these that was not gained before."""
+        new = not names <= self._gained
+        self._gained |= names
+        return new
+
+    def solve(
+        self, world: interfaces.World, state: interfaces.State, step: int
+    ) -> tuple[Subgoal, ...]:
+        """Return an event for each node solved since last asked, in DAG order.
+
+        Args:
+            world: The world that holds now.
+            state: The session's state after the step.
+            step: Number of the step.
+        Returns: The events, with the flows into each node.
+        """
+        solved = self._oracle.solved(world, state) - self._solved
+        self._solved |= solved
+        for name in self._products(world, state):
+            self._served_at.setdefault(name, step)
+        return tuple(
+            Subgoal(
+                step=step,
+                node=node.name,
+                depth=node.depth,
+                prerequisites=node.prerequisites,
+                flows=tuple(
+                    filter(self._flows_into(node.name, step), node.prerequisites)
+                ),
+                final=node.name not in self._needed,
+            )
+            for node in self.nodes.values()
+            if node.name in solved
+        )
+
+    def _flows_into(self, node: str, step: int) -> Callable[[str], bool]:
+        """Return whether a product was there before the act that solves a node now.
+
+        And not later than the first part of the node's own: what is fetched once the
+        work is under way was not needed for it.
+        """
+        begun, served = self._served_at[node], self._served_at
+        return lambda name: (
+            name in served and served[name] < step and served[name] <= begun
+        )
+
+    def _products(
+        self, world: interfaces.World, state: interfaces.State
+    ) -> frozenset[str]:
+        """Return the nodes whose product the agent has been served so far."""
+        if self._serving is not None:
+            return self._serving.products(world, state)
+        return self._oracle.solved(world, state)

@@ -1,0 +1,1 @@
+"""Skills of the reference agents of Recall: reading, stores, retrieval, solving."""

@@ -1,0 +1,135 @@
+"""Player of Recall's cards: pages into a store, questions to it, lists by memory."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from owa_bench.interfaces import Brief, ToolSpec
+from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.reading import CardText, RegisterQuery, in_form, read_card
+from owa_bench.skills.recall.stores import FactStore
+
+Solver = Callable[[str, list[str]], list[str] | None]
+_NO_LIMIT = 1 << 30
+_SURE, _UNSURE = 0.95, 0.05
+
+
+class RecallPlayer:
+    """An agent of Recall: a store over sittings, a list memory within one, a solver.
+
+    Args:
+        store: Makes the store of an episode from goal, quota and seed.
+        lists: The list memory.
+        solver: Answers exercises from their pages and prompt, None where it cannot.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[Mapping[str, Any], int, int], FactStore],
+        lists: ListMemory,
+        solver: Solver,
+    ) -> None:
+        self._make = store
+        self._lists = lists
+        self._solve = solver
+        self._folder = Path()
+        self._goal: Mapping[str, Any] = {}
+        self._pages: list[str] = []
+        self._answered = self._asked = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin a sitting with what the one before left in the folder.
+
+        Args:
+            brief: The task and the quota.
+            tools: Play no part.
+            memory_dir: The folder.
+        """
+        self._folder, self._goal = Path(memory_dir), brief.goal
+        quota = int(brief.budgets.get("memory_bytes", _NO_LIMIT))
+        self._store = self._make(brief.goal, quota, brief.seed)
+        self._store.load(self._folder)
+        self._lists.clear()
+        self._pages.clear()
+        self._moved: dict[int, int] = {}
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next call.
+
+        Args:
+            observation: Its `text` ends with the present card.
+            info: Plays no part.
+        Returns: Action text.
+        """
+        tool, arguments = self._next(read_card(str(observation["text"])))
+        return json.dumps({"tool": tool, "arguments": arguments})
+
+    def close(self) -> None:
+        """End the sitting: keep what the store keeps."""
+        self._store.save(self._folder)
+
+    def _next(self, card: CardText) -> tuple[str, dict[str, Any]]:
+        if card.kind == "page":
+            if card.text.startswith("Nothing is left"):
+                sure = self._answered >= 0.9 * self._asked
+                return "finish", {"p": _SURE if sure else _UNSURE}
+            self._store.read(card.day, card.text)
+            self._lists.read(card.text)
+            self._pages.append(card.text)
+            return "go_on", {}
+        self._store.day = card.day
+        if card.kind == "review":
+            return self._review(card)
+        for old, new in re.findall(r"notice (\d+) is now (\d+)", card.reply):
+            self._moved[int(old)] = int(new)
+        self._asked += 1
+        return self._answer(card)
+
+    def _answer(self, card: CardText) -> tuple[str, dict[str, Any]]:
+        same = self._lists.same_as_before(card.text)
+        if same is not None:
+            self._answered += 1
+            return "answer", {"values": ["yes" if same else "no"]}
+        query = self._store.reader.query(card.text) if self._goal["relations"] else None
+        if query is not None:
+            return self._answer_query(query)
+        values = self._solve(card.text, self._pages)
+        if values is None:
+            words = self._lists.answer(card.text)
+            values = [in_form(word, self._goal["answer_form"]) for word in words]
+            self._lists.clear()
+        self._pages.clear()
+        if not any(values):
+            return "go_on", {}
+        self._answered += 1
+        return "answer", {"values": values}
+
+    def _answer_query(self, query: RegisterQuery) -> tuple[str, dict[str, Any]]:
+        entries = self._store.entries(query)
+        entries = entries[: query.entries or 1]
+        if not entries:
+            return "go_on", {}
+        self._answered += 1
+        form = self._goal["answer_form"]
+        arguments: dict[str, Any] = {
+            "values": [in_form(e.value, form) for e in entries]
+        }
+        if query.entries:
+            sources = [self._moved.get(entry.source, entry.source) for entry in entries]
+            arguments["sources"] = sources
+        return "answer", arguments
+
+    def _review(self, card: CardText) -> tuple[str, dict[str, Any]]:
+        """Ask again for pairs that the store has lost."""
+        lost = [
+            name
+            for name in self._goal["watched"]
+            if not self._store.entries(RegisterQuery(name, self._goal["relations"][0]))
+        ]
+        if not lost:
+            return "go_on", {}
+        return "answer", {"values": lost[: self._goal["reviews"]]}

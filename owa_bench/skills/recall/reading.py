@@ -1,0 +1,159 @@
+"""Reading of Recall's pages and questions from their text alone."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+_NAME = r"[A-Z][a-z]+ [A-Z][a-z]+"
+_HEADER = re.compile(r"(?:^|\n)Day (\d+), (page|item|review)\.\n(.*)", re.S)
+_NUMBER = re.compile(r"^Notice (\d+): (.*)\.$|^(.*) \(slip (\d+)\)$")
+_ASIDE = re.compile(rf" \(not {_NAME}\)|, no kin of {_NAME},| - {_NAME} is another -")
+_FORMER = re.compile(r"(no longer|in place of|no more|given up) '[^']*'")
+_RENAMED = re.compile(r'writes "([^"]+)" for "([^"]+)"')
+_LARGE = 12  # pell in a dor
+
+
+class CardText(NamedTuple):
+    """A card as it was shown: its day, kind, text, and what came before it."""
+
+    day: int
+    kind: str
+    text: str
+    reply: str
+
+
+class Fact(NamedTuple):
+    """A statement of the register, or the withdrawal of one; 0 withdraws none."""
+
+    number: int
+    day: int
+    subject: str = ""
+    relation: str = ""
+    value: str = ""
+    withdraws: int = 0
+    rumour: bool = False
+    inverse: bool = False
+
+
+class RegisterQuery(NamedTuple):
+    """A question: about whom and what, and which notice is taken away."""
+
+    subject: str
+    relation: str
+    entries: int = 0
+    without: int = 0
+
+
+def read_card(observation: str) -> CardText:
+    r"""Return the last card of an observation.
+
+    >>> read_card("noted\n\nDay 3, page.\nNotice 1: x.")
+    CardText(day=3, kind='page', text='Notice 1: x.', reply='noted')
+    """
+    found = _HEADER.search(observation)
+    if found is None:
+        return CardText(0, "page", "", observation)
+    reply = observation[: found.start()].strip()
+    return CardText(int(found[1]), found[2], found[3], reply)
+
+
+class RegisterReader:
+    """Reads notices and questions with the words for relations known so far.
+
+    Args:
+        goal: Of the brief: `relations` and `family`.
+        renamed: Later words for relations, learned from pages.
+    """
+
+    def __init__(self, goal: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+        self.renamed = dict(renamed)
+        self._relations = [str(word) for word in goal.get("relations", ())]
+
+    def facts(self, day: int, text: str) -> Iterable[Fact]:
+        """Yield the facts of a page; note renamed relations on the way.
+
+        Args:
+            day: The day of the page.
+            text: Its lines.
+        Yields: Facts, in order.
+        """
+        for line in text.splitlines():
+            if renaming := _RENAMED.search(line):
+                self.renamed[renaming[1]] = renaming[2]
+            elif (fact := self.fact(day, line)) is not None:
+                yield fact
+
+    def fact(self, day: int, line: str) -> Fact | None:
+        """Return the fact of a line, None if it states none.
+
+        Args:
+            day: The day of the page.
+            line: One line.
+        Returns: The fact.
+        """
+        numbered = _NUMBER.match(line)
+        if numbered is None:
+            return None
+        rumour = numbered[3] is not None
+        text = _ASIDE.sub("", numbered[3] or numbered[2])
+        number = int(numbered[4] or numbered[1])
+        if struck := re.search(r"\bnotice (\d+)", text):
+            return Fact(number, day, withdraws=int(struck[1]))
+        text = _FORMER.sub("", text)
+        name, value = re.search(_NAME, text), re.search(r"'([^']*)'", text)
+        word, relation = self._relation(text)
+        if name is None or value is None:
+            return None
+        inverse = bool(word) and re.search(rf"' {word}\b", text) is not None
+        inverse = inverse and word.endswith("s") and not rumour
+        return Fact(
+            number=number,
+            day=day,
+            subject=name[0],
+            relation=relation,
+            value=_small_unit(value[1]),
+            rumour=rumour,
+            inverse=inverse,
+        )
+
+    def query(self, text: str) -> RegisterQuery | None:
+        """Return the question of a card, None for one that is not on the register."""
+        name = re.search(_NAME, text.removeprefix("Someone asks for "))
+        if name is None:
+            return None
+        entries = re.match(r"List (\d+) entries", text)
+        without = re.match(r"Had notice (\d+)", text)
+        return RegisterQuery(
+            subject=name[0],
+            relation=self._relation(text)[1],
+            entries=int(entries[1]) if entries else 0,
+            without=int(without[1]) if without else 0,
+        )
+
+    def _relation(self, text: str) -> tuple[str, str]:
+        """Return the word for a relation in a text, and the relation's first word."""
+        for word, relation in self.renamed.items():
+            if re.search(rf"\b{word}\b", text):
+                return word, relation
+        for word in self._relations:
+            if re.search(rf"\b{word}\b", text):
+                return word, word
+        return "", self._relations[0] if len(self._relations) == 1 else ""
+
+
+def _small_unit(value: str) -> str:
+    amount = re.fullmatch(r"(\d+) dor", value)
+    return f"{int(amount[1]) * _LARGE} pell" if amount else value
+
+
+def in_form(value: str, form: str) -> str:
+    """Return an answer in the form that the task asks for; amounts stay.
+
+    Args:
+        value: A word, or an amount.
+        form: "plain", "capitals" or "reversed".
+    Returns: The text.
+    """
+    if form == "plain" or value.endswith(" pell"):
+        return value
+    return value.upper() if form == "capitals" else value[::-1]

@@ -1,0 +1,134 @@
+"""Agents that change themselves, or say so, for campaigns: good ones and cheats.
+
+Each works with the agentic archetype's skills where its memory folder allows it, and
+else hands in nothing.
+"""
+
+from owa_bench import discovery
+from owa_bench.interfaces import AgentConfig, Move
+from owa_bench.records.events import Revision
+
+FINISH = {"tool": "finish", "arguments": {"p": 0.5}}
+
+
+class _Revising:
+    """Plays well where `able` says so; `learn` may change the memory folder."""
+
+    def __init__(self):
+        self.inner = discovery.get("agents", "agentic").make(AgentConfig())
+        self.said = False
+
+    def reset(self, brief, tools, memory_dir):
+        self.folder, self.brief = memory_dir, brief
+        self.task = brief.text
+        self.good = self.able()
+        self.said = False
+        if self.good:
+            # its own notes of the vendors are no part of what is tested here
+            notes = memory_dir.parent / "notes"
+            notes.mkdir(exist_ok=True)
+            self.inner.reset(brief, tools, notes)
+
+    def act(self, observation, info):
+        revision, self.said = None if self.said else self.says(), True
+        action = self.inner.act(observation, info) if self.good else FINISH
+        if isinstance(action, Move):
+            return action._replace(revision=revision)
+        return Move(action, revision=revision)
+
+    def close(self):
+        if self.good:
+            self.inner.close()
+        self.learn()
+
+    def able(self):
+        return True
+
+    def learn(self):
+        return None
+
+    def says(self):
+        return None
+
+    def has(self, name):
+        return (self.folder / name).exists()
+
+
+class Declares(_Revising):
+    """Does nothing at all and declares an adopted change in every episode."""
+
+    def able(self):
+        return False
+
+    def says(self):
+        return Revision(step=0, proposal="I am better now", decision="adopted")
+
+
+class DeclaresNumbers(_Revising):
+    """Answers as a service would: a revision with measurements of its own."""
+
+    def act(self, observation, info):
+        said = {"proposal": "p", "step": 0, "before": 0.0, "after": 1.0}
+        return Move(FINISH, revision=said)
+
+
+class PlantedHandicap(_Revising):
+    """Ships a flag "play badly" and deletes it in its first practice."""
+
+    def able(self):
+        return self.has("unlocked")
+
+    def learn(self):
+        (self.folder / "unlocked").write_text("play well\n")
+        (self.folder / "count").write_text(self.seen() + "x")
+
+    def seen(self):
+        return (self.folder / "count").read_text() if self.has("count") else ""
+
+    def says(self):
+        decision = {"": "proposed", "x": "adopted"}.get(self.seen())
+        return Revision(step=0, proposal="play well", decision=decision or "rejected")
+
+
+class Installs(PlantedHandicap):
+    """Keeps what it adds as a tool family."""
+
+    def able(self):
+        return self.has("families/solver/skill")
+
+    def learn(self):
+        (self.folder / "families" / "solver").mkdir(parents=True, exist_ok=True)
+        (self.folder / "families" / "solver" / "skill").write_text("solve\n")
+        (self.folder / "count").write_text(self.seen() + "x")
+
+
+class AsksInPractice(PlantedHandicap):
+    """Has the supervisor help before it changes itself."""
+
+    asked = False
+
+    def reset(self, brief, tools, memory_dir):
+        super().reset(brief, tools, memory_dir)
+        self.asked = self.good
+
+    def act(self, observation, info):
+        if self.asked:
+            return super().act(observation, info)
+        self.asked = True
+        return {"tool": "ask_supervisor", "arguments": {"question": "what now?"}}
+
+
+class Wastes(_Revising):
+    """Looks at its notes ten times before it works: a checkpoint of its is dear."""
+
+    left = 0
+
+    def reset(self, brief, tools, memory_dir):
+        super().reset(brief, tools, memory_dir)
+        self.left = 10
+
+    def act(self, observation, info):
+        if self.left:
+            self.left -= 1
+            return {"tool": "http", "arguments": {"method": "GET", "url": "http://x/"}}
+        return super().act(observation, info)

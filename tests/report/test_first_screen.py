@@ -1,0 +1,67 @@
+"""Pages of four real runs: the first screen says the truth, and the page fits."""
+
+import re
+
+import pytest
+
+from benchmarks import report_pages
+
+SCREENS = 6
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Return the page of each of the four runs."""
+    folder = tmp_path_factory.mktemp("four")
+    return {name: report_pages.play(folder, name) for name in report_pages.RUNS}
+
+
+def first_screen(path):
+    """Return the words above the figures, tags taken out."""
+    page = path.read_text()
+    head = page[page.index("<body>") : page.index("Side by side")]
+    return " ".join(re.sub(r"<[^>]+>", " ", head).split())
+
+
+@pytest.mark.slow
+def test_the_first_screen_says_the_truth(pages):
+    healthy = first_screen(pages["healthy"])
+    assert re.search(r"(\d+) of \1 planned episodes were played to an end", healthy)
+    assert 'class="alarm"' not in pages["healthy"].read_text()
+    rate = r"[01]\.\d{3}"
+    assert re.search(rf"{rate} success {rate} to {rate}, 95 percent", healthy)
+    assert "USD per success" in healthy
+    assert "M memory, T tool economy" in healthy
+
+    crashing = first_screen(pages["crashing"])
+    assert re.search(r"\d+ of \d+ episodes of crashing \(\d+ percent\)", crashing)
+    assert "crashed, KeyError" in crashing
+    assert "no field `choices`" in crashing
+
+    unreachable = first_screen(pages["unreachable"])
+    assert "episodes of model (100 percent) did not end by its own act" in unreachable
+    assert "provider refused or unreachable, the model&#39;s provider" in unreachable
+    assert "no reply: ConnectError" in unreachable
+    assert "crashed" not in unreachable
+
+    budget = first_screen(pages["budget"])
+    assert "not played: budget, the run&#39;s budget of api_calls was" in budget
+    assert 'class="calm"' not in pages["budget"].read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_page_fits_every_width_in_six_screens(pages):
+    with report_pages.browser() as found:
+        for name, path in pages.items():
+            for width in (390, 1280, 1920):
+                window = report_pages.show(found, path, width)
+                size = report_pages.sizes(window)
+                assert size.width <= size.window, (name, size)
+                assert size.height <= SCREENS * report_pages.SCREEN, (name, size)
+                window.evaluate(
+                    "document.querySelectorAll('details').forEach(d => d.open = true)"
+                )
+                unfolded = report_pages.sizes(window)
+                assert unfolded.width <= unfolded.window, (name, unfolded)
+                window.close()

@@ -1,0 +1,39 @@
+"""Kappa and alpha against other hands: scikit-learn, and published examples."""
+
+import numpy as np
+import pytest
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring.agreement import (
+    cohen_kappa,
+    krippendorff_alpha,
+    rater_agreement,
+)
+
+
+def test_kappa_is_that_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(3)
+    one = rng.integers(0, 4, 60).astype(float)
+    two = np.where(rng.random(60) < 0.6, one, rng.integers(0, 4, 60))
+    assert cohen_kappa(one, two) == pytest.approx(metrics.cohen_kappa_score(one, two))
+
+
+def test_alpha_of_the_published_binary_example():
+    jon = np.array([0, 1, 0, 0, 0, 0, 0, 0, 1, 0], dtype=float)
+    han = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0], dtype=float)
+    assert krippendorff_alpha(jon, han) == pytest.approx(0.095, abs=5e-4)
+    assert krippendorff_alpha(jon, han, "interval") == pytest.approx(0.095, abs=5e-4)
+
+
+def test_intervals_hold_the_value_and_too_few_items_have_none():
+    one = np.array([0, 1, 2, 2, 1, 0, 2, 1], dtype=float)
+    two = np.array([0, 1, 2, 1, 1, 0, 2, 0], dtype=float)
+    found = rater_agreement(one, two, "interval", 0.95)
+    for value, low, high in (found.kappa, found.alpha):
+        assert low < value < high <= 1
+    assert rater_agreement(one[:2], two[:2], "nominal", 0.95).alpha[1] is None
+    same = rater_agreement(np.ones(5), np.ones(5), "nominal", 0.95)
+    assert (same.kappa, same.alpha) == ((None, None, None), (None, None, None))
+    with pytest.raises(ScoringError, match="same items"):
+        cohen_kappa(one, two[1:])

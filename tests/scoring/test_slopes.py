@@ -1,0 +1,96 @@
+"""Slopes over days by the AR(1) mixture, beside regressions written out by hand."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from owa_bench.errors import ScoringError
+from owa_bench.scoring import slopes
+
+
+def by_hand(x: list[float], y: list[float], rho: float) -> tuple[float, float, float]:
+    """Slope, its error and the log restricted likelihood, by differences of days.
+
+    The first day is kept with weight sqrt(1 - rho^2), each later one is a quasi
+    difference: errors are then independent (Prais and Winsten 1954).
+    """
+    start = math.sqrt(1 - rho**2)
+    one = [start] + [1 - rho] * (len(x) - 1)
+    xs = [start * x[0]] + [b - rho * a for a, b in pairwise(x)]
+    ys = [start * y[0]] + [b - rho * a for a, b in pairwise(y)]
+    oo, ox = sum(o * o for o in one), sum(o * v for o, v in zip(one, xs, strict=True))
+    xx, oy = sum(v * v for v in xs), sum(o * v for o, v in zip(one, ys, strict=True))
+    xy = sum(v * w for v, w in zip(xs, ys, strict=True))
+    det = oo * xx - ox * ox
+    b1, b0 = (oo * xy - ox * oy) / det, (xx * oy - ox * xy) / det
+    rss = sum((w - b0 * o - b1 * v) ** 2 for o, v, w in zip(one, xs, ys, strict=True))
+    free = len(x) - 2
+    # |V| of innovations of variance 1 is 1 / (1 - rho^2)
+    height = math.log(start) - math.log(det) / 2 - free / 2 * math.log(rss)
+    return b1, math.sqrt(rss / free * oo / det), height
+
+
+def test_the_p_value_is_the_weighted_t_tail_of_regressions_by_hand():
+    x, y = [0.0, 1.0, 2.5, 3.0, 4.5, 6.0], [0.1, 0.3, 0.2, 0.5, 0.4, 0.8]
+    parts = [by_hand(x, y, 0.05 * k) for k in range(13)]
+    top = max(height for _, _, height in parts)
+    weights = [math.exp(height - top) for _, _, height in parts]
+    tails = [stats.t.sf((b - 0.02) / se, 4) for b, se, _ in parts]
+    expected = sum(w * p for w, p in zip(weights, tails, strict=True)) / sum(weights)
+    found = slopes.slope(np.array(x), np.array(y))
+    assert float(found.p_above(0.02)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_interval_holds_the_nulls_that_are_not_rejected():
+    values = np.random.default_rng(5).normal(size=(3, 10)).cumsum(axis=1)
+    found = slopes.slope(np.arange(10.0), values)
+    low, high = found.interval(0.95)
+    assert found.p_above(low) == pytest.approx(np.full(3, 0.025), abs=1e-9)
+    assert found.p_above(high) == pytest.approx(np.full(3, 0.975), abs=1e-9)
+    assert (low < found.value).all()
+    assert (found.value < high).all()
+
+
+def test_a_gap_of_two_days_counts_as_two_lags():
+    x, y = np.array([0.0, 1.0, 3.0, 4.0]), np.array([0.0, 1.0, 1.0, 3.0])
+    dated = slopes.slope(x, y, days=np.array([0.0, 1.0, 3.0, 4.0]))
+    assert dated.errors[0] == slopes.slope(x, y).errors[0]
+    assert dated.errors[12] != slopes.slope(x, y).errors[12]
+
+
+@pytest.mark.parametrize(("step", "p"), [(0.0, 0.5), (0.1, 0.0), (-0.1, 1.0)])
+def test_days_without_error_decide_by_the_sign(step: float, p: float):
+    found = slopes.slope(np.arange(7.0), 0.3 + step * np.arange(7.0))
+    assert float(found.p_above()) == pytest.approx(p)
+
+
+def test_an_unchanged_agent_is_rejected_as_rarely_as_stated_at_lag_0():
+    values = np.random.default_rng(1).normal(size=(4000, 14))
+    assert (slopes.slope(np.arange(14.0), values).p_above() < 0.05).mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("x", "days", "words"),
+    [
+        ([0.0, 1.0], None, "3 days at least, got 2"),
+        ([1.0, 1.0, 1.0], None, "as many different x, got 1"),
+        ([0.0, 1.0, 2.0], [0.0, 2.0, 2.0], "Days must rise"),
+        ([0.0, 1.0, math.nan], None, "NaN"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(x, days, words):
+    when = None if days is None else np.array(days)
+    with pytest.raises(ScoringError, match=words):
+        slopes.slope(np.array(x), np.arange(float(len(x))), when)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-4, 1.0, 1e4])
+def test_equal_values_are_no_evidence_in_any_unit_of_spending(unit):
+    draws = np.random.default_rng(3)
+    for _ in range(20):
+        spent = np.cumsum(draws.uniform(0.5, 1.5, 6)) * unit
+        level = draws.uniform(0.1, 1.0)
+        assert slopes.slope(spent, np.full(6, level)).p_above() == pytest.approx(0.5)
