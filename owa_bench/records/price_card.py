@@ -92,16 +92,21 @@ def episode_cost(
     Returns: Whole micro-USD by stream, None where a price or an amount is unknown.
     """
     episode = tuple(events)
-    amounts: dict[tuple[Stream, str], list[float]] = defaultdict(list)
-    for event in counted_resources(episode):
-        amounts[event.stream, event.meter].append(event.amount)
     costs: dict[Stream, int | None] = dict.fromkeys(STREAMS, 0)
-    for (stream, meter), parts in amounts.items():
-        cost, before = prices.cost(meter, math.fsum(parts)), costs[stream]
+    for (stream, meter), amount in amounts_used(episode).items():
+        cost, before = prices.cost(meter, amount), costs[stream]
         costs[stream] = None if cost is None or before is None else before + cost
     if unknown_usage(episode):
         costs |= {"agent": None, "evaluation": None}
     return costs
+
+
+def amounts_used(events: Iterable[Event]) -> dict[tuple[Stream, str], float]:
+    """Return what an episode used that costs, by stream and meter."""
+    amounts: dict[tuple[Stream, str], list[float]] = defaultdict(list)
+    for event in counted_resources(events):
+        amounts[event.stream, event.meter].append(event.amount)
+    return {key: math.fsum(parts) for key, parts in amounts.items()}
 
 
 def counted_resources(events: Iterable[Event]) -> Iterator[Resource]:

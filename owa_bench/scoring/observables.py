@@ -26,7 +26,7 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.price_card import (
     PriceCard,
-    counted_resources,
+    amounts_used,
     episode_cost,
     unknown_usage,
 )
@@ -226,16 +226,8 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
         "unknown_usage": unknown_usage(trace.events),
         **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
         "cost_checked_help": _money(prices.cost("supervisor_min", helped)),
-        "spent": _spent(trace),
+        "spent": amounts_used(trace.events),
     }
-
-
-def _spent(trace: Trace) -> dict[tuple[str, str], float]:
-    """Return what an episode used, by stream and meter."""
-    amounts: dict[tuple[str, str], list[float]] = {}
-    for event in counted_resources(trace.events):
-        amounts.setdefault((event.stream, event.meter), []).append(event.amount)
-    return {key: math.fsum(parts) for key, parts in amounts.items()}
 
 
 def _money(cost: int | None) -> float:
