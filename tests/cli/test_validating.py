@@ -13,7 +13,7 @@ gives_level = false
 [[suite]]
 name = "toolquest"
 families = ["restock", "reconcile"]
-tiers = [1]
+tiers = [3]
 deltas = [0.0]
 episodes = 2
 interventions = [0, "protocol"]
