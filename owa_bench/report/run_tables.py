@@ -5,7 +5,8 @@
     run = owa_bench.open_run("runs/first")
     run.episodes().to_pandas().groupby("arm").success.mean()
 
-Rows are of the attempts that count, as scoring reads them. Source: docs/read-a-run.md#tables.
+Rows are of the attempts that count, as scoring reads them.
+Source: docs/read-a-run.md#tables.
 """
 
 import csv
