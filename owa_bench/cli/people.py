@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SHAPING = (
     *("suite", "family", "tier", "delta", "episodes", "interventions", "person"),
-    *("act_seconds", "steps", "scripted", "repeats"),
+    *("act_seconds", "steps", "scripted", "repeats", "protocol"),
 )
 
 
@@ -42,6 +42,7 @@ def play(
     episodes: int = option(1, "Instances per family."),
     repeats: int = option(1, "Noise seeds per instance."),
     interventions: str = option("0", "Supervisor budgets, as in `run`."),
+    protocol: str = option("default", "Name or TOML file, as in `run`."),
     page: bool = option(False, "A page in a browser in place of this terminal."),
     port: int = option(0, "Of the page, on 127.0.0.1; 0: any free one."),
     act_seconds: float = option(3600.0, "Most time for a step, pauses not counted."),
@@ -83,6 +84,7 @@ def play(
                 repeats=repeats,
             ),
             name=out.name,
+            protocol=protocol,
             budget=Budget(steps=steps, act_s=act_seconds),
         )
     run = RunOptions(home=keys.data_folder(), key=key, folder=Path.cwd())

@@ -12,6 +12,7 @@ from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import StatisticsTable
 
 VERIFIED, HALLUCINATED, DELAYED = "C/vrp", "C/hallucination", "C/delayed"
+FIDELITY = "C/fidelity"
 DELIVERED = "D/delivered"
 _DAY = 86_400.0  # seconds
 _MICRO = 10**6  # micro-USD a USD
@@ -109,9 +110,9 @@ class CognitiveCoverage(NamedTuple):
 
 
 def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCoverage:
-    """Add VRP, HR and delayed recall as means over probes answered without help.
+    """Add VRP, HR, delayed recall and fidelity as means over unhelped probes.
 
-    Delayed recall and span read items that are proved to be asked without tools.
+    The last two and span read items that are proved to be asked without tools.
 
     Args:
         sample: Counted episodes of one agent.
@@ -131,6 +132,7 @@ def add_cognition(sample: Sample, statistics: StatisticsTable) -> CognitiveCover
         (VERIFIED, verified_precision(probes.verified, rules.recall_at), retrieval),
         (HALLUCINATED, false, retrieval & ~np.isnan(false)),
         (DELAYED, probes.correct, late),
+        (FIDELITY, probes.correct, asked & (probes.mode == "fidelity")),
     ):
         if rows.any():
             statistics.add_entries(name, probes.row[rows], values[rows])

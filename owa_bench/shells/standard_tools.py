@@ -42,9 +42,18 @@ def _text(about: str, limit: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": limit, "description": about}
 
 
-def _tool(
+def tool_spec(
     name: str, about: str, *required: str, **properties: Any
 ) -> interfaces.ToolSpec:
+    """Return a tool that takes these arguments and no others.
+
+    Args:
+        name: Of the tool.
+        about: What it does.
+        *required: Names of the arguments that must be given.
+        **properties: JSON schema of each argument.
+    Returns: The tool.
+    """
     parameters = {
         "type": "object",
         "properties": properties,
@@ -63,11 +72,11 @@ _RECALL = "Read back the notes that hold a word of the query, newest first."
 _FINISH = "End the episode: the work is done."
 _INFEASIBLE = "End the episode: the task cannot be done honestly."
 STANDARD_TOOLS: tuple[interfaces.ToolSpec, ...] = (
-    _tool("note", "Keep a note for later in this episode.", "text", text=_NOTE),
-    _tool("recall", _RECALL, query=_QUERY),
-    _tool("ask_supervisor", _ASK, question=_QUESTION),
-    _tool("finish", _FINISH, answer=_ANSWER, p=_P, beliefs=_BELIEFS),
-    _tool("declare_infeasible", _INFEASIBLE, p=_P, beliefs=_BELIEFS),
+    tool_spec("note", "Keep a note for later in this episode.", "text", text=_NOTE),
+    tool_spec("recall", _RECALL, query=_QUERY),
+    tool_spec("ask_supervisor", _ASK, question=_QUESTION),
+    tool_spec("finish", _FINISH, answer=_ANSWER, p=_P, beliefs=_BELIEFS),
+    tool_spec("declare_infeasible", _INFEASIBLE, p=_P, beliefs=_BELIEFS),
 )
 
 

@@ -16,6 +16,7 @@ from owa_bench.canonical import record_digest
 Form = Literal["A", "B", "C"]
 AnswerForm = Literal["plain", "capitals", "reversed"]
 QuestionKind = Literal["recall", "retrieve", "assisted", "without", "spaced"]
+ClaimKind = Literal["supersession", "contradiction"]
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +82,19 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
     sign: int = -1
 
 
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposition about a subject's relation, of which an agent may state p.
+
+    "supersession": the value first given is not in force on the last day;
+    "contradiction": two notices give different values, withdrawn ones included.
+    """
+
+    name: str
+    kind: ClaimKind
+    subject: str
+    relation: str
+
+
 class RecallWorld(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that an episode shows and asks.
 
@@ -101,6 +115,7 @@ class RecallWorld(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     questions: tuple[Question, ...] = ()
     exercises: tuple[Exercise, ...] = ()
+    claims: tuple[Claim, ...] = ()
     reviews: int = 0
     review_days: tuple[int, ...] = ()
     answer_form: AnswerForm = "plain"
@@ -170,6 +185,15 @@ class Register:
             question.subject, question.relation, question.day, question.without
         )
         return statements[-1].value
+
+    def truth(self, claim: Claim) -> bool:
+        """Return whether a claim holds on the last day."""
+        stated = self._pairs.get((claim.subject, claim.relation), [])
+        if claim.kind == "contradiction":
+            return len({notice.value for notice in stated}) > 1
+        last = max(notice.day for notice in self.by_number.values())
+        holding = self.in_force(claim.subject, claim.relation, last)
+        return holding[-1].value != stated[0].value
 
 
 def distance(a: RecallWorld, b: RecallWorld) -> float:

@@ -65,6 +65,7 @@ def play(make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None):
             brief = Brief(
                 text=shell.task.text,
                 goal=shell.task.goal,
+                propositions=shell.task.propositions,
                 budgets={"memory_bytes": shell.memory_bytes},
                 session=sitting,
                 seed=seed if lane_seed is None else lane_seed,

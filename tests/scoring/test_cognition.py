@@ -53,6 +53,13 @@ def test_an_able_agent_passes() -> None:
     assert found.measured == "VRP@5 1, 1 - HR@5 1, span 6, delayed recall 1"
 
 
+def test_fidelity_is_shown_and_judged_by_nothing() -> None:
+    wrong = Probe(item="f", lag_days=0, correct=False, mode="fidelity")
+    found = gate(*probes(), wrong)
+    assert (found.status, found.reason) == ("PASS", "provisional norms")
+    assert found.measured.endswith("delayed recall 1, fidelity 0")
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -64,7 +71,10 @@ def test_an_able_agent_passes() -> None:
 )
 def test_each_part_can_fail_it(change: dict[str, int], named: str) -> None:
     found = gate(*probes(**change))
-    assert (found.status, found.reason) == ("FAIL", f"too low: {named}")
+    assert (found.status, found.reason) == (
+        "FAIL",
+        f"too low: {named}; provisional norms",
+    )
 
 
 def test_unchecked_hallucination_is_no_evidence() -> None:
@@ -104,7 +114,7 @@ def test_items_asked_with_tools_or_after_help_are_no_evidence() -> None:
     found = gate(open_, *asked)
     assert (found.status, found.reason) == (
         "NO EVIDENCE",
-        "no evidence on span, delayed recall",
+        "no evidence on span, delayed recall; provisional norms",
     )
     hint = Intervention(step=1, kind="hint", minutes=2.0)
     helped = gate(offer, hint, *asked)

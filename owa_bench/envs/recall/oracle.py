@@ -12,7 +12,7 @@ from owa_bench.envs.recall.state import RecallState
 from owa_bench.envs.recall.wording import SLOTS
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.recall import RecallWorld
+from owa_bench.worlds.recall import RecallWorld, Register
 
 
 class RecallOracle:
@@ -78,8 +78,12 @@ class RecallOracle:
         return {"tool": "answer", "arguments": key_of(state, card)}
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return none: no proposition about the world is listed."""
-        return ()
+        """Return the claims of the first world, as they hold in the last one."""
+        register = Register(timeline.worlds[-1])
+        return tuple(
+            PropositionTruth(claim.name, claim.kind, register.truth(claim))
+            for claim in timeline.worlds[0].claims
+        )
 
     def categories(self, world: RecallWorld) -> tuple[str, ...]:
         """Return none: no item needs a tool."""

@@ -18,7 +18,12 @@ from owa_bench.envs.recall.marking import Mark, mark
 from owa_bench.envs.recall.script import Card, Script
 from owa_bench.envs.recall.state import RecallState
 from owa_bench.envs.recall.tools import ASSISTED, TOOLS, ZERO_TOOL
-from owa_bench.envs.recall.wording import SLOTS, notice_line, task_text
+from owa_bench.envs.recall.wording import (
+    SLOTS,
+    claim_texts,
+    notice_line,
+    task_text,
+)
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
 from owa_bench.records.events import Belief, Event, Probe, Resolution, fixed
 from owa_bench.records.instance import Timeline
@@ -61,7 +66,7 @@ class RecallSession:
             "reviews": world.reviews,
             "entries": SLOTS,
         }
-        return Task(task_text(world, THETA), goal, {})
+        return Task(task_text(world, THETA), goal, claim_texts(world))
 
     @property
     def sitting(self) -> int:

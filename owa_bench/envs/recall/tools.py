@@ -1,20 +1,8 @@
 """The tools of the suite, and which of them are on offer with an item."""
 
-from typing import Any
-
-from owa_bench.interfaces import ToolSpec
+from owa_bench.shells.standard_tools import tool_spec
 
 LONGEST_ANSWER = 64  # values
-
-
-def _tool(name: str, about: str, *required: str, **properties: Any) -> ToolSpec:
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-    return ToolSpec(name=name, about=about, parameters=parameters)
 
 
 _VALUE = {"type": "string", "maxLength": 200}
@@ -40,10 +28,10 @@ _P = {
 _ANSWER = "Answer what is asked, once."
 _GO_ON = "Go on: to the next page, or past a question, which then counts as wrong."
 TOOLS = (
-    _tool("answer", _ANSWER, "values", values=_VALUES, sources=_SOURCES, p=_P),
-    _tool("go_on", _GO_ON),
-    _tool("search", "List notices that hold every word.", "query", query=_VALUE),
-    _tool("open", "Read a notice.", "number", number=_NUMBER),
+    tool_spec("answer", _ANSWER, "values", values=_VALUES, sources=_SOURCES, p=_P),
+    tool_spec("go_on", _GO_ON),
+    tool_spec("search", "List notices that hold every word.", "query", query=_VALUE),
+    tool_spec("open", "Read a notice.", "number", number=_NUMBER),
 )
 ZERO_TOOL = ("answer", "go_on", "finish", "declare_infeasible")
 ASSISTED = (

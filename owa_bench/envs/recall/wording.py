@@ -54,6 +54,12 @@ QUESTIONS = (
     "Name the {r} of {s} as the register has it today.",
     "Someone asks for {s}. Give the {r}.",
 )
+CLAIMS = {
+    "supersession": "The value that the register first gave as {r} of {s} is not in "
+    "force on the last day.",
+    "contradiction": "Two notices, withdrawn ones included, give different values as "
+    "{r} of {s}.",
+}
 UNITS = {1: "pell", 12: "dor"}
 SLOTS = 5  # entries asked for by a retrieval question
 
@@ -145,6 +151,14 @@ def question_text(world: RecallWorld, question: Question) -> str:
             return f"What belongs to {question.subject}?"
     text = _pick(QUESTIONS, question.style)
     return text.format(r=relation, s=question.subject)
+
+
+def claim_texts(world: RecallWorld) -> dict[str, str]:
+    """Return the claims of a world by name."""
+    return {
+        claim.name: CLAIMS[claim.kind].format(r=claim.relation, s=claim.subject)
+        for claim in world.claims
+    }
 
 
 _REGISTER = """\

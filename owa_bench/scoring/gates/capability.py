@@ -79,7 +79,7 @@ def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
     """Judge the cognitive micro-batteries (eq 33 of the AAI paper).
 
     Reads `numbers` (VRP@5, HR@5) and the norms (span, delayed recall). FAIL where a
-    part fails, else NO EVIDENCE where a part has none.
+    part fails, else NO EVIDENCE where a part has none. Fidelity is shown, not judged.
     """
     norms, numbers, read = findings.protocol.norms, rule.numbers, findings.cognition
     false, span = read.get("hallucination", gate.GateReading()), read.get("span")
@@ -101,11 +101,15 @@ def _cognitive(rule: GateRule, findings: gate.Findings) -> GateResult:
     failed = [name for name, status in found.items() if status == "FAIL"]
     reasons = [f"too low: {', '.join(failed)}"] if failed else []
     reasons += [f"no evidence on {', '.join(lacking)}"] if lacking else []
+    shown = {name: part for name, (part, _) in parts.items()}
+    shown["fidelity"] = read.get("fidelity")
     figures = [
         f"{name} {part.value:.3g}"
-        for name, (part, _) in parts.items()
+        for name, part in shown.items()
         if part is not None and part.value is not None
     ]
+    mark = gate.norms_mark(rule.level, findings.protocol)
+    reasons += [f"{mark} norms"] if mark and figures else []
     return gate.gate_result(
         rule,
         "cognitive",

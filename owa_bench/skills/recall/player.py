@@ -36,6 +36,7 @@ class RecallPlayer:
         self._solve = solver
         self._folder = Path()
         self._goal: Mapping[str, Any] = {}
+        self._claims: Mapping[str, str] = {}
         self._pages: list[str] = []
         self._answered = self._asked = 0
 
@@ -50,6 +51,7 @@ class RecallPlayer:
             memory_dir: The folder.
         """
         self._folder, self._goal = Path(memory_dir), brief.goal
+        self._claims = brief.propositions
         quota = int(brief.budgets.get("memory_bytes", _NO_LIMIT))
         self._store = self._make(brief.goal, quota, brief.seed)
         self._store.load(self._folder)
@@ -75,8 +77,7 @@ class RecallPlayer:
     def _next(self, card: CardText) -> tuple[str, dict[str, Any]]:
         if card.kind == "page":
             if card.text.startswith("Nothing is left"):
-                sure = self._answered >= 0.9 * self._asked
-                return "finish", {"p": _SURE if sure else _UNSURE}
+                return "finish", self._closing(card.day)
             self._store.read(card.day, card.text)
             self._lists.read(card.text)
             self._pages.append(card.text)
@@ -88,6 +89,20 @@ class RecallPlayer:
             self._moved[int(old)] = int(new)
         self._asked += 1
         return self._answer(card)
+
+    def _closing(self, day: int) -> dict[str, Any]:
+        """Return the arguments of finish: p, and a probability of each claim."""
+        self._store.day = day
+        sure = self._answered >= 0.9 * self._asked
+        claims = {
+            name: self._store.reader.claim(text) for name, text in self._claims.items()
+        }
+        beliefs = {
+            name: self._store.belief(claim)
+            for name, claim in claims.items()
+            if claim is not None
+        }
+        return {"p": _SURE if sure else _UNSURE, "beliefs": beliefs}
 
     def _answer(self, card: CardText) -> tuple[str, dict[str, Any]]:
         same = self._lists.same_as_before(card.text)

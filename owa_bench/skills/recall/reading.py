@@ -44,6 +44,14 @@ class RegisterQuery(NamedTuple):
     without: int = 0
 
 
+class RegisterClaim(NamedTuple):
+    """A proposition: is the first value given up, or do notices contradict another."""
+
+    superseded: bool
+    subject: str
+    relation: str
+
+
 def read_card(observation: str) -> CardText:
     r"""Return the last card of an observation.
 
@@ -129,6 +137,14 @@ class RegisterReader:
             entries=int(entries[1]) if entries else 0,
             without=int(without[1]) if without else 0,
         )
+
+    def claim(self, text: str) -> RegisterClaim | None:
+        """Return the claim of a proposition, None for one of another kind."""
+        name = re.search(_NAME, text.partition(" as ")[2])
+        if name is None:
+            return None
+        superseded = "not in force" in text
+        return RegisterClaim(superseded, name[0], self._relation(text)[1])
 
     def _relation(self, text: str) -> tuple[str, str]:
         """Return the word for a relation in a text, and the relation's first word."""

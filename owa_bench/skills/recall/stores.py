@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench import seeding
-from owa_bench.skills.recall.reading import Fact, RegisterQuery, RegisterReader
+from owa_bench.skills.recall.reading import (
+    Fact,
+    RegisterClaim,
+    RegisterQuery,
+    RegisterReader,
+)
 from owa_bench.skills.recall.retrieval import TextIndex
 
 FILE = "register"
+_LIKELY, _UNLIKELY = 0.95, 0.05
 _SPARE = 16  # bytes of the quota that are left: the file's name
 
 
@@ -76,6 +82,20 @@ class FactStore:
         """Return the entries that answer a question, the best first."""
         return _holding(self.facts, query)
 
+    def belief(self, claim: RegisterClaim) -> float:
+        """Return the probability of a claim, 1/2 where nothing is kept of it."""
+        query = RegisterQuery(claim.subject, claim.relation)
+        holding, facts = self.entries(query), self._statements(query)
+        if not (holding and facts):
+            return 0.5
+        if claim.superseded:
+            return _LIKELY if holding[0].value != facts[0].value else _UNLIKELY
+        return _LIKELY if len({fact.value for fact in facts}) > 1 else _UNLIKELY
+
+    def _statements(self, query: RegisterQuery) -> list[Fact]:
+        """Return what was ever stated on a pair, first issued first."""
+        return _stated(self.facts, query)
+
     def _packed(self) -> bytes:
         head = json.dumps(self.reader.renamed, separators=(",", ":"))
         lines = [self._line(fact) for fact in self.facts]
@@ -109,12 +129,20 @@ def _holding(facts: Iterable[Fact], query: RegisterQuery) -> list[Entry]:
     struck = {fact.withdraws for fact in facts if fact.withdraws}
     return [
         Entry(fact.value, fact.number)
-        for fact in sorted(facts, key=lambda fact: -fact.number)
+        for fact in reversed(_stated(facts, query))
+        if fact.number not in struck
+    ]
+
+
+def _stated(facts: Iterable[Fact], query: RegisterQuery) -> list[Fact]:
+    """Return the statements on a pair that have authority, first issued first."""
+    return sorted(
+        fact
+        for fact in facts
         if (fact.subject, fact.relation) == (query.subject, query.relation)
         and not fact.rumour
         and not fact.inverse
-        and fact.number not in struck
-    ]
+    )
 
 
 class NoStore(FactStore):
@@ -174,7 +202,6 @@ class LineStore(FactStore):
     """
 
     verifies = False
-    keeps_all = False
 
     def __init__(self, goal: Mapping[str, Any], quota: int) -> None:
         super().__init__(goal, quota)
@@ -225,6 +252,11 @@ class VerifyingStore(LineStore):
     """The same with every line verified."""
 
     verifies = True
+
+    def _statements(self, query: RegisterQuery) -> list[Fact]:
+        """Return what the lines ever stated on a pair, first issued first."""
+        facts = (self.reader.fact(0, line) for line in self.lines)
+        return _stated((fact for fact in facts if fact is not None), query)
 
 
 class TranscriptStore(VerifyingStore):

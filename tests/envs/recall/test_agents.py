@@ -8,6 +8,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.wording import notice_line, question_text
+from owa_bench.records.events import Belief, Resolution
 from owa_bench.scoring.axes.memory import half_life
 from owa_bench.scoring.gate_statistics import span
 from owa_bench.worlds.recall import Register
@@ -85,6 +86,19 @@ def test_who_keeps_what_is_asked_is_right_within_every_quota(tier, tmp_path):
         agent = episodes.reference("exact_store")
         played = episodes.play(agent, tmp_path / family, family, tier)
         assert played.q_state >= 0.95
+
+
+def test_who_keeps_the_register_knows_its_claims_and_who_keeps_nothing_does_not(
+    tmp_path,
+):
+    for name, errors in (("exact_store", 0.05), ("bm25_verify", 0.05), ("bm25", 0.5)):
+        played = episodes.play(episodes.reference(name), tmp_path / name, "learning")
+        truth = {e.proposition: e.y for e in played.events if isinstance(e, Resolution)}
+        stated = {e.proposition: e.p for e in played.events if isinstance(e, Belief)}
+        claims = [claim for claim in truth if claim != "own_success"]
+        assert len(claims) == 4
+        for claim in claims:
+            assert abs(stated[claim] - truth[claim]) == pytest.approx(errors)
 
 
 def test_planted_spans_are_measured_exactly(tmp_path):

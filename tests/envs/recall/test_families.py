@@ -1,12 +1,12 @@
 """Families: forms, keys that are unique, registers that hide what they hold."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
 from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.families.reasoning import RULES
-from owa_bench.envs.recall.wording import SLOTS, notice_line
+from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line
 from owa_bench.shells.calls import TEXT_LIMIT
 from owa_bench.worlds.recall import Register
 
@@ -44,6 +44,32 @@ def test_a_register_fits_no_prompt_and_its_keys_follow_from_its_rules():
             assert said[-1] == Register(world).value(question)
         pairs = [(q.subject, q.relation) for q in world.questions if q.lag == 1]
         assert len(set(pairs)) == len(pairs) == 42
+
+
+def test_claims_hold_by_the_rules_and_show_no_value():
+    """The same second reading; withdrawn notices count for contradictions alone."""
+    true = []
+    for seed, tier in product(range(5), generate.TIERS):
+        world = generate.draw_world(seed, "learning", tier, "A")
+        struck = {n.withdraws for n in world.notices}
+        assert len({(c.subject, c.relation) for c in world.claims}) == 4
+        for claim in world.claims:
+            said = [
+                n
+                for n in world.notices
+                if (n.subject, n.relation) == (claim.subject, claim.relation)
+            ]
+            values = [n.value for n in said]
+            last = [n.value for n in said if n.number not in struck][-1]
+            holds = {
+                "supersession": last != values[0],
+                "contradiction": any(value != values[0] for value in values),
+            }
+            assert Register(world).truth(claim) == holds[claim.kind]
+            text = claim_texts(world)[claim.name]
+            assert not any(value in text for value in world.values[claim.relation])
+            true.append(holds[claim.kind])
+    assert 0.1 < sum(true) / len(true) < 0.45
 
 
 def test_every_retrieval_has_at_least_as_many_entries_as_are_asked_for():

@@ -8,7 +8,7 @@ own, without tools.
 from typing import Any, NamedTuple
 
 from owa_bench.envs.recall.draws import LAGS, STUDY_DAYS, Draws, Statement, numbered
-from owa_bench.worlds.recall import Question
+from owa_bench.worlds.recall import Claim, ClaimKind, Question
 
 _ITEMS_A_DAY = 14
 _NOTICES = (150, 360, 480, 600)
@@ -18,6 +18,7 @@ _LONGEST = (2, 2, 3, 3)  # statements of a superseded item, at most
 _SUBJECTS, _RELATIONS = 9, 5
 _SIBLINGS = 2
 _POOL = 24  # values of a relation: they recur among subjects
+_CLAIMS: tuple[ClaimKind, ...] = ("supersession", "contradiction") * 2
 _ASIDE = (0.0, 0.2, 0.3, 0.4)  # share of statements that set a sibling apart
 TOLL = "toll"  # the relation whose values are amounts
 _NOUNS = (
@@ -47,6 +48,7 @@ def draw(draws: Draws) -> dict[str, Any]:
         **fields(people),
         "notices": notices,
         "questions": _questions(draws, finals),
+        "claims": _claims(draws, finals),
     }
 
 
@@ -237,3 +239,29 @@ def _questions(draws: Draws, finals: list[Pair]) -> tuple[Question, ...]:
         for pair in (finals[i] for i in order)
     ]
     return tuple(sorted(questions, key=lambda question: question.day))
+
+
+def _claims(draws: Draws, finals: list[Pair]) -> tuple[Claim, ...]:
+    """Return claims about different items; before any drift a quarter of them hold."""
+    left = [finals[i] for i in draws.order(len(finals))]
+    claims = []
+    for number, kind in enumerate(_CLAIMS):
+        wanted = bool(draws.rng.integers(4) == 0)
+        fitting = [pair for pair in left if _holds(kind, pair) == wanted]
+        pair = (fitting or left)[0]
+        left.remove(pair)
+        claims.append(
+            Claim(
+                name=f"{kind}/{number}",
+                kind=kind,
+                subject=pair.subject,
+                relation=pair.relation,
+            )
+        )
+    return tuple(claims)
+
+
+def _holds(kind: ClaimKind, pair: Pair) -> bool:
+    """Return whether a claim on an item holds before any drift."""
+    withdrawn = pair.withdrawn and kind == "supersession"
+    return pair.length - withdrawn > 1
