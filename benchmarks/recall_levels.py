@@ -1,7 +1,7 @@
 """Level reports of the agents of Recall: M, the cognitive gate, W.
 
     python benchmarks/recall_levels.py            one instance a family and tier
-    python benchmarks/recall_levels.py --whole    battery `recall`, 1,920 episodes an agent
+    python benchmarks/recall_levels.py --whole    battery `recall`: 1,920 each
 
 Each agent's run is kept in --state and goes on where it was stopped; --print-only reads
 what is there. The small battery has the families, tiers, magnitudes and budgets of the
