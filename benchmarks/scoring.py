@@ -133,6 +133,7 @@ def crew_of(repeat: Integers, rng: np.random.Generator) -> Crew:
     few = {name: rng.integers(0, 4, size) for name in ("idle", "cycle", "same", *texts)}
     return Crew(
         cap=np.where(kind == 0, 1, 2),
+        seats=np.where(kind == 0, 1, 2),
         muted=kind == 2,
         control=np.zeros(size, dtype=bool),
         channel=np.ones(size, dtype=bool),

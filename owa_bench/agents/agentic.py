@@ -1,6 +1,7 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP or on web pages, whichever its tools allow.
+It solves a goal over HTTP, on web pages or from a seat of a crew, whichever its tools
+allow.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -12,6 +13,8 @@ from typing import Any
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST
+from owa_bench.skills.crew.habits import ASKING, CREWS
+from owa_bench.skills.crew.player import CrewPlayer
 from owa_bench.skills.handicaps import (
     handicapped,
     knob_options,
@@ -33,6 +36,7 @@ class _Agentic:
         self._handicaps = read_handicaps(config.options)
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
+        self._seat: CrewPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -42,6 +46,7 @@ class _Agentic:
         self._memory = open_memory(memory_dir, limits.half_life)
         self._runner = None
         names = {tool.name for tool in tools}
+        self._seat = CrewPlayer(brief, ASKING) if CREWS in names else None
         if planned_depth(brief.goal) > limits.depth:
             return
         skills = solver_skills(limits, brief)
@@ -55,6 +60,8 @@ class _Agentic:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
+        if self._seat is not None:
+            return self._seat.advance(str(observation["text"])).text()
         if self._runner is None:  # no tool that it knows, or too deep a plan
             return PlanCall(DECLARE, {"p": LOST}).text()
         return self._runner.advance(str(observation["text"])).text()

@@ -120,9 +120,9 @@ SEVERITIES = ("near_miss", "minor", "major", "critical")
 class Crew:
     """How roles worked together in each episode, a row each.
 
-    `cap` is the ceiling on active seats (NO_CAP without one), `channel` whether the
-    suite let messages pass or had several seats, `control` whether axis S alone reads
-    the row, `conflict` whether one stayed open. `idle`, `cycle`, `same` and
+    `cap` is the ceiling on active seats (NO_CAP without one), `seats` how many played
+    (1 where the suite has none), `channel` whether the suite let messages pass or had
+    several seats, `control` whether axis S alone reads the row, `conflict` whether one stayed open. `idle`, `cycle`, `same` and
     `same_words` are the longest runs: of rounds without a novel result, and of
     one seat's turns in a repeated cycle of calls, of one and the same call, and of
     messages whose sketches differ from the one before in at most so many bits as the
@@ -132,6 +132,7 @@ class Crew:
     """
 
     cap: Integers
+    seats: Integers
     muted: Flags
     control: Flags
     channel: Flags

@@ -57,6 +57,7 @@ def crew_row(trace: Trace) -> dict[str, Any]:
     resolved = {event.item: event.resolved for event in conflicts}
     return {
         "cap": NO_CAP if start.role_cap is None else start.role_cap,
+        "seats": seats,
         "muted": start.muted,
         "control": start.control,
         "channel": bool(messages) or seats > 1,

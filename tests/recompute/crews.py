@@ -66,18 +66,27 @@ def fabric(one):
 
 
 def idle(control, full, share):
-    """Return whether a control that failed did too little, or saw too little new."""
+    """Return whether a control that failed did too little, or saw too little new.
+
+    Both are counted per seat.
+    """
     failed = [one for one in control if not one["u"]]
     counts = (
-        lambda one: len(one["kinds"]["action"]),
-        lambda one: len(
-            {(a.get("role", ""), a["observation"]) for a in one["kinds"]["action"]}
+        lambda one: len(one["kinds"]["action"]) / seats(one),
+        lambda one: (
+            len({(a.get("role", ""), a["observation"]) for a in one["kinds"]["action"]})
+            / seats(one)
         ),
     )
     return bool(failed) and any(
         np.mean([count(o) for o in failed]) < share * np.mean([count(o) for o in full])
         for count in counts
     )
+
+
+def seats(one):
+    """Return how many seats played, 1 where there are none."""
+    return max(len(one["start"].get("seats", ())), 1)
 
 
 def half_of(rows, repeats, half):
@@ -134,8 +143,8 @@ def flags(rules, one, tau):
     """Return the four faults: conflict, loop, chatter, mode collapse."""
     conflicts = [c for c in one["kinds"]["conflict"] if c.get("source", "env") == "env"]
     last = {c["item"]: c.get("resolved", False) for c in conflicts}
-    seats = max(len(one["start"].get("seats", ())), 1)
-    idle_rounds = longest([not a.get("novel") for a in one["kinds"]["action"]]) // seats
+    dull = [not a.get("novel") for a in one["kinds"]["action"]]
+    idle_rounds = longest(dull) // seats(one)
     calls, said = {}, {}
     for c in one["kinds"]["call"]:
         words = c["method"], c["target"], c["request"]

@@ -1,6 +1,7 @@
 """Planner of the orchestrator: assigns work, has it checked, asks when unsure, answers.
 
-On web pages there is one window: one role works in it and another checks the outcome.
+In a crew each seat is one program, and messages go over the crew's channel. On web
+pages there is one window: one role works in it and another checks the outcome.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from owa_bench.agents.orchestrator.team import (
 )
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
+from owa_bench.skills.crew.habits import CREWS, TEAM
+from owa_bench.skills.crew.player import CrewPlayer
 from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
@@ -37,6 +40,7 @@ class _Orchestrator:
         self._memory: FactMemory | None = None
         self._board: MessageBoard | None = None
         self._runner: Runner | None = None
+        self._seat: CrewPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -45,6 +49,9 @@ class _Orchestrator:
         limits = self._handicaps
         self._memory = open_memory(memory_dir, limits.half_life)
         names = {tool.name for tool in tools}
+        self._seat = CrewPlayer(brief, TEAM) if CREWS in names else None
+        if self._seat is not None:
+            return
         if PAGES in names and APIS not in names:
             roles = (PLANNER, SURFER, VERIFIER)
             self._board = MessageBoard(roles, limits.crew)
@@ -57,6 +64,8 @@ class _Orchestrator:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call, and the messages sent since the last one."""
+        if self._seat is not None:
+            return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None or self._board is None:
             return Move(PlanCall(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))

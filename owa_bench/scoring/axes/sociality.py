@@ -149,7 +149,7 @@ def _idle_control(sample: Sample, rows: Flags) -> str:
 
     A control that fails after a small share of the full crew's actions, or of its
     answers that were new, says nothing of what one role, or a crew without messages,
-    could have done.
+    could have done. Both are counted per seat: seats act at the same time.
     """
     table, crew = sample.table, sample.table.crew
     least = sample.protocol.sociality.control_share
@@ -159,14 +159,14 @@ def _idle_control(sample: Sample, rows: Flags) -> str:
         failed = rows & control & (table.u == 0)
         if failed.any() and full.any():
             for what, counts in (
-                ("actions", table.steps),
-                ("new answers", crew.answers),
+                ("actions", table.steps / crew.seats),
+                ("new answers", crew.answers / crew.seats),
             ):
                 spent, whole = counts[failed].mean(), counts[full].mean()
                 if spent < least * whole:
                     return (
-                        f"control not played: {name} fails after {spent:.1f} {what}, "
-                        f"the full crew takes {whole:.1f}"
+                        f"control not played: {name} fails after {spent:.1f} {what} "
+                        f"a seat, the full crew takes {whole:.1f}"
                     )
     return ""
 

@@ -1,0 +1,1 @@
+"""Operators on the work, the documents and the terms of a crew."""

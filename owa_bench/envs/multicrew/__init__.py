@@ -1,0 +1,1 @@
+"""MultiCrew: several agents with private facts, one channel, one deliverable."""

@@ -1,0 +1,76 @@
+"""Which merged items hold: run by their family against the values in force."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.envs.multicrew.state import Merged
+from owa_bench.worlds.crew import CrewWorld, Item
+
+_CACHED = 8192
+_REVISION = 8  # hex digits
+
+
+def revision(code: str, item: str, fragment: str, pins: Iterable[Any]) -> str:
+    """Return the revision of a merged fragment.
+
+    Args:
+        code: Of the world, so that no revision is known before.
+        item: Name of the item.
+        fragment: JSON text.
+        pins: What it builds on.
+    Returns: Hexadecimal digits.
+    """
+    text = repr((code, item, fragment, tuple(pins)))
+    return hashlib.sha256(text.encode()).hexdigest()[:_REVISION]
+
+
+def accepted_items(
+    world: CrewWorld, merged: Mapping[str, Merged], settled: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the items whose merged fragments hold in a world.
+
+    An item holds if those that it needs do, its pins are their revisions, no clause of
+    it is contested and unsettled, and its family accepts the fragment.
+
+    Args:
+        world: The world that holds now.
+        merged: By name of an item.
+        settled: Contested clauses that were settled.
+    Returns: Names.
+    """
+    contested = {clause.name for clause in world.clauses if clause.rival}
+    values = {clause.name: clause.value for clause in world.clauses}
+    found: set[str] = set()
+    for item in world.items:
+        made = merged.get(item.name)
+        if made is None or not found.issuperset(item.needs):
+            continue
+        if any(name in contested and name not in settled for name in item.clauses):
+            continue
+        pins = dict(made.pins)
+        if any(pins.get(name) != merged[name].revision for name in item.needs):
+            continue
+        before = tuple((name, merged[name].fragment) for name in item.needs)
+        own = tuple((name, values[name]) for name in item.clauses)
+        if _holds(world.family, item, own, before, made.fragment):
+            found.add(item.name)
+    return frozenset(found)
+
+
+@lru_cache(_CACHED)
+def _holds(
+    family: str,
+    item: Item,
+    values: tuple[tuple[str, str], ...],
+    before: tuple[tuple[str, str], ...],
+    fragment: str,
+) -> bool:
+    """Return whether a family accepts a fragment; the same arguments come often."""
+    earlier = {name: msgspec.json.decode(text) for name, text in before}
+    made = msgspec.json.decode(fragment)
+    return family_of(family).accepts(item, dict(values), earlier, made)

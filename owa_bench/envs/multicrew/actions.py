@@ -1,0 +1,358 @@
+"""What the tools do to the work: pure functions from a state to an outcome.
+
+Messages are the session's, by the fabric. Source: docs/multicrew.md#tools
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from owa_bench.envs.multicrew.acceptance import accepted_items, revision
+from owa_bench.envs.multicrew.generate import MERGE, family_of
+from owa_bench.envs.multicrew.state import CrewState, Draft, Merged, holder
+from owa_bench.envs.multicrew.wording import document_text
+from owa_bench.records.events import Board, Conflict, Event
+from owa_bench.shells.schemas import compile_schema
+from owa_bench.worlds.crew import Clause, CrewWorld, Item
+
+MOST_CLAIMS = 3
+_LONGEST = 2000  # characters of a fragment
+_AGAIN = 2  # an item that was merged before is worked out anew in a part of its effort
+_FORMS: dict[str, Any] = {}
+
+
+class Outcome(NamedTuple):
+    """The result of a call: `news` is what the board tells the other seats."""
+
+    state: CrewState
+    text: str
+    ok: bool = True
+    ticks: int = 1
+    events: tuple[Event, ...] = ()
+    news: str = ""
+
+
+class Place(NamedTuple):
+    """Where a call is made: world, state, the seats of the episode, the step."""
+
+    world: CrewWorld
+    state: CrewState
+    seats: tuple[str, ...]
+    step: int
+
+    @property
+    def seat(self) -> str:
+        """The seat that acts."""
+        return self.state.seat
+
+    def refused(self, text: str) -> Outcome:
+        """Return the outcome of a call that changes nothing."""
+        return Outcome(self.state, text, ok=False)
+
+    def item(self, name: str) -> Item | None:
+        """Return an item by its name."""
+        return next((item for item in self.world.items if item.name == name), None)
+
+    def clause(self, name: str) -> Clause | None:
+        """Return a clause by its name."""
+        return next((c for c in self.world.clauses if c.name == name), None)
+
+
+Arguments = Mapping[str, Any]
+
+
+def claim(at: Place, arguments: Arguments) -> Outcome:
+    """Put a seat's name on an item.
+
+    Args:
+        at: Where.
+        arguments: `item`.
+    Returns: The outcome.
+    """
+    item = at.item(arguments["item"])
+    if item is None:
+        return at.refused(f"There is no item {arguments['item']}.")
+    if refusal := _claimed(at, item.name):
+        return at.refused(refusal)
+    claims = {**at.state.claims, item.name: at.seat}
+    board = Board(step=at.step, item=item.name, status="claimed", owner=at.seat)
+    return Outcome(
+        replace(at.state, claims=claims),
+        f"{item.name} is yours.",
+        events=(board,),
+        news=f"{item.name} claimed by {at.seat}",
+    )
+
+
+def _claimed(at: Place, name: str) -> str:
+    """Return why an item cannot be claimed by the present seat, "" if it can."""
+    owner = at.state.claims.get(name, at.seat)
+    if owner != at.seat and owner in at.state.free:
+        return f"{name} is claimed by {owner}."
+    own = [item for item, seat in at.state.claims.items() if seat == at.seat]
+    if name not in own and len(own) >= MOST_CLAIMS:
+        return f"You have {len(own)} items, {MOST_CLAIMS} at most: {', '.join(own)}."
+    return ""
+
+
+def work(at: Place, arguments: Arguments) -> Outcome:
+    """Make an item's fragment; the seat is busy for the effort.
+
+    Args:
+        at: Where.
+        arguments: `item`, `fragment`, `pins`.
+    Returns: The outcome.
+    """
+    item = at.item(arguments["item"])
+    if item is None:
+        return at.refused(f"There is no item {arguments['item']}.")
+    fragment, pins = arguments["fragment"], arguments.get("pins", {})
+    refusal = _claimed(at, item.name) or _form_problem(at.world, item, fragment, pins)
+    again = item.name in at.state.merged or item.name in at.state.drafts
+    ticks = -(-item.effort // _AGAIN) if again else item.effort
+    if not refusal and at.state.hours[at.seat] < ticks:
+        refusal = f"You have {at.state.hours[at.seat]} ticks of work left."
+    if refusal:
+        return at.refused(refusal)
+    state = at.state
+    draft = Draft(
+        fragment=msgspec.json.encode(fragment, order="sorted").decode(),
+        pins=tuple(sorted(pins.items())),
+        author=at.seat,
+        ready=state.tick + ticks,
+    )
+    state = replace(
+        state,
+        drafts={**state.drafts, item.name: draft},
+        claims={**state.claims, item.name: at.seat},
+        hours={**state.hours, at.seat: state.hours[at.seat] - ticks},
+    )
+    board = Board(step=at.step, item=item.name, status="worked", owner=at.seat)
+    text = f"{item.name} is worked out at tick {draft.ready}: merge it then."
+    news = f"{item.name} in work by {at.seat} until tick {draft.ready}"
+    return Outcome(state, text, ticks=ticks, events=(board,), news=news)
+
+
+def _form_problem(
+    world: CrewWorld, item: Item, fragment: Mapping[str, Any], pins: Mapping[str, str]
+) -> str:
+    """Return what is wrong with the form of what is handed in, "" for nothing."""
+    family = family_of(world.family)
+    if len(msgspec.json.encode(fragment)) > _LONGEST:
+        return f"`fragment` has at most {_LONGEST} characters."
+    check = _FORMS.setdefault(family.name, compile_schema(family.form))
+    if problem := check(fragment, "fragment") or family.problem(fragment):
+        return str(problem)
+    if unknown := sorted(set(pins) - set(item.needs)):
+        return (
+            f"`pins` may name {', '.join(item.needs) or 'nothing'}, got {unknown[0]}."
+        )
+    if lacking := [name for name in item.needs if name not in pins]:
+        return f"`pins` must give the revision of {lacking[0]}."
+    return ""
+
+
+def merge(at: Place, arguments: Arguments) -> Outcome:
+    """Merge an item that is worked out: from now on others build on it.
+
+    Args:
+        at: Where.
+        arguments: `item`.
+    Returns: The outcome; whether it is accepted is not told.
+    """
+    name = arguments["item"]
+    draft = at.state.drafts.get(name)
+    if draft is None or draft.ready > at.state.tick:
+        return at.refused(f"{name} is not worked out.")
+    if at.world.reviewed and not draft.approved:
+        return at.refused(f"{name} is not approved.")
+    state = at.state
+    made = Merged(
+        fragment=draft.fragment,
+        pins=draft.pins,
+        author=draft.author,
+        revision=revision(at.world.code, name, draft.fragment, draft.pins),
+    )
+    merged = {**state.merged, name: made}
+    accepted = accepted_items(at.world, merged, state.settled)
+    state = replace(
+        state,
+        merged=merged,
+        drafts={item: one for item, one in state.drafts.items() if item != name},
+        claims={item: seat for item, seat in state.claims.items() if item != name},
+        accepted=accepted,
+        harm=state.harm + len(state.accepted - accepted),
+    )
+    board = Board(step=at.step, item=name, status="merged", owner=draft.author)
+    text = f"{name} merged by {at.seat}, revision {made.revision}"
+    return Outcome(state, f"{text}.", ticks=MERGE, events=(board,), news=text)
+
+
+def read(at: Place, arguments: Arguments) -> Outcome:
+    """Read a document or a merged fragment.
+
+    Args:
+        at: Where.
+        arguments: `name`.
+    Returns: The outcome; another role's document takes longer.
+    """
+    name, state = arguments["name"], at.state
+    if name in state.merged:
+        made = state.merged[name]
+        text = f"{name}, revision {made.revision}, by {made.author}:\n{made.fragment}"
+        return Outcome(state, text)
+    document = next((d for d in at.world.documents if d.name == name), None)
+    if document is None:
+        return at.refused(f"There is nothing called {name} to read.")
+    own = holder(at.world, at.seats, document.owner) == at.seat
+    ticks = 1 if own else at.world.research
+    learned = {
+        f"{line.subject}.{line.attribute}"
+        for line in document.lines
+        if line.standing == "holds"
+    }
+    state = replace(
+        state,
+        known=state.known | {(at.seat, clause) for clause in learned},
+        served=state.served | {f"fact/{clause}" for clause in learned},
+    )
+    return Outcome(state, document_text(document), ticks=ticks)
+
+
+def propose(at: Place, arguments: Arguments) -> Outcome:
+    """Propose a value for a contested clause; one of its sides must do so.
+
+    Args:
+        at: Where.
+        arguments: `clause`, `value`.
+    Returns: The outcome.
+    """
+    clause = at.clause(arguments["clause"])
+    if clause is None or not clause.rival:
+        return at.refused(f"{arguments['clause']} is not contested.")
+    if at.seat not in {holder(at.world, at.seats, role) for role in clause.sides}:
+        return at.refused(f"{clause.name} is not yours to settle.")
+    value = arguments["value"]
+    proposed = {**at.state.proposed, clause.name: (value, at.seat)}
+    open_ = Conflict(step=at.step, item=clause.name)
+    news = f"{at.seat} proposes for {clause.name}: {value}"
+    state = replace(at.state, proposed=proposed)
+    return Outcome(state, "Proposed.", events=(open_,), news=news)
+
+
+def accept(at: Place, arguments: Arguments) -> Outcome:
+    """Accept what another seat proposed: the clause is settled.
+
+    Args:
+        at: Where.
+        arguments: `clause`.
+    Returns: The outcome.
+    """
+    name = arguments["clause"]
+    value, proposer = at.state.proposed.get(name, ("", at.seat))
+    if proposer == at.seat:
+        return at.refused(f"Nobody else has proposed a value for {name}.")
+    return _settled(at, name, value)
+
+
+def arbitrate(at: Place, arguments: Arguments) -> Outcome:
+    """Have a clause settled, or a draft approved, from outside; takes longer.
+
+    Args:
+        at: Where.
+        arguments: `name` of a clause or an item.
+    Returns: The outcome.
+    """
+    name = arguments["name"]
+    draft = at.state.drafts.get(name)
+    if draft is not None and at.world.reviewed:
+        approved = replace(draft, approved=True)
+        state = replace(at.state, drafts={**at.state.drafts, name: approved})
+        text, ticks = f"{name} is approved.", at.world.arbitration
+        return Outcome(state, text, ticks=ticks, news=f"{name} approved from outside")
+    clause = at.clause(name)
+    if clause is None or not clause.rival:
+        return at.refused(f"There is nothing to decide about {name}.")
+    outcome = _settled(at, name, clause.value)
+    state = outcome.state
+    known = state.known | {(at.seat, name)}
+    state = replace(state, known=known)
+    return outcome._replace(state=state, ticks=at.world.arbitration)
+
+
+def _settled(at: Place, name: str, value: str) -> Outcome:
+    state = at.state
+    settled = {**state.settled, name: value}
+    state = replace(
+        state,
+        settled=settled,
+        proposed={one: it for one, it in state.proposed.items() if one != name},
+        accepted=accepted_items(at.world, state.merged, settled),
+    )
+    done = Conflict(step=at.step, item=name, resolved=True)
+    news = f"{name} settled: {value}"
+    return Outcome(state, f"{news}.", events=(done,), news=news)
+
+
+def review(at: Place, arguments: Arguments) -> Outcome:
+    """Approve or reject a draft that another seat made.
+
+    Args:
+        at: Where.
+        arguments: `item`, `verdict`, `reasons`.
+    Returns: The outcome.
+    """
+    name = arguments["item"]
+    draft = at.state.drafts.get(name)
+    if draft is None or draft.ready > at.state.tick:
+        return at.refused(f"{name} is not worked out.")
+    if draft.author == at.seat:
+        return at.refused("Nobody may review an item of their own.")
+    verdict = arguments["verdict"] == "approve"
+    drafts = {**at.state.drafts, name: replace(draft, approved=verdict)}
+    status = "approved" if verdict else "rejected"
+    board = Board(step=at.step, item=name, status=status, owner=at.seat)
+    news = f"{name} {status} by {at.seat}"
+    state = replace(at.state, drafts=drafts)
+    return Outcome(state, f"{news}.", events=(board,), news=news)
+
+
+def board(at: Place, arguments: Arguments) -> Outcome:
+    """Show the state of every item.
+
+    Args:
+        at: Where.
+        arguments: None.
+    Returns: The outcome.
+    """
+    lines = [_status(at.state, item.name) for item in at.world.items]
+    contested = [c.name for c in at.world.clauses if c.name in at.state.settled]
+    lines += [f"{name} settled: {at.state.settled[name]}" for name in contested]
+    return Outcome(at.state, "\n".join(lines))
+
+
+def _status(state: CrewState, name: str) -> str:
+    draft, made = state.drafts.get(name), state.merged.get(name)
+    if draft is not None:
+        done = "worked out" if draft.ready <= state.tick else "in work"
+        approved = ", approved" if draft.approved else ""
+        return f"{name}: {done} by {draft.author}{approved}"
+    if made is not None:
+        return f"{name}: merged, revision {made.revision}, by {made.author}"
+    owner = state.claims.get(name)
+    return f"{name}: claimed by {owner}" if owner else f"{name}: open"
+
+
+ACTIONS: Mapping[str, Callable[[Place, Arguments], Outcome]] = {
+    "claim": claim,
+    "work": work,
+    "read": read,
+    "propose": propose,
+    "accept": accept,
+    "review": review,
+    "merge": merge,
+    "arbitrate": arbitrate,
+    "board": board,
+}

@@ -1,0 +1,41 @@
+"""What a family of MultiCrew is: draws, a form of fragments, and an acceptance.
+
+A fragment is what a seat hands in for an item. It is accepted by what it does: the
+family runs it against the values that hold, in the light of the fragments it builds on.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from owa_bench.envs.multicrew.draws import Draws
+from owa_bench.worlds.crew import Clause, Item
+
+Fragment = Mapping[str, Any]
+Values = Mapping[str, str]  # name of a clause to its value
+
+
+class Content(NamedTuple):
+    """What a family draws: items with clauses, and wrong values of each clause."""
+
+    items: tuple[Item, ...]
+    clauses: tuple[Clause, ...]
+    wrong: Mapping[str, str]
+
+
+class Family(NamedTuple):
+    """A family.
+
+    `form` is a JSON schema of a fragment; `problem` says what is wrong with a
+    fragment's form beyond that ("" for nothing), which everybody is told; `accepts`
+    and `solution` take item, values and the accepted fragments that it builds on.
+    """
+
+    name: str
+    about: str
+    form: Mapping[str, Any]
+    draw: Callable[[Draws, tuple[Item, ...]], Content]
+    problem: Callable[[Fragment], str]
+    accepts: Callable[[Item, Values, Mapping[str, Fragment], Fragment], bool]
+    solution: Callable[[Item, Values, Mapping[str, Fragment]], Fragment]
+    reviewed: bool = False
+    contested: int = 1  # factor on the tier's number of contested clauses

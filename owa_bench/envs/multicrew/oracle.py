@@ -1,0 +1,146 @@
+"""The answer key: effort share of accepted items, a node an item, the next right step.
+
+Source: docs/multicrew.md#quality
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.envs.multicrew.planner import tails
+from owa_bench.envs.multicrew.state import CrewState
+from owa_bench.interfaces import PropositionTruth, SubgoalNode
+from owa_bench.records.instance import Timeline
+from owa_bench.worlds.crew import CrewWorld, Item
+
+_HARM = 0.1  # exponent of an accepted item that was made worse
+_SETTLE = "settle/"
+
+
+class CrewOracle:
+    """Knows every value; it plans with full information and never reads or tells."""
+
+    def quality(self, timeline: Timeline, state: CrewState) -> float:
+        """Return the effort share of accepted items, less for items made worse.
+
+        Args:
+            timeline: Its last world in force was entered by the session.
+            state: The last state.
+        Returns: q_state.
+        """
+        world: CrewWorld = timeline.worlds[0]
+        whole = sum(item.effort for item in world.items)
+        done = sum(item.effort for item in world.items if item.name in state.accepted)
+        return done / whole * math.exp(-_HARM * state.harm)
+
+    def subgoals(self, world: CrewWorld) -> tuple[SubgoalNode, ...]:
+        """Return a node a contested clause and a node an item."""
+        contested = {c.name for c in world.clauses if c.rival}
+        nodes = [SubgoalNode(f"{_SETTLE}{name}", 1) for name in sorted(contested)]
+        depths: dict[str, int] = {}
+        for item in world.items:
+            open_ = [f"{_SETTLE}{n}" for n in item.clauses if n in contested]
+            before = [depths[need] for need in item.needs] + [1] * bool(open_)
+            depths[item.name] = 1 + max(before, default=0)
+            needs = (*item.needs, *open_)
+            nodes.append(SubgoalNode(item.name, depths[item.name], needs))
+        return tuple(nodes)
+
+    def solved(self, world: CrewWorld, state: CrewState) -> frozenset[str]:
+        """Return the accepted items and the clauses that were settled rightly.
+
+        Args:
+            world: Knows the values.
+            state: The session's.
+        Returns: Names of nodes.
+        """
+        if not state.settled:
+            return state.accepted
+        right = {c.name for c in world.clauses if state.settled.get(c.name) == c.value}
+        return state.accepted | {f"{_SETTLE}{name}" for name in right}
+
+    def gained(
+        self, before: CrewState, action: Mapping[str, Any], after: CrewState
+    ) -> frozenset[str]:
+        """Return new facts, values told to who needs them, clauses and items.
+
+        Args:
+            before: The state before the action.
+            action: Plays no part.
+            after: The state after it.
+        Returns: Names.
+        """
+        settled = {
+            f"{_SETTLE}{n}" for n in after.settled.keys() - before.settled.keys()
+        }
+        served = after.served - before.served
+        return served | (after.accepted - before.accepted) | settled
+
+    def hint(self, timeline: Timeline, state: CrewState) -> Mapping[str, Any]:
+        """Return the next right step of the seat that acts.
+
+        Args:
+            timeline: The last world says what will hold.
+            state: The session's.
+        Returns: "tool" and "arguments".
+        """
+        world: CrewWorld = timeline.worlds[-1]
+        item = _next_item(world, state)
+        if item is None and len(state.accepted) == len(world.items):
+            return _call("finish", p=1.0)
+        for name, draft in state.drafts.items():
+            if draft.ready > state.tick:
+                continue
+            if not world.reviewed or draft.approved:
+                if draft.author == state.seat or draft.author not in state.free:
+                    return _call("merge", item=name)
+            elif draft.author != state.seat:
+                return _call("review", item=name, verdict="approve")
+            elif len(state.free) == 1:
+                return _call("arbitrate", name=name)
+        if item is None:
+            return _call("pass_turn", ticks=1)
+        return _step_on(world, state, item)
+
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        """Return none: no proposition is listed yet."""
+        return ()
+
+    def categories(self, world: CrewWorld) -> tuple[str, ...]:
+        """Return none: no item needs an outside tool."""
+        return ()
+
+
+def _call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "arguments": arguments}
+
+
+def _next_item(world: CrewWorld, state: CrewState) -> Item | None:
+    """Return the item to work on: ready, in nobody's work, before the longest chain."""
+    longest = tails(world.items)
+    ready = [
+        item
+        for item in world.items
+        if item.name not in state.accepted
+        and item.name not in state.drafts
+        and state.claims.get(item.name, state.seat) == state.seat
+        and state.accepted.issuperset(item.needs)
+        and state.hours[state.seat] >= item.effort
+    ]
+    return max(ready, key=lambda item: longest[item.name], default=None)
+
+
+def _step_on(world: CrewWorld, state: CrewState, item: Item) -> dict[str, Any]:
+    """Return the settling of a clause of an item, else the work on it."""
+    values = {clause.name: clause.value for clause in world.clauses}
+    contested = {clause.name for clause in world.clauses if clause.rival}
+    for name in item.clauses:
+        if name in contested and name not in state.settled:
+            return _call("arbitrate", name=name)
+    before = {n: msgspec.json.decode(state.merged[n].fragment) for n in item.needs}
+    pins = {name: state.merged[name].revision for name in item.needs}
+    fragment = family_of(world.family).solution(item, values, before)
+    return _call("work", item=item.name, fragment=fragment, pins=pins)

@@ -1,0 +1,142 @@
+"""The control policies: floors, a plausible-wrong one, an over-doer and the oracle."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.envs.multicrew.state import CrewState
+from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
+from owa_bench.seeding import stream
+from owa_bench.shells.schemas import draw
+from owa_bench.worlds.crew import CrewWorld
+
+_Call = Mapping[str, Any]
+
+
+class _Control:
+    """A policy of one seat that looks at the state and keeps nothing."""
+
+    def __init__(self, access: OracleAccess) -> None:
+        self._access = access
+        self._steps = 0
+        self._memory = Path()
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._seed = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin an episode."""
+        self._memory, self._tools, self._seed = memory_dir, tools, brief.seed
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next action as JSON text."""
+        self._steps += 1
+        timeline, state = self._access.observe()
+        hint = self._access.oracle.hint(timeline, state)
+        return json.dumps(self._next(hint, timeline.worlds[-1], state))
+
+    def close(self) -> None:
+        """End an episode."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        """Return the next call; `hint` is the right one."""
+        return hint
+
+
+class CrewNoOp(_Control):
+    """Finishes at once."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        return {"tool": "finish", "arguments": {}}
+
+
+class CrewRandom(_Control):
+    """Calls tools with arguments that their schemas and the family's form allow."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        rng = stream(self._seed, "random", self._steps)
+        names = [item.name for item in world.items]
+        item = names[int(rng.integers(len(names)))]
+        if item in state.drafts:
+            return {"tool": "merge", "arguments": {"item": item}}
+        fragment = draw(family_of(world.family).form, rng=rng)
+        chosen = next(one for one in world.items if one.name == item)
+        pins = {n: m.revision for n, m in state.merged.items() if n in chosen.needs}
+        arguments = {"item": item, "fragment": fragment, "pins": pins}
+        return {"tool": "work", "arguments": arguments}
+
+
+class CrewPlausibleWrong(_Control):
+    """Keeps the right order of work and hands in what decoys and rivals say."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        done = {**state.merged, **state.drafts}
+        for name, draft in state.drafts.items():
+            if draft.ready <= state.tick and draft.author == state.seat:
+                return {"tool": "merge", "arguments": {"item": name}}
+        for item in world.items:
+            if item.name in done or not state.merged.keys() >= set(item.needs):
+                continue
+            values = {c.name: c.value for c in world.clauses}
+            for document in world.documents:
+                for line in document.lines:
+                    if line.standing in ("former", "draft"):
+                        values[f"{line.subject}.{line.attribute}"] = line.value
+            values |= {c.name: c.rival for c in world.clauses if c.rival}
+            family = family_of(world.family)
+            before = {n: json.loads(state.merged[n].fragment) for n in item.needs}
+            arguments = {
+                "item": item.name,
+                "fragment": family.solution(item, values, before),
+                "pins": {n: state.merged[n].revision for n in item.needs},
+            }
+            return {"tool": "work", "arguments": arguments}
+        if len(state.merged) == len(world.items):
+            return {"tool": "finish", "arguments": {"p": 0.9}}
+        return {"tool": "pass_turn", "arguments": {}}
+
+
+class CrewOverDoer(_Control):
+    """Works as the oracle does, then works an accepted item out anew, wrongly."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        victim = world.items[-1]
+        draft = state.drafts.get(victim.name)
+        if hint["tool"] != "finish" and victim.name not in state.accepted:
+            return hint
+        if draft is not None and draft.ready <= state.tick:
+            return {"tool": "merge", "arguments": {"item": victim.name}}
+        if state.harm or hint["tool"] != "finish":
+            return hint
+        if draft is not None:
+            return {"tool": "pass_turn", "arguments": {}}
+        fragment = draw(
+            family_of(world.family).form, rng=stream(self._seed, "over", self._steps)
+        )
+        pins = dict(state.merged[victim.name].pins)
+        arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
+        return {"tool": "work", "arguments": arguments}
+
+
+class CrewLeakProbe(_Control):
+    """Reads and tells what its process, its folder and its environment show."""
+
+    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+        found = [path.name for path in sorted(self._memory.parent.iterdir())]
+        found += sorted(os.environ)
+        name = found[self._steps % len(found)][:60]
+        return {"tool": "read", "arguments": {"name": name}}
+
+
+POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
+    "noop": CrewNoOp,
+    "random": CrewRandom,
+    "plausible_wrong": CrewPlausibleWrong,
+    "over_doer": CrewOverDoer,
+    "leak_probe": CrewLeakProbe,
+    "oracle": _Control,
+}

@@ -1,0 +1,241 @@
+"""One running episode: turns of seats, messages by the fabric, news of the board.
+
+Source: docs/multicrew.md#rounds
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from owa_bench.envs.multicrew.acceptance import accepted_items
+from owa_bench.envs.multicrew.actions import ACTIONS, Outcome, Place
+from owa_bench.envs.multicrew.state import (
+    TICK_MS,
+    advanced,
+    busy,
+    first_state,
+    holder,
+    woken,
+)
+from owa_bench.envs.multicrew.tools import TOOLS
+from owa_bench.envs.multicrew.wording import goal_of, hours_text, task_text
+from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
+from owa_bench.records.events import Board, Handoff
+from owa_bench.records.instance import Timeline
+from owa_bench.shells.fabric import Fabric
+from owa_bench.worlds.crew import Clause, CrewWorld
+
+THETA = 0.8
+_ALL = "all"
+
+
+class CrewSession:
+    """The session of one episode.
+
+    Args:
+        timeline: The worlds.
+        sink: Stores messages and manifests.
+        setting: The ceiling on roles and the mute, which the fabric enforces.
+    """
+
+    tools: tuple[ToolSpec, ...] = TOOLS
+    sitting = 0
+
+    def __init__(self, timeline: Timeline, sink: Sink, setting: Setting) -> None:
+        world: CrewWorld = timeline.worlds[0]
+        self.world = self._told = world
+        self.seats = world.seats[: setting.role_cap]
+        self.state = first_state(world, self.seats)
+        self._sink = sink
+        self._fabric = Fabric(self.seats, muted=setting.muted, blob=sink.blob)
+        self._news: dict[str, list[str]] = {seat: [] for seat in self.seats}
+        self._noticed = dict.fromkeys(self.seats, 0)
+
+    @property
+    def task(self) -> Task:
+        """The task of the lead."""
+        return self.task_of(self.seats[0])
+
+    def task_of(self, seat: str) -> Task:
+        """Return what a seat is told at reset."""
+        return Task(task_text(self._told, seat, THETA), goal_of(self._told, seat), {})
+
+    @property
+    def seat(self) -> str:
+        """The seat that acts next."""
+        return self.state.seat
+
+    def look(self) -> str:
+        """Return the tick, what the board tells, and the messages that arrived."""
+        state, seat = self.state, self.state.seat
+        lines = [
+            f"Tick {state.tick} of {self.world.deadline}, "
+            f"{state.hours[seat]} ticks of work left."
+        ]
+        due = [text for tick, text in self.world.notices if tick <= state.tick]
+        lines += [f"Notice: {text}" for text in due[self._noticed[seat] :]]
+        self._noticed[seat] = len(due)
+        lines += [f"Board: {text}." for text in self._news[seat]]
+        self._news[seat].clear()
+        for letter in self._fabric.take(seat, tick=state.tick):
+            lines.append(f"Message from {letter.sender}: {letter.text}")
+        return "\n".join(lines)
+
+    def retire(self, seat: str) -> None:
+        """Give a seat no further turn."""
+        free = {name: at for name, at in self.state.free.items() if name != seat}
+        self.state = advanced(self.world, replace(self.state, free=free))
+
+    def enter(self, world: CrewWorld, *, now_ms: int) -> None:
+        """Go on in another world.
+
+        Args:
+            world: The world.
+            now_ms: Plays no part.
+        """
+        self.world = world
+        state = self.state
+        accepted = accepted_items(world, state.merged, state.settled)
+        self.state = replace(state, accepted=accepted)
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, now_ms: int, step: int
+    ) -> ToolResult:
+        """Run a tool for the present seat, and find whose turn is next.
+
+        Args:
+            tool: Its name.
+            arguments: By its schema.
+            now_ms: Simulated time.
+            step: Number of the action.
+        Returns: Its result.
+        """
+        at = Place(self.world, self.state, self.seats, step)
+        match tool:
+            case "tell":
+                done = self._send(at, arguments["to"], arguments["text"])
+            case "ask":
+                done = self._send(
+                    at, arguments["to"], f"question: {arguments['about']}"
+                )
+            case "hand_off":
+                done = self._hand_off(at, arguments)
+            case "pass_turn":
+                asleep = at.state.asleep | {at.seat}
+                ticks = int(arguments.get("ticks", 1))
+                done = Outcome(replace(at.state, asleep=asleep), "Waited.", ticks=ticks)
+            case _:
+                done = ACTIONS[tool](at, arguments)
+        self._post(at.seat, done.news)
+        self.state = advanced(self.world, busy(done.state, done.ticks))
+        over = ""
+        if self.state.tick >= self.world.deadline:
+            over = f"tick {self.world.deadline} is the deadline"
+        return ToolResult(
+            text=done.text,
+            ok=done.ok,
+            elapsed_ms=max(self.state.tick * TICK_MS - now_ms, 0),
+            events=done.events,
+            over=over,
+        )
+
+    def features(self) -> npt.NDArray[np.float32]:
+        """Return no features: the vector view is not built."""
+        return np.zeros(0, dtype=np.float32)
+
+    def macros(self) -> tuple[()]:
+        """Return no macros."""
+        return ()
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+    def _post(self, seat: str, news: str) -> None:
+        """Put a line of the board before every other seat."""
+        for other in self._news if news else ():
+            if other != seat:
+                self._news[other].append(news)
+
+    def _receivers(self, to: str) -> tuple[str, ...]:
+        """Return the seats that a message is for: those that still play."""
+        roles = self.world.seats if to == _ALL else (to,)
+        known = [role for role in roles if role in self.world.seats]
+        seats = [holder(self.world, self.seats, role) for role in known]
+        return tuple(seat for seat in seats if seat in self.state.free)
+
+    def _send(self, at: Place, to: str, text: str) -> Outcome:
+        """Send a message; who gets a value that an item of theirs needs has it."""
+        sent = self._fabric.send(
+            at.seat,
+            self._receivers(to),
+            text,
+            tick=at.state.tick,
+            step=at.step,
+            interval=self.world.interval,
+            tokens=self.world.tokens,
+        )
+        if sent.refusal:
+            return at.refused(f"Not sent: {sent.refusal}.")
+        state = woken(at.state, sent.receivers)
+        if sent.receivers:
+            state = self._learned(state, sent.receivers, text)
+        return Outcome(state, "Sent.", events=(sent.event,) if sent.event else ())
+
+    def _learned(self, state: Any, receivers: tuple[str, ...], text: str) -> Any:
+        """Return the state with what a message told to whom."""
+        told = [clause for clause in self.world.clauses if tells(clause, text)]
+        new = {(seat, c.name) for seat in receivers for c in told} - state.known
+        if not new:
+            return state
+        needed = {
+            (holder(self.world, self.seats, item.role), name)
+            for item in self.world.items
+            for name in item.clauses
+        }
+        gained = {f"told/{seat}/{name}" for seat, name in new & needed}
+        known, served = state.known | new, state.served | gained
+        return replace(state, known=known, served=served)
+
+    def _hand_off(self, at: Place, arguments: Mapping[str, Any]) -> Outcome:
+        """Give an item to another role; the manifest goes as a message."""
+        name, to = arguments["item"], arguments["to"]
+        owner = at.state.claims.get(name)
+        if owner != at.seat:
+            return at.refused(f"{name} is not yours.")
+        if to not in self.world.seats:
+            return at.refused(f"There is no role {to}.")
+        manifest = msgspec.json.encode(arguments.get("manifest", {}), order="sorted")
+        text = f"hand-off of {name}: {manifest.decode()}"
+        done = self._send(at, to, text)
+        if not done.ok:
+            return done
+        receiver = holder(self.world, self.seats, to)
+        claims = {**done.state.claims, name: receiver}
+        passed = Handoff(
+            step=at.step,
+            item=name,
+            sender=at.seat,
+            receiver=receiver,
+            manifest=self._sink.blob(manifest) if done.events else "",
+        )
+        board = Board(step=at.step, item=name, status="handed off", owner=receiver)
+        return done._replace(
+            state=replace(done.state, claims=claims),
+            events=(*done.events, passed, board),
+            news=f"{name} handed to {to}",
+        )
+
+
+def tells(clause: Clause, text: str) -> bool:
+    """Return whether a text names a clause's subject and gives its value."""
+    value = hours_text(clause.value) if clause.attribute == "hours" else clause.value
+    words = {word.strip(".,;:\"'{}") for word in text.replace('":"', " ").split()}
+    parts = [part for part in value.replace(" and ", " ").split() if part[0] != "("]
+    if clause.attribute == "hours":
+        parts = [part for part in parts if part.isdigit()]
+    named = any(clause.subject in word for word in words)
+    return named and words.issuperset(parts)

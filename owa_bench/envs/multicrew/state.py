@@ -1,0 +1,141 @@
+"""The state of a crew's episode, and the rules of turns: pure functions.
+
+Source: docs/multicrew.md#rounds
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from owa_bench.worlds.crew import CrewWorld
+
+TICK_MS = 60_000
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A fragment as JSON text, what it builds on, and when it is worked out."""
+
+    fragment: str
+    pins: tuple[tuple[str, str], ...]
+    author: str
+    ready: int
+    approved: bool = False
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """A fragment in the repository, with its revision."""
+
+    fragment: str
+    pins: tuple[tuple[str, str], ...]
+    author: str
+    revision: str
+
+
+class CrewState(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the crew is.
+
+    `free` is the tick at which each seat acts next, by seat; `asleep` those that a
+    message wakes; `hours` what each seat may still spend. `settled` are contested
+    clauses with the value agreed on, `proposed` (value, seat). `known` are (seat,
+    clause) served to a seat. `served` names what the crew has gained, `accepted` the
+    items whose fragments hold now. `harm` counts accepted items made worse.
+    """
+
+    tick: int
+    seat: str
+    free: Mapping[str, int]
+    hours: Mapping[str, int]
+    asleep: frozenset[str] = frozenset()
+    claims: Mapping[str, str] = {}
+    drafts: Mapping[str, Draft] = {}
+    merged: Mapping[str, Merged] = {}
+    proposed: Mapping[str, tuple[str, str]] = {}
+    settled: Mapping[str, str] = {}
+    known: frozenset[tuple[str, str]] = frozenset()
+    served: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
+    harm: int = 0
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """The seats that still have turns, in their order."""
+        return tuple(self.free)
+
+
+def first_state(world: CrewWorld, seats: tuple[str, ...]) -> CrewState:
+    """Return the state at reset.
+
+    Args:
+        world: The first world.
+        seats: Those that play.
+    Returns: The state; a seat that fills several roles has the hours of all.
+    """
+    holders = [holder(world, seats, role) for role in world.seats]
+    hours = {seat: world.hours * holders.count(seat) for seat in seats}
+    state = CrewState(tick=0, seat=seats[0], free=dict.fromkeys(seats, 0), hours=hours)
+    return advanced(world, state)
+
+
+def holder(world: CrewWorld, seats: tuple[str, ...], role: str) -> str:
+    """Return the seat that fills a role.
+
+    Args:
+        world: Knows all roles.
+        seats: Those that play at the start.
+        role: One of the world's.
+    Returns: The role's own seat where it plays, else one of the others in turn.
+    """
+    return seats[world.seats.index(role) % len(seats)]
+
+
+def busy(state: CrewState, ticks: int) -> CrewState:
+    """Return the state with the present seat busy for some ticks.
+
+    Args:
+        state: The state before.
+        ticks: At least 1.
+    Returns: The state; whose turn it is stays to be found.
+    """
+    free = {**state.free, state.seat: state.tick + ticks}
+    return msgspec.structs.replace(state, free=free)
+
+
+def advanced(world: CrewWorld, state: CrewState) -> CrewState:
+    """Return the state at the next turn: of this tick, or of the next that has one.
+
+    In a tick each seat that is free acts once, in the order of seats. A seat that is
+    away is free when it returns.
+
+    Args:
+        world: Knows who is away.
+        state: After an action.
+    Returns: The state with tick and seat of the next action.
+    """
+    free = dict(state.free)
+    for seat, first, until in world.away:
+        if seat in free and first <= max(free[seat], state.tick) < until:
+            free[seat] = until
+    tick = max(state.tick, min(free.values()))
+    seat = next(name for name, at in free.items() if at <= tick)
+    asleep = state.asleep - {seat}
+    return msgspec.structs.replace(
+        state, free=free, tick=tick, seat=seat, asleep=asleep
+    )
+
+
+def woken(state: CrewState, seats: tuple[str, ...]) -> CrewState:
+    """Return the state with waiting seats free in the next tick.
+
+    Args:
+        state: The state.
+        seats: Those that were sent something.
+    Returns: The state.
+    """
+    chosen = state.asleep.intersection(seats)
+    if not chosen:
+        return state
+    free = {
+        seat: min(at, state.tick + 1) if seat in chosen else at
+        for seat, at in state.free.items()
+    }
+    return msgspec.structs.replace(state, free=free, asleep=state.asleep - chosen)

@@ -1,0 +1,89 @@
+"""MultiCrew, the suite: a crew with private facts makes one deliverable in time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench import interfaces
+from owa_bench.envs.multicrew import generate
+from owa_bench.envs.multicrew.draws import ROLES
+from owa_bench.envs.multicrew.oracle import CrewOracle
+from owa_bench.envs.multicrew.policies import POLICIES
+from owa_bench.envs.multicrew.session import THETA, CrewSession
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.worlds.crew import CrewWorld
+
+
+class CrewSuite:
+    """The suite; everything it is stands in `card` and in docs/multicrew.md."""
+
+    card = interfaces.SuiteCard(
+        name="multicrew",
+        version=generate.VERSION,
+        title="MultiCrew",
+        about="Work as a crew: private facts, one channel, one deliverable in time.",
+        source="AAI paper section 4.3",
+        env_id="owa_bench/MultiCrew-v1",
+        domain="crew",
+        families=generate.FAMILIES,
+        tiers=generate.TIERS,
+        theta=THETA,
+        horizon=60,
+        depth_target=4,
+        step_limit=1500,
+        categories=(),
+        proposition_kinds=(),
+        axes=("A", "G", "P", "S", "$"),
+        rules=(),
+        seats=len(ROLES),
+        held_out=generate.HELD_OUT,
+    )
+    oracle: interfaces.Oracle = CrewOracle()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
+        POLICIES
+    )
+    detectors: tuple[interfaces.Detector, ...] = ()
+
+    def generate(self, instance: Instance) -> CrewWorld:
+        """Return the instance's base world."""
+        return generate.generate(instance)
+
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
+    ) -> interfaces.Session:
+        """Return the session of an episode, in its timeline's first world.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: Stores messages and manifests.
+            setting: The ceiling on roles, and the mute.
+            laboratory: Plays no part.
+        Returns: The session.
+        """
+        return CrewSession(timeline, sink, setting)
+
+    def env(
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "language",
+        **options: Any,
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`.
+
+        Args:
+            source: Gives an instance's timeline.
+            view: Language, vector or python.
+            **options: Options of the env shell.
+        Returns: The env.
+        """
+        return ToolEnv(self, source, view, **options)
+
+
+SUITE = CrewSuite()

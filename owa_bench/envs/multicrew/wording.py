@@ -1,0 +1,184 @@
+"""Sentences of documents, what each seat is told, and the lines of the board."""
+
+from typing import Any
+
+from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.worlds.crew import CrewWorld, Document, Item, Line
+
+# By attribute: what a sentence says of a subject {s} and a value {v}.
+_CORES = {
+    "tag": (
+        "the tag of {s} is {v}",
+        "{s} carries the tag {v}",
+        "{v} is the tag on {s}",
+    ),
+    "kinds": (
+        "the kinds of {s} are {v}",
+        "{s} knows two kinds, {v}",
+        "{v} are the kinds that {s} knows",
+    ),
+    "limit": (
+        "a name on {s} has at most {v} letters",
+        "{v} letters are the most for a name on {s}",
+        "names on {s} stop at {v} letters",
+    ),
+    "range": (
+        "amounts on {s} lie between {v}",
+        "the least and the greatest amount on {s} are {v}",
+        "{s} takes amounts between {v}",
+    ),
+    "length": (
+        "{s} takes {v} hours",
+        "the job {s} is done in {v} hours",
+        "{v} hours are what {s} takes",
+    ),
+    "gap": (
+        "{s} must wait {v} hours",
+        "before {s} begins, {v} hours must pass",
+        "{v} hours of rest come before {s}",
+    ),
+    "hours": (
+        "{s} is open {v}",
+        "the hours of {s} are {v}",
+        "at {s} the doors are open {v}",
+    ),
+    "key": (
+        "the booking key of {s} is {v}",
+        "{s} is booked with {v}",
+        "{v} is the key for {s}",
+    ),
+}
+_STANDING = {
+    "holds": ("{0}.", "For the record, {0}.", "As agreed, {0}.", "Note that {0}."),
+    "former": ("It used to be that {0}.", "Until last spring, {0}."),
+    "draft": ("An early draft had it that {0}.", "Some say, wrongly, that {0}."),
+}
+_FILLERS = (
+    "The kettle stands on the second floor.",
+    "Please return the ladder to the shed.",
+    "Visitors sign in at the gate.",
+    "The next inspection is not yet announced.",
+    "The old register was lost in the move.",
+)
+
+
+def hours_text(value: str) -> str:
+    """Return the hours of a site in words.
+
+    >>> hours_text("6 from 2 every 15")
+    'for 6 hours from hour 2 on, and again every 15 hours'
+    """
+    open_for, _, rest = value.partition(" from ")
+    first, _, period = rest.partition(" every ")
+    return f"for {open_for} hours from hour {first} on, and again every {period} hours"
+
+
+def sentence(line: Line) -> str:
+    """Return a line of a document as a sentence."""
+    if line.standing == "filler":
+        return _FILLERS[line.style % len(_FILLERS)]
+    value = hours_text(line.value) if line.attribute == "hours" else line.value
+    cores = _CORES[line.attribute]
+    core = cores[line.style % len(cores)].format(s=line.subject, v=value)
+    if line.ground:
+        return f"By {line.ground}, {core}."
+    frames = _STANDING[line.standing]
+    text = frames[line.style // len(cores) % len(frames)].format(core)
+    return text[0].upper() + text[1:]
+
+
+def document_text(document: Document) -> str:
+    """Return a document as its reader sees it."""
+    lines = "\n".join(sentence(line) for line in document.lines)
+    return f"{document.name}, kept by {document.owner}:\n{lines}"
+
+
+def item_text(world: CrewWorld, item: Item) -> str:
+    """Return the line of an item in the task."""
+    needs = ", ".join(item.needs) or "nothing"
+    terms = "".join(f", {name} {value}" for name, value in item.terms)
+    clauses = ", ".join(item.clauses)
+    return (
+        f"- {item.name}: for {item.role}, {item.effort} ticks, needs {needs}{terms}; "
+        f"clauses {clauses}"
+    )
+
+
+def task_text(world: CrewWorld, seat: str, theta: float) -> str:
+    """Return what a seat is told, whoever else plays.
+
+    Args:
+        world: The world at reset.
+        seat: The seat.
+        theta: Threshold of success.
+    Returns: The text.
+    """
+    family = family_of(world.family)
+    others = ", ".join(name for name in world.seats if name != seat)
+    own = [d.name for d in world.documents if d.owner == seat]
+    away = "".join(
+        f" You are away from tick {first} to {until}."
+        for name, first, until in world.away
+        if name == seat
+    )
+    review = (
+        " An item can be merged only after somebody other than its author has "
+        "approved it (review, or arbitrate)."
+        if world.reviewed
+        else ""
+    )
+    items = "\n".join(item_text(world, item) for item in world.items)
+    return f"""You are {seat} of a crew; the others are {others}.{away}
+Together you have {world.deadline} ticks to get {len(world.items)} items merged. \
+Success: items of at least {theta:.0%} of all effort are accepted. {family.about}
+Every action takes a tick, work(item, fragment, pins) the item's effort; then \
+merge(item). An item that is built on others names the revision of each in pins; a \
+merged item has a revision, which the board shows, and read(item) shows its \
+fragment.{review}
+What a clause asks for stands in somebody's documents, as sentences; what was, what \
+was drafted and what is said wrongly does not hold. Yours: {", ".join(own)}. \
+read(document) takes a tick for your own and for those of a role that nobody else \
+fills, otherwise {world.research}. A message goes to one role or to all, one every \
+{world.interval} ticks, of at most {world.tokens} tokens (4 letters each), and arrives \
+a tick later. Where two documents differ by law, contract or habit, law goes before \
+contract and contract before habit; such a clause must be settled first: one side \
+proposes a value, another seat accepts it, or arbitrate(clause) decides after \
+{world.arbitration} ticks.
+Your role has {world.hours} ticks of work. The lead ends the episode with finish.
+Items:
+{items}"""
+
+
+def goal_of(world: CrewWorld, seat: str) -> dict[str, Any]:
+    """Return the same as JSON.
+
+    Args:
+        world: The world at reset.
+        seat: The seat.
+    Returns: The goal.
+    """
+    owners = {c.name: c.owner for c in world.clauses} if world.asks_openly else {}
+    return {
+        "family": world.family,
+        "tier": world.tier,
+        "seat": seat,
+        "seats": list(world.seats),
+        "deadline": world.deadline,
+        "interval": world.interval,
+        "tokens": world.tokens,
+        "research": world.research,
+        "reviewed": world.reviewed,
+        "documents": {d.name: d.owner for d in world.documents},
+        "owners": owners,
+        "items": [
+            {
+                "name": item.name,
+                "role": item.role,
+                "effort": item.effort,
+                "needs": list(item.needs),
+                "clauses": list(item.clauses),
+                **dict(item.terms),
+            }
+            for item in world.items
+        ],
+    }

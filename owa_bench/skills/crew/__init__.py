@@ -1,0 +1,1 @@
+"""Skills of agents that sit in a crew: reading documents, making fragments, turns."""

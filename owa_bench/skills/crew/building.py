@@ -1,0 +1,64 @@
+"""Fragments of items made of the values that an agent has gathered."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_SEARCHED = 2000
+
+
+def build(
+    family: str,
+    item: Mapping[str, Any],
+    values: Mapping[str, str],
+    before: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the fragment of an item.
+
+    Args:
+        family: Of the task.
+        item: As the goal has it.
+        values: Of its clauses, by name.
+        before: The fragments that it builds on.
+    Returns: The fragment.
+    """
+    makers = {"contract": _schema, "schedule": _booking}
+    return makers[family.rpartition("/")[2]](item, values, before)
+
+
+def _schema(
+    item: Mapping[str, Any], values: Mapping[str, str], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in item["clauses"]:
+        value = values[name]
+        match name.rpartition(".")[2]:
+            case "tag":
+                fields["tag"] = {"type": "string", "const": value}
+            case "kinds":
+                fields["kind"] = {"type": "string", "enum": value.split(" and ")}
+            case "limit":
+                limits = {"minLength": 1, "maxLength": int(value)}
+                fields["name"] = {"type": "string", **limits}
+            case "range":
+                low, high = (int(number) for number in value.split(" and "))
+                fields["amount"] = {"type": "integer", "minimum": low, "maximum": high}
+    return {"properties": fields, "required": sorted(fields)}
+
+
+def _booking(
+    item: Mapping[str, Any],
+    values: Mapping[str, str],
+    before: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    own = {name.rpartition(".")[2]: values[name] for name in item["clauses"]}
+    open_for, first, period = (int(word) for word in own["hours"].split()[::2])
+    length = int(own["length"])
+    ends = (int(job["start"]) + int(job["length"]) for job in before.values())
+    start = max(ends, default=0) + int(own["gap"])
+
+    def is_open(hour: int) -> bool:
+        return hour >= first and (hour - first) % period < open_for
+
+    while start < _SEARCHED and not all(map(is_open, range(start, start + length))):
+        start += 1
+    return {"site": item["site"], "start": start, "length": length, "key": own["key"]}

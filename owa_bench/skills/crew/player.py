@@ -1,0 +1,262 @@
+"""A seat of a crew by simple rules: what to read, tell, settle and work on next."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from owa_bench.interfaces import Brief
+from owa_bench.skills.crew.building import build
+from owa_bench.skills.crew.habits import Habits
+from owa_bench.skills.crew.reading import Fact
+from owa_bench.skills.crew.view import CrewView
+from owa_bench.skills.planning import PlanCall
+
+_QUESTION = "question:"
+_SURE, _LIKELY, _LOST = 0.95, 0.8, 0.05
+_ENOUGH = 0.8  # share of the effort that makes a success
+_LETTERS = 4  # characters of a token
+_WORTH = 6  # effort that makes an arbitration come before other work
+_LAST = 2  # ticks before the deadline at which the lead ends
+
+
+class CrewPlayer:
+    """One seat of a crew.
+
+    Args:
+        brief: The task.
+        habits: How it works.
+    """
+
+    def __init__(self, brief: Brief, habits: Habits) -> None:
+        self.view = CrewView(brief.goal)
+        self._habits = habits
+        self._unread = dict(brief.goal["documents"])
+        self._told: set[str] = set()
+        self._asked: set[str] = set()
+        self._questions: list[tuple[str, str]] = []  # who asks, for which clause
+        self._held = {self.view.seat}  # roles whose documents are this seat's
+        self._tried: dict[str, int] = {}  # role: tick when a document was tried
+        self._next_message = 0
+        self._heard = 0  # tick of the last message
+        self._work = ""  # item in own work
+        self._last = PlanCall("", {})
+        self._weight = _followers(self.view.items)
+
+    def advance(self, text: str) -> PlanCall:
+        """Return the next call.
+
+        Args:
+            text: What the seat is shown.
+        Returns: The call.
+        """
+        self._note(text)
+        self._last = next(self._options())
+        return self._last
+
+    def _note(self, text: str) -> None:
+        """Take in a turn: the result of the last call, the board, the messages."""
+        view, last = self.view, self._last
+        view.read(text)
+        if view.letters:
+            self._heard = view.tick
+        for sender, letter in view.letters:
+            if letter.startswith(_QUESTION):
+                clause = letter.removeprefix(_QUESTION).strip()
+                self._questions.append((sender, clause))
+        self._held |= {r for r, at in self._tried.items() if view.tick == at + 1}
+        self._tried.clear()
+        name = str(last.arguments.get("item", ""))
+        if last.tool == "work" and "is worked out at tick" in text:
+            self._work = name
+        elif last.tool == "merge":
+            self._work = ""
+            found = text.partition("revision ")[2][:8]
+            if f"{name} merged by" in text and found:
+                view.merged(name, found)
+        elif last.tool in ("work", "claim") and "is claimed by" in text:
+            view.taken[name] = text.partition("is claimed by ")[2].split(".")[0]
+
+    def _options(self) -> Iterator[PlanCall]:
+        """Yield calls, the best first; the last is to wait."""
+        view = self.view
+        if view.seat == view.goal["seats"][0]:
+            yield from self._ending()
+        if self._work:
+            yield PlanCall("merge", {"item": self._work})
+        own = [d for d, owner in self._unread.items() if owner in self._held]
+        if self._habits.answers:
+            yield from self._answering(own)
+        if self._habits.tells:
+            yield from self._reading(own)
+            yield from self._telling()
+        if self._habits.settles:
+            yield from self._settling()
+        waited = view.tick >= self._heard + self._habits.patience
+        if waited:
+            yield from self._deciding(_WORTH)
+        yield from self._working()
+        yield from self._reading(own)
+        if self._habits.asks:
+            yield from self._asking()
+        if waited:
+            yield from self._reading(self._wanted())
+            yield from self._deciding(0)
+        yield PlanCall("pass_turn", {"ticks": 1})
+
+    def _ending(self) -> Iterator[PlanCall]:
+        view = self.view
+        efforts = {name: item["effort"] for name, item in view.items.items()}
+        done = sum(efforts[n] for n in view.revisions) / sum(efforts.values())
+        open_ = view.contested - view.settled.keys()
+        if len(view.revisions) == len(view.items) and not open_:
+            yield PlanCall("finish", {"p": _SURE})
+        if view.tick >= view.deadline - _LAST:
+            likely = done >= _ENOUGH and not open_
+            yield PlanCall("finish", {"p": _LIKELY if likely else _LOST})
+
+    def _working(self) -> Iterator[PlanCall]:
+        """Yield the work on an item whose values are known, or what it builds on."""
+        view = self.view
+        able = [item for item in view.ready() if not view.lacking(item)]
+        able = [item for item in able if view.hours >= item["effort"]]
+        if not self._habits.helps:
+            able = [item for item in able if self._mine(item)]
+        if self._habits.longest:
+            able.sort(key=lambda item: -self._weight[item["name"]])
+        able.sort(key=lambda item: not self._mine(item))
+        for item in able[:1]:
+            for need in item["needs"]:
+                if need not in view.fragments and view.goal["family"].endswith(
+                    "schedule"
+                ):
+                    yield PlanCall("read", {"name": need})
+            values = {name: view.value(name) for name in item["clauses"]}
+            before = {n: view.fragments.get(n, {}) for n in item["needs"]}
+            fragment = build(str(view.goal["family"]), item, values, before)
+            pins = {name: view.revisions[name] for name in item["needs"]}
+            arguments = {"item": item["name"], "fragment": fragment, "pins": pins}
+            yield PlanCall("work", arguments)
+
+    def _mine(self, item: Mapping[str, Any]) -> bool:
+        """Return whether an item is for this seat, or for a role that nobody fills."""
+        return item["role"] == self.view.seat or item["role"] not in self.view.seen
+
+    def _reading(self, names: list[str]) -> Iterator[PlanCall]:
+        for name in names[:1]:
+            role = self._unread.pop(name)
+            if role not in self._held:
+                self._tried[role] = self.view.tick
+            yield PlanCall("read", {"name": name})
+
+    def _wanted(self) -> list[str]:
+        """Return documents that may hold what is lacking, absent roles' first."""
+        view = self.view
+        open_ = [i for n, i in view.items.items() if n not in view.revisions]
+        if not self._habits.helps:
+            open_ = [item for item in open_ if self._mine(item)]
+        lacking = {clause for item in open_ for clause in view.lacking(item)}
+        if not lacking:
+            return []
+        owners = {view.goal["owners"].get(clause, "") for clause in lacking}
+        wanted = [d for d, o in self._unread.items() if "" in owners or o in owners]
+        return sorted(wanted, key=lambda name: self._unread[name] in view.seen)
+
+    def _telling(self) -> Iterator[PlanCall]:
+        """Yield a message with facts that one other role's open items need."""
+        view = self.view
+        if view.tick < self._next_message:
+            return
+        facts: dict[str, list[Fact]] = {}
+        names = sorted(view.items, key=lambda name: -self._weight[name])
+        for name in names:
+            item = view.items[name]
+            if name in view.revisions or item["role"] == view.seat:
+                continue
+            for clause in item["clauses"]:
+                fact = view.facts.get(clause)
+                if fact and f"{item['role']}/{clause}" not in self._told:
+                    facts.setdefault(item["role"], []).append(fact)
+        for role, known in list(facts.items())[:1]:
+            room = int(view.goal["tokens"]) * _LETTERS
+            said: list[str] = []
+            for fact in dict.fromkeys(known):
+                room -= len(fact.sentence) + 1
+                if said and room < 0:
+                    break
+                said.append(fact.sentence)
+                self._told.add(f"{role}/{fact.clause}")
+            yield self._message("tell", role, text=" ".join(said))
+
+    def _answering(self, own: list[str]) -> Iterator[PlanCall]:
+        """Yield the answer to a question, or the reading that may answer it."""
+        view = self.view
+        for question in list(self._questions):
+            sender, clause = question
+            fact = view.facts.get(clause)
+            if fact is None and own:
+                yield from self._reading(own)
+            self._questions.remove(question) if fact is None else None
+            if fact is not None and view.tick >= self._next_message:
+                self._questions.remove(question)
+                yield self._message("tell", sender, text=fact.sentence)
+
+    def _asking(self) -> Iterator[PlanCall]:
+        """Yield a question for what an own item that is ready lacks."""
+        view = self.view
+        if view.tick < self._next_message:
+            return
+        for item in view.ready():
+            for clause in view.lacking(item) if self._mine(item) else ():
+                owner = view.goal["owners"].get(clause, "all")
+                if clause not in self._asked and owner != view.seat:
+                    self._asked.add(clause)
+                    yield self._message("ask", owner, about=clause)
+
+    def _message(self, tool: str, to: str, **words: str) -> PlanCall:
+        self._next_message = self.view.tick + int(self.view.goal["interval"])
+        return PlanCall(tool, {"to": to, **words})
+
+    def _settling(self) -> Iterator[PlanCall]:
+        """Yield acceptance of a right proposal, or a proposal on the best ground."""
+        view = self.view
+        for clause, (seat, value) in list(view.proposed.items()):
+            fact = view.facts.get(clause)
+            if clause in view.settled or seat == view.seat or fact is None:
+                continue
+            if fact.value == value:
+                del view.proposed[clause]
+                view.settled[clause] = value
+                yield PlanCall("accept", {"clause": clause})
+        for clause in sorted(view.contested - view.settled.keys()):
+            fact = view.facts[clause]
+            if clause in self._told or fact.ground != "law":
+                continue
+            self._told.add(clause)
+            yield PlanCall("propose", {"clause": clause, "value": fact.value})
+
+    def _deciding(self, worth: int) -> Iterator[PlanCall]:
+        """Yield an arbitration of a contested clause of own items that are merged.
+
+        Args:
+            worth: The least effort that must wait for it.
+        Yields: The call.
+        """
+        view = self.view
+        for clause in sorted(view.contested - view.settled.keys()):
+            own = [
+                item
+                for name, item in view.items.items()
+                if clause in item["clauses"]
+                and name in view.revisions
+                and self._mine(item)
+            ]
+            if own and sum(self._weight[item["name"]] for item in own) >= worth:
+                yield PlanCall("arbitrate", {"name": clause})
+
+
+def _followers(items: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Return the effort of the longest chain that begins with each item."""
+    found: dict[str, int] = {}
+    for name in reversed(list(items)):
+        after = [found[n] for n, other in items.items() if name in other["needs"]]
+        found[name] = int(items[name]["effort"]) + max(after, default=0)
+    return found

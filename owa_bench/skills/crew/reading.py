@@ -1,0 +1,104 @@
+"""Sentences of documents and messages into facts; the board's lines into changes."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_LOOSE = ("It used to be", "Until last", "An early draft", "Some say")
+_FRAMES = re.compile(
+    r"^(?:For the record, |As agreed, |Note that |By (?P<ground>law|contract|habit), )"
+)
+_W, _V = r"(?P<s>[a-z]+)", r"(?P<v>[a-z]+-\d+)"
+_PAIR = r"(?P<v>[a-z]+-\d+ and [a-z]+-\d+)"
+_N, _NN = r"(?P<v>\d+)", r"(?P<v>\d+ and \d+)"
+_HOURS = (
+    r"for (?P<n>\d+) hours from hour (?P<f>\d+) on, and again every (?P<e>\d+) hours"
+)
+_PATTERNS = {
+    "tag": (
+        f"the tag of {_W} is {_V}",
+        f"{_W} carries the tag {_V}",
+        f"{_V} is the tag on {_W}",
+    ),
+    "kinds": (
+        f"the kinds of {_W} are {_PAIR}",
+        f"{_W} knows two kinds, {_PAIR}",
+        f"{_PAIR} are the kinds that {_W} knows",
+    ),
+    "limit": (
+        f"a name on {_W} has at most {_N} letters",
+        f"{_N} letters are the most for a name on {_W}",
+        f"names on {_W} stop at {_N} letters",
+    ),
+    "range": (
+        f"amounts on {_W} lie between {_NN}",
+        f"the least and the greatest amount on {_W} are {_NN}",
+        f"{_W} takes amounts between {_NN}",
+    ),
+    "length": (
+        f"{_W} takes {_N} hours",
+        f"the job {_W} is done in {_N} hours",
+        f"{_N} hours are what {_W} takes",
+    ),
+    "gap": (
+        f"{_W} must wait {_N} hours",
+        f"before {_W} begins, {_N} hours must pass",
+        f"{_N} hours of rest come before {_W}",
+    ),
+    "hours": (
+        f"{_W} is open {_HOURS}",
+        f"the hours of {_W} are {_HOURS}",
+        f"at {_W} the doors are open {_HOURS}",
+    ),
+    "key": (
+        f"the booking key of {_W} is {_V}",
+        f"{_W} is booked with {_V}",
+        f"{_V} is the key for {_W}",
+    ),
+}
+_COMPILED = tuple(
+    (attribute, re.compile(pattern, re.IGNORECASE))
+    for attribute, patterns in _PATTERNS.items()
+    for pattern in patterns
+)
+_RANKS = ("law", "contract", "habit")  # first is strongest
+
+
+class Fact(NamedTuple):
+    """The value of a clause, on what ground ("" where nobody contests it)."""
+
+    clause: str
+    value: str
+    ground: str
+    sentence: str
+
+    @property
+    def rank(self) -> int:
+        """How strong the ground is, 0 first."""
+        return _RANKS.index(self.ground) if self.ground else 0
+
+
+def read_facts(text: str) -> Iterator[Fact]:
+    """Yield what a text says that holds; former, drafted and wrong values are left."""
+    for part in re.split(r"(?<=[.])\s+|\n", text):
+        sentence = part.strip()
+        if not sentence.endswith(".") or sentence.startswith(_LOOSE):
+            continue
+        frame = _FRAMES.match(sentence)
+        body = sentence[frame.end() if frame else 0 : -1]
+        ground = (frame["ground"] or "") if frame else ""
+        for attribute, pattern in _COMPILED:
+            if found := pattern.fullmatch(body):
+                yield Fact(
+                    clause=f"{found['s'].lower()}.{attribute}",
+                    value=_value(attribute, found),
+                    ground=ground,
+                    sentence=sentence,
+                )
+                break
+
+
+def _value(attribute: str, found: re.Match[str]) -> str:
+    if attribute == "hours":
+        return f"{found['n']} from {found['f']} every {found['e']}"
+    return found["v"].lower()

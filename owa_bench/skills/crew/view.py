@@ -1,0 +1,120 @@
+"""What one seat knows of the crew's work: facts, the board, who is there."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from owa_bench.skills.crew.reading import Fact, read_facts
+
+_TICK = re.compile(r"^Tick (\d+) of (\d+), (\d+) ticks of work left\.$")
+_MERGED = re.compile(r"(\S+) merged by (\S+), revision ([0-9a-f]+)")
+_IN_WORK = re.compile(r"(\S+) (?:in work|claimed) by ([a-z]+)")
+_HANDED = re.compile(r"(\S+) handed to ([a-z]+)")
+_PROPOSED = re.compile(r"([a-z]+) proposes for (\S+): (.+)\.")
+_SETTLED = re.compile(r"(\S+) settled: (.+)\.")
+_VERDICT = re.compile(r"(\S+) (approved|rejected) ")
+_FRAGMENT = re.compile(r"^(\S+), revision ([0-9a-f]+), by \S+:\n(\{.*)$", re.M)
+_MESSAGE = re.compile(r"^Message from ([a-z]+): (.*)$", re.M)
+
+
+class CrewView:
+    """The work as one seat has seen it.
+
+    Args:
+        goal: Of the brief.
+    """
+
+    def __init__(self, goal: Mapping[str, Any]) -> None:
+        self.goal = goal
+        self.items: dict[str, Mapping[str, Any]] = {i["name"]: i for i in goal["items"]}
+        self.tick = 0
+        self.deadline = int(goal["deadline"])
+        self.hours = 0
+        self.facts: dict[str, Fact] = {}
+        self.contested: set[str] = set()
+        self.settled: dict[str, str] = {}
+        self.proposed: dict[str, tuple[str, str]] = {}  # clause: (seat, value)
+        self.revisions: dict[str, str] = {}
+        self.fragments: dict[str, dict[str, Any]] = {}
+        self.taken: dict[str, str] = {}  # item: seat that has it
+        self.awaiting: set[str] = set()  # items that others want approved
+        self.seen: set[str] = set()  # roles that gave a sign
+        self.letters: list[tuple[str, str]] = []  # messages of this turn
+
+    @property
+    def seat(self) -> str:
+        """The seat that sees."""
+        return str(self.goal["seat"])
+
+    def read(self, text: str) -> None:
+        """Take in what a turn shows."""
+        self.letters = _MESSAGE.findall(text)
+        self.seen.update(sender for sender, _ in self.letters)
+        for line in text.split("\n"):
+            if found := _TICK.match(line):
+                self.tick, self.deadline, self.hours = map(int, found.groups())
+            elif line.startswith("Board: "):
+                self._board(line.removeprefix("Board: "))
+            elif found := _SETTLED.fullmatch(line):
+                self.settled[found[1]] = found[2]
+        for name, revision, body in _FRAGMENT.findall(text):
+            self.revisions[name] = revision
+            self.fragments[name] = json.loads(body)
+        plain = "\n".join(body for _, body in self.letters)
+        for fact in (*read_facts(text), *read_facts(plain)):
+            self._learn(fact)
+
+    def _learn(self, fact: Fact) -> None:
+        known = self.facts.get(fact.clause)
+        if fact.ground:
+            self.contested.add(fact.clause)
+        if known is None or fact.rank <= known.rank:
+            self.facts[fact.clause] = fact
+
+    def _board(self, line: str) -> None:
+        if found := _MERGED.search(line):
+            self.merged(found[1], found[3])
+            self.seen.add(found[2])
+        elif found := _PROPOSED.fullmatch(line):
+            self.proposed[found[2]] = (found[1], found[3])
+            self.seen.add(found[1])
+        elif found := _SETTLED.fullmatch(line):
+            self.settled[found[1]] = found[2]
+        elif found := _IN_WORK.search(line) or _HANDED.search(line):
+            self.taken[found[1]] = found[2]
+            self.seen.add(found[2])
+        elif found := _VERDICT.search(line):
+            self.awaiting.discard(found[1])
+
+    def merged(self, name: str, revision: str) -> None:
+        """Note that an item is merged.
+
+        Args:
+            name: The item.
+            revision: Its revision.
+        """
+        self.revisions[name] = revision
+        self.fragments.pop(name, None)
+        self.taken.pop(name, None)
+
+    def value(self, clause: str) -> str:
+        """Return the value that holds as far as is known, "" where none is known."""
+        if clause in self.settled:
+            return self.settled[clause]
+        fact = self.facts.get(clause)
+        return fact.value if fact else ""
+
+    def lacking(self, item: Mapping[str, Any]) -> list[str]:
+        """Return the clauses of an item whose values are not known."""
+        return [name for name in item["clauses"] if not self.value(name)]
+
+    def ready(self) -> list[Mapping[str, Any]]:
+        """Return the items that may be begun, by nobody's work, in the task's order."""
+        return [
+            item
+            for name, item in self.items.items()
+            if name not in self.revisions
+            and self.taken.get(name, self.seat) == self.seat
+            and self.revisions.keys() >= set(item["needs"])
+        ]

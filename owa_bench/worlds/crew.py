@@ -1,0 +1,132 @@
+"""The world of a crew: items of work, clauses known to roles, documents, a calendar.
+
+A clause is a requirement of an item whose value stands in a document of one role. A
+contested clause stands in the documents of two, with different values and grounds; the
+stronger ground (`GROUNDS`, first is strongest) decides. Times are ticks.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from owa_bench.canonical import record_digest
+
+Shape = Literal["chain", "star", "tree", "mesh"]
+Standing = Literal["holds", "former", "draft", "filler"]
+GROUNDS = ("law", "contract", "habit")
+
+
+class Clause(msgspec.Struct, frozen=True, kw_only=True):
+    """A requirement: the value of a subject's attribute, and the role that knows it.
+
+    `rival` is the value that `rival_owner` has, "" where nobody contests the clause.
+    `unit` is the factor of the unit in which documents write a number.
+    """
+
+    subject: str
+    attribute: str
+    value: str
+    owner: str
+    ground: str = ""
+    rival: str = ""
+    rival_owner: str = ""
+    rival_ground: str = ""
+    unit: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name by which tools and items call it."""
+        return f"{self.subject}.{self.attribute}"
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The roles that have a value of it."""
+        return (self.owner, self.rival_owner) if self.rival else (self.owner,)
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of work: who does it, how long it takes, what it needs and must meet.
+
+    `terms` are words that everybody is told, by name.
+    """
+
+    name: str
+    role: str
+    effort: int
+    needs: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence of a document; what does not hold is there to be told apart."""
+
+    subject: str = ""
+    attribute: str = ""
+    value: str = ""
+    standing: Standing = "holds"
+    ground: str = ""
+    style: int = 0
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of a role."""
+
+    name: str
+    owner: str
+    lines: tuple[Line, ...]
+
+
+class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a crew works on, and the terms it works under.
+
+    `deadline` is T, `work` B. A seat may send a message every `interval` ticks, of
+    `tokens` at most. Reading another role's document takes `research` ticks, an
+    arbitration `arbitration`. `away` are (seat, first tick, tick of return). `hours`
+    are the ticks of work that each role may spend. `reviewed`: an item is merged only
+    after somebody other than its author approved it. `asks_openly`: the task says who
+    owns which clause. `notices` are (tick, text) to everybody.
+    """
+
+    family: str
+    tier: int
+    code: str
+    shape: Shape
+    seats: tuple[str, ...]
+    items: tuple[Item, ...]
+    clauses: tuple[Clause, ...]
+    documents: tuple[Document, ...]
+    deadline: int
+    work: int
+    hours: int
+    interval: int
+    tokens: int
+    research: int
+    arbitration: int
+    away: tuple[tuple[str, int, int], ...] = ()
+    reviewed: bool = False
+    asks_openly: bool = True
+    notices: tuple[tuple[int, str], ...] = ()
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the world."""
+        return record_digest(self)
+
+
+def distance(a: CrewWorld, b: CrewWorld) -> float:
+    """Return the share of items, clauses, sentences and terms in which worlds differ.
+
+    Args:
+        a: One world.
+        b: The other.
+    Returns: The Jaccard distance of their entries: 0 for equal worlds.
+    """
+    first, second = _entries(a), _entries(b)
+    return len(first ^ second) / len(first | second)
+
+
+def _entries(world: CrewWorld) -> set[object]:
+    lines = {(d.name, line) for d in world.documents for line in d.lines}
+    terms = ("deadline", "hours", "interval", "tokens", "research", "seats")
+    named = {(name, getattr(world, name)) for name in terms}
+    return {*world.items, *world.clauses, *world.away, *world.notices, *lines, *named}
