@@ -122,9 +122,10 @@ class Crew:
 
     `cap` is the ceiling on active seats (NO_CAP without one), `seats` how many played
     (1 where the suite has none), `channel` whether the suite let messages pass or had
-    several seats, `control` whether axis S alone reads the row, `conflict` whether one stayed open. `idle`, `cycle`, `same` and
-    `same_words` are the longest runs: of rounds without a novel result, and of
-    one seat's turns in a repeated cycle of calls, of one and the same call, and of
+    several seats, `control` whether axis S alone reads the row, `conflict` whether one
+    stayed open. `idle`, `cycle`, `same` and `same_words` are the longest runs: of
+    rounds without a novel result, and of one seat's turns in a repeated cycle of calls,
+    of one and the same call, and of
     messages whose sketches differ from the one before in at most so many bits as the
     column counts (the same to the letter always counts). `messages` and `tokens` are of
     the suite's channel, `declared` counts those that the agent declared. `answers`

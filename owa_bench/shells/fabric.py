@@ -25,8 +25,8 @@ class Letter(NamedTuple):
     text: str
 
 
-class Sent(NamedTuple):
-    """Outcome of a message: why it was refused ("" if not), who gets it, its event."""
+class Delivery(NamedTuple):
+    """A message on its way: why it was refused ("" if not), who gets it, its event."""
 
     refusal: str
     receivers: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Fabric:
         step: int,
         interval: int = 1,
         tokens: int = 0,
-    ) -> Sent:
+    ) -> Delivery:
         """Send a text to other seats.
 
         Args:
@@ -79,10 +79,10 @@ class Fabric:
         Returns: The outcome.
         """
         if tick < (free := self._next.get(sender, 0)):
-            return Sent(f"the channel takes your next message at tick {free}")
+            return Delivery(f"the channel takes your next message at tick {free}")
         size = token_count(text)
         if tokens and size > tokens:
-            return Sent(f"a message has at most {tokens} tokens, got {size}")
+            return Delivery(f"a message has at most {tokens} tokens, got {size}")
         self._next[sender] = tick + interval
         reached = tuple(
             seat
@@ -90,7 +90,7 @@ class Fabric:
             if seat != sender and seat in self._playing and not self._muted
         )
         if not reached:
-            return Sent("")
+            return Delivery("")
         for seat in reached:
             self._letters[seat].append(Letter(tick, sender, text))
         message = Message(
@@ -102,7 +102,7 @@ class Fabric:
             digest=self._blob(text.encode()),
             sketch=sketch(text),
         )
-        return Sent("", reached, message)
+        return Delivery("", reached, message)
 
     def take(self, seat: str, *, tick: int) -> tuple[Letter, ...]:
         """Return the messages that have arrived for a seat, once.

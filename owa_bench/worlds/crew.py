@@ -44,7 +44,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
         return (self.owner, self.rival_owner) if self.rival else (self.owner,)
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class CrewItem(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of work: who does it, how long it takes, what it needs and must meet.
 
     `terms` are words that everybody is told, by name.
@@ -58,7 +58,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     terms: tuple[tuple[str, str], ...] = ()
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentLine(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence of a document; what does not hold is there to be told apart."""
 
     subject: str = ""
@@ -74,7 +74,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     owner: str
-    lines: tuple[Line, ...]
+    lines: tuple[DocumentLine, ...]
 
 
 class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     shape: Shape
     seats: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[CrewItem, ...]
     clauses: tuple[Clause, ...]
     documents: tuple[Document, ...]
     deadline: int

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from owa_bench.envs.multicrew.generate import family_of
-from owa_bench.envs.multicrew.state import Merged
-from owa_bench.worlds.crew import CrewWorld, Item
+from owa_bench.envs.multicrew.state import MergedItem
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _CACHED = 8192
 _REVISION = 8  # hex digits
@@ -30,7 +30,7 @@ def revision(code: str, item: str, fragment: str, pins: Iterable[Any]) -> str:
 
 
 def accepted_items(
-    world: CrewWorld, merged: Mapping[str, Merged], settled: Mapping[str, str]
+    world: CrewWorld, merged: Mapping[str, MergedItem], settled: Mapping[str, str]
 ) -> frozenset[str]:
     """Return the items whose merged fragments hold in a world.
 
@@ -65,7 +65,7 @@ def accepted_items(
 @lru_cache(_CACHED)
 def _holds(
     family: str,
-    item: Item,
+    item: CrewItem,
     values: tuple[tuple[str, str], ...],
     before: tuple[tuple[str, str], ...],
     fragment: str,

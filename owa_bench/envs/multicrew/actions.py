@@ -1,4 +1,4 @@
-"""What the tools do to the work: pure functions from a state to an outcome.
+"""Effects of the tools on the work: pure functions from a state to an outcome.
 
 Messages are the session's, by the fabric. Source: docs/multicrew.md#tools
 """
@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.acceptance import accepted_items, revision
 from owa_bench.envs.multicrew.generate import MERGE, family_of
-from owa_bench.envs.multicrew.state import CrewState, Draft, Merged, holder
+from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
 from owa_bench.records.events import Board, Conflict, Event
 from owa_bench.shells.schemas import compile_schema
-from owa_bench.worlds.crew import Clause, CrewWorld, Item
+from owa_bench.worlds.crew import Clause, CrewItem, CrewWorld
 
 MOST_CLAIMS = 3
 _LONGEST = 2000  # characters of a fragment
@@ -23,7 +23,7 @@ _AGAIN = 2  # an item that was merged before is worked out anew in a part of its
 _FORMS: dict[str, Any] = {}
 
 
-class Outcome(NamedTuple):
+class ActionOutcome(NamedTuple):
     """The result of a call: `news` is what the board tells the other seats."""
 
     state: CrewState
@@ -47,11 +47,11 @@ class Place(NamedTuple):
         """The seat that acts."""
         return self.state.seat
 
-    def refused(self, text: str) -> Outcome:
+    def refused(self, text: str) -> ActionOutcome:
         """Return the outcome of a call that changes nothing."""
-        return Outcome(self.state, text, ok=False)
+        return ActionOutcome(self.state, text, ok=False)
 
-    def item(self, name: str) -> Item | None:
+    def item(self, name: str) -> CrewItem | None:
         """Return an item by its name."""
         return next((item for item in self.world.items if item.name == name), None)
 
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 Arguments = Mapping[str, Any]
 
 
-def claim(at: Place, arguments: Arguments) -> Outcome:
+def claim(at: Place, arguments: Arguments) -> ActionOutcome:
     """Put a seat's name on an item.
 
     Args:
@@ -78,7 +78,7 @@ def claim(at: Place, arguments: Arguments) -> Outcome:
         return at.refused(refusal)
     claims = {**at.state.claims, item.name: at.seat}
     board = Board(step=at.step, item=item.name, status="claimed", owner=at.seat)
-    return Outcome(
+    return ActionOutcome(
         replace(at.state, claims=claims),
         f"{item.name} is yours.",
         events=(board,),
@@ -97,7 +97,7 @@ def _claimed(at: Place, name: str) -> str:
     return ""
 
 
-def work(at: Place, arguments: Arguments) -> Outcome:
+def work(at: Place, arguments: Arguments) -> ActionOutcome:
     """Make an item's fragment; the seat is busy for the effort.
 
     Args:
@@ -117,7 +117,7 @@ def work(at: Place, arguments: Arguments) -> Outcome:
     if refusal:
         return at.refused(refusal)
     state = at.state
-    draft = Draft(
+    draft = WorkDraft(
         fragment=msgspec.json.encode(fragment, order="sorted").decode(),
         pins=tuple(sorted(pins.items())),
         author=at.seat,
@@ -132,11 +132,14 @@ def work(at: Place, arguments: Arguments) -> Outcome:
     board = Board(step=at.step, item=item.name, status="worked", owner=at.seat)
     text = f"{item.name} is worked out at tick {draft.ready}: merge it then."
     news = f"{item.name} in work by {at.seat} until tick {draft.ready}"
-    return Outcome(state, text, ticks=ticks, events=(board,), news=news)
+    return ActionOutcome(state, text, ticks=ticks, events=(board,), news=news)
 
 
 def _form_problem(
-    world: CrewWorld, item: Item, fragment: Mapping[str, Any], pins: Mapping[str, str]
+    world: CrewWorld,
+    item: CrewItem,
+    fragment: Mapping[str, Any],
+    pins: Mapping[str, str],
 ) -> str:
     """Return what is wrong with the form of what is handed in, "" for nothing."""
     family = family_of(world.family)
@@ -154,7 +157,7 @@ def _form_problem(
     return ""
 
 
-def merge(at: Place, arguments: Arguments) -> Outcome:
+def merge(at: Place, arguments: Arguments) -> ActionOutcome:
     """Merge an item that is worked out: from now on others build on it.
 
     Args:
@@ -169,7 +172,7 @@ def merge(at: Place, arguments: Arguments) -> Outcome:
     if at.world.reviewed and not draft.approved:
         return at.refused(f"{name} is not approved.")
     state = at.state
-    made = Merged(
+    made = MergedItem(
         fragment=draft.fragment,
         pins=draft.pins,
         author=draft.author,
@@ -187,10 +190,10 @@ def merge(at: Place, arguments: Arguments) -> Outcome:
     )
     board = Board(step=at.step, item=name, status="merged", owner=draft.author)
     text = f"{name} merged by {at.seat}, revision {made.revision}"
-    return Outcome(state, f"{text}.", ticks=MERGE, events=(board,), news=text)
+    return ActionOutcome(state, f"{text}.", ticks=MERGE, events=(board,), news=text)
 
 
-def read(at: Place, arguments: Arguments) -> Outcome:
+def read(at: Place, arguments: Arguments) -> ActionOutcome:
     """Read a document or a merged fragment.
 
     Args:
@@ -202,7 +205,7 @@ def read(at: Place, arguments: Arguments) -> Outcome:
     if name in state.merged:
         made = state.merged[name]
         text = f"{name}, revision {made.revision}, by {made.author}:\n{made.fragment}"
-        return Outcome(state, text)
+        return ActionOutcome(state, text)
     document = next((d for d in at.world.documents if d.name == name), None)
     if document is None:
         return at.refused(f"There is nothing called {name} to read.")
@@ -218,10 +221,10 @@ def read(at: Place, arguments: Arguments) -> Outcome:
         known=state.known | {(at.seat, clause) for clause in learned},
         served=state.served | {f"fact/{clause}" for clause in learned},
     )
-    return Outcome(state, document_text(document), ticks=ticks)
+    return ActionOutcome(state, document_text(document), ticks=ticks)
 
 
-def propose(at: Place, arguments: Arguments) -> Outcome:
+def propose(at: Place, arguments: Arguments) -> ActionOutcome:
     """Propose a value for a contested clause; one of its sides must do so.
 
     Args:
@@ -239,10 +242,10 @@ def propose(at: Place, arguments: Arguments) -> Outcome:
     open_ = Conflict(step=at.step, item=clause.name)
     news = f"{at.seat} proposes for {clause.name}: {value}"
     state = replace(at.state, proposed=proposed)
-    return Outcome(state, "Proposed.", events=(open_,), news=news)
+    return ActionOutcome(state, "Proposed.", events=(open_,), news=news)
 
 
-def accept(at: Place, arguments: Arguments) -> Outcome:
+def accept(at: Place, arguments: Arguments) -> ActionOutcome:
     """Accept what another seat proposed: the clause is settled.
 
     Args:
@@ -257,7 +260,7 @@ def accept(at: Place, arguments: Arguments) -> Outcome:
     return _settled(at, name, value)
 
 
-def arbitrate(at: Place, arguments: Arguments) -> Outcome:
+def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
     """Have a clause settled, or a draft approved, from outside; takes longer.
 
     Args:
@@ -271,7 +274,9 @@ def arbitrate(at: Place, arguments: Arguments) -> Outcome:
         approved = replace(draft, approved=True)
         state = replace(at.state, drafts={**at.state.drafts, name: approved})
         text, ticks = f"{name} is approved.", at.world.arbitration
-        return Outcome(state, text, ticks=ticks, news=f"{name} approved from outside")
+        return ActionOutcome(
+            state, text, ticks=ticks, news=f"{name} approved from outside"
+        )
     clause = at.clause(name)
     if clause is None or not clause.rival:
         return at.refused(f"There is nothing to decide about {name}.")
@@ -282,7 +287,7 @@ def arbitrate(at: Place, arguments: Arguments) -> Outcome:
     return outcome._replace(state=state, ticks=at.world.arbitration)
 
 
-def _settled(at: Place, name: str, value: str) -> Outcome:
+def _settled(at: Place, name: str, value: str) -> ActionOutcome:
     state = at.state
     settled = {**state.settled, name: value}
     state = replace(
@@ -293,10 +298,10 @@ def _settled(at: Place, name: str, value: str) -> Outcome:
     )
     done = Conflict(step=at.step, item=name, resolved=True)
     news = f"{name} settled: {value}"
-    return Outcome(state, f"{news}.", events=(done,), news=news)
+    return ActionOutcome(state, f"{news}.", events=(done,), news=news)
 
 
-def review(at: Place, arguments: Arguments) -> Outcome:
+def review(at: Place, arguments: Arguments) -> ActionOutcome:
     """Approve or reject a draft that another seat made.
 
     Args:
@@ -316,10 +321,10 @@ def review(at: Place, arguments: Arguments) -> Outcome:
     board = Board(step=at.step, item=name, status=status, owner=at.seat)
     news = f"{name} {status} by {at.seat}"
     state = replace(at.state, drafts=drafts)
-    return Outcome(state, f"{news}.", events=(board,), news=news)
+    return ActionOutcome(state, f"{news}.", events=(board,), news=news)
 
 
-def board(at: Place, arguments: Arguments) -> Outcome:
+def board(at: Place, arguments: Arguments) -> ActionOutcome:
     """Show the state of every item.
 
     Args:
@@ -330,7 +335,7 @@ def board(at: Place, arguments: Arguments) -> Outcome:
     lines = [_status(at.state, item.name) for item in at.world.items]
     contested = [c.name for c in at.world.clauses if c.name in at.state.settled]
     lines += [f"{name} settled: {at.state.settled[name]}" for name in contested]
-    return Outcome(at.state, "\n".join(lines))
+    return ActionOutcome(at.state, "\n".join(lines))
 
 
 def _status(state: CrewState, name: str) -> str:
@@ -345,7 +350,7 @@ def _status(state: CrewState, name: str) -> str:
     return f"{name}: claimed by {owner}" if owner else f"{name}: open"
 
 
-ACTIONS: Mapping[str, Callable[[Place, Arguments], Outcome]] = {
+ACTIONS: Mapping[str, Callable[[Place, Arguments], ActionOutcome]] = {
     "claim": claim,
     "work": work,
     "read": read,

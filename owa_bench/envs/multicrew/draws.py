@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from numpy.random import Generator
 
 from owa_bench.seeding import stream
-from owa_bench.worlds.crew import GROUNDS, Clause, Document, Item, Line, Shape
+from owa_bench.worlds.crew import (
+    GROUNDS,
+    Clause,
+    CrewItem,
+    Document,
+    DocumentLine,
+    Shape,
+)
 
 _ONSETS = (
     "b",
@@ -63,7 +70,7 @@ SIZES = (
 )
 
 
-class Draws:
+class CrewDraws:
     """The streams of one world and its words."""
 
     def __init__(self, seed: int, family: str, tier: int) -> None:
@@ -109,7 +116,7 @@ class Draws:
         return str(self.pick([name for name in self.roles if name != role]))
 
 
-def draw_items(draws: Draws, shape: Shape) -> tuple[Item, ...]:
+def draw_items(draws: CrewDraws, shape: Shape) -> tuple[CrewItem, ...]:
     """Return items without clauses, in an order in which each follows its needs.
 
     Args:
@@ -120,7 +127,7 @@ def draw_items(draws: Draws, shape: Shape) -> tuple[Item, ...]:
     """
     count = draws.size.items
     layers = _layers(draws, shape, count)
-    items: list[Item] = []
+    items: list[CrewItem] = []
     roles = [draws.roles[i % len(draws.roles)] for i in range(count)]
     order = draws.rng.permutation(count).tolist()
     before: list[str] = []
@@ -130,7 +137,7 @@ def draw_items(draws: Draws, shape: Shape) -> tuple[Item, ...]:
             wanted = 2 if shape == "mesh" and len(before) > 1 else 1
             wanted = draws.between(1, wanted) if before else 0
             chosen = draws.rng.permutation(len(before))[:wanted].tolist()
-            item = Item(
+            item = CrewItem(
                 name=draws.word(),
                 role=roles[order[len(items)]],
                 effort=draws.pick(_EFFORTS),
@@ -142,7 +149,7 @@ def draw_items(draws: Draws, shape: Shape) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _layers(draws: Draws, shape: Shape, count: int) -> list[int]:
+def _layers(draws: CrewDraws, shape: Shape, count: int) -> list[int]:
     """Return how many items stand in each layer."""
     if shape == "chain":
         return [1] * count
@@ -154,15 +161,21 @@ def _layers(draws: Draws, shape: Shape, count: int) -> list[int]:
     return [1 + more for more in extra]
 
 
-def owned(draws: Draws, item: Item) -> str:
-    """Return the role that knows a clause of an item: drawn, its own or another."""
+def owned(draws: CrewDraws, item: CrewItem) -> str:
+    """Return the role that knows a clause of an item, its own or another.
+
+    Args:
+        draws: The streams, and the tier's share of other roles.
+        item: The item.
+    Returns: The role.
+    """
     if draws.rng.random() < draws.size.private:
         return draws.other_role(item.role)
     return item.role
 
 
 def contest(
-    draws: Draws, clauses: Sequence[Clause], rivals: Mapping[str, str], count: int
+    draws: CrewDraws, clauses: Sequence[Clause], rivals: Mapping[str, str], count: int
 ) -> tuple[Clause, ...]:
     """Return the clauses, of which some are contested by another role.
 
@@ -196,7 +209,7 @@ def contest(
 
 
 def draw_documents(
-    draws: Draws, clauses: Sequence[Clause], wrong: Mapping[str, str]
+    draws: CrewDraws, clauses: Sequence[Clause], wrong: Mapping[str, str]
 ) -> tuple[Document, ...]:
     """Return the documents of all roles: what each knows, among decoys.
 
@@ -216,7 +229,7 @@ def draw_documents(
             decoys = draws.between(1, 3)
             for clause in here[:decoys]:
                 lines.append(
-                    Line(
+                    DocumentLine(
                         subject=clause.subject,
                         attribute=clause.attribute,
                         value=wrong[clause.name],
@@ -224,7 +237,9 @@ def draw_documents(
                         style=draws.between(0, _STYLES),
                     )
                 )
-            lines.append(Line(standing="filler", style=draws.between(0, _STYLES)))
+            lines.append(
+                DocumentLine(standing="filler", style=draws.between(0, _STYLES))
+            )
             mixed = draws.rng.permutation(len(lines)).tolist()
             name = f"{role}-{first // _LINES_A_DOCUMENT + 1}"
             ordered = tuple(lines[i] for i in mixed)
@@ -232,10 +247,10 @@ def draw_documents(
     return tuple(documents)
 
 
-def _line(draws: Draws, clause: Clause, role: str) -> Line:
+def _line(draws: CrewDraws, clause: Clause, role: str) -> DocumentLine:
     """Return the sentence by which a role knows a clause."""
     own = role == clause.owner
-    return Line(
+    return DocumentLine(
         subject=clause.subject,
         attribute=clause.attribute,
         value=clause.value if own else clause.rival,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from owa_bench.envs.multicrew.draws import (
     SHAPES,
-    Draws,
+    CrewDraws,
     contest,
     draw_documents,
     draw_items,
@@ -16,7 +16,7 @@ from owa_bench.envs.multicrew.families import contract, schedule
 from owa_bench.envs.multicrew.families.family import Family
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
-from owa_bench.worlds.crew import CrewWorld, Item, Shape
+from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape
 
 VERSION = 1
 TIERS = (1, 2, 3, 4)
@@ -40,7 +40,7 @@ def family_of(name: str) -> Family:
 def generate(instance: Instance) -> CrewWorld:
     """Return the instance's base world."""
     family = family_of(instance.family)
-    draws = Draws(instance.seed, instance.family, instance.tier)
+    draws = CrewDraws(instance.seed, instance.family, instance.tier)
     size = draws.size
     chained = instance.family.startswith(CHAINS)
     shape: Shape = "chain" if chained else draws.pick(SHAPES)
@@ -76,7 +76,7 @@ def generate(instance: Instance) -> CrewWorld:
     )
 
 
-def critical_path(items: tuple[Item, ...]) -> int:
+def critical_path(items: tuple[CrewItem, ...]) -> int:
     """Return the ticks of the longest chain of items, merges included."""
     ends: dict[str, int] = {}
     for item in items:

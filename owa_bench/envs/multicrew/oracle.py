@@ -14,7 +14,7 @@ from owa_bench.envs.multicrew.planner import tails
 from owa_bench.envs.multicrew.state import CrewState
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.crew import CrewWorld, Item
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _HARM = 0.1  # exponent of an accepted item that was made worse
 _SETTLE = "settle/"
@@ -118,7 +118,7 @@ def _call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool": tool, "arguments": arguments}
 
 
-def _next_item(world: CrewWorld, state: CrewState) -> Item | None:
+def _next_item(world: CrewWorld, state: CrewState) -> CrewItem | None:
     """Return the item to work on: ready, in nobody's work, before the longest chain."""
     longest = tails(world.items)
     ready = [
@@ -133,7 +133,7 @@ def _next_item(world: CrewWorld, state: CrewState) -> Item | None:
     return max(ready, key=lambda item: longest[item.name], default=None)
 
 
-def _step_on(world: CrewWorld, state: CrewState, item: Item) -> dict[str, Any]:
+def _step_on(world: CrewWorld, state: CrewState, item: CrewItem) -> dict[str, Any]:
     """Return the settling of a clause of an item, else the work on it."""
     values = {clause.name: clause.value for clause in world.clauses}
     contested = {clause.name for clause in world.clauses if clause.rival}

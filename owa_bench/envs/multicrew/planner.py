@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from owa_bench.envs.multicrew.generate import MERGE
 from owa_bench.envs.multicrew.state import holder
-from owa_bench.worlds.crew import CrewWorld, Item
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 
 @lru_cache(256)
-def tails(items: tuple[Item, ...]) -> dict[str, int]:
+def tails(items: tuple[CrewItem, ...]) -> dict[str, int]:
     """Return the ticks of the longest chain that begins with each item."""
     found: dict[str, int] = {}
     for item in reversed(items):

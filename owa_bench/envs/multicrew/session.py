@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.acceptance import accepted_items
-from owa_bench.envs.multicrew.actions import ACTIONS, Outcome, Place
+from owa_bench.envs.multicrew.actions import ACTIONS, ActionOutcome, Place
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
     advanced,
@@ -127,7 +127,9 @@ class CrewSession:
             case "pass_turn":
                 asleep = at.state.asleep | {at.seat}
                 ticks = int(arguments.get("ticks", 1))
-                done = Outcome(replace(at.state, asleep=asleep), "Waited.", ticks=ticks)
+                done = ActionOutcome(
+                    replace(at.state, asleep=asleep), "Waited.", ticks=ticks
+                )
             case _:
                 done = ACTIONS[tool](at, arguments)
         self._post(at.seat, done.news)
@@ -167,7 +169,7 @@ class CrewSession:
         seats = [holder(self.world, self.seats, role) for role in known]
         return tuple(seat for seat in seats if seat in self.state.free)
 
-    def _send(self, at: Place, to: str, text: str) -> Outcome:
+    def _send(self, at: Place, to: str, text: str) -> ActionOutcome:
         """Send a message; who gets a value that an item of theirs needs has it."""
         sent = self._fabric.send(
             at.seat,
@@ -183,7 +185,7 @@ class CrewSession:
         state = woken(at.state, sent.receivers)
         if sent.receivers:
             state = self._learned(state, sent.receivers, text)
-        return Outcome(state, "Sent.", events=(sent.event,) if sent.event else ())
+        return ActionOutcome(state, "Sent.", events=(sent.event,) if sent.event else ())
 
     def _learned(self, state: Any, receivers: tuple[str, ...], text: str) -> Any:
         """Return the state with what a message told to whom."""
@@ -200,7 +202,7 @@ class CrewSession:
         known, served = state.known | new, state.served | gained
         return replace(state, known=known, served=served)
 
-    def _hand_off(self, at: Place, arguments: Mapping[str, Any]) -> Outcome:
+    def _hand_off(self, at: Place, arguments: Mapping[str, Any]) -> ActionOutcome:
         """Give an item to another role; the manifest goes as a message."""
         name, to = arguments["item"], arguments["to"]
         owner = at.state.claims.get(name)
@@ -231,7 +233,13 @@ class CrewSession:
 
 
 def tells(clause: Clause, text: str) -> bool:
-    """Return whether a text names a clause's subject and gives its value."""
+    """Return whether a text names a clause's subject and gives its value.
+
+    Args:
+        clause: The clause.
+        text: A message.
+    Returns: Whether its receiver knows the clause now.
+    """
     value = hours_text(clause.value) if clause.attribute == "hours" else clause.value
     words = {word.strip(".,;:\"'{}") for word in text.replace('":"', " ").split()}
     parts = [part for part in value.replace(" and ", " ").split() if part[0] != "("]

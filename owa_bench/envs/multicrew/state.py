@@ -12,7 +12,7 @@ from owa_bench.worlds.crew import CrewWorld
 TICK_MS = 60_000
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class WorkDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A fragment as JSON text, what it builds on, and when it is worked out."""
 
     fragment: str
@@ -22,7 +22,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     approved: bool = False
 
 
-class Merged(msgspec.Struct, frozen=True, kw_only=True):
+class MergedItem(msgspec.Struct, frozen=True, kw_only=True):
     """A fragment in the repository, with its revision."""
 
     fragment: str
@@ -47,8 +47,8 @@ class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     hours: Mapping[str, int]
     asleep: frozenset[str] = frozenset()
     claims: Mapping[str, str] = {}
-    drafts: Mapping[str, Draft] = {}
-    merged: Mapping[str, Merged] = {}
+    drafts: Mapping[str, WorkDraft] = {}
+    merged: Mapping[str, MergedItem] = {}
     proposed: Mapping[str, tuple[str, str]] = {}
     settled: Mapping[str, str] = {}
     known: frozenset[tuple[str, str]] = frozenset()

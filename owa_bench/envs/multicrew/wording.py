@@ -3,7 +3,7 @@
 from typing import Any
 
 from owa_bench.envs.multicrew.generate import family_of
-from owa_bench.worlds.crew import CrewWorld, Document, Item, Line
+from owa_bench.worlds.crew import CrewItem, CrewWorld, Document, DocumentLine
 
 # By attribute: what a sentence says of a subject {s} and a value {v}.
 _CORES = {
@@ -73,7 +73,7 @@ def hours_text(value: str) -> str:
     return f"for {open_for} hours from hour {first} on, and again every {period} hours"
 
 
-def sentence(line: Line) -> str:
+def sentence(line: DocumentLine) -> str:
     """Return a line of a document as a sentence."""
     if line.standing == "filler":
         return _FILLERS[line.style % len(_FILLERS)]
@@ -93,7 +93,7 @@ def document_text(document: Document) -> str:
     return f"{document.name}, kept by {document.owner}:\n{lines}"
 
 
-def item_text(world: CrewWorld, item: Item) -> str:
+def item_text(item: CrewItem) -> str:
     """Return the line of an item in the task."""
     needs = ", ".join(item.needs) or "nothing"
     terms = "".join(f", {name} {value}" for name, value in item.terms)
@@ -127,7 +127,7 @@ def task_text(world: CrewWorld, seat: str, theta: float) -> str:
         if world.reviewed
         else ""
     )
-    items = "\n".join(item_text(world, item) for item in world.items)
+    items = "\n".join(item_text(item) for item in world.items)
     return f"""You are {seat} of a crew; the others are {others}.{away}
 Together you have {world.deadline} ticks to get {len(world.items)} items merged. \
 Success: items of at least {theta:.0%} of all effort are accepted. {family.about}

@@ -1,4 +1,4 @@
-"""How a seat of a crew works: whether it tells, asks, waits, helps and settles."""
+"""Habits of a seat of a crew: whether it tells, asks, waits, helps and settles."""
 
 from dataclasses import dataclass
 

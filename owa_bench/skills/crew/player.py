@@ -6,7 +6,7 @@ from typing import Any
 from owa_bench.interfaces import Brief
 from owa_bench.skills.crew.building import build
 from owa_bench.skills.crew.habits import Habits
-from owa_bench.skills.crew.reading import Fact
+from owa_bench.skills.crew.reading import ClauseFact
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
 
@@ -165,7 +165,7 @@ class CrewPlayer:
         view = self.view
         if view.tick < self._next_message:
             return
-        facts: dict[str, list[Fact]] = {}
+        facts: dict[str, list[ClauseFact]] = {}
         names = sorted(view.items, key=lambda name: -self._weight[name])
         for name in names:
             item = view.items[name]

@@ -64,7 +64,7 @@ _COMPILED = tuple(
 _RANKS = ("law", "contract", "habit")  # first is strongest
 
 
-class Fact(NamedTuple):
+class ClauseFact(NamedTuple):
     """The value of a clause, on what ground ("" where nobody contests it)."""
 
     clause: str
@@ -78,7 +78,7 @@ class Fact(NamedTuple):
         return _RANKS.index(self.ground) if self.ground else 0
 
 
-def read_facts(text: str) -> Iterator[Fact]:
+def read_facts(text: str) -> Iterator[ClauseFact]:
     """Yield what a text says that holds; former, drafted and wrong values are left."""
     for part in re.split(r"(?<=[.])\s+|\n", text):
         sentence = part.strip()
@@ -89,7 +89,7 @@ def read_facts(text: str) -> Iterator[Fact]:
         ground = (frame["ground"] or "") if frame else ""
         for attribute, pattern in _COMPILED:
             if found := pattern.fullmatch(body):
-                yield Fact(
+                yield ClauseFact(
                     clause=f"{found['s'].lower()}.{attribute}",
                     value=_value(attribute, found),
                     ground=ground,

@@ -1,11 +1,11 @@
-"""What one seat knows of the crew's work: facts, the board, who is there."""
+"""The crew's work as one seat knows it: facts, the board, who is there."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.skills.crew.reading import Fact, read_facts
+from owa_bench.skills.crew.reading import ClauseFact, read_facts
 
 _TICK = re.compile(r"^Tick (\d+) of (\d+), (\d+) ticks of work left\.$")
 _MERGED = re.compile(r"(\S+) merged by (\S+), revision ([0-9a-f]+)")
@@ -31,7 +31,7 @@ class CrewView:
         self.tick = 0
         self.deadline = int(goal["deadline"])
         self.hours = 0
-        self.facts: dict[str, Fact] = {}
+        self.facts: dict[str, ClauseFact] = {}
         self.contested: set[str] = set()
         self.settled: dict[str, str] = {}
         self.proposed: dict[str, tuple[str, str]] = {}  # clause: (seat, value)
@@ -65,7 +65,7 @@ class CrewView:
         for fact in (*read_facts(text), *read_facts(plain)):
             self._learn(fact)
 
-    def _learn(self, fact: Fact) -> None:
+    def _learn(self, fact: ClauseFact) -> None:
         known = self.facts.get(fact.clause)
         if fact.ground:
             self.contested.add(fact.clause)

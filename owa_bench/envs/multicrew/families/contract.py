@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.draws import Draws, owned
+from owa_bench.envs.multicrew.draws import CrewDraws, owned
 from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
 from owa_bench.shells.schemas import ArgumentCheck, compile_schema
-from owa_bench.worlds.crew import Clause, Item
+from owa_bench.worlds.crew import Clause, CrewItem
 
 _FIELDS = ("tag", "kind", "name", "amount")
 _TEXT = {"type": "string", "maxLength": 40}
@@ -59,7 +59,7 @@ _ABOUT = (
 _CLAUSES = ("tag", "kinds", "limit", "range")
 
 
-def draw(draws: Draws, items: tuple[Item, ...]) -> Content:
+def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     """Return two or three clauses for each item, a code always among them.
 
     Args:
@@ -90,7 +90,7 @@ def draw(draws: Draws, items: tuple[Item, ...]) -> Content:
     return Content(tuple(made), tuple(clauses), wrong)
 
 
-def _values(draws: Draws, attribute: str) -> tuple[str, str]:
+def _values(draws: CrewDraws, attribute: str) -> tuple[str, str]:
     """Return a value of an attribute and a wrong one."""
     if attribute == "tag":
         return draws.code(), draws.code()
@@ -105,7 +105,7 @@ def _values(draws: Draws, attribute: str) -> tuple[str, str]:
     return f"{low} and {high}", f"{low} and {high + draws.between(1, 90)}"
 
 
-def _records(item: Item, values: Values) -> Iterator[tuple[dict[str, Any], bool]]:
+def _records(item: CrewItem, values: Values) -> Iterator[tuple[dict[str, Any], bool]]:
     """Yield records with whether they meet the item's clauses."""
     good: dict[str, list[Any]] = {}
     bad: dict[str, list[Any]] = {}
@@ -136,7 +136,7 @@ def _check(fragment: Fragment) -> ArgumentCheck:
 
 
 def accepts(
-    item: Item, values: Values, before: Mapping[str, Fragment], fragment: Fragment
+    item: CrewItem, values: Values, before: Mapping[str, Fragment], fragment: Fragment
 ) -> bool:
     """Return whether a schema tells records that meet the clauses from others.
 
@@ -152,7 +152,7 @@ def accepts(
 
 
 def solution(
-    item: Item, values: Values, before: Mapping[str, Fragment]
+    item: CrewItem, values: Values, before: Mapping[str, Fragment]
 ) -> dict[str, Any]:
     """Return the schema that the clauses ask for.
 

@@ -1,4 +1,4 @@
-"""What a family of MultiCrew is: draws, a form of fragments, and an acceptance.
+"""A family of MultiCrew: draws, a form of fragments, and an acceptance.
 
 A fragment is what a seat hands in for an item. It is accepted by what it does: the
 family runs it against the values that hold, in the light of the fragments it builds on.
@@ -7,8 +7,8 @@ family runs it against the values that hold, in the light of the fragments it bu
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from owa_bench.envs.multicrew.draws import Draws
-from owa_bench.worlds.crew import Clause, Item
+from owa_bench.envs.multicrew.draws import CrewDraws
+from owa_bench.worlds.crew import Clause, CrewItem
 
 Fragment = Mapping[str, Any]
 Values = Mapping[str, str]  # name of a clause to its value
@@ -17,7 +17,7 @@ Values = Mapping[str, str]  # name of a clause to its value
 class Content(NamedTuple):
     """What a family draws: items with clauses, and wrong values of each clause."""
 
-    items: tuple[Item, ...]
+    items: tuple[CrewItem, ...]
     clauses: tuple[Clause, ...]
     wrong: Mapping[str, str]
 
@@ -33,9 +33,9 @@ class Family(NamedTuple):
     name: str
     about: str
     form: Mapping[str, Any]
-    draw: Callable[[Draws, tuple[Item, ...]], Content]
+    draw: Callable[[CrewDraws, tuple[CrewItem, ...]], Content]
     problem: Callable[[Fragment], str]
-    accepts: Callable[[Item, Values, Mapping[str, Fragment], Fragment], bool]
-    solution: Callable[[Item, Values, Mapping[str, Fragment]], Fragment]
+    accepts: Callable[[CrewItem, Values, Mapping[str, Fragment], Fragment], bool]
+    solution: Callable[[CrewItem, Values, Mapping[str, Fragment]], Fragment]
     reviewed: bool = False
     contested: int = 1  # factor on the tier's number of contested clauses

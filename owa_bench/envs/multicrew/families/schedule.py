@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.draws import Draws, owned
+from owa_bench.envs.multicrew.draws import CrewDraws, owned
 from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
-from owa_bench.worlds.crew import Clause, Item
+from owa_bench.worlds.crew import Clause, CrewItem
 
 _SEARCHED = 2000  # hours within which every job finds its place
 FORM: Mapping[str, Any] = {
@@ -36,7 +36,7 @@ _ABOUT = (
 )
 
 
-def draw(draws: Draws, items: tuple[Item, ...]) -> Content:
+def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     """Return the sites with hours and keys, and for each job its length and gap.
 
     Args:
@@ -93,7 +93,7 @@ def _runs(hours: str, start: int, length: int) -> bool:
     return all(_is_open(hours, hour) for hour in range(start, start + length))
 
 
-def _earliest(item: Item, values: Values, before: Mapping[str, Fragment]) -> int:
+def _earliest(item: CrewItem, values: Values, before: Mapping[str, Fragment]) -> int:
     """Return the first hour at which a job can begin, -1 for none."""
     length, gap, hours, _ = (values[name] for name in item.clauses)
     ends = (int(job["start"]) + int(job["length"]) for job in before.values())
@@ -103,7 +103,7 @@ def _earliest(item: Item, values: Values, before: Mapping[str, Fragment]) -> int
 
 
 def accepts(
-    item: Item, values: Values, before: Mapping[str, Fragment], fragment: Fragment
+    item: CrewItem, values: Values, before: Mapping[str, Fragment], fragment: Fragment
 ) -> bool:
     """Return whether a job that is run as booked goes through.
 
@@ -122,7 +122,7 @@ def accepts(
 
 
 def solution(
-    item: Item, values: Values, before: Mapping[str, Fragment]
+    item: CrewItem, values: Values, before: Mapping[str, Fragment]
 ) -> dict[str, Any]:
     """Return the booking at the first hour that is free.
 
