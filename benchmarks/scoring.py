@@ -34,7 +34,8 @@ from owa_bench.records.observables import (
 )
 from owa_bench.scoring.axes.self_revision import FILTERS
 from owa_bench.scoring.episode_tables import entry_table
-from owa_bench.scoring.estimates import SEEDS, TASKS, estimate
+from owa_bench.scoring.estimates import estimate
+from owa_bench.scoring.jackknife import SEEDS, TASKS
 from owa_bench.scoring.sample import Sample
 from owa_bench.seeding import stream
 

@@ -142,6 +142,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": judging.report,
     "verify": judging.verify,
     "recompute": judging.recompute,
+    "compare": judging.compare,
     "power": judging.power,
     "validate": validating.validate,
     "keygen": evidence.keygen,

@@ -109,6 +109,34 @@ def recompute(run_dir: Path = RunDir, json: bool = AsJson) -> None:
     _print_checks(verifying.recompute(run_dir), json=json)
 
 
+def compare(
+    first: str = typer.Argument(..., help="RUN or RUN:ARM."),
+    second: str = typer.Argument(..., help="RUN or RUN:ARM, of any run."),
+    json: bool = AsJson,
+) -> None:
+    """Compare two agents on the instances that both played.
+
+    Paired differences of quality and success and the ratio of costs, with intervals:
+    over all pairs, by family, tier and drift class. Runs on different terms are
+    refused; `run --worlds-of RUN` plays the worlds of another run.
+
+      owa-bench compare runs/first:agentic runs/first:fixed
+
+      owa-bench compare runs/monday:agentic runs/tuesday:agentic --json
+    """
+    from owa_bench.report import comparison  # brings SciPy
+
+    found = comparison.compare(first, second)
+    if json:
+        as_json(found)
+        return
+    made = comparison.comparison_table(found)
+    for measure in dict.fromkeys(row[0] for row in made.rows):
+        rows = [_cells(row[1:]) for row in made.rows if row[0] == measure]
+        table(f"{measure}: {made.title}", made.columns[1:], rows)
+    note(made.note, OUT)
+
+
 def _print_checks(checks: Sequence[CheckResult], *, json: bool) -> None:
     """Print one line per check; CheckFailure if one does not hold."""
     if json:

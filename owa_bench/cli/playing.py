@@ -42,7 +42,7 @@ _DRAWN = (
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
-    "sandbox",
+    *("sandbox", "worlds_of"),
 )
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
@@ -126,6 +126,9 @@ def run(
     ),
     run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
+    worlds_of: Path | None = TERMS(
+        None, "Play the worlds of this run of yours, to compare with it; not revealed."
+    ),
     no_transcripts: bool = TERMS(False, "Keep digests only, not what was read."),
     model: Fields = REACH.fields(
         GatewayOptions,
@@ -235,6 +238,7 @@ def run(
         ),
         transcripts=not no_transcripts,
         verifier_nonce=nonce,
+        worlds_of=worlds_of,
         **terms,
     )
     if dry_run:

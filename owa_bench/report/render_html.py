@@ -6,10 +6,9 @@ The same report gives the same bytes, so a page can be made again and compared.
 import base64
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from owa_bench.records import score
@@ -20,6 +19,7 @@ from owa_bench.report.composition import Report, RunFacts
 from owa_bench.report.dose_figures import dose_panels, paired_differences
 from owa_bench.report.figures import ArmSeries
 from owa_bench.report.pictures import PageImage, caption, page_images
+from owa_bench.report.templates import page_template
 from owa_bench.scoring.drift_response import GAPS
 
 # DER head of an Ed25519 public key (RFC 8410): 32 raw bytes follow.
@@ -148,13 +148,7 @@ def openssl_lines(public_key: str) -> str:
 @cache
 def _template() -> Template:
     """Return the page's template with its number formats."""
-    folder = files("owa_bench.report")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.update({one.__name__: one for one in _FORMATS})
-    environment.globals["css"] = Markup(folder.joinpath("page.css").read_text("utf-8"))  # noqa: S704 - our own file
-    return environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
+    return page_template("page.html.j2", {one.__name__: one for one in _FORMATS})
 
 
 def _figures(verdicts: Sequence[score.AgentVerdict]) -> list[FigureBlock]:

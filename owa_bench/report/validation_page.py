@@ -6,11 +6,10 @@ A pure function of the run directory and the sign file.
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from owa_bench.canonical import sha256
@@ -25,6 +24,7 @@ from owa_bench.records.validation_result import (
 from owa_bench.report import validation_figures
 from owa_bench.report.bundle import read
 from owa_bench.report.statement import write_atomically
+from owa_bench.report.templates import page_template
 from owa_bench.report.wording import format_share, format_value
 from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.observables import observe
@@ -135,18 +135,6 @@ def format_bounded(number: Bounded) -> str:
 @cache
 def _template() -> Template:
     """Return the page's template with its number formats."""
-    folder = files("owa_bench.report")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.update(
-        format_bounded=format_bounded,
-        format_share=format_share,
-        format_value=format_value,
-        counts=counts,
-        classes=CLASSES,
-        css=Markup(folder.joinpath("page.css").read_text("utf-8")),  # noqa: S704 - ours
-    )
-    return environment.from_string(
-        folder.joinpath("validation.html.j2").read_text("utf-8")
-    )
+    formats = (format_bounded, format_share, format_value, counts)
+    names = {each.__name__: each for each in formats}
+    return page_template("validation.html.j2", {**names, "classes": CLASSES})

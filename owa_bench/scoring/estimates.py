@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.observables import NO_DAY, Array, Flags, Floats
+from owa_bench.records.observables import Array, Flags, Floats
 from owa_bench.scoring import composites
 from owa_bench.scoring.axis import Axis, Coverage
 from owa_bench.scoring.gate_statistics import (
@@ -23,6 +23,8 @@ from owa_bench.scoring.jackknife import (
     Clusters,
     JackknifeEstimate,
     jackknife_estimate,
+    repeat_clusters,
+    task_clusters,
     without_each,
 )
 from owa_bench.scoring.sample import Sample
@@ -35,8 +37,6 @@ from owa_bench.scoring.statistics_table import (
     weighted_totals,
 )
 
-TASKS = "tasks like these"
-SEEDS = "same tasks, new seeds"
 StatisticArrays = dict[str, Floats]  # (resamples,) by name
 
 
@@ -223,7 +223,7 @@ def _estimate(
     return ArmEstimates(
         point=source.point(),
         tasks=source.without_each(task_clusters(units)),
-        seeds=source.without_each(_repeats(units)),
+        seeds=source.without_each(repeat_clusters(units)),
         coverage=found.coverage,
         grid=found.grid,
         curves=found.curves,
@@ -235,6 +235,12 @@ def _estimate(
 
 def _mean(name: str, totals: Totals) -> StatisticArrays:
     return {name: totals.overall_mean(name)}
+
+
+def _share_of(name: str, part: str, rest: str, totals: Totals) -> StatisticArrays:
+    one, other = totals.overall_mean(part), totals.overall_mean(rest)
+    nothing = np.full_like(one, np.nan)
+    return {name: np.divide(one, one + other, out=nothing, where=one + other > 0)}
 
 
 def _pooled_mean(name: str, totals: Totals) -> StatisticArrays:
@@ -294,7 +300,10 @@ def _add_curves(sample: Sample, statistics: StatisticsTable) -> tuple[DriftCurve
 
 
 def task_estimates(
-    sample: Sample, statistics: StatisticsTable, names: Sequence[str]
+    sample: Sample,
+    statistics: StatisticsTable,
+    names: Sequence[str],
+    shares: Mapping[str, tuple[str, str]] = {},
 ) -> Mapping[str, JackknifeEstimate]:
     """Return weighted means over families, with intervals over *tasks like these*.
 
@@ -302,32 +311,17 @@ def task_estimates(
         sample: Counted episodes of one agent.
         statistics: Table that holds the columns.
         names: Columns that were added by `add_mean`.
+        shares: By name of a share a / (a + b) of two of these means, the two columns.
 
     Returns:
-        Estimates of shares, by column.
+        Estimates of shares, by column and by name of a share.
     """
-    parts, units = [partial(_mean, name) for name in names], statistics.units
+    parts: list[_Part] = [partial(_mean, name) for name in names]
+    parts += [partial(_share_of, name, *pair) for name, pair in shares.items()]
+    units = statistics.units
     source = _Source(parts, {}, statistics.columns(), units, sample)
     point, tasks = source.point(), source.without_each(task_clusters(units))
-    return {name: _estimate_of(name, point, tasks) for name in names}
-
-
-def task_clusters(units: ResamplingUnits) -> Clusters:
-    """Return the clusters of *tasks like these*: days if there are two, else tasks."""
-    days, day = np.unique(units.day, return_inverse=True)
-    if (days != NO_DAY).sum() > 1:
-        stratum = np.zeros(len(days), dtype=np.int64)
-        of, single = day.reshape(-1), "one day was played"
-        return Clusters(TASKS, "days", of, stratum, single, days)
-    return Clusters(TASKS, "tasks", units.task, units.family, "a family holds one task")
-
-
-def _repeats(units: ResamplingUnits) -> Clusters:
-    """Return the clusters of *same tasks, new seeds*: repeats within their tasks."""
-    keys = np.stack((units.task, units.repeat))
-    repeats, of = np.unique(keys, axis=1, return_inverse=True)
-    single = "a task was played with one repeat"
-    return Clusters(SEEDS, "repeats", of.reshape(-1), repeats[0], single)
+    return {name: _estimate_of(name, point, tasks) for name in (*names, *shares)}
 
 
 _Part = Callable[[Totals], StatisticArrays]

@@ -13,14 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from owa_bench.records.observables import Flags, Floats, Integers
+from owa_bench.records.observables import NO_DAY, Flags, Floats, Integers
 from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.slopes import MEAN_METHOD, mean_level
-from owa_bench.scoring.statistics_table import Columns, Totals
+from owa_bench.scoring.statistics_table import Columns, ResamplingUnits, Totals
 
 _CELLS_AT_ONCE = 4_000_000  # sums a chunk at most: 32 MB
 _SAME = 1e-9  # relative difference below which two values are one and the same
+TASKS = "tasks like these"
+SEEDS = "same tasks, new seeds"
 _FLAT = "no cluster differs from another: alpha^(1 / clusters)"
 
 
@@ -42,6 +44,24 @@ class Clusters(NamedTuple):
     stratum: Integers
     single: str
     days: Integers | None = None
+
+
+def task_clusters(units: ResamplingUnits) -> Clusters:
+    """Return the clusters of *tasks like these*: days if there are two, else tasks."""
+    days, day = np.unique(units.day, return_inverse=True)
+    if (days != NO_DAY).sum() > 1:
+        stratum = np.zeros(len(days), dtype=np.int64)
+        of, single = day.reshape(-1), "one day was played"
+        return Clusters(TASKS, "days", of, stratum, single, days)
+    return Clusters(TASKS, "tasks", units.task, units.family, "a family holds one task")
+
+
+def repeat_clusters(units: ResamplingUnits) -> Clusters:
+    """Return the clusters of *same tasks, new seeds*: repeats within their tasks."""
+    keys = np.stack((units.task, units.repeat))
+    repeats, of = np.unique(keys, axis=1, return_inverse=True)
+    single = "a task was played with one repeat"
+    return Clusters(SEEDS, "repeats", of.reshape(-1), repeats[0], single)
 
 
 def without_each(

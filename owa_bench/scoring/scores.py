@@ -18,8 +18,8 @@ from owa_bench.scoring import composites
 from owa_bench.scoring.axes.self_revision import GATED
 from owa_bench.scoring.axis import AXIS_NAMES, Axis, Coverage
 from owa_bench.scoring.bootstrap import figure, rounded
-from owa_bench.scoring.estimates import SEEDS, TASKS, ArmEstimates, AxisFailure
-from owa_bench.scoring.jackknife import covariance
+from owa_bench.scoring.estimates import ArmEstimates, AxisFailure
+from owa_bench.scoring.jackknife import SEEDS, TASKS, covariance
 from owa_bench.scoring.sample import Sample
 
 

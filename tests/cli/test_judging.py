@@ -58,6 +58,22 @@ def test_report_prints_axes_and_the_place_of_the_page(owa, run):
     assert owa("report run").out == said.out
 
 
+def test_compare_prints_a_table_a_measure_and_refuses_other_arms(owa, run):
+    said = owa(f"compare run:fixed run:noop")
+    assert said.code == 0
+    for words in ("quality:", "success:", "cost ratio:", "class D", "Second minus"):
+        assert words.lower() in said.out.lower()
+    found = json.loads(owa(f"compare run:fixed run:noop --json").out)
+    assert {row["measure"] for row in found["figures"]} == {
+        "quality",
+        "success",
+        "cost",
+    }
+    wrong = owa(f"compare run:fixed run:nobody")
+    assert wrong.code == 2
+    assert "must name one of the arms" in wrong.err
+
+
 def test_report_says_what_stands_before_the_next_level(owa, run):
     lines = owa("report run").out.splitlines()
     start = lines.index(next(x for x in lines if x.startswith("what stands before")))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owa_bench.scoring.estimates import task_clusters
 from owa_bench.scoring.jackknife import (
     Clusters,
     covariance,
     jackknife_estimate,
     standard_error,
+    task_clusters,
     without_each,
 )
 from owa_bench.scoring.observables import observe

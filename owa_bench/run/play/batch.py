@@ -164,11 +164,13 @@ def summary(layout: RunLayout) -> RunSummary:
 
 
 def _sign_and_write(draft: PlanDraft, layout: RunLayout, options: RunOptions) -> None:
-    """Commit to a master and write the signed plan."""
+    """Commit to a master, if the plan does not yet, and write the signed plan."""
     key = keys.load(options.home, options.key)
+    shared = draft.plan.commitment
+    made = escrow.find(options.home, shared) if shared else escrow.commit(options.home)
     plan = msgspec.structs.replace(
         draft.plan,
-        commitment=escrow.commit(options.home).commitment,
+        commitment=made.commitment,
         public_key=keys.public_hex(key),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -1,0 +1,124 @@
+"""Comparison of runs: which pairs are shared, and what is refused by name."""
+
+import json
+
+import msgspec
+import pytest
+
+from owa_bench.errors import FieldError, RunDirectoryError, UsageError
+from owa_bench.records.events import EpisodeStart
+from owa_bench.report.comparison import compare, comparison_table
+from tests.builders.run_directory import ARMS, make_plan, make_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    make_run(folder / "run", make_plan(2))
+    one = make_plan(1)
+    arm = tuple(arm for arm in one.arms if arm.name == ARMS[0])
+    entries = tuple(
+        msgspec.structs.replace(entry, index=index)
+        for index, entry in enumerate(e for e in one.entries if e.arm == ARMS[0])
+    )
+    make_run(folder / "single", make_plan(1, arms=arm, entries=entries))
+    return folder
+
+
+def refused(runs, **changes):
+    make_run(runs / "other", make_plan(1, **changes))
+    with pytest.raises(UsageError) as error:
+        compare(f"{runs}/run:{ARMS[0]}", f"{runs}/other:{ARMS[0]}")
+    return str(error.value)
+
+
+@pytest.fixture
+def fresh(runs, tmp_path):
+    (tmp_path / "run").symlink_to(runs / "run")
+    return tmp_path
+
+
+def test_two_arms_of_a_run_share_every_pair(runs):
+    found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/run:{ARMS[1]}")
+    assert found.pairs == len(make_plan(2).entries) // 2
+    assert found.unshared == (0, 0)
+    overall = found.figures[0]
+    assert overall.difference < 0  # the fixed arm fails under drift
+    back = compare(f"{runs}/run:{ARMS[1]}", f"{runs}/run:{ARMS[0]}").figures[0]
+    assert back.difference == -overall.difference
+    assert back.interval.low == pytest.approx(-overall.interval.high, abs=1e-6)
+
+
+def test_runs_are_compared_on_what_both_played(runs):
+    found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/single")
+    assert found.pairs == len(make_plan(1).entries) // 2
+    assert found.unshared == (found.pairs, 0)
+    assert f"left out: {found.pairs} and 0" in comparison_table(found).note
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"calendar": "daily:0.1"}, "calendar (nested against daily:0.1)"),
+        ({"help_share": 0.25}, "share of help (0.0 against 0.25)"),
+        ({"protocol_digest": "e" * 64}, "protocol"),
+        ({"price_digest": "e" * 64}, "price card"),
+    ],
+)
+def test_other_terms_are_refused_by_name(fresh, changes, name):
+    assert name in refused(fresh, **changes)
+
+
+def test_another_suite_version_is_refused_by_name(fresh):
+    (suite,) = make_plan(1).suites
+    suites = (msgspec.structs.replace(suite, source_digest="f" * 64),)
+    assert "suite toolquest (v1 000000000000 against v1 ffff" in refused(
+        fresh, suites=suites
+    )
+
+
+def test_runs_without_a_common_pair_say_why(runs, tmp_path):
+    def elsewhere(entry, events):
+        return [
+            msgspec.structs.replace(
+                event, instance=msgspec.structs.replace(event.instance, seed=1)
+            )
+            if isinstance(event, EpisodeStart)
+            else event
+            for event in events
+        ]
+
+    make_run(tmp_path / "far", make_plan(1), edit=elsewhere)
+    with pytest.raises(UsageError, match="share at least one pair, got none"):
+        compare(f"{runs}/run:{ARMS[0]}", f"{tmp_path}/far:{ARMS[0]}")
+
+
+def test_a_pair_whose_worlds_differ_is_no_pair_but_an_error(runs, tmp_path):
+    def repainted(entry, events):
+        return [
+            msgspec.structs.replace(event, world="another")
+            if isinstance(event, EpisodeStart)
+            else event
+            for event in events
+        ]
+
+    make_run(tmp_path / "other", make_plan(1), edit=repainted)
+    with pytest.raises(UsageError, match="these differ: world"):
+        compare(f"{runs}/run:{ARMS[0]}", f"{tmp_path}/other:{ARMS[0]}")
+
+
+def test_an_arm_must_be_named_where_there_are_two(runs):
+    with pytest.raises(FieldError, match="must name one of the arms of"):
+        compare(f"{runs}/run", f"{runs}/single")
+    with pytest.raises(FieldError, match="got 'nobody'"):
+        compare(f"{runs}/run:nobody", f"{runs}/single")
+    with pytest.raises(RunDirectoryError):
+        compare(f"{runs}/nothing", f"{runs}/single")
+
+
+def test_the_table_holds_every_figure_as_json_can(runs):
+    found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/run:{ARMS[1]}")
+    table = comparison_table(found)
+    assert len(table.rows) == len(found.figures)
+    assert json.loads(msgspec.json.encode(table))["rows"][0][0] == "quality"
+    assert {row[1] for row in table.rows} >= {"all", "family restock", "class D1"}
