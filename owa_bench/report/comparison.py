@@ -39,7 +39,7 @@ _NOTE = (
 )
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two agents over their shared pairs; `unshared` counts what each played alone."""
 
     first: str
@@ -65,7 +65,7 @@ class _Episodes(NamedTuple):
     terms: dict[bytes, dict[str, Any]]
 
 
-def compare(first: str, second: str) -> Comparison:
+def compare(first: str, second: str) -> ArmComparison:
     """Return two agents compared pair by pair.
 
     Args:
@@ -105,7 +105,7 @@ def arm_of(text: str) -> ComparedArm:
     return ComparedArm(text, bundle, arm)
 
 
-def compare_arms(one: ComparedArm, other: ComparedArm) -> Comparison:
+def compare_arms(one: ComparedArm, other: ComparedArm) -> ArmComparison:
     """Return two arms compared pair by pair, whatever the terms of their plans.
 
     Args:
@@ -137,7 +137,7 @@ def compare_arms(one: ComparedArm, other: ComparedArm) -> Comparison:
     mask = np.isin(np.arange(len(first.rows)), [first.rows[key] for key in shared])
     sample = replace(first.sample, table=first.sample.table.take(mask))
     others = np.array([second.rows[key] for key in shared], dtype=np.int64)
-    return Comparison(
+    return ArmComparison(
         first=one.label,
         second=other.label,
         pairs=len(shared),
@@ -146,7 +146,7 @@ def compare_arms(one: ComparedArm, other: ComparedArm) -> Comparison:
     )
 
 
-def comparison_table(comparison: Comparison) -> CellTable:
+def comparison_table(comparison: ArmComparison) -> CellTable:
     """Return a comparison as a table."""
     suites = {r.name.partition("/")[0] for r in comparison.figures if "/" in r.name}
     rows = [
