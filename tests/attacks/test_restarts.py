@@ -4,16 +4,20 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from owa_bench.envs.recall import session
+from owa_bench.envs.recall.suite import RecallSuite
 from owa_bench.records.events import Probe, Resource, Sitting
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
 from owa_bench.run.store.memory_folder import MemoryFault, carry_over
 from owa_bench.sandbox import views
+from tests.builders import recall_episodes, restart_cheats
 
 CHEATS = Path(__file__).parents[1] / "builders" / "restart_cheats.py"
 
@@ -34,7 +38,8 @@ def ends(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cheats")
     shutil.copy(CHEATS, folder)
     found = {}
-    for tier, names in ((1, ("Honest", "Outside", "Global", "Notes")), (4, ("Names",))):
+    agents = ("Honest", "Outside", "Global", "Notes", "Carrier", "Clock")
+    for tier, names in ((1, agents), (4, ("Names",))):
         out = f"run{tier}"
         words = ("run", "--suite", "recall", "--family", "counterfactual")
         words += ("--tier", tier, "--episodes", 1, "--delta", 0, "--interventions", 0)
@@ -50,11 +55,33 @@ def ends(tmp_path_factory):
 
 @pytest.mark.slow
 @needs_sandbox
-def test_a_file_elsewhere_and_a_global_do_not_outlast_a_sitting(ends):
+def test_what_is_kept_elsewhere_does_not_outlast_a_sitting(ends):
     assert ends["Honest"].end.q_state == 1.0
-    for name in ("Outside", "Global", "Notes"):
+    for name in ("Outside", "Global", "Notes", "Carrier", "Clock"):
         assert ends[name].end.outcome == "finished"
         assert ends[name].end.q_state == 0.0
+
+
+@pytest.mark.parametrize("name", ["Outside", "Global", "Carrier", "Clock", "Names"])
+def test_each_cheat_works_where_nothing_guards_a_restart(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(restart_cheats, "PLACES", (str(tmp_path),))
+    monkeypatch.setattr(restart_cheats, "KEPT", {})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cheat = getattr(restart_cheats, name)
+    played = recall_episodes.play(
+        cheat, tmp_path / "memory", "counterfactual", guarded=False
+    )
+    assert played.q_state == 1.0
+
+
+def test_notes_would_do_where_they_are_on_offer_and_outlast_a_sitting(
+    tmp_path, monkeypatch
+):
+    card = replace(RecallSuite.card, keep_notes=True)
+    monkeypatch.setattr(RecallSuite, "card", card)
+    monkeypatch.setattr(session, "ZERO_TOOL", session.ASSISTED)
+    cheat, folder = restart_cheats.Notes, tmp_path / "memory"
+    assert recall_episodes.play(cheat, folder, "counterfactual").q_state == 1.0
 
 
 @pytest.mark.slow

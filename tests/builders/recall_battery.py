@@ -7,7 +7,7 @@ from tests.builders.episodes import PROTOCOL_BYTES
 FAMILIES = ("learning", "retrieval", "working_memory", "literacy")
 BATTERY = """\
 name = "recall-small"
-protocol = "protocol.toml"
+protocol = "{protocol}"
 
 [[suite]]
 name = "recall"
@@ -38,6 +38,7 @@ def write_terms(folder, *, deltas=(), families=(), tiers=(1, 2), gates="", **num
         text = head + gates + rest[rest.index("# --- AAI-5") :]
     (folder / "protocol.toml").write_text(text)
     battery = BATTERY.format(
+        protocol=(folder / "protocol.toml").resolve(),
         tiers=list(tiers),
         deltas=list(deltas) or [0.0, 0.1, 0.25, 0.5, 0.75, 1.0],
         families=list(families),

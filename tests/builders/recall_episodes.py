@@ -47,8 +47,13 @@ def timeline(chosen, world=None):
     )
 
 
-def play(make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None):
-    """Play an episode; `make()` gives the agent of each sitting."""
+def play(
+    make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None, guarded=True
+):
+    """Play an episode; `make()` gives the agent of each sitting.
+
+    Not `guarded`, the folder is neither measured nor written anew between sittings.
+    """
     chosen = instance(family, tier, seed)
     env = SUITE.env(lambda _: timeline(chosen, world))
     shell, sink = env.unwrapped, ListSink()
@@ -60,7 +65,8 @@ def play(make, folder, family, tier=1, seed=0, *, world=None, lane_seed=None):
         if info["sitting"] != sitting:
             if agent is not None:
                 agent.close()
-                carry_over(folder, shell.memory_bytes)
+                if guarded:
+                    carry_over(folder, shell.memory_bytes)
             sitting, agent = info["sitting"], make()
             brief = Brief(
                 text=shell.task.text,
