@@ -163,8 +163,9 @@ def main():
         "",
         *cheat_lines(given.episodes, state),
         "",
-        "`--in-process`, agents behind an address and clients are refused before an "
-        "episode begins.",
+        "Names of files count: where they fit in the quota, Names has kept to the "
+        "rule. `--in-process`, agents behind an address and clients are refused before "
+        "an episode begins.",
         "",
         *honest_lines(given.honest),
         "",

@@ -14,15 +14,17 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.builders import recall_battery  # noqa: E402
+from tests.builders import recall_battery, recall_model, stub_server  # noqa: E402
 
 TABLE = ROOT / "docs" / "tables" / "recall_levels.md"
 STATE = Path("runs") / "recall_levels"
+CHAT = "language-model:model=stub,memory=true,context=1000000,name=chat"
 AGENTS = {
     "exact_store": "exact_store",
     "bm25_verify": "bm25_verify",
@@ -30,6 +32,7 @@ AGENTS = {
     "fading_store, half-life 14 days": "fading_store:half_life=14",
     "bounded_buffer, 20 words or facts": "bounded_buffer:capacity=20",
     "no_memory": "no_memory",
+    "chat, language-model with memory": CHAT,
 }
 FIGURES = ("VRP@5", "1 - HR@5", "span", "delayed recall", "fidelity")
 HEAD = (
@@ -43,9 +46,9 @@ def folder_of(label, state):
     return state / label.split(",")[0].split(" ")[0]
 
 
-def play(spec, battery, out, workers):
+def play(spec, battery, out, workers, *more):
     """Play what lacks of an agent's run, then judge it."""
-    words = ["--out", str(out), "--workers", str(workers)]
+    words = ["--out", str(out), "--workers", str(workers), *more]
     if (out / "plan.json").exists():
         words.append("--resume")
     else:
@@ -59,7 +62,7 @@ def play(spec, battery, out, workers):
 def row(label, out):
     """Return the cells of an agent's report."""
     report = json.loads((out / "report.json").read_text())
-    (verdict,) = report["verdicts"]
+    (verdict,) = report["judgement"]["verdicts"]
     axes = {axis["symbol"]: axis for axis in verdict["axes"]}
     gate = next(g for g in verdict["gates"] if g["gate"] == "cognitive")
     parts = dict(p.rsplit(" ", 1) for p in gate["measured"].split(", "))
@@ -105,7 +108,12 @@ def main():
         out = folder_of(label, state)
         if given.print_only or (given.agent and out.name not in given.agent):
             continue
-        play(spec, battery, out, given.workers)
+        with ExitStack() as stack:
+            more = ()
+            if spec == CHAT:
+                url = stack.enter_context(stub_server.serving(recall_model.Model()))
+                more = ("--model-url", url)
+            play(spec, battery, out, given.workers, *more)
     rows = [
         row(label, folder_of(label, state))
         for label in AGENTS
@@ -124,6 +132,7 @@ def main():
         "# Level reports on Recall",
         "",
         f"Made by `python benchmarks/recall_levels.py{how}`. {size}",
+        "The model of the chat agent is a scripted stand-in, not a language model.",
         "",
         f"| {' | '.join(HEAD)} |",
         "|---" * len(HEAD) + "|",

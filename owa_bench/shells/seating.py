@@ -101,7 +101,7 @@ class Seating:
         if self._sittings.get(seat) != sitting:
             self._sittings[seat] = sitting
             self._forget(seat)
-            text, digest = _first_text(self.task_of(seat)), ""
+            text, digest = first_text(self.task_of(seat)), ""
             if self.crew is not None:
                 opening.append(events.Sitting(step=step, number=sitting))
         seen = self.crew.look() if self.crew else ""
@@ -127,7 +127,7 @@ class Seating:
         )
 
 
-def _first_text(task: interfaces.Task) -> str:
+def first_text(task: interfaces.Task) -> str:
     """Return the text of a task with its listed propositions."""
     text = task.text
     if task.propositions:

@@ -12,20 +12,22 @@ protocol = "{protocol}"
 [[suite]]
 name = "recall"
 tiers = {tiers}
-episodes = 1
+episodes = {episodes}
 deltas = {deltas}
 families = {families}
 interventions = [0, "protocol"]
 """
 
 
-def write_terms(folder, *, deltas=(), families=(), tiers=(1, 2), gates="", **numbers):
+def write_terms(
+    folder, *, deltas=(), families=(), tiers=(1, 2), episodes=1, gates="", **numbers
+):
     """Write battery.toml and protocol.toml; `numbers` replace those of the protocol.
 
-    `gates` stands in place of the protocol's gate table.
+    `gates` stands in place of the gates of AAI-1.
     """
     text = PROTOCOL_BYTES.decode().replace('name = "default', 'name = "small', 1)
-    numbers["family_min"] = len(tiers)
+    numbers["family_min"] = len(tiers) * episodes
     if deltas:
         numbers["magnitudes"] = list(deltas)
     for name, value in numbers.items():
@@ -35,11 +37,12 @@ def write_terms(folder, *, deltas=(), families=(), tiers=(1, 2), gates="", **num
         assert found == 1, name
     if gates:
         head, _, rest = text.partition("# AAI-1\n")
-        text = head + gates + rest[rest.index("# --- AAI-5") :]
+        text = head + gates + rest[rest.index("# AAI-2") :]
     (folder / "protocol.toml").write_text(text)
     battery = BATTERY.format(
         protocol=(folder / "protocol.toml").resolve(),
         tiers=list(tiers),
+        episodes=episodes,
         deltas=list(deltas) or [0.0, 0.1, 0.25, 0.5, 0.75, 1.0],
         families=list(families),
     ).replace("'", '"')

@@ -24,9 +24,11 @@ from owa_bench.agents.language_model.endpoint import (
     parse_options,
     server_of,
 )
+from owa_bench.agents.language_model.notes import TOOL, Notes
 from owa_bench.errors import AgentFailure, AgentRaised
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, Task, ToolSpec
 from owa_bench.seeding import stream
+from owa_bench.shells.seating import first_text
 
 _SEEDS = 2**31  # servers read a seed as a 32-bit number
 _CHARACTERS_PER_TOKEN = 3.0  # before a server has counted; careful
@@ -37,6 +39,7 @@ _SQUEEZES = 4  # times a request that the server finds too long is shortened
 _SQUEEZE = 0.7
 LONGEST_CYCLE = 4  # actions of a circle that is noticed
 ROUNDS = 8  # times a circle is gone round before it ends the episode
+MOST_NOTES = 4  # replies in a row that only rewrite the notes
 MOST_MALFORMED = 6  # malformed actions in a row
 
 
@@ -70,13 +73,20 @@ class LanguageModelAgent:
         Args:
             brief: the task.
             tools: of the episode.
-            memory_dir: plays no part.
+            memory_dir: holds the notes of a model with memory.
         """
         self._options = given = parse_options(self._config.options)
         self._chat = self._connect(given, *server_of(self._config.environment))
         self._names = [tool.name for tool in tools]
         self._tools = [tool.function for tool in tools]
-        self._conversation = Conversation(SYSTEM, task_prompt(brief))
+        prompts = [task_prompt(brief)]
+        self._notes = Notes(Path(memory_dir), brief) if given.memory else None
+        if self._notes is not None:
+            self._names.append(TOOL)
+            self._tools.append(self._notes.tool.function)
+            prompts.append(self._notes.prompt)
+        self._conversation = Conversation(SYSTEM, "\n\n".join(filter(None, prompts)))
+        self._known = first_text(Task(brief.text, brief.goal, brief.propositions))
         self._parameters = _parameters(given, brief)
         act_s = brief.budgets.get("act_s", given.timeout)
         self._deadline_s = min(given.timeout, _DEADLINE_SHARE * act_s)
@@ -101,14 +111,16 @@ class LanguageModelAgent:
         """
         if self._chat is None:
             raise AgentRaised("act before reset")
-        if self._played is not None:  # else it is the brief, which the model has
-            text = str(observation["text"])
+        text = str(observation["text"])
+        if self._played is not None:
             self._conversation.add_result(text, self._played.call_id)
+        elif seen := text.removeprefix(self._known).strip():  # it has the brief
+            self._conversation.add_to_brief(seen)
         if not self._pending:
             picture = info.get("picture", "")
             if picture and self._options.screenshots:
                 self._conversation.add_picture(picture)
-            self._pending.extend(self._turn(self._chat))
+            self._pending.extend(self._actions(self._chat))
         self._played = self._pending.popleft()
         self._guard.add(self._played.action, malformed=self._played.malformed)
         return Move(action=self._played.action)
@@ -117,6 +129,13 @@ class LanguageModelAgent:
         """Close the connection; nothing is remembered."""
         if self._chat is not None:
             self._chat.close()
+
+    def _actions(self, chat: ChatEndpoint) -> list[_PendingAction]:
+        """Return the actions of the next reply that does more than rewrite notes."""
+        for _ in range(MOST_NOTES):
+            if found := self._turn(chat):
+                return found
+        raise AgentRaised(f"{MOST_NOTES} replies in a row only rewrote the notes")
 
     def _turn(self, chat: ChatEndpoint) -> list[_PendingAction]:
         """Return the model's next actions; a malformed reply is answered once."""
@@ -137,11 +156,19 @@ class LanguageModelAgent:
             return [_PendingAction(malformed_action(second), None, malformed=True)]
 
     def _accepted(self, reply: ModelReply) -> list[_PendingAction]:
-        """Return the actions of a well-formed reply, and add it to the conversation."""
+        """Return the actions of a well-formed reply, and add it to the conversation.
+
+        Calls that rewrite the notes are carried out here.
+        """
         texts = actions(reply, self._names)
         self._conversation.add_reply(reply)
-        pairs = zip(texts, reply.calls, strict=True)
-        return [_PendingAction(action, call.id) for action, call in pairs]
+        pending = []
+        for action, call in zip(texts, reply.calls, strict=True):
+            if self._notes is not None and call.name == TOOL:
+                self._conversation.add_result(self._notes.take(action), call.id)
+            else:
+                pending.append(_PendingAction(action, call.id))
+        return pending
 
     def _ask(self, chat: ChatEndpoint) -> ModelReply:
         """Return the model's reply to the conversation, shortened until it fits."""

@@ -204,6 +204,12 @@ class Conversation:
         """Every message, oldest first."""
         return [*self._head, *(message for turn in self._turns for message in turn)]
 
+    def add_to_brief(self, text: str) -> None:
+        """Add what the episode shows before the first action, below the brief."""
+        *rest, brief = self._head
+        whole = {**brief, "content": f"{brief['content']}\n\n{text}"}
+        self._head = (*rest, whole)
+
     def add_reply(self, reply: ModelReply) -> None:
         """Add a reply whose tool calls will all be answered."""
         calls = [

@@ -21,6 +21,7 @@ KNOWN: Mapping[str, str] = {
     "context": "tokens that a request may hold, 32768 if left out",
     "timeout": "seconds for one act with all its retries, 50 if left out",
     "retries": "times a failed request is sent again, 4 if left out",
+    "memory": "true: notes that outlast a restart, written with a tool of its own",
     "screenshots": "true: a picture of the window with each turn, where there is one",
 }
 REQUIRED = ("model",)
@@ -58,6 +59,7 @@ class ModelOptions(
     context: Annotated[int, msgspec.Meta(ge=1024)] = 32_768
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 50.0
     retries: _Count = 4
+    memory: bool = False
     screenshots: bool = False
 
 

@@ -180,3 +180,44 @@ def test_a_context_that_cannot_be_met_fails_and_says_so(tmp_path):
     act(small)
     with pytest.raises(AgentRaised, match=r"context overflows.*context="):
         act(small, "x" * 50_000)
+
+
+def test_notes_outlast_the_process_and_cost_no_step(tmp_path):
+    keep = completion(("remember", {"text": "seven"}))
+    model = Model(keep, completion(("wait", {"seconds": 1})))
+    move = act(model.agent(tmp_path, memory="true"), "Do it.")
+    assert json.loads(move.action)["tool"] == "wait"
+    assert model.requests[1]["messages"][-1]["content"].startswith("kept, 5 of ")
+    later = Model(completion(("finish", {})))
+    act(later.agent(tmp_path, memory="true"), "Do it.")
+    brief = later.requests[0]["messages"][1]["content"]
+    assert brief.endswith("Your notes from before the break:\nseven")
+    plain = Model(completion(("finish", {})))
+    act(plain.agent(tmp_path), "Do it.")
+    assert "seven" not in json.dumps(plain.requests)
+    assert "remember" not in json.dumps(plain.requests)
+
+
+def test_notes_over_the_quota_are_refused_and_the_old_ones_stay(tmp_path):
+    brief = Brief(text="Do it.", goal={}, budgets={"memory_bytes": 14})
+    notes = [completion(("remember", {"text": text})) for text in ("seven", "x" * 6)]
+    model = Model(*notes, completion(("wait", {})))
+    act(model.agent(tmp_path, brief, memory="true"))
+    assert "may have 5 bytes, got 6" in model.requests[2]["messages"][-1]["content"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["seven"]
+
+
+def test_a_model_that_only_takes_notes_ends_the_episode(tmp_path):
+    agent = Model(completion(("remember", {"text": "x"}))).agent(
+        tmp_path, memory="true"
+    )
+    with pytest.raises(AgentRaised, match="only rewrote the notes"):
+        act(agent)
+
+
+def test_what_the_episode_shows_at_first_stands_below_the_brief(tmp_path):
+    model = Model(completion(("wait", {})))
+    act(model.agent(tmp_path), "Do it.\n\nDay 0, page.\nNotice 1.")
+    brief = model.requests[0]["messages"][1]["content"]
+    assert brief.count("Do it.") == 1
+    assert brief.endswith("\n\nDay 0, page.\nNotice 1.")
