@@ -25,6 +25,7 @@ from owa_bench.cli import (
     serving,
     training,
     validating,
+    viewing,
 )
 from owa_bench.cli.console import ERR, OUT
 from owa_bench.cli.options import expand
@@ -156,6 +157,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "serve": serving.serve,
     "export": evidence.export,
     "visit": serving.visit,
+    "view": viewing.view,
 }
 for verb, command in COMMANDS.items():
     app.command(verb)(expand(command))

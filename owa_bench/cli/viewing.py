@@ -1,0 +1,46 @@
+"""`owa-bench view`: the episodes of a run, to look at in a browser."""
+
+from pathlib import Path
+
+from owa_bench.cli.console import ERR, OUT, as_json, note
+from owa_bench.cli.options import AsJson, RunDir, option
+from owa_bench.errors import FieldError
+from owa_bench.records.layout import RunLayout
+from owa_bench.run.plan.plan import read_plan
+
+
+def view(
+    run_dir: Path = RunDir,
+    out: Path | None = option(None, "Folder of the site; RUN/view if left out."),
+    serve: bool = option(False, "Serve a run that is being played, until Ctrl-C."),
+    port: int = option(8322, "With --serve, on 127.0.0.1."),
+    json: bool = AsJson,
+) -> None:
+    """Write a site of a run: its list of attempts, and a page of each.
+
+    Open it from the disk: it needs no server and loads nothing from any network. It
+    shows actions, results, calls of models, costs, drift, subgoals and pictures as
+    they were recorded; nothing is checked. In RUN/view the report's evidence leads
+    into it.
+
+      owa-bench view runs/first
+
+      owa-bench view runs/first --serve
+    """
+    from owa_bench.report import site, site_server
+
+    read_plan(RunLayout(run_dir))
+    if not serve:
+        made = site.write_site(run_dir, out or run_dir / site.FOLDER)
+        if json:
+            as_json(made._asdict())
+            return
+        OUT.print(
+            f"{made.attempts} attempts, {made.size:,} bytes beside {made.run_size:,} "
+            f"of the run\nView: {made.page.resolve()}"
+        )
+        return
+    if out is not None or json:
+        raise FieldError("--serve", True, "must stand without --out and --json")
+    note(f"The site is at http://127.0.0.1:{port}/ until Ctrl-C.", ERR)
+    site_server.serve_site(run_dir, port)

@@ -1,0 +1,511 @@
+"use strict";
+// The list of a run's attempts and the page of each. All text of a run is set as text,
+// never as markup: agents wrote it.
+
+const byId = (id) => document.getElementById(id);
+const LIST_ROWS = 500; // shown at first
+const SHORT = 4000; // characters of a text shown at first
+
+function node(tag, properties, ...children) {
+  const made = Object.assign(document.createElement(tag), properties || {});
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const link = (name, text) => node("a", { href: "#" + name }, text || name);
+const chip = (text, kind) => node("span", { className: "chip " + (kind || "") }, text);
+
+// --- parts ---------------------------------------------------------------------------
+
+async function inflated(text) {
+  const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+const files = new Map(); // number of a file -> promise of its parts
+const waiting = new Map();
+window.owaParts = (file, text) => waiting.get(file)(text);
+
+function load(file) {
+  if (!files.has(file)) {
+    const text = new Promise((done, fail) => {
+      waiting.set(file, done);
+      const name = "data/" + String(file).padStart(5, "0") + ".js";
+      document.head.append(
+        node("script", { src: name, onerror: () => fail(new Error(name + " is missing")) }),
+      );
+    });
+    files.set(file, text.then(inflated));
+  }
+  return files.get(file);
+}
+
+async function partOf(number) {
+  let file = run.firsts.findIndex((first) => first > number);
+  if (file < 0) file = run.firsts.length;
+  return (await load(file - 1))[number - run.firsts[file - 1]];
+}
+
+// --- the list ------------------------------------------------------------------------
+
+let run = null;
+const COLUMNS = [
+  ["attempt", "attempt"], ["agent", "agent"], ["family", "family"], ["tier", "tier"],
+  ["delta", "drift"], ["drift", "class"], ["day", "day"], ["outcome", "outcome"],
+  ["success", "success"], ["q_state", "q_state"], ["steps", "steps"], ["cost", "USD"],
+  ["broken", "rules broken"], ["state", "state"],
+];
+const CHOICES = ["agent", "family", "tier", "drift", "outcome", "success", "state"];
+let view = new URLSearchParams(); // filters and order, as they stand in the address
+let order = []; // the attempts that the list shows, for the links of an episode
+
+function shownCell(row, name) {
+  const value = row[name];
+  if (value === null) return "–";
+  if (name === "cost") return (value / 1e6).toFixed(4);
+  if (name === "success") return value ? "yes" : "no";
+  if (name === "q_state") return value.toFixed(3);
+  return String(value);
+}
+
+function selectedRows() {
+  const words = (view.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = run.rows.filter(
+    (row) =>
+      CHOICES.every((name) => !view.has(name) || shownCell(row, name) === view.get(name)) &&
+      words.every((word) => row.text.includes(word)),
+  );
+  const key = view.get("sort");
+  if (!key) return rows;
+  const sign = view.get("down") ? -1 : 1;
+  return rows.sort((one, other) => {
+    const [a, b] = [one[key], other[key]];
+    if (a === b) return one.place - other.place;
+    if (a === null || b === null) return a === null ? 1 : -1;
+    return (a < b ? -1 : 1) * sign;
+  });
+}
+
+function change(name, value) {
+  if (value) view.set(name, value);
+  else view.delete(name);
+  history.replaceState(null, "", "#?" + view);
+  drawList(LIST_ROWS);
+}
+
+function drawFilters() {
+  const search = node("input", { type: "search", placeholder: "Search attempts, agents, families, outcomes" });
+  search.value = view.get("q") || "";
+  search.oninput = () => change("q", search.value);
+  const selects = CHOICES.map((name) => {
+    const values = [...new Set(run.rows.map((row) => shownCell(row, name)))].sort();
+    if (values.length < 2) return null;
+    const label = COLUMNS.find((column) => column[0] === name)[1];
+    const select = node("select", { ariaLabel: label, name }, node("option", { value: "" }, "any " + label));
+    values.filter(Boolean).forEach((value) => select.append(node("option", { value }, value)));
+    select.value = view.get(name) || "";
+    select.onchange = () => change(name, select.value);
+    return select;
+  });
+  byId("filters").onsubmit = () => false;
+  byId("filters").replaceChildren(search, ...selects.filter(Boolean));
+}
+
+function drawList(most) {
+  const rows = selectedRows();
+  order = rows.map((row) => row.attempt);
+  const used = COLUMNS.filter(([name]) => run.rows.some((row) => ![null, "", 0].includes(row[name])));
+  byId("episodes").tHead.replaceChildren(
+    node("tr", null, ...used.map(([name, label]) => {
+      const head = node("th", { tabIndex: 0 }, label);
+      const sorted = view.get("sort") === name;
+      if (sorted) head.ariaSort = view.get("down") ? "descending" : "ascending";
+      head.onclick = () => {
+        view.set("sort", name);
+        change("down", sorted && !view.get("down") ? "1" : "");
+      };
+      head.onkeydown = (event) => event.key === "Enter" && head.onclick();
+      return head;
+    })),
+  );
+  const lines = rows.slice(0, most).map((row) =>
+    node("tr", null, ...used.map(([name]) => {
+      if (name === "attempt") return node("td", null, link(row.attempt));
+      const kind = typeof row[name] === "number" ? "num" : "";
+      const cell = node("td", { className: kind }, shownCell(row, name));
+      if (name === "success" && row.success !== null) cell.className = row.success ? "good" : "bad";
+      return cell;
+    })),
+  );
+  byId("episodes").tBodies[0].replaceChildren(...lines);
+  const won = rows.filter((row) => row.success).length;
+  byId("shown").textContent = `${rows.length} of ${run.rows.length} attempts, ${won} of them successes.`;
+  byId("more").hidden = rows.length <= most;
+  byId("more").onclick = () => drawList(Infinity);
+}
+
+// --- an episode ----------------------------------------------------------------------
+
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 1);
+  } catch {
+    return text;
+  }
+}
+
+function textBlock(text) {
+  const block = node("pre", null, text.slice(0, SHORT));
+  if (text.length <= SHORT) return block;
+  const all = node("button", null, `all ${text.length} characters`);
+  all.onclick = () => {
+    block.textContent = text;
+    all.remove();
+  };
+  return node("div", null, block, all);
+}
+
+// A text of the run behind a summary; it is read when it is opened.
+function folded(label, place, asText) {
+  if (typeof place !== "number") return null;
+  const fold = node("details", null, node("summary", null, label));
+  fold.addEventListener("toggle", async () => {
+    if (fold.childElementCount > 1) return;
+    const value = await partOf(place);
+    fold.append(textBlock(asText ? asText(value) : String(value)));
+  }, { once: true });
+  return fold;
+}
+
+// A DOM snapshot of the browser's protocol as indented markup, shown as text.
+function domText(text) {
+  const { documents, strings } = JSON.parse(text);
+  const { parentIndex, nodeName, nodeType, nodeValue, attributes } = documents[0].nodes;
+  const depth = [];
+  return nodeName.map((name, i) => {
+    depth[i] = parentIndex[i] < 0 ? 0 : depth[parentIndex[i]] + 1;
+    const pairs = [];
+    for (let k = 0; k < attributes[i].length; k += 2) {
+      pairs.push(` ${strings[attributes[i][k]]}="${strings[attributes[i][k + 1]] ?? ""}"`);
+    }
+    const value = (strings[nodeValue[i]] || "").trim();
+    if (nodeType[i] === 1) return " ".repeat(depth[i]) + "<" + strings[name].toLowerCase() + pairs.join("") + ">";
+    return value ? " ".repeat(depth[i]) + value : "";
+  }).filter(Boolean).join("\n");
+}
+
+const money = (micro) => (micro === null ? "unknown" : (micro / 1e6).toFixed(6) + " USD");
+
+// What an event adds to its step; a kind that is not here is shown as JSON.
+const SHOW = {
+  call: (e) => [
+    node("p", { className: "mono" }, `${e.method} ${e.target} → ${e.status}${e.ok ? "" : " (failed)"}`),
+    folded("request", e.request), folded("response", e.response),
+  ],
+  exec: (e) => [node("p", { className: "mono" }, `${e.argv.join(" ")} → exit ${e.exit_code}`), folded("output", e.output)],
+  model: (e) => [
+    node("p", null, `model ${e.model}: ${e.tokens_in || 0} tokens in, ${e.tokens_out || 0} out` +
+      (e.latency_s ? `, ${e.latency_s.toFixed(2)} s` : "") + (e.status ? `, HTTP ${e.status}` : "") +
+      (e.cached ? ", cached" : "") + (e.failure ? `: ${e.failure}` : "") +
+      (e.source === "harness" ? " (seen by the gateway)" : " (declared by the agent)")),
+    folded("request", e.prompt, pretty), folded("reply", e.reply, pretty),
+  ],
+  observation: () => [],
+  resource: () => [],
+  subgoal: (e) => [chip("✓ " + e.node, "good")],
+  belief: (e) => [chip(`p(${e.proposition}) = ${e.p}`)],
+  resolution: (e) => [chip(`${e.proposition}: ${e.y ? "true" : "false"}`)],
+  violation: (e) => [node("p", { className: "bad" }, `Rule ${e.rule} broken (${e.severity}): ${e.evidence}`)],
+  intervention: (e) => [node("p", null, `Supervisor (${e.kind}): ${e.question || ""} → ${e.answer || ""}`)],
+  tools: (e) => [node("p", { className: "small" }, "Tools on offer: " + e.names.join(", "))],
+  message: (e) => [
+    node("p", null, `Message from ${e.sender} to ${(e.receivers || []).join(", ")}`), folded("text", e.digest),
+  ],
+  artifact: (e) => [folded(`${e.name} (${e.media})`, e.blob, e.name === "dom" ? domText : null)],
+  evidence: (e) => typeof e.blob === "string"
+    ? [node("img", { src: e.blob, loading: "lazy", alt: `${e.name} at step ${e.step}` })]
+    : [folded(`${e.name} (${e.media})`, e.blob, pretty)],
+};
+
+function shownEvent(event) {
+  if (SHOW[event.event]) return SHOW[event.event](event);
+  return [node("p", { className: "mono" }, event.event + " " + JSON.stringify({ ...event, event: undefined, step: undefined }))];
+}
+
+function shownDrift(event) {
+  const effect = event.effective === event.announcement ? "" : `, ${event.effective} in effect`;
+  return node("div", { className: "struck" },
+    `Drift at ${event.at_ms} ms: ${event.operator} on ${event.target} ` +
+    `(${event.announcement}${effect}, intensity ${Number(event.intensity.toPrecision(3))}, weight ${event.weight})`);
+}
+
+function actionParts(text) {
+  try {
+    const move = JSON.parse(text);
+    if (typeof move.tool === "string") {
+      const given = move.arguments || {};
+      const empty = Object.keys(given).length === 0;
+      return [node("span", { className: "tool" }, move.tool), empty ? null : textBlock(JSON.stringify(given, null, 1))];
+    }
+  } catch { /* not a tool call: shown as it is */ }
+  return [node("span", { className: "tool mono" }, text), null];
+}
+
+function stepCard(attempt, number, own) {
+  const action = own.find((event) => event.event === "action");
+  const card = node("div", { className: "step", id: `step-${number}` });
+  const number_ = link(`${attempt}/${number}`, number ? `step ${number}` : "at the start");
+  number_.className = "number";
+  const head = node("div", { className: "head" }, number_);
+  card.append(head);
+  let body = null;
+  if (action) {
+    const [tool, given] = actionParts(action.action);
+    body = given;
+    head.append(tool, node("span", { className: "small" }, `${action.at_ms} ms`));
+    if (action.role) head.append(chip(action.role));
+    if (action.reward) head.append(chip(`reward ${action.reward}`));
+    if (action.verified) head.append(chip("verified", "good"));
+    if (action.terminated || action.truncated) head.append(chip(action.terminated ? "terminated" : "truncated"));
+    if (action.error) head.append(node("span", { className: "bad" }, action.error));
+  }
+  const used = new Map();
+  for (const event of own.filter((each) => each.event === "resource")) {
+    used.set(event.meter, (used.get(event.meter) || 0) + event.amount);
+  }
+  if (used.size) {
+    const amounts = [...used].map(([meter, amount]) => `${meter} ${Number(amount.toPrecision(6))}`);
+    head.append(node("span", { className: "small" }, amounts.join(" · ")));
+  }
+  if (body) card.append(body);
+  const rest = own.filter((event) => event !== action).flatMap(shownEvent).filter(Boolean);
+  card.append(...rest);
+  const seen = own.find((event) => event.event === "observation");
+  const place = seen ? seen.blob : action ? action.observation : null;
+  if (typeof place === "number") {
+    const shown = node("div", null);
+    card.append(node("p", { className: "small" }, number ? "then saw" : "saw"), shown);
+    partOf(place).then((text) => shown.append(textBlock(pretty(String(text)))));
+  } else if (!rest.length && !body) card.classList.add("slim");
+  return card;
+}
+
+// Events by step, with drift where it struck.
+function timeline(attempt, events) {
+  const cards = [];
+  const at = new Map();
+  for (const event of events) {
+    if (event.event === "drift") cards.push({ drift: event });
+    else if (event.event !== "episode_start" && event.event !== "episode_end") {
+      const step = event.step ?? (event.event === "resolution" ? Infinity : 0);
+      if (!at.has(step)) {
+        at.set(step, []);
+        cards.push({ step, own: at.get(step) });
+      }
+      at.get(step).push(event);
+    }
+  }
+  return cards.map((card) =>
+    card.drift ? shownDrift(card.drift)
+      : card.step === Infinity
+        ? node("div", { className: "step" }, node("b", null, "what was true: "), ...card.own.flatMap(shownEvent))
+        : stepCard(attempt, card.step, card.own));
+}
+
+function facts(row, start, end) {
+  const pairs = [
+    ["agent", `${row.agent} (${start.agent})`],
+    ["instance", `${row.family} T${row.tier}, seed ${start.instance.seed}, pair ${start.pair}, repeat ${start.repeat || 0}`],
+    ["drift", row.delta === null ? `day ${row.day}` : `${row.delta}, realised ${start.realised}`],
+    ["outcome", end ? `${end.outcome}: ${end.reason}` : row.state],
+    ["q_state", end ? `${row.q_state} of ${start.theta} asked; Q ${end.quality}; success ${row.success ? "yes" : "no"}` : "–"],
+    ["time", end ? `${end.simulated_s} s simulated, ${end.wall_s} s of the wall; ${row.steps} steps` : `${row.steps} steps so far`],
+    ["cost", money(row.cost) + " (agent and human streams)"],
+    ["supervisor", start.interventions === null ? "no limit" : `${start.interventions} answers at most`],
+    ["attempt", `${row.attempt}, ${row.state}`],
+  ];
+  return node("dl", { className: "facts" }, ...pairs.flatMap(([name, value]) => [node("dt", null, name), node("dd", null, value)]));
+}
+
+async function drawEpisode(name, step) {
+  const row = run.rows.find((each) => each.attempt === name);
+  if (!row) throw new Error(`This run holds no attempt ${name}.`);
+  const events = await partOf(row.part);
+  const [start, last] = [events[0], events[events.length - 1]];
+  const end = last.event === "episode_end" ? last : null;
+  const place = order.indexOf(name);
+  const solved = events.filter((event) => event.event === "subgoal");
+  const walk = node("p", { className: "walk" }, link("?" + view, "all attempts"));
+  if (place > 0) walk.append(link(order[place - 1], "← " + order[place - 1]));
+  if (place >= 0 && place + 1 < order.length) walk.append(link(order[place + 1], order[place + 1] + " →"));
+  const parts = [walk, node("h2", null, `${name}: ${row.agent} on ${row.family}`), facts(row, start, end)];
+  if (solved.length) {
+    parts.push(node("p", null, "Subgoals: ", ...solved.flatMap((e) => {
+      const made = link(`${name}/${e.step}`, `${e.node} (step ${e.step})`);
+      made.className = "chip good";
+      return [made, " "];
+    })));
+  }
+  const numbers = events.find((event) => event.event === "artifact" && event.name === "observations");
+  if (numbers && typeof numbers.blob === "number") {
+    const table = await partOf(numbers.blob);
+    if (table && table[0].length >= 11) parts.push(player(table, name));
+  }
+  parts.push(...timeline(name, events));
+  byId("episode").replaceChildren(...parts);
+  showStep(step);
+}
+
+function showStep(step) {
+  document.querySelectorAll(".step.here").forEach((card) => card.classList.remove("here"));
+  const card = step ? byId("step-" + step) : null;
+  if (card) {
+    card.classList.add("here");
+    card.scrollIntoView();
+  } else window.scrollTo(0, 0);
+}
+
+// --- CartPole3D ----------------------------------------------------------------------
+
+// Rows: cart x y vx vy, pole quaternion x y z w, its angular velocity, then per ball
+// presence, place and velocity (docs/cartpole3d.md).
+const HALF = 4.95, HEIGHT = 10, BALL = 0.5, POLE = 1.05, JOINT = 0.2;
+
+function projected(canvas, [x, y, z]) {
+  const far = 16 + y; // the eye is before the box, at half its height
+  const scale = canvas.height * 1.45 / far;
+  return [canvas.width / 2 + x * scale, canvas.height / 2 - (z - HEIGHT / 2) * scale, scale];
+}
+
+function drawScene(canvas, row) {
+  const pen = canvas.getContext("2d");
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name);
+  pen.clearRect(0, 0, canvas.width, canvas.height);
+  const line = (from, to, width, name) => {
+    const [a, b] = [projected(canvas, from), projected(canvas, to)];
+    pen.strokeStyle = colour(name);
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(a[0], a[1]);
+    pen.lineTo(b[0], b[1]);
+    pen.stroke();
+  };
+  const corners = [[-HALF, -HALF], [HALF, -HALF], [HALF, HALF], [-HALF, HALF]];
+  corners.forEach(([x, y], i) => {
+    const [u, v] = corners[(i + 1) % 4];
+    line([x, y, 0], [u, v, 0], 1, "--line");
+    line([x, y, HEIGHT], [u, v, HEIGHT], 1, "--line");
+    line([x, y, 0], [x, y, HEIGHT], 1, "--line");
+  });
+  const [x, y, , , i, j, k, w] = row;
+  const up = [2 * (i * k + w * j), 2 * (j * k - w * i), 1 - 2 * (i * i + j * j)];
+  const things = [{ y, draw: () => {
+    const [u, v, scale] = projected(canvas, [x, y, JOINT]);
+    pen.fillStyle = colour("--agent0");
+    pen.beginPath();
+    pen.ellipse(u, v, 0.5 * scale, 0.18 * scale, 0, 0, 2 * Math.PI);
+    pen.fill();
+    line([x, y, JOINT], [x + POLE * up[0], y + POLE * up[1], JOINT + POLE * up[2]], 4, "--agent1");
+  } }];
+  for (let at = 11; at + 6 < row.length; at += 7) {
+    const [there, bx, by, bz] = row.slice(at, at + 4);
+    if (there) {
+      things.push({ y: by, draw: () => {
+        const [u, v, scale] = projected(canvas, [bx, by, bz]);
+        pen.fillStyle = colour("--agent2");
+        pen.globalAlpha = 0.75;
+        pen.beginPath();
+        pen.arc(u, v, BALL * scale, 0, 2 * Math.PI);
+        pen.fill();
+        pen.globalAlpha = 1;
+      } });
+    }
+  }
+  things.sort((one, other) => other.y - one.y).forEach((thing) => thing.draw());
+}
+
+function player(table, name) {
+  const canvas = node("canvas", { width: 880, height: 560 });
+  const slider = node("input", { type: "range", min: 0, max: table.length - 1, value: 0, ariaLabel: "step" });
+  const said = node("a", { className: "mono" });
+  const play = node("button", null, "play");
+  let timer = 0;
+  const show = () => {
+    const step = Number(slider.value);
+    const tilt = (2 * Math.asin(Math.min(1, Math.hypot(table[step][4], table[step][5]))) * 180) / Math.PI;
+    said.textContent = `step ${step}, pole ${tilt.toFixed(2)}°`;
+    said.href = `#${name}/${step}`;
+    drawScene(canvas, table[step]);
+  };
+  const move = (by) => {
+    slider.value = Number(slider.value) + by;
+    show();
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = "play";
+  };
+  play.onclick = () => {
+    if (timer) return stop();
+    if (Number(slider.value) === table.length - 1) slider.value = 0;
+    play.textContent = "pause";
+    timer = setInterval(() => (canvas.isConnected && Number(slider.value) < table.length - 1 ? move(1) : stop()), 40);
+  };
+  slider.oninput = show;
+  const back = node("button", { onclick: () => move(-1) }, "−1");
+  const on = node("button", { onclick: () => move(1) }, "+1");
+  requestAnimationFrame(show);
+  return node("div", { className: "player" }, canvas, node("div", { className: "bar" }, play, back, slider, on, said));
+}
+
+// --- the address ---------------------------------------------------------------------
+
+let drawn = "";
+
+async function follow() {
+  const [name, step] = decodeURIComponent(location.hash.slice(1)).split("/");
+  const listed = name === "" || name.startsWith("?");
+  byId("fault").hidden = true;
+  byId("list").hidden = !listed;
+  byId("episode").hidden = listed;
+  try {
+    if (listed) {
+      view = new URLSearchParams(location.hash.slice(2));
+      drawFilters();
+      drawList(LIST_ROWS);
+    } else if (drawn === name) showStep(step);
+    else await drawEpisode(name, step);
+    drawn = listed ? "" : name;
+  } catch (error) {
+    byId("fault").textContent = String(error.message || error);
+    byId("fault").hidden = false;
+  }
+  document.documentElement.dataset.ready = location.hash || "#";
+}
+
+// Of a live run: the server makes a newer list at its root; an open episode stays.
+function newer() {
+  if (!byId("list").hidden && document.activeElement === document.body) location.replace("../" + location.hash);
+}
+
+async function begin() {
+  run = await inflated(byId("data").textContent);
+  run.rows = run.rows.map((values, place) => {
+    const row = Object.fromEntries(run.columns.map((name, i) => [name, values[i]]));
+    row.place = place;
+    row.text = [row.attempt, row.agent, row.family, row.outcome, row.drift, row.state].join(" ").toLowerCase();
+    return row;
+  });
+  order = run.rows.map((row) => row.attempt);
+  window.addEventListener("hashchange", follow);
+  await follow();
+  if (run.live) setInterval(newer, 5000);
+}
+
+begin().catch((error) => {
+  byId("fault").textContent = "This page needs a browser of 2023 or later: " + error;
+  byId("fault").hidden = false;
+});
