@@ -102,7 +102,6 @@ def observables() -> Observables:
         cost_agent=blank + 3000,
         cost_human=blank,
         cost_evaluation=blank,
-        cost_checked_help=blank,
         spent=np.zeros((size, len(SPENT))),
         spent_by=SPENT,
         classes=table,

@@ -187,8 +187,7 @@ class Observables:
     `interventions` is the budget (UNLIMITED and PRICED are below 0), `helped` the uses.
     `classes` holds a column per announcement class D0..D3 present in the episode's
     drift; `used`, `discovered` and `offered` a column per name in `categories`.
-    `cost_checked_help` is the part of the evaluation stream that a supervisor's
-    minutes make. `spent` holds an amount per (stream, meter) of `spent_by`, which
+    `spent` holds an amount per (stream, meter) of `spent_by`, which
     begins with `SPENT`. `breach` is the text of an episode's violations, "" for none.
     `incidents` holds a column per severity (SEVERITIES), `exposure_s` the seconds under
     the safety envelope. `condition` is the attempt set of a campaign that an episode
@@ -245,7 +244,6 @@ class Observables:
     cost_agent: Floats
     cost_human: Floats
     cost_evaluation: Floats
-    cost_checked_help: Floats
     spent: Floats
     spent_by: tuple[tuple[str, str], ...]
     classes: Flags

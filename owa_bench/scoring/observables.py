@@ -214,18 +214,12 @@ def _spending(trace: Trace, prices: PriceCard) -> dict[str, Any]:
     """Return help taken and money spent, NaN where a price is unknown."""
     helps = [e for e in trace.of(events.Intervention) if e.kind != "refused"]
     costs = episode_cost(prices, trace.events)
-    helped = math.fsum(
-        event.amount
-        for event in trace.of(events.Resource)
-        if event.stream == "evaluation" and event.meter == "supervisor_min"
-    )
     return {
         "helped": len(helps),
         "patched": sum(event.kind == "patch" for event in helps),
         "minutes": math.fsum(event.minutes for event in helps),
         "unknown_usage": unknown_usage(trace.events),
         **{f"cost_{stream}": _money(cost) for stream, cost in costs.items()},
-        "cost_checked_help": _money(prices.cost("supervisor_min", helped)),
         "spent": amounts_used(trace.events),
     }
 

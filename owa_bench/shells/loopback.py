@@ -13,7 +13,35 @@ from owa_bench.errors import InfrastructureFailure
 from owa_bench.seeding import fresh_bytes
 
 KEY_HEADER = "x-owa-key"
-_START_S = 10.0
+_START_S = 60.0
+_STOP_S = 10.0
+
+
+def serve_in_thread(
+    server: uvicorn.Server, sockets: list[socket.socket]
+) -> threading.Thread:
+    """Start a server in a thread of this process, and wait until it answers.
+
+    Args:
+        server: What to run.
+        sockets: Bound sockets that it listens at.
+
+    Returns:
+        The thread; it ends some time after `server.should_exit` is set.
+
+    Raises:
+        InfrastructureFailure: The server does not start.
+    """
+    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + _START_S
+    while not server.started:
+        if time.monotonic() > deadline or not thread.is_alive():
+            raise InfrastructureFailure(
+                f"A local server did not start within {_START_S:.0f} s."
+            )
+        time.sleep(0.0005)
+    return thread
 
 
 class LoopbackServer:
@@ -48,17 +76,7 @@ class LoopbackServer:
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_S
-        while not self._server.started:
-            if time.monotonic() > deadline or not self._thread.is_alive():
-                raise InfrastructureFailure(
-                    f"The loopback server did not start within {_START_S:.0f} s."
-                )
-            time.sleep(0.0005)
+        self._thread = serve_in_thread(self._server, [self._socket])
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.key:
@@ -77,4 +95,4 @@ class LoopbackServer:
         """Tell the server to stop; it closes its socket as it goes."""
         self._server.should_exit = True
         if wait:
-            self._thread.join(_START_S)
+            self._thread.join(_STOP_S)

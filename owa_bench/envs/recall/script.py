@@ -41,7 +41,6 @@ class Script:
     ) -> None:
         self.world = world
         self.register = Register(world)
-        self._past = past
         later = tuple(day for day in world.days if day > today)
         self.days = (*(sitting.day for sitting in past), *later)
         self._made: dict[int, DayCards] = dict(enumerate(past))

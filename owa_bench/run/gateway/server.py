@@ -10,7 +10,6 @@ import contextlib
 import shutil
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -26,7 +25,6 @@ from starlette.routing import Route
 
 from owa_bench import bounded_json
 from owa_bench.canonical import sha256
-from owa_bench.errors import InfrastructureFailure
 from owa_bench.run.gateway.egress import connect_protocol
 from owa_bench.run.gateway.session import GatewaySession, ModelRequest
 from owa_bench.run.gateway.translation import (
@@ -37,9 +35,10 @@ from owa_bench.run.gateway.translation import (
 )
 from owa_bench.run.gateway.usage import EventStream, usage_of
 from owa_bench.seeding import fresh_bytes
+from owa_bench.shells.loopback import serve_in_thread
 
 INNER_PORT = 8473  # of a sandbox's loopback, behind which the Unix socket lies
-_START_S = 10.0
+_STOP_S = 10.0
 _MOST_REPLY = 64 << 20
 _PATHS = {
     "POST": ("/chat/completions", "/responses", "/embeddings"),
@@ -99,17 +98,7 @@ class ModelGateway:
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([unix, loopback],), daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_S
-        while not self._server.started:
-            if time.monotonic() > deadline or not self._thread.is_alive():
-                raise InfrastructureFailure(
-                    f"The model gateway did not start within {_START_S:.0f} s."
-                )
-            time.sleep(0.001)
+        self._thread = serve_in_thread(self._server, [unix, loopback])
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +135,7 @@ class ModelGateway:
     def close(self) -> None:
         """Stop the server."""
         self._server.should_exit = True
-        self._thread.join(_START_S)
+        self._thread.join(_STOP_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextlib.asynccontextmanager
