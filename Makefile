@@ -19,9 +19,9 @@ check:
 slow:
 	$(PY) -m pytest -n auto --dist worksteal -m slow
 
-# Slow tests of which CI plays a part drawn by the commit, whole.
+# Tests of which CI plays a part drawn by the commit, whole.
 long:
-	OWA_LONG_TESTS=1 $(PY) -m pytest -n auto --dist worksteal -m slow
+	OWA_LONG_TESTS=1 $(PY) -m pytest -n auto --dist worksteal -m "slow or part"
 
 # The control battery of ChangeSurf, whole, in a real browser; writes its table too.
 battery:

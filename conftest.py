@@ -1,10 +1,15 @@
 """Leaves modules out of the doctest collection whose extra is not installed.
 
-That a machine is busy is nothing that a property test should fail of.
+That a machine is busy is nothing that a property test should fail of. Of a sweep marked
+`part(n)` one cell of n is played, drawn by the commit (`tests/builders/slices.py`).
 """
 
+import gc
+import zlib
+from collections import defaultdict
 from importlib.util import find_spec
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
@@ -25,3 +30,30 @@ collect_ignore_glob = [
     if find_spec(module) is None
     for pattern in patterns
 ]
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out the cells of marked sweeps that another commit plays."""
+    sweeps: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("part"):
+            sweeps[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    if not sweeps:
+        return
+    from tests.builders.slices import by_commit
+
+    left_out: set[pytest.Item] = set()
+    for (_, parts), cells in sweeps.items():
+        # By a hash of the name: the place alone would go along with the last parameter.
+        mixed = sorted(cells, key=lambda item: zlib.crc32(item.nodeid.encode()))
+        left_out |= {*cells} - {*by_commit(mixed, min(parts, len(cells)))}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
+
+
+def pytest_collection_finish() -> None:
+    """Take what collection made out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()

@@ -4,13 +4,13 @@ docs/house-rules.md says why each of them stands.
 """
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "owa_bench").rglob("*.py"))
-TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 LONGEST = 400
 QUESTIONS = ("What ", "Who ", "How ", "Where ", "When ", "Why ", "Whether ")
 # Words that say that something happened to a thing, and not what the thing is.
@@ -27,6 +27,12 @@ PLACE = re.compile(rf"\b({'|'.join(_PLACES.split())}|propert)", re.I)
 ELSEWHERE = re.compile(r"\bRFC \d+|\b(19|20)\d\d\b|doi:|https?://|PEP \d+")
 
 
+@functools.cache
+def trees():
+    """Return the syntax tree of every module by path."""
+    return {path: ast.parse(path.read_text()) for path in MODULES}
+
+
 def where(path, node=None):
     line = f":{node.lineno}" if node is not None else ""
     return f"{path.relative_to(ROOT)}{line}"
@@ -38,7 +44,7 @@ def public_functions():
     Drift operators all take what `interfaces.Operator.apply` describes, and commands
     say what their options are in the options' own help.
     """
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         if path.parent.name == "cli":
             continue
         for node in tree.body:
@@ -55,7 +61,7 @@ def public_functions():
 
 def test_a_public_class_or_type_is_defined_once():
     places = defaultdict(list)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(where(path, node))
@@ -68,14 +74,14 @@ def test_a_public_class_or_type_is_defined_once():
 
 
 def test_a_module_header_is_no_question():
-    headers = {path: ast.get_docstring(tree) or "" for path, tree in TREES.items()}
+    headers = {path: ast.get_docstring(tree) or "" for path, tree in trees().items()}
     assert not [where(p) for p, text in headers.items() if text.startswith(QUESTIONS)]
     assert not [where(p) for p, text in headers.items() if not text]
 
 
 def test_no_participle_stands_for_a_thing():
     faults = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 last = re.findall(r"[A-Z][a-z]*", node.name)[-1].lower()

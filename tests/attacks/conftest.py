@@ -5,11 +5,7 @@ import pytest
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
 from tests.builders.run_directory import KEY, make_plan, make_run
-
-
-def draw_nothing(patch):
-    """Leave the drawings out of pages: tests/report draws them, attacks need none."""
-    patch.setattr("owa_bench.report.render_html._figures", lambda verdicts: [])
+from tests.conftest import draw_nothing
 
 
 @pytest.fixture(scope="session")
@@ -22,12 +18,6 @@ def honest(tmp_path_factory):
         assert all(check.ok for check in verify.verify(layout.root))
         assert all(check.ok for check in verify.recompute(layout.root))
     return layout
-
-
-@pytest.fixture(autouse=True)
-def _without_drawings(monkeypatch):
-    # Of one test alone: a whole session's patch would reach other folders' tests.
-    draw_nothing(monkeypatch)
 
 
 @pytest.fixture

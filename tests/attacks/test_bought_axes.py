@@ -11,8 +11,8 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import files
-from tests.attacks.conftest import draw_nothing
 from tests.builders import buying_policies
+from tests.conftest import draw_nothing
 
 pytestmark = pytest.mark.slow  # real runs
 

@@ -33,7 +33,8 @@ def honest(tmp_path_factory):
     """A revealed and signed run of the fixed agent on ToolQuest."""
     home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("out") / "run"
     key = keys.ensure(home)
-    draw = Draw(name="toolquest", tiers=(1,), deltas=(0.0, 1.0))
+    families = ("reconcile", "restock", "sla_report")
+    draw = Draw(name="toolquest", families=families, tiers=(1,), deltas=(0.0, 1.0))
     request = Request(agents=("fixed",), draws=(draw,))
     batch.play(request, out, RunOptions(home=home))
     layout = RunLayout(out)

@@ -20,7 +20,9 @@ def checked(script, *more):
     )
 
 
-@pytest.mark.parametrize("more", [[], ["--masked"]])
+@pytest.mark.parametrize(
+    "more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)]
+)
 def test_worlds_starts_and_trajectories_have_their_golden_digests(more):
     pytest.importorskip("pybullet")
     found = checked(SCRIPT, *more)

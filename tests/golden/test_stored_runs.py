@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 ARCHIVES = sorted((Path(__file__).parent / "runs").glob("*.tar.zst"))
-FAST = ("campaign", "demo")
+FAST = ("demo",)
 RUNS = [
     pytest.param(path, id=name, marks=[] if name in FAST else pytest.mark.slow)
     for path in ARCHIVES

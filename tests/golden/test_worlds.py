@@ -10,7 +10,9 @@ from benchmarks import golden, golden_command
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "golden.py"
 
 
-@pytest.mark.parametrize("more", [[], ["--masked"]])
+@pytest.mark.parametrize(
+    "more", [[], pytest.param(["--masked"], marks=pytest.mark.slow)]
+)
 def test_worlds_have_their_golden_digests(more):
     checked = subprocess.run(
         [sys.executable, SCRIPT, "--check", *more],

@@ -8,6 +8,7 @@ installed packages, and the protocol and price card.
 import ast
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import platform
@@ -318,7 +319,7 @@ def _shared_imports(path: Path) -> Iterator[Path]:
     """Yield the files of `_SHARED` that a Python file imports."""
     if path.suffix != ".py":
         return
-    for module in _imports(ast.parse(path.read_bytes())):
+    for module in _imports(path.read_bytes()):
         package, _, rest = module.partition(".")
         if package == _NAME:
             place = _PACKAGE.joinpath(*rest.split("."))
@@ -327,11 +328,17 @@ def _shared_imports(path: Path) -> Iterator[Path]:
                     yield file
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield every module that a tree could import, names taken as modules too."""
-    for node in ast.walk(tree):
+@functools.cache
+def _imports(source: bytes) -> frozenset[str]:
+    """Return every module that a source could import, names taken as modules too.
+
+    Kept by content: every plan and every report reads the same files again.
+    """
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(found)

@@ -108,6 +108,7 @@ def settled(case):
         assert found <= MOST_LOOKS, (proposition.text, found)
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", cases((21,), (0.0, 1.0)), ids=str)
 def test_the_path_and_three_looks_settle_every_belief(case):
     settled(case)

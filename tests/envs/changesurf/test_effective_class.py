@@ -43,6 +43,7 @@ def check(name, seed):
     return classes
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", OPERATORS[::6])
 def test_a_class_says_what_a_recorded_procedure_meets(name):
     assert check(name, 4)

@@ -85,6 +85,7 @@ def pages_of(timeline, collection):
     return asyncio.run(read())
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("family", "tier"), CASES)
 def test_cents_without_a_word_are_told_by_a_rows_own_page(family, tier):
     for target, before, after in struck("silent_units", family, tier):
@@ -96,6 +97,7 @@ def test_cents_without_a_word_are_told_by_a_rows_own_page(family, tier):
             assert in_cents(*pages_of(after, target)) is True
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("family", "tier"), CASES)
 def test_the_order_of_day_and_month_is_told_by_the_dates_themselves(family, tier):
     for target, before, after in struck("silent_dates", family, tier):
@@ -104,6 +106,7 @@ def test_the_order_of_day_and_month_is_told_by_the_dates_themselves(family, tier
         assert order_of_dates(pages_of(before, target)[0]) is None
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("family", "tier"), CASES)
 def test_a_value_that_nobody_chose_is_told_by_the_form(family, tier):
     for target, before, after in struck("default_value", family, tier):

@@ -106,6 +106,7 @@ class Seen(Served):
         return same
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_the_oracles_path_and_three_looks_show_every_proposition(family, tier, delta):

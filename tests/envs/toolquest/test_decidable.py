@@ -138,6 +138,7 @@ def verdicts(served, timeline, operator):
                 yield *shift(served, source), -field.shift
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("family", SUITE.card.families)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_silent_change_is_entailed_by_what_is_served(operator, family, tmp_path):

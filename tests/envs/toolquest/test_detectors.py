@@ -87,6 +87,7 @@ def test_a_bound_that_could_be_guessed_is_no_evidence():
     session.close()
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("policy", ["oracle", "noop", "random", "plausible_wrong"])
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_honest_agents_are_not(family, tier, policy):

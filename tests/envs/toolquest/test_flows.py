@@ -45,6 +45,7 @@ def product(world, seed, before):
     return provider.table(resource).rows
 
 
+@pytest.mark.part(8)
 @pytest.mark.parametrize("family", SUITE.card.families)
 @pytest.mark.parametrize("tier", [1, 3])
 def test_what_a_node_served_is_guessed_in_one_of_twenty_at_most(family, tier):

@@ -77,6 +77,7 @@ def test_worlds_hold_no_floats(family, tier):
     assert {type(leaf) for leaf in leaves(world)} <= {str, int, bool}
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_names_and_paths_never_collide_now_or_after_drift(family, tier):
     for seed in range(5):
@@ -191,6 +192,7 @@ def test_every_category_of_a_world_is_on_the_card_and_all_auth_kinds_occur():
     }
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_money_is_positive_and_control_totals_add_up(family, tier):
     for seed in range(5):
@@ -216,6 +218,7 @@ def test_money_is_positive_and_control_totals_add_up(family, tier):
 # --- answers, worked out again in another way -----------------------------------------
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_the_answer_follows_from_the_rows(family, tier):
     known = by_hand(family)
@@ -256,6 +259,7 @@ def test_the_inclusive_bound_changes_the_answer(family):
 # --- propositions ---------------------------------------------------------------------
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     "drift_step", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (15, 10_000))]
 )
@@ -274,6 +278,7 @@ def test_base_rates_lie_between_a_fifth_and_four_fifths(family, drift_step):
         assert 0.35 < sum(values) / len(values) < 0.65, kind
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_propositions_are_true_of_the_world_they_ask_about(family, tier):
     for seed in range(6):

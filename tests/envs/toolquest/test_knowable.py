@@ -48,6 +48,7 @@ def gathered(timeline, folder):
     return job, caller.session.state
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("drift", ["", "nested"])
 @pytest.mark.parametrize(("family", "tier"), [c for c in CELLS if c[1] < 4])
 def test_every_needed_row_can_be_fetched_without_help(family, tier, drift, tmp_path):
@@ -61,6 +62,7 @@ def test_every_needed_row_can_be_fetched_without_help(family, tier, drift, tmp_p
         assert len(job.task.tables[source.id].fetched.rows) == len(rows)
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_help_leads_to_the_answer(family, tier, tmp_path):
     """The doc reader asks whenever it may, for as long as it takes."""
@@ -92,6 +94,7 @@ def fields(timeline):
             yield provider, resource, resource.field(key), values
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("family", SUITE.card.families)
 def test_units_show_in_totals_or_in_the_amounts_themselves(family):
     seen = 0
@@ -116,6 +119,7 @@ def test_units_show_in_totals_or_in_the_amounts_themselves(family):
     assert seen >= 60
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("family", SUITE.card.families)
 def test_a_renamed_choice_is_the_only_stranger_among_the_documented_ones(family):
     for seed in range(30):

@@ -31,6 +31,7 @@ DRIFTS = [
 ]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("drift", DRIFTS)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_hints_lead_to_one_under_every_operator(family, tier, drift):
@@ -40,6 +41,7 @@ def test_hints_lead_to_one_under_every_operator(family, tier, drift):
     assert solution.accepted <= SUITE.card.horizon
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_dag_is_topological_deep_enough_and_solved_by_the_oracle(family, tier):
     for drift in ("", "nested"):

@@ -11,6 +11,7 @@ from tests.builders.api_worlds import drawn, play
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_control_battery(family, tier):
     timeline = drawn(family, tier, seed=21, drift="nested")

@@ -4,8 +4,9 @@ import pytest
 
 from tests.builders.campaign import judged
 
+pytestmark = pytest.mark.slow  # each judges a campaign of fourteen days
 
-@pytest.mark.slow
+
 def test_aai_dyn_has_a_slope_where_every_axis_has_evidence() -> None:
     whole = judged(0.01).kappas[0]
     assert whole.family is None
@@ -27,6 +28,6 @@ def test_the_tables_of_a_campaign_are_there() -> None:
 
 
 def test_the_last_lines_are_those_of_level_five() -> None:
-    lines = [gate for gate in judged().gates if gate.level == 5]
+    lines = [gate for gate in judged(0.01).gates if gate.level == 5]
     assert len(lines) == 6
     assert {line.status for line in lines} == {"NO EVIDENCE"}

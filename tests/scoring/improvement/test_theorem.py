@@ -71,6 +71,7 @@ def standing(slopes: list[float], seed: int) -> str:
     ].status
 
 
+@pytest.mark.slow
 def test_axis_responsiveness_holds_at_its_rate(
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -93,6 +94,7 @@ def test_margins_grow_with_the_agent_and_are_missing_where_not_played() -> None:
     assert np.isnan(found["g"]).all()
 
 
+@pytest.mark.slow
 def test_superhuman_margins_hold_at_their_rate(
     record_property: Callable[[str, object], None],
 ) -> None:

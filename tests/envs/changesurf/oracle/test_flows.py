@@ -34,6 +34,7 @@ async def walked(timeline):
     raise AssertionError(timeline.instance)
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_oracles_depth_is_the_instances(family):
     for tier in TIERS:

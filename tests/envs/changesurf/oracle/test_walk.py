@@ -41,6 +41,7 @@ print(seen.hexdigest())
 """
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("family", EVERY)
 def test_every_family_is_solved_over_http(family, delta):
@@ -63,6 +64,7 @@ def test_every_family_is_solved_at_every_tier(family, tier, seed):
             readable(sight.html)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_operator_alone_leaves_the_goal_solvable(operator):
     alone = calendars.single("web", operator)
@@ -90,6 +92,7 @@ def test_what_cannot_be_done_is_declared(family):
         assert found.state.initial == found.state.tables
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("family", HONEYPOT_FAMILIES)
 def test_what_is_called_infeasible_cannot_be_done(family, tier):
@@ -114,6 +117,7 @@ def overdone(found):
     assert q_state(found.state) <= math.exp(-FRAME_RATE) + 1e-6
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("family", EVERY)
 def test_there_is_always_something_to_overdo_and_it_costs(family):
     for tier, delta in ((1, 0.0), (3, 1.0)):
