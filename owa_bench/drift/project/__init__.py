@@ -1,0 +1,1 @@
+"""Operators on projects: libraries that change, and the terms of the pipeline."""

@@ -1,0 +1,186 @@
+"""The fast twin's answer key and its control policies."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from owa_bench.envs.projforge import graph
+from owa_bench.envs.projforge.graph import GraphState
+from owa_bench.envs.projforge.marks import WEEK, quality
+from owa_bench.interfaces import (
+    Agent,
+    Brief,
+    OracleAccess,
+    PropositionTruth,
+    SubgoalNode,
+    ToolSpec,
+)
+from owa_bench.records.instance import Timeline
+from owa_bench.worlds.project import ProjectWorld
+
+_Call = Mapping[str, Any]
+
+
+class GraphOracle:
+    """Knows every contract; a node of the DAG is a feature that was ever accepted."""
+
+    def quality(self, timeline: Timeline, state: GraphState) -> float:
+        """Return q_state by docs/projforge.md#marks.
+
+        Args:
+            timeline: Plays no part.
+            state: The last state.
+        Returns: q_state.
+        """
+        return quality(state.world, state.marks)
+
+    def subgoals(self, world: ProjectWorld) -> tuple[SubgoalNode, ...]:
+        """Return a node a feature; an edge is a feature whose answer enters another."""
+        return subgoals(world)
+
+    def solved(self, world: ProjectWorld, state: GraphState) -> frozenset[str]:
+        """Return the features that were ever accepted.
+
+        Args:
+            world: Plays no part.
+            state: The session's.
+        Returns: Names of features.
+        """
+        return state.marks.ever
+
+    def gained(
+        self, before: GraphState, action: _Call, after: GraphState
+    ) -> frozenset[str]:
+        """Return features accepted for the first time, and a week's release.
+
+        Args:
+            before: The state before the action.
+            action: Plays no part.
+            after: The state after it.
+        Returns: Names.
+        """
+        weeks = range(len(before.marks.releases), len(after.marks.releases))
+        releases = {f"release/{w}" for w in weeks if after.marks.releases[w] > 0}
+        return (after.marks.ever - before.marks.ever) | releases
+
+    def hint(self, timeline: Timeline, state: GraphState) -> _Call:
+        """Return the next right action.
+
+        Args:
+            timeline: Plays no part: the state holds the world.
+            state: The session's.
+        Returns: "tool" and "arguments".
+        """
+        if state.over:
+            return {"tool": "finish", "arguments": {"p": 1.0}}
+        tool, _, library = _next(state).partition("/")
+        arguments: dict[str, Any] = {"library": library} if library else {}
+        if tool == "build":
+            arguments["reading"] = graph.right_reading(state.unbuilt[0])
+        return {"tool": tool, "arguments": arguments}
+
+    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
+        """Return none: no proposition about the world is listed."""
+        return ()
+
+    def categories(self, world: ProjectWorld) -> tuple[str, ...]:
+        """Return none: tools are not grouped."""
+        return ()
+
+
+def subgoals(world: ProjectWorld) -> tuple[SubgoalNode, ...]:
+    """Return the DAG of a world's features."""
+    return tuple(
+        SubgoalNode(f.name, f.depth, (f.prerequisite,) if f.prerequisite else ())
+        for f in world.features
+    )
+
+
+def _next(state: GraphState) -> str:
+    """Return the oracle's next tool, with a library after a slash."""
+    product, day, world = state.product, state.day, state.world
+    if product.terms != graph.terms_of(world):
+        return "pipeline"
+    for library in world.libraries:
+        held, now = product.contracts[library.name], graph.contract_of(library, day)
+        if held.version != now.version:
+            return "pins"
+        if held != now:
+            return f"study/{library.name}"
+    if state.unbuilt:
+        return "build"
+    if state.deployed != product:
+        return "deploy"
+    if (day + 1) % WEEK == 0 and len(state.marks.releases) <= day // WEEK:
+        return "release"
+    if day == world.days - 1 and state.ran != (product, True):
+        return "ci"
+    return "next_day"
+
+
+class _Control:
+    """A policy that looks at the state and keeps nothing."""
+
+    def __init__(self, access: OracleAccess) -> None:
+        self._access = access
+        self._steps = 0
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin a sitting."""
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next action as JSON text."""
+        self._steps += 1
+        timeline, state = self._access.observe()
+        return json.dumps(self._next(self._access.oracle.hint(timeline, state), state))
+
+    def close(self) -> None:
+        """End a sitting."""
+
+    def _next(self, hint: _Call, state: GraphState) -> _Call:
+        """Return the next call; `hint` is the right one."""
+        return hint
+
+
+class _NoOp(_Control):
+    """Lets the days pass."""
+
+    def _next(self, hint: _Call, state: GraphState) -> _Call:
+        return hint if state.over else {"tool": "next_day", "arguments": {}}
+
+
+class _Random(_Control):
+    """Calls the tools in turn."""
+
+    def _next(self, hint: _Call, state: GraphState) -> _Call:
+        if state.over:
+            return hint
+        names = ("build", "ci", "pins", "deploy", "next_day", "pipeline", "next_day")
+        name = names[self._steps * 3 % len(names)]
+        return _plain(name, self._steps)
+
+
+class _PlausibleWrong(_Control):
+    """Builds all by the first reading, on the first day's contracts, and fits none."""
+
+    def _next(self, hint: _Call, state: GraphState) -> _Call:
+        if hint["tool"] in ("study", "pins", "pipeline"):
+            return _plain("build" if state.unbuilt else "next_day", 0)
+        return _plain("build", 0) if hint["tool"] == "build" else hint
+
+
+def _plain(tool: str, number: int) -> _Call:
+    """Return a call of a tool, with a reading where it takes one."""
+    reading = {"reading": number % graph.READINGS}
+    return {"tool": tool, "arguments": reading if tool == "build" else {}}
+
+
+GRAPH_POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
+    "noop": _NoOp,
+    "random": _Random,
+    "plausible_wrong": _PlausibleWrong,
+    "oracle": _Control,
+}

@@ -1,0 +1,137 @@
+"""Marks of a project: acceptance by day, service, releases, regressions, delivery.
+
+Source: docs/projforge.md#marks
+"""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from owa_bench.worlds.project import Feature, ProjectWorld
+
+THETA = 0.8
+WEEK = 7
+_ACCEPTANCE, _SERVICE, _RELEASES = 0.7, 0.15, 0.15
+_COLLATERAL = 0.02  # k of exp(-k regressions)
+_DELIVERED, _LAST_DAYS = 0.8, 10  # acceptance asked of the last days
+_UNDELIVERED = THETA - 0.01  # most that a project which is not delivered may reach
+
+
+class ProjectMarks(msgspec.Struct, frozen=True, kw_only=True):
+    """The marks of the days that are over.
+
+    `acceptance` and `service` have a share a day, NaN where nothing was due; `releases`
+    a share a week; `green` is whether the last run of integration on the last day was;
+    `accepted` are the features of the last day, `ever` those of any.
+    """
+
+    acceptance: tuple[float, ...] = ()
+    service: tuple[float, ...] = ()
+    releases: tuple[float, ...] = ()
+    accepted: frozenset[str] = frozenset()
+    ever: frozenset[str] = frozenset()
+    regressions: int = 0
+    clean_days: int = 0
+    green: bool = False
+
+    @property
+    def zero_regression(self) -> float:
+        """The share of days on which no accepted feature broke, 0 before the first."""
+        return self.clean_days / len(self.acceptance) if self.acceptance else 0.0
+
+
+def day_closed(
+    marks: ProjectMarks,
+    world: ProjectWorld,
+    day: int,
+    *,
+    accepted: frozenset[str],
+    served: frozenset[str],
+    green: bool,
+) -> ProjectMarks:
+    """Return the marks after a day.
+
+    Args:
+        marks: Those before.
+        world: The world of that day.
+        day: Its number, from 0.
+        accepted: The features that the main branch answers rightly.
+        served: Those that the deployed product answers rightly.
+        green: Whether integration is.
+    Returns: The marks.
+    """
+    due = [feature for feature in world.features if feature.due <= day]
+    broken = marks.accepted - accepted
+    return replace(
+        marks,
+        acceptance=(*marks.acceptance, _share(due, accepted)),
+        service=(*marks.service, _share(due, served)),
+        accepted=accepted,
+        ever=marks.ever | accepted,
+        regressions=marks.regressions + len(broken),
+        clean_days=marks.clean_days + (not broken),
+        green=green,
+    )
+
+
+def _share(due: Iterable[Feature], right: frozenset[str]) -> float:
+    """Return the weight share of features that are right; NaN where none is due."""
+    weights = {feature.name: feature.weight for feature in due}
+    if not weights:
+        return math.nan
+    return sum(w for name, w in weights.items() if name in right) / sum(
+        weights.values()
+    )
+
+
+def release_mark(stated: frozenset[str], new: frozenset[str]) -> float:
+    """Return how well a release's changelog fits the features that are new in it.
+
+    Args:
+        stated: Features that the changelog names.
+        new: Features accepted now that no release before held.
+    Returns: Their Jaccard index, 0 where both are empty.
+    """
+    return len(stated & new) / len(stated | new) if stated | new else 0.0
+
+
+def quality(world: ProjectWorld, marks: ProjectMarks) -> float:
+    """Return q_state.
+
+    Formula: exp(-.02 regressions) (.7 A + .15 S + .15 H); A and S are means over days
+        with anything due, later ones weighted by day + 1, days to come count 0; H is
+        the mean over weeks. A project that is not delivered stays below theta.
+
+    Args:
+        world: The project's days and features.
+        marks: Of the days that are over.
+    Returns: A number in [0, 1].
+    """
+    first = min(feature.due for feature in world.features)
+    weights = {day: day + 1 for day in range(first, world.days)}
+    total = sum(weights.values())
+    daily = 0.0
+    for shares, part in ((marks.acceptance, _ACCEPTANCE), (marks.service, _SERVICE)):
+        weighted = [weights[d] * s for d, s in enumerate(shares) if d in weights]
+        daily += part * math.fsum(weighted) / total
+    weeks = max(world.days // WEEK, 1)
+    daily += _RELEASES * math.fsum(marks.releases[:weeks]) / weeks
+    value = min(daily * math.exp(-_COLLATERAL * marks.regressions), 1.0)
+    return value if delivered(world, marks) else min(value, _UNDELIVERED)
+
+
+def delivered(world: ProjectWorld, marks: ProjectMarks) -> bool:
+    """Return whether a project is delivered.
+
+    Args:
+        world: The project's days.
+        marks: Of the days that are over.
+    Returns: Whether the mean acceptance of the last ten days is .8 or more and
+        integration was green on the last day.
+    """
+    last = marks.acceptance[-_LAST_DAYS:]
+    known = [share for share in last if not math.isnan(share)]
+    full = len(marks.acceptance) == world.days and bool(known)
+    return full and marks.green and math.fsum(known) / len(known) >= _DELIVERED

@@ -1,0 +1,127 @@
+"""ProjForge, two suites over one world, calendar and marks: code that runs, or a graph.
+
+Their scores are never mixed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from owa_bench import interfaces
+from owa_bench.envs.projforge import generate, graph_session, schedule
+from owa_bench.envs.projforge.graph_oracle import GRAPH_POLICIES, GraphOracle
+from owa_bench.envs.projforge.graph_session import GraphSession
+from owa_bench.envs.projforge.marks import THETA, WEEK
+from owa_bench.records.instance import Announcement, Instance, Timeline
+from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.worlds.project import DAYS, ProjectWorld
+
+
+class ProjForgeFastSuite:
+    """The fast twin; everything it is stands in `card` and in docs/projforge.md."""
+
+    card = interfaces.SuiteCard(
+        name="projforge_fast",
+        version=generate.VERSION,
+        title="ProjForgeFast",
+        about="Keep a project working for thirty days, as a graph of contracts.",
+        source="AAI paper section 4",
+        env_id="owa_bench/ProjForgeFast-v1",
+        domain=schedule.DOMAIN,
+        families=generate.DOMAINS,
+        tiers=generate.TIERS,
+        theta=THETA,
+        horizon=30,
+        depth_target=generate.DEEPEST,
+        step_limit=DAYS * max(graph_session.STEPS_A_DAY) + DAYS + 1,
+        categories=(),
+        proposition_kinds=(),
+        axes=("A", "G", "P", "$"),
+        rules=(),
+        features=graph_session.FEATURES,
+        macros=graph_session.MACROS,
+        sittings=True,
+    )
+    oracle: interfaces.Oracle = GraphOracle()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
+        GRAPH_POLICIES
+    )
+    detectors: tuple[interfaces.Detector, ...] = ()
+    schedule: interfaces.EnumerableSchedule = schedule.ProjectSchedule()
+
+    def generate(self, instance: Instance) -> ProjectWorld:
+        """Return the instance's base world."""
+        return generate.generate(instance)
+
+    def terms(self, instance: Instance) -> interfaces.Terms:
+        """Return the terms of an instance: the steps of its tier."""
+        daily = graph_session.STEPS_A_DAY[instance.tier - 1]
+        return interfaces.Terms(THETA, DAYS * (daily + 1) + 1)
+
+    def horizon(self, timeline: Timeline) -> int:
+        """Return the oracle's verified actions: days with new features, releases."""
+        return _horizon(timeline)
+
+    def effective_class(
+        self, before: ProjectWorld, after: ProjectWorld, met: ProjectWorld
+    ) -> Announcement:
+        """Return what a change shows of itself.
+
+        Args:
+            before: The world before it.
+            after: The world after it.
+            met: Plays no part: changes hide one another in no class.
+        Returns: D0 to D3.
+        """
+        return schedule.effective_class(before, after)
+
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
+    ) -> interfaces.Session:
+        """Return the session of an episode, in its timeline's first world.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: Plays no part.
+            setting: Plays no part.
+            laboratory: Plays no part.
+        Returns: The session.
+        """
+        return GraphSession(timeline)
+
+    def env(
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "language",
+        **options: Any,
+    ) -> gymnasium.Env[Any, Any]:
+        """Return the Gymnasium env over `source`.
+
+        Args:
+            source: Gives an instance's timeline.
+            view: Language, vector or python.
+            **options: Options of the env shell.
+        Returns: The env.
+        """
+        return ToolEnv(self, source, view, **options)
+
+
+def _horizon(timeline: Timeline) -> int:
+    world: ProjectWorld = timeline.worlds[0]
+    weeks = range(WEEK - 1, world.days, WEEK)
+    days = {feature.day for feature in world.features}
+    last = -1
+    releases = 0
+    for week in weeks:
+        releases += any(last < day <= week for day in days)
+        last = week
+    return len(days) + releases
+
+
+SUITES = (ProjForgeFastSuite(),)
