@@ -20,10 +20,10 @@ DAYS = 30
 DAY_MS = 86_400_000
 Rounding = Literal["half_up", "down", "up"]
 RuleKind = Literal["rate", "step", "tiers", "surcharge"]
-StepKind = Literal["word", "number", "apply", "reduce", "adjust", "join"]
+FeatureStepKind = Literal["word", "number", "apply", "reduce", "adjust", "join"]
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class LibraryRule(msgspec.Struct, frozen=True, kw_only=True):
     """A function on integers that a library computes; `table` has a row a level."""
 
     name: str
@@ -52,7 +52,7 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     """A library in the one version that the index keeps, and its changelog."""
 
     name: str
-    rules: tuple[Rule, ...]
+    rules: tuple[LibraryRule, ...]
     exports: tuple[Export, ...]
     number: tuple[int, int, int] = (1, 0, 0)
     post: int = 0
@@ -83,7 +83,7 @@ class FeatureStep(msgspec.Struct, frozen=True, kw_only=True):
     subtracts or compares by `how` what the feature `word` answers to the same request.
     """
 
-    kind: StepKind
+    kind: FeatureStepKind
     field: str = ""
     test: str = ""
     word: str = ""

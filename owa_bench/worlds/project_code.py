@@ -1,4 +1,4 @@
-"""The renderer of a project's world: libraries as wheels, prose, tests, reference code.
+"""The renderer of a project's world: libraries as wheels, tests, reference code.
 
 Pure functions from a world to text and bytes; equal worlds give equal bytes.
 
@@ -18,12 +18,12 @@ from owa_bench.worlds.project import (
     Feature,
     FeatureStep,
     Library,
+    LibraryRule,
     ProjectWorld,
-    Rule,
 )
-from owa_bench.worlds.project_rules import Shift, answer
+from owa_bench.worlds.project_rules import RuleShift, answer
 
-Case = tuple[str, Mapping[str, Any]]  # an endpoint and a request
+EndpointCase = tuple[str, Mapping[str, Any]]  # an endpoint and a request
 SERVICE = "app/service.py"
 PIPELINE = "ci.toml"
 _DATE = (2026, 1, 1, 0, 0, 0)
@@ -57,7 +57,7 @@ def _divide(number, by, rounding):
 # --- libraries ------------------------------------------------------------------------
 
 
-def library_source(library: Library, day: int, shift: Shift | None = None) -> str:
+def library_source(library: Library, day: int, shift: RuleShift | None = None) -> str:
     """Return the module of a library's version.
 
     Args:
@@ -185,7 +185,7 @@ def changelog(library: Library) -> str:
     return "\n".join([*lines, ""])
 
 
-def _manual(rule: Rule) -> str:
+def _manual(rule: LibraryRule) -> str:
     rows = "; ".join(
         f"level {level}: {', '.join(map(str, row))}"
         for level, row in enumerate(rule.table)
@@ -197,78 +197,6 @@ def _manual(rule: Rule) -> str:
         "tiers": "thousandths up to an edge (edge, first share), and a share beyond",
     }[rule.kind]
     return f"{meaning} ({rows})"
-
-
-# --- prose ----------------------------------------------------------------------------
-
-_OPENINGS = (
-    "Take the {row}s of the request.",
-    "The request lists {row}s.",
-    "Start from all {row}s that come in.",
-    "Look at every {row} in the request.",
-)
-_TESTS = {
-    "is": ("Keep those whose {field} is {limit}.", "Only {field} {limit} counts."),
-    "is_not": (
-        "Leave out {field} {limit}.",
-        "Those with {field} {limit} do not count.",
-    ),
-    "at_least": (
-        "Keep those with a {field} of {limit} or more.",
-        "Drop every one whose {field} is below {limit}.",
-    ),
-    "below": (
-        "Keep those with a {field} under {limit}.",
-        "A {field} of {limit} or more is out.",
-    ),
-}
-_REDUCTIONS = {
-    "sum": "Add up the {amount}s.",
-    "sum_product": "Add up {amount} times {count}.",
-    "largest": "Take the largest {amount}, 0 where none is left.",
-    "count": "Add up the {count}s.",
-}
-_ROUNDINGS = {"half_up": "rounded half up", "down": "rounded down", "up": "rounded up"}
-_JOINS = {
-    "plus": "Add what `{word}` answers to the same request.",
-    "less": "Subtract it from what `{word}` answers to the same request.",
-    "greater": "If `{word}` answers more to the same request, answer that.",
-}
-
-
-def feature_prose(world: ProjectWorld, feature: Feature) -> str:
-    """Return a feature in words, as its issue has it.
-
-    Args:
-        world: Gives the words.
-        feature: The feature.
-    Returns: A paragraph.
-    """
-    words, style = world.vocabulary, feature.style
-    names = {"row": words.row, "amount": words.amount, "count": words.count}
-    parts = [_OPENINGS[style % len(_OPENINGS)].format(**names)]
-    for place, step in enumerate(feature.steps):
-        parts.append(_step_prose(step, names, style >> place))
-    return " ".join(parts)
-
-
-def _step_prose(step: FeatureStep, names: Mapping[str, str], style: int) -> str:
-    rule = (
-        f"rule `{step.rule}` of `{step.library}` (level {step.level}, "
-        f"{_ROUNDINGS[step.rounding]})"
-    )
-    match step.kind:
-        case "word" | "number":
-            limit = step.word or step.value
-            options = _TESTS[step.test]
-            return options[style % len(options)].format(field=step.field, limit=limit)
-        case "apply":
-            return f"Replace each {names['amount']} by its {rule}."
-        case "adjust":
-            return f"Put the result through {rule}."
-        case "join":
-            return _JOINS[step.how].format(word=step.word)
-    return _REDUCTIONS[step.how].format(**names)
 
 
 # --- code -----------------------------------------------------------------------------
@@ -285,7 +213,7 @@ def wrapped(world: ProjectWorld, value: int) -> Any:
     return value if world.protocol == 1 else {"answer": value}
 
 
-def harness_test(world: ProjectWorld, cases: Sequence[Case]) -> str:
+def harness_test(world: ProjectWorld, cases: Sequence[EndpointCase]) -> str:
     """Return the test module of one feature's examples.
 
     Args:
@@ -352,7 +280,7 @@ def reference_service(
     return "\n\n".join(parts) + "\n"
 
 
-def _first(rule: Rule) -> Export:
+def _first(rule: LibraryRule) -> Export:
     return Export(rule=rule.name, name=rule.name)
 
 

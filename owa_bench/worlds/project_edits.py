@@ -9,7 +9,7 @@ from numpy.random import Generator
 from owa_bench.errors import DriftError
 from owa_bench.worlds.project import Export, Library, ProjectWorld
 
-Part = Literal["major", "minor", "patch"]
+VersionPart = Literal["major", "minor", "patch"]
 
 
 def library_of(world: ProjectWorld, target: str, prefix: str) -> Library:
@@ -36,7 +36,7 @@ def publish(
     library: Library,
     exports: Sequence[Export],
     *,
-    part: Part,
+    part: VersionPart,
     line: str,
     rng: Generator | None = None,
 ) -> ProjectWorld:

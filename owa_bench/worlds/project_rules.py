@@ -11,13 +11,13 @@ from numpy.random import Generator
 from owa_bench.worlds.project import (
     Feature,
     FeatureStep,
+    LibraryRule,
     ProjectWorld,
     Rounding,
-    Rule,
 )
 
-Request = Mapping[str, Any]
-Shift = Callable[[str, str], int]  # of a library and a rule: what a canary adds
+RequestRows = Mapping[str, Any]
+RuleShift = Callable[[str, str], int]  # of a library and a rule: what a canary adds
 LEVELS = 4
 _MOST = 2_000
 
@@ -41,7 +41,7 @@ def divide(number: int, by: int, rounding: Rounding) -> int:
     return (2 * number + by) // (2 * by)
 
 
-def rule_value(rule: Rule, amount: int, level: int, rounding: Rounding) -> int:
+def rule_value(rule: LibraryRule, amount: int, level: int, rounding: Rounding) -> int:
     """Return a rule's value.
 
     Args:
@@ -66,7 +66,10 @@ def rule_value(rule: Rule, amount: int, level: int, rounding: Rounding) -> int:
 
 
 def answer(
-    world: ProjectWorld, feature: Feature, request: Request, shift: Shift | None = None
+    world: ProjectWorld,
+    feature: Feature,
+    request: RequestRows,
+    shift: RuleShift | None = None,
 ) -> int:
     """Return what a feature must answer.
 
@@ -113,7 +116,7 @@ def _passes(value: Any, test: str, limit: Any) -> bool:
 
 
 def _by_rule(
-    world: ProjectWorld, step: FeatureStep, amount: int, shift: Shift | None
+    world: ProjectWorld, step: FeatureStep, amount: int, shift: RuleShift | None
 ) -> int:
     rules = world.library(step.library).rules
     rule = next(rule for rule in rules if rule.name == step.rule)

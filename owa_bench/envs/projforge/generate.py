@@ -16,9 +16,9 @@ from owa_bench.worlds.project import (
     Feature,
     FeatureStep,
     Library,
+    LibraryRule,
     ProjectWorld,
     Rounding,
-    Rule,
     RuleKind,
     Vocabulary,
 )
@@ -80,7 +80,7 @@ def _libraries(rng: Generator, count: int) -> tuple[Library, ...]:
     return tuple(drawn)
 
 
-def _rule(rng: Generator, name: str) -> Rule:
+def _rule(rng: Generator, name: str) -> LibraryRule:
     kind = pick(_KINDS, rng)
     rows = []
     for _ in range(LEVELS):
@@ -93,7 +93,7 @@ def _rule(rng: Generator, name: str) -> Rule:
                 "surcharge": (a, 5 * b),
             }[kind]
         )
-    return Rule(name=name, kind=kind, table=tuple(rows))
+    return LibraryRule(name=name, kind=kind, table=tuple(rows))
 
 
 def _names(rng: Generator, domain: str, count: int) -> list[str]:
@@ -147,7 +147,7 @@ def _before(rng: Generator, drawn: list[Feature]) -> Feature | None:
 
 
 def _steps(
-    rng: Generator, words: Vocabulary, library: Library, rule: Rule
+    rng: Generator, words: Vocabulary, library: Library, rule: LibraryRule
 ) -> list[FeatureStep]:
     """Return the steps of a feature that uses a library's rule once."""
     by_word, by_number, on_rows = (rng.random(3) < 0.5).tolist()

@@ -14,11 +14,11 @@ import msgspec
 from owa_bench.envs.projforge.marks import ProjectMarks
 from owa_bench.worlds.project import Feature, Library, ProjectWorld
 
-Terms = tuple[Any, ...]
+PipelineTerms = tuple[Any, ...]
 READINGS = 4  # ways to understand a feature's prose
 
 
-class Contract(NamedTuple):
+class LibraryContract(NamedTuple):
     """What a caller of a library assumes: version, names, arguments, results."""
 
     version: str
@@ -31,8 +31,8 @@ class GraphProduct(msgspec.Struct, frozen=True, kw_only=True):
     """Readings of what is built, and the contracts and pipeline terms assumed."""
 
     built: Mapping[str, int] = {}
-    contracts: Mapping[str, Contract] = {}
-    terms: Terms = ()
+    contracts: Mapping[str, LibraryContract] = {}
+    terms: PipelineTerms = ()
 
 
 class GraphState(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +70,12 @@ def right_reading(feature: Feature) -> int:
     return feature.style % READINGS
 
 
-def terms_of(world: ProjectWorld) -> Terms:
+def terms_of(world: ProjectWorld) -> PipelineTerms:
     """Return the pipeline's terms that a product must meet."""
     return world.image, world.index, world.lock, world.protocol
 
 
-def contract_of(library: Library, day: int) -> Contract:
+def contract_of(library: Library, day: int) -> LibraryContract:
     """Return the contract that holds on a day.
 
     Args:
@@ -84,7 +84,7 @@ def contract_of(library: Library, day: int) -> Contract:
     Returns: The contract of the exports that stay.
     """
     stay = [e for e in library.exports if not e.until]
-    return Contract(
+    return LibraryContract(
         version=library.version(day),
         names=tuple(e.name for e in stay),
         order=stay[0].order,
@@ -122,12 +122,16 @@ def faults(world: ProjectWorld, product: GraphProduct, day: int) -> dict[str, st
     }
 
 
-def _other(held: Contract, now: Contract) -> bool:
+def _other(held: LibraryContract, now: LibraryContract) -> bool:
     return held.version != now.version
 
 
 def _fault(
-    library: Library, held: Contract, now: Contract, strict: bool, day: int
+    library: Library,
+    held: LibraryContract,
+    now: LibraryContract,
+    strict: bool,
+    day: int,
 ) -> str:
     """Return how calls by a held contract fail, "" where they do not."""
     if held.names != now.names:

@@ -16,7 +16,7 @@ from owa_bench.envs.projforge.marks import THETA, WEEK, day_closed, release_mark
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_code import feature_prose
+from owa_bench.worlds.project_prose import feature_prose
 
 SEAT = "developer"
 STEPS_A_DAY = (40, 30, 24, 24)
