@@ -5,27 +5,31 @@ Source: docs/recall.md#agents.
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import AgentCard, AgentConfig
+from owa_bench.skills.handicaps import NONE, knob_options, read_handicaps
 from owa_bench.skills.recall import stores
 from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 
 _CAPACITY = "Words of a list, and facts between sittings, that it keeps."
-_HALF_LIFE = "Days after which half of what it was told is lost."
+_HALF_LIFE = "Days after which half of what it was told is lost; none: it is kept."
 
 
 def _number(config: AgentConfig, name: str, default: float) -> float:
     text = config.options.get(name, str(default))
+    if text == NONE:
+        return math.inf
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not value > 0:
-        raise FieldError(name, text, "must be a number above 0")
+        raise FieldError(name, text, f"must be a number above 0, or `{NONE}`")
     return value
 
 
@@ -47,8 +51,11 @@ def _card(
                 made.seed = seed
             return made
 
-        solver = RuleInducer().answer if induces else _no_answer
-        return RecallPlayer(begin, ListMemory(capacity), solver)
+        # A half-life is in days here, and in episodes elsewhere.
+        given = {k: v for k, v in config.options.items() if k != "half_life"}
+        limits = read_handicaps(given)
+        solver = RuleInducer(limits.depth).answer if induces else _no_answer
+        return RecallPlayer(begin, ListMemory(capacity), solver, limits.calibration)
 
     return AgentCard(
         name=name, about=about, make=make, suites=("recall",), options=options or {}
@@ -68,10 +75,10 @@ def _bounded(config: AgentConfig) -> stores.StoreFactory:
     return make
 
 
-def _fading(config: AgentConfig) -> stores.StoreFactory:
+def _fading(config: AgentConfig, default: float = 7) -> stores.StoreFactory:
     def make(goal: Mapping[str, Any], quota: int) -> stores.FactStore:
         store = stores.FadingStore(goal, quota)
-        store.half_life = _number(config, "half_life", 7)
+        store.half_life = _number(config, "half_life", default)
         return store
 
     return make
@@ -106,7 +113,8 @@ AGENTS = (
     _card(
         "program_induction",
         "Keeps every fact asked for; finds rules on lists and concepts by search.",
-        lambda _: stores.FactStore,
+        partial(_fading, default=math.inf),
+        {"half_life": _HALF_LIFE, **knob_options("depth", "calibration")},
         induces=True,
     ),
 )

@@ -12,7 +12,7 @@ from owa_bench.cli.console import ERR, OUT, as_json, table
 from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
 from owa_bench.cli.run_progress import Outcomes, run_progress
-from owa_bench.errors import FieldError
+from owa_bench.errors import FieldError, one_of
 from owa_bench.records import validation as designs
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan import request as requests
@@ -43,7 +43,7 @@ def validate(
         False, "No crossed pairs, no other agents; so with --knob and --ends."
     ),
     episodes: int = WHAT(1, "Factor on the battery's instances per family and tier."),
-    signs: Path | None = WHAT(None, "Sign file; validate_signs.toml if left out."),
+    signs: str = WHAT("validate_signs", "Name or TOML file of the declared signs."),
     price_card: str = WHAT(plans.PRICES, "Name or TOML file."),
     how: Fields = HOW.fields(
         requests.RunOptions,
@@ -111,12 +111,15 @@ def validate(
         OUT.print(f"\nMatrix: {(out / validation_page.PAGE).resolve()}")
 
 
-def _signs(path: Path | None) -> tuple[bytes, str]:
+def _signs(name: str) -> tuple[bytes, str]:
     """Return the sign file's bytes and its name."""
-    if path is None:
-        return designs.default_signs(), designs.FILE
+    if not name.endswith(".toml"):
+        if name not in designs.sign_names():
+            raise FieldError("--signs", name, one_of(name, designs.sign_names()))
+        return designs.default_signs(f"{name}.toml"), f"{name}.toml"
+    path = Path(name)
     if not path.is_file():
-        raise FieldError("--signs", str(path), "must be a file")
+        raise FieldError("--signs", name, "must be a file")
     return path.read_bytes(), path.name
 
 

@@ -14,6 +14,7 @@ from owa_bench.errors import ProtocolError
 from owa_bench.records.protocol import Positive, Share, Symbol
 from owa_bench.records.toml import TomlRecord, decode, in_file
 
+_FOLDER = "owa_bench.protocols"
 FILE = "validate_signs.toml"
 AXES: tuple[Symbol, ...] = ("A", "G", "P", "M", "T", "R", "S", "W", "$")
 Sign = Literal["-", "0"]
@@ -61,7 +62,7 @@ class CrossedDesign(TomlRecord, frozen=True, kw_only=True):
 class AgentSet(TomlRecord, frozen=True, kw_only=True):
     """The unhandicapped agents over which axes are correlated."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 class ValidationDesign(TomlRecord, frozen=True, kw_only=True):
@@ -69,8 +70,8 @@ class ValidationDesign(TomlRecord, frozen=True, kw_only=True):
 
     schema: Literal["owa-validate-signs-1"]
     numbers: ValidationNumbers
-    crossed: CrossedDesign
-    agents: AgentSet
+    crossed: CrossedDesign | None = None
+    agents: AgentSet = AgentSet()
     knobs: tuple[KnobDesign, ...]
 
 
@@ -82,9 +83,22 @@ class ValidationArm(NamedTuple):
     turned: tuple[tuple[str, str], ...]
 
 
-def default_signs() -> bytes:
-    """Return the bytes of the package's own sign file."""
-    return (files("owa_bench.protocols") / FILE).read_bytes()
+def sign_names() -> tuple[str, ...]:
+    """Return the names of the package's own sign files."""
+    names = (entry.name for entry in files(_FOLDER).iterdir())
+    return tuple(
+        sorted(name.removesuffix(".toml") for name in names if is_sign_file(name))
+    )
+
+
+def is_sign_file(name: str) -> bool:
+    """Return whether a file of the package's protocols is a sign file by its name."""
+    return name.endswith("_signs.toml")
+
+
+def default_signs(name: str = FILE) -> bytes:
+    """Return the bytes of one of the package's own sign files."""
+    return (files(_FOLDER) / name).read_bytes()
 
 
 def load_signs(data: bytes, name: str = FILE) -> ValidationDesign:
@@ -149,8 +163,12 @@ def knob_arms(knob: KnobDesign) -> tuple[ValidationArm, ...]:
     return tuple(arm_of(knob.agent, [(knob.name, d, first)]) for d in knob.doses)
 
 
-def crossed_arms(crossed: CrossedDesign) -> tuple[tuple[ValidationArm, ...], ...]:
+def crossed_arms(
+    crossed: CrossedDesign | None,
+) -> tuple[tuple[ValidationArm, ...], ...]:
     """Return the arms of a crossed design, a row for each dose of autonomy."""
+    if crossed is None:
+        return ()
     one, other = crossed.autonomy, crossed.depth
     return tuple(
         tuple(

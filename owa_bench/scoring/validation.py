@@ -135,7 +135,7 @@ def _crossed(context: ValidationContext) -> tuple[CrossedEffect, ...]:
     crossed = context.design.crossed
     grid = crossed_arms(crossed)
     names = [arm.name for row in grid for arm in row]
-    if not set(names) <= context.names():
+    if crossed is None or not set(names) <= context.names():
         return ()
     rows = shared_rows(context, names)
     if not all(len(each) for each in rows):

@@ -29,7 +29,7 @@ from owa_bench.records.plan import Budget, Plan, PlanEntry
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.toml import in_file
 from owa_bench.records.trace import Leaf
-from owa_bench.records.validation import FILE as SIGNS
+from owa_bench.records.validation import is_sign_file
 from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
@@ -259,7 +259,7 @@ def _read(kind: str, name: str) -> bytes:
         entry.name.removesuffix(".toml")
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
-        and entry.name != SIGNS
+        and not is_sign_file(entry.name)
         and entry.name.startswith("price_card") == (kind == "price card")
     ]
     if name not in names:

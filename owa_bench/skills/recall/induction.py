@@ -5,6 +5,7 @@ example is taken. A concept is the set of features without which an object does 
 fall under it.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -59,9 +60,15 @@ def _programs() -> Iterator[tuple[_Primitive, _Primitive]]:
 
 
 class RuleInducer:
-    """Answers compositions and concepts; carries a composition's list along."""
+    """Answers compositions and concepts; carries a composition's list along.
 
-    def __init__(self) -> None:
+    Args:
+        depth: Links of a composition that it answers, at most.
+    """
+
+    def __init__(self, depth: float = math.inf) -> None:
+        self._depth = depth
+        self._links = 0
         self._rules: dict[str, tuple[_Primitive, _Primitive]] = {}
         self._list: _List = []
 
@@ -77,6 +84,9 @@ class RuleInducer:
         if applied := re.match(r"Apply (\w+) to the (start|list)", prompt):
             if applied[2] == "start":
                 self._begin(text)
+            self._links += 1
+            if self._links > self._depth:
+                return []
             first, second = self._rules.get(applied[1], (list, list))
             self._list = second(first(self._list))
             return self._list
@@ -86,7 +96,7 @@ class RuleInducer:
 
     def _begin(self, text: str) -> None:
         """Find the rules of a page, and its start."""
-        self._rules = {}
+        self._rules, self._links = {}, 0
         for name, given, wanted in _EXAMPLE.findall(text):
             for first, second in _programs():
                 if second(first(given.split())) == wanted.split():

@@ -23,6 +23,7 @@ class RecallPlayer:
         store: Makes the store of an episode from goal, quota and seed.
         lists: The list memory.
         solver: Answers exercises from their pages and prompt, None where it cannot.
+        calibration: Share of its distance to 1/2 that a stated p keeps.
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class RecallPlayer:
         store: Callable[[Mapping[str, Any], int, int], FactStore],
         lists: ListMemory,
         solver: Solver,
+        calibration: float = 1.0,
     ) -> None:
         self._make = store
         self._lists = lists
         self._solve = solver
+        self._calibration = calibration
         self._folder = Path()
         self._goal: Mapping[str, Any] = {}
         self._claims: Mapping[str, str] = {}
@@ -98,11 +101,15 @@ class RecallPlayer:
             name: self._store.reader.claim(text) for name, text in self._claims.items()
         }
         beliefs = {
-            name: self._store.belief(claim)
+            name: self._calibrated(self._store.belief(claim))
             for name, claim in claims.items()
             if claim is not None
         }
-        return {"p": _SURE if sure else _UNSURE, "beliefs": beliefs}
+        p = self._calibrated(_SURE if sure else _UNSURE)
+        return {"p": p, "beliefs": beliefs}
+
+    def _calibrated(self, p: float) -> float:
+        return round(0.5 + self._calibration * (p - 0.5), 4)
 
     def _answer(self, card: CardText) -> tuple[str, dict[str, Any]]:
         same = self._lists.same_as_before(card.text)
