@@ -1,6 +1,7 @@
 """The control battery: what must hold for the scores of a suite to mean anything.
 
     python benchmarks/sweep.py          ToolQuest, 200 seeds a cell
+    python benchmarks/sweep.py --suite recall        3 seeds a cell
     python benchmarks/sweep.py --suite changesurf    in a real browser, one seed a cell
     python benchmarks/sweep.py --slice  seeds and cells chosen by the commit, and the
                                         table's first seed, which its rows must fit

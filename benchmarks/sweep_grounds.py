@@ -1,9 +1,9 @@
 """What the control battery sweeps over: one ground for each suite.
 
-A cell is a family at a tier under a drift. ToolQuest's cells are every family, tier and
-announcement class at full magnitude. ChangeSurf plays in a real browser, so its cells
-are every site, tier, group of operators and magnitude (0, .5, 1), and every
-announcement class at full magnitude; the site's goals take turns in them.
+A cell is a family at a tier under a drift. The cells of ToolQuest and of Recall are
+every family, tier and announcement class at full magnitude. ChangeSurf plays in a real
+browser, so its cells are every site, tier, group of operators and magnitude (0, .5, 1),
+and every announcement class at full magnitude; the site's goals take turns in them.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from owa_bench.calendars import groups
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES as WEB_HONEYPOTS
 from owa_bench.envs.changesurf.generate import TIERS as WEB_TIERS
 from owa_bench.envs.changesurf.generate import sites
+from owa_bench.envs.recall.suite import SUITE as RECALL
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.suite import SUITE as TOOLQUEST
 from owa_bench.seeding import PRACTICE_BIT
@@ -74,13 +75,23 @@ def magnitude_of(drift: str) -> float:
     return 0.0 if drift == NONE else float(drift.partition(" at ")[2] or 1)
 
 
+def _by_class(families: tuple[str, ...], tiers: tuple[int, ...]) -> list[Cell]:
+    """Return families by tier by drift class."""
+    plain = itertools.product(families, tiers, (NONE, *CLASSES))
+    return [Cell(*row) for row in plain]
+
+
 def _toolquest(families: tuple[str, ...]) -> list[Cell]:
     """Return families by tier by drift class, and undrifted honeypots."""
     tiers = TOOLQUEST.card.tiers
-    plain = itertools.product(families, tiers, (NONE, *CLASSES))
     robbed = [name for name in HONEYPOT_FAMILIES if name.partition("-")[0] in families]
     pots = itertools.product(robbed, tiers, (NONE,))
-    return [Cell(*row) for row in (*plain, *pots)]
+    return _by_class(families, tiers) + [Cell(*row) for row in pots]
+
+
+def _recall(families: tuple[str, ...]) -> list[Cell]:
+    """Return families by tier by drift class."""
+    return _by_class(families, RECALL.card.tiers)
 
 
 def _changesurf(chosen: tuple[str, ...]) -> list[Cell]:
@@ -115,6 +126,16 @@ GROUNDS = {
         seeds=200,
         slice_seeds=3,
         honeypots=HONEYPOT_FAMILIES,
+    ),
+    "recall": Ground(
+        suite="recall",
+        table="sweep_recall.md",
+        golden="registers.json",
+        choices=RECALL.card.families,
+        cells=_recall,
+        seeds=3,
+        slice_seeds=1,
+        slice_cells=24,
     ),
     "changesurf": Ground(
         suite="changesurf",
