@@ -58,8 +58,8 @@ class EpisodeTerms:
     """The limits of an episode. `interventions` None: not limited.
 
     `step_limit` None: the suite's own. `shaping` pays the share of subgoals that a step
-    solves; the last reward takes the sum back, so that an episode's rewards sum to Q
-    (potential-based, discount 1).
+    solves, of a task without subgoals the rise of q_state; the last reward takes the
+    sum back, so that an episode's rewards sum to Q (potential-based, discount 1).
     """
 
     step_limit: int | None = None
@@ -200,7 +200,7 @@ class Episode:
         subgoals: tuple[events.Subgoal, ...] = ()
         if reply.changed:
             subgoals = self._progress.solve(self._world, self._state, self.steps)
-        shaped = self.terms.shaping and bool(subgoals)
+        pay = self._pay(len(subgoals)) if reply.changed and self.terms.shaping else 0.0
         drift = self._pass_time(reply.elapsed_ms)
         answer = shorten(reply.text)
         blob = self._sink.blob(answer.encode())
@@ -210,9 +210,7 @@ class Episode:
             action=action,
             verified=reply.verified,
             novel=reply.novel,
-            reward=events.fixed(len(subgoals) / len(self._progress.nodes))
-            if shaped
-            else 0.0,
+            reward=pay,
             terminated=False,
             truncated=False,
             observation=blob,
@@ -349,6 +347,13 @@ class Episode:
             step=self.steps,
             log=(*self._log, *last),
         )
+
+    def _pay(self, solved: int) -> float:
+        """Return the share of subgoals solved; without any, the rise of q_state."""
+        if nodes := len(self._progress.nodes):
+            return events.fixed(solved / nodes)
+        q_state = self._oracle.quality(self.timeline, self._state)
+        return events.fixed(q_state - self._paid)
 
     def _final_events(self) -> tuple[events.Event, ...]:
         """Return the session's own events at the end."""

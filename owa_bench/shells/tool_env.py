@@ -86,8 +86,9 @@ class ToolEnv(gym.Env[Any, Any]):
         "python": the text. "vector": Box of features.
     Starting state: `reset(seed=s)` plays the instance of seed s, without a seed one is
         drawn from `np_random`, `options={"instance": Instance}` plays exactly that.
-    Rewards: sum to Q, all of it at the last step; with `shaping` solved subgoals are
-        paid as they come and taken back at the end (never while recording).
+    Rewards: sum to Q, all of it at the last step; with `shaping` solved subgoals
+        (without any: a rise of q_state) are paid as they come and taken back at the
+        end (never while recording).
     Episode end: terminated by finish or declare_infeasible, truncated by the limit.
     Information: at reset "tools" (function schemas) and "goal" (JSON); "step",
         "simulated_ms", "interventions_left" (where limited), "action_mask" (vector

@@ -23,6 +23,7 @@ _CLASSES = {
     "dqn": ("stable_baselines3", "DQN"),
     "ppo": ("stable_baselines3", "PPO"),
     "maskable_ppo": ("sb3_contrib", "MaskablePPO"),
+    "recurrent_ppo": ("sb3_contrib", "RecurrentPPO"),
 }
 
 
@@ -92,28 +93,32 @@ def read_metadata(path: Path) -> PolicyMetadata:
 
 
 class _TrainedPolicy:
-    """Plays the action with the highest value of its network; masked ones never."""
+    """Plays the action with the highest value of its network; masked ones never.
+
+    A recurrent network keeps its state within an episode.
+    """
 
     def __init__(self, model: Any, metadata: PolicyMetadata) -> None:
         self._model = model
         self._metadata = metadata
+        self._state: Any = None  # of a recurrent network
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode: a policy has no memory."""
+        """Begin an episode: nothing is kept of the one before."""
+        self._state = None
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the number of the action."""
         seen = self._input(np.asarray(observation, dtype=np.float32))
-        masks = info.get("action_mask")
+        masks, more = info.get("action_mask"), {}
         if self._metadata.algorithm == "maskable_ppo" and masks is not None:
-            allowed = np.asarray(masks, dtype=np.bool_)
-            action, _ = self._model.predict(
-                seen, deterministic=True, action_masks=allowed
-            )
-        else:
-            action, _ = self._model.predict(seen, deterministic=True)
+            more["action_masks"] = np.asarray(masks, dtype=np.bool_)
+        start = np.array([self._state is None])
+        action, self._state = self._model.predict(
+            seen, self._state, start, deterministic=True, **more
+        )
         return int(action)
 
     def close(self) -> None:

@@ -74,7 +74,10 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlgorithmRecipe(NamedTuple):
-    """An algorithm: where its class is, its settings, the shape of its network."""
+    """An algorithm: where its class is, its settings, the shape of its network.
+
+    `masked`: it needs an env with masks of actions. `policy` is SB3's name.
+    """
 
     module: str
     name: str
@@ -82,6 +85,8 @@ class AlgorithmRecipe(NamedTuple):
     layers: tuple[int, ...]
     activation: str
     normalises: bool
+    masked: bool = False
+    policy: str = "MlpPolicy"
 
 
 def _settings(text: str) -> dict[str, Any]:
@@ -102,14 +107,32 @@ _PPO = _settings(
 _MASKABLE_PPO = _settings(
     "learning_rate=1e-3 n_steps=256 batch_size=128 n_epochs=8 gamma=0.99 ent_coef=0.01"
 )
-_SB3 = "stable_baselines3"
+_RECURRENT_PPO = _settings(
+    "learning_rate=1e-3 n_steps=128 batch_size=256 n_epochs=6 gamma=0.9 ent_coef=0.005"
+)
+_SB3, _CONTRIB = "stable_baselines3", "sb3_contrib"
 # dqn: the network of the paper's baseline (two layers of 512, ReLU); SB3 explores by
 # epsilon-greedy where the paper draws from a Boltzmann distribution.
 RECIPES: Mapping[str, AlgorithmRecipe] = {
     "dqn": AlgorithmRecipe(_SB3, "DQN", _DQN, (512, 512), "ReLU", normalises=True),
     "ppo": AlgorithmRecipe(_SB3, "PPO", _PPO, (64, 64), "Tanh", normalises=True),
     "maskable_ppo": AlgorithmRecipe(
-        "sb3_contrib", "MaskablePPO", _MASKABLE_PPO, (64, 64), "Tanh", normalises=False
+        _CONTRIB,
+        "MaskablePPO",
+        _MASKABLE_PPO,
+        (64, 64),
+        "Tanh",
+        normalises=False,
+        masked=True,
+    ),
+    "recurrent_ppo": AlgorithmRecipe(
+        _CONTRIB,
+        "RecurrentPPO",
+        _RECURRENT_PPO,
+        (64,),
+        "Tanh",
+        normalises=True,
+        policy="MlpLstmPolicy",
     ),
 }
 
@@ -188,7 +211,7 @@ def new_learner(training: Training, *, seed: int, logs: Path | None) -> Learner:
     settings = _checked_settings(recipe, kind, training.settings)
     try:
         model = kind(
-            "MlpPolicy",
+            recipe.policy,
             envs,
             seed=seed,
             device="cpu",
@@ -317,7 +340,7 @@ def _checked_settings(
 
 def _refuse_unmasked(recipe: AlgorithmRecipe, envs: Any) -> None:
     """Refuse an algorithm of masked actions where the env says no masks."""
-    if recipe.module != "sb3_contrib":
+    if not recipe.masked:
         return
     from sb3_contrib.common.maskable.utils import is_masking_supported
 

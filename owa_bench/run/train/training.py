@@ -267,12 +267,17 @@ def _play_on_record(
     shutil.rmtree(place, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(policy, place.with_suffix(".zip"))
+    draw = evaluation_draw(training)
     request = Request(
         agents=(f"sb3:{place.name}.zip",),
-        draws=(evaluation_draw(training),),
+        draws=(draw,),
         name=f"{place.parent.parent.name} after {steps} steps",
     )
-    batch.play(request, place, dataclasses.replace(options, folder=place.parent))
+    apart = discovery.get("suites", draw.name).card.isolated  # sittings, seats
+    options = dataclasses.replace(
+        options, folder=place.parent, in_process=options.in_process and not apart
+    )
+    batch.play(request, place, options)
     layout = RunLayout(place)
     leaves = files.read_leaves(layout)
     ends = [files.read_trace(layout, leaf).end for leaf in leaves]

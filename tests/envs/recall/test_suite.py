@@ -68,6 +68,22 @@ def test_the_supervisor_notes_and_search_are_refused_by_name():
         assert "on offer now" in info["error"]
 
 
+def test_shaping_pays_each_right_answer_as_it_is_given():
+    chosen = episodes.instance("n_back")
+    env = SUITE.env(lambda _: episodes.timeline(chosen), view="vector", shaping=True)
+    env.reset(options={"instance": chosen})
+    pays, over = [], False
+    while not over:
+        shell = env.unwrapped
+        hint = SUITE.oracle.hint(*shell.oracle_access().observe())
+        number = 1 + ["yes", "no"].index(hint["arguments"].get("values", ["yes"])[0])
+        if hint["tool"] == "finish":
+            break
+        _, reward, over, *_ = env.step(number)
+        pays.append(reward)
+    assert pays == pytest.approx([1 / len(pays)] * len(pays))
+
+
 def test_what_is_never_answered_is_a_failed_probe(tmp_path):
     played = episodes.play(Quitter, tmp_path, "learning")
     assert len(played.probes) == 126

@@ -198,6 +198,36 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
 
 @pytest.mark.slow
 @pytest.mark.rl
+def test_a_recurrent_policy_learns_on_n_back_and_is_played_with_its_state(
+    tmp_path, run_options, libraries
+):
+    asked = Training(
+        env_id="owa_bench/Recall-v1",
+        algorithm="recurrent_ppo",
+        steps=128,
+        envs=1,
+        options={"tier": 1, "family": "n_back"},
+        settings={"n_steps": 64, "batch_size": 64, "n_epochs": 1},
+        layers=(8,),
+        episodes=1,
+    )
+    done = training.train(asked, tmp_path / "t", run_options)
+    assert all(check.ok for check in verify.verify(done.evaluation.run))
+    agent = load_policy(done.policy)(None)
+    agent.reset(None, (), None)
+    seen = np.zeros(22, dtype=np.float32)
+    assert agent._state is None
+    agent.act(seen, {})
+    first = np.array(agent._state)
+    agent.act(seen, {})
+    assert not np.array_equal(first, agent._state)
+    agent.reset(None, (), None)
+    agent.act(seen, {})
+    assert np.array_equal(first, agent._state)
+
+
+@pytest.mark.slow
+@pytest.mark.rl
 @pytest.mark.physics
 def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
     tmp_path, run_options, libraries
