@@ -81,7 +81,7 @@ def test_shaping_pays_each_right_answer_as_it_is_given():
             break
         _, reward, over, *_ = env.step(number)
         pays.append(reward)
-    assert pays == pytest.approx([1 / len(pays)] * len(pays))
+    assert pays == pytest.approx([1 / len(pays)] * len(pays), abs=2e-6)
 
 
 def test_what_is_never_answered_is_a_failed_probe(tmp_path):
