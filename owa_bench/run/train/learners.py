@@ -74,17 +74,14 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlgorithmRecipe(NamedTuple):
-    """An algorithm: where its class is, its settings, the shape of its network.
-
-    `masked`: it needs an env with masks of actions. `policy` is SB3's name.
-    """
+    """An algorithm: its class, settings and network; `masked`: it needs masks."""
 
     module: str
     name: str
     settings: Mapping[str, Any]
     layers: tuple[int, ...]
     activation: str
-    normalises: bool
+    normalises: bool = False
     masked: bool = False
     policy: str = "MlpPolicy"
 
@@ -104,12 +101,8 @@ _PPO = _settings(
     "learning_rate=1e-3 n_steps=256 batch_size=1024 n_epochs=8 gamma=0.99 "
     "gae_lambda=0.95 ent_coef=0.0 clip_range=0.2"
 )
-_MASKABLE_PPO = _settings(
-    "learning_rate=1e-3 n_steps=256 batch_size=128 n_epochs=8 gamma=0.99 ent_coef=0.01"
-)
-_RECURRENT_PPO = _settings(
-    "learning_rate=1e-3 n_steps=128 batch_size=256 n_epochs=6 gamma=0.9 ent_coef=0.005"
-)
+_MASKABLE_PPO = {**_PPO, "batch_size": 128, "ent_coef": 0.01}
+_RECURRENT_PPO = {**_PPO, "n_steps": 128, "batch_size": 256, "gamma": 0.9}
 _SB3, _CONTRIB = "stable_baselines3", "sb3_contrib"
 # dqn: the network of the paper's baseline (two layers of 512, ReLU); SB3 explores by
 # epsilon-greedy where the paper draws from a Boltzmann distribution.
@@ -117,22 +110,10 @@ RECIPES: Mapping[str, AlgorithmRecipe] = {
     "dqn": AlgorithmRecipe(_SB3, "DQN", _DQN, (512, 512), "ReLU", normalises=True),
     "ppo": AlgorithmRecipe(_SB3, "PPO", _PPO, (64, 64), "Tanh", normalises=True),
     "maskable_ppo": AlgorithmRecipe(
-        _CONTRIB,
-        "MaskablePPO",
-        _MASKABLE_PPO,
-        (64, 64),
-        "Tanh",
-        normalises=False,
-        masked=True,
+        _CONTRIB, "MaskablePPO", _MASKABLE_PPO, (64, 64), "Tanh", masked=True
     ),
     "recurrent_ppo": AlgorithmRecipe(
-        _CONTRIB,
-        "RecurrentPPO",
-        _RECURRENT_PPO,
-        (64,),
-        "Tanh",
-        normalises=True,
-        policy="MlpLstmPolicy",
+        _CONTRIB, "RecurrentPPO", _RECURRENT_PPO, (64,), "Tanh", policy="MlpLstmPolicy"
     ),
 }
 
