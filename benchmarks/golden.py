@@ -1,9 +1,9 @@
 """Golden digests of the worlds of the tool suites, before and after all drift.
 
-`python benchmarks/golden.py` writes worlds.json, sites.json and registers.json in
-tests/golden/; `--check` makes the digests again and exits 1 if any differs;
-`--masked` does either with the CPU's fast paths masked: a second machine for free. A
-changed digest is a change of scores: raise the suite's version.
+`python benchmarks/golden.py` writes worlds.json, sites.json, crews.json and
+registers.json in tests/golden/; `--check` makes the digests again and exits 1 if any
+differs; `--masked` does either with the CPU's fast paths masked: a second machine for
+free. A changed digest is a change of scores: raise the suite's version.
 """
 
 import json
@@ -15,6 +15,7 @@ import golden_command
 
 from owa_bench.discovery import get
 from owa_bench.envs.changesurf import generate as changesurf
+from owa_bench.envs.multicrew import generate as multicrew
 from owa_bench.envs.recall import generate as recall
 from owa_bench.envs.toolquest import generate as toolquest
 from owa_bench.records.instance import Instance
@@ -47,6 +48,11 @@ KEPT = {
         ),
         seeds=(0, 1 << 40),
     ),
+    "multicrew": Kept(
+        name="crews.json",
+        families=(*multicrew.FAMILIES, *multicrew.HELD_OUT),
+        seeds=(0, 1 << 40),
+    ),
     "recall": Kept(
         name="registers.json",
         families=recall.FAMILIES,
@@ -68,7 +74,7 @@ def pair(suite: str, family: str, tier: int, seed: int) -> list[str]:
             seed=seed,
             drift_step=step,
         )
-        found.append(timeline(instance).worlds[0].digest())
+        found.append(timeline(instance).worlds[-1].digest())
     return found
 
 

@@ -13,14 +13,17 @@ from owa_bench.canonical import record_digest
 
 Shape = Literal["chain", "star", "tree", "mesh"]
 Standing = Literal["holds", "former", "draft", "filler"]
-GROUNDS = ("law", "contract", "habit")
+# On which a value holds; first is strongest. "change": it replaces what stood there;
+# "word": of the one who decides between readings.
+GROUNDS = ("change", "word", "law", "contract", "habit", "reading")
 
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """A requirement: the value of a subject's attribute, and the role that knows it.
 
     `rival` is the value that `rival_owner` has, "" where nobody contests the clause.
-    `unit` is the factor of the unit in which documents write a number.
+    `settler` is the role that decides between readings, "" where grounds do.
+    `checked`: a merge tells where it is missed.
     """
 
     subject: str
@@ -31,7 +34,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     rival: str = ""
     rival_owner: str = ""
     rival_ground: str = ""
-    unit: int = 1
+    settler: str = ""
+    checked: bool = False
 
     @property
     def name(self) -> str:
@@ -41,13 +45,16 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sides(self) -> tuple[str, ...]:
         """The roles that have a value of it."""
-        return (self.owner, self.rival_owner) if self.rival else (self.owner,)
+        sides = (self.owner, self.rival_owner, self.settler)
+        return tuple(role for role in sides if role)
 
 
 class CrewItem(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of work: who does it, how long it takes, what it needs and must meet.
 
-    `terms` are words that everybody is told, by name.
+    `terms` are words that everybody is told, by name; `hidden` are clauses that it must
+    meet too, but which ones stands in a document. `priority` is the factor at which its
+    effort counts. A `stamp` is text that its fragment must carry.
     """
 
     name: str
@@ -56,16 +63,23 @@ class CrewItem(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[str, ...] = ()
+    priority: int = 1
+    stamp: str = ""
 
 
 class DocumentLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence of a document; what does not hold is there to be told apart."""
+    """A sentence of a document; what does not hold is there to be told apart.
+
+    `halves`: a number is written in half units.
+    """
 
     subject: str = ""
     attribute: str = ""
     value: str = ""
     standing: Standing = "holds"
     ground: str = ""
+    halves: bool = False
     style: int = 0
 
 
@@ -85,7 +99,8 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
     arbitration `arbitration`. `away` are (seat, first tick, tick of return). `hours`
     are the ticks of work that each role may spend. `reviewed`: an item is merged only
     after somebody other than its author approved it. `asks_openly`: the task says who
-    owns which clause. `notices` are (tick, text) to everybody.
+    owns which clause. `notices` are lines to everybody, shown from when they are there.
+    `board_words` are (word, other word) by which the board puts things.
     """
 
     family: str
@@ -106,7 +121,8 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
     away: tuple[tuple[str, int, int], ...] = ()
     reviewed: bool = False
     asks_openly: bool = True
-    notices: tuple[tuple[int, str], ...] = ()
+    notices: tuple[DocumentLine | str, ...] = ()
+    board_words: tuple[tuple[str, str], ...] = ()
 
     def digest(self) -> str:
         """Return the SHA-256 of the world."""
@@ -127,6 +143,9 @@ def distance(a: CrewWorld, b: CrewWorld) -> float:
 
 def _entries(world: CrewWorld) -> set[object]:
     lines = {(d.name, line) for d in world.documents for line in d.lines}
-    terms = ("deadline", "hours", "interval", "tokens", "research", "seats")
+    terms = (
+        *("deadline", "hours", "interval", "tokens", "research", "seats"),
+        "board_words",
+    )
     named = {(name, getattr(world, name)) for name in terms}
     return {*world.items, *world.clauses, *world.away, *world.notices, *lines, *named}

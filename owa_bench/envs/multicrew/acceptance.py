@@ -11,6 +11,7 @@ from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import MergedItem
 from owa_bench.worlds.crew import CrewItem, CrewWorld
 
+STAMP = "stamp"  # field that any fragment may carry
 _CACHED = 8192
 _REVISION = 8  # hex digits
 
@@ -50,13 +51,14 @@ def accepted_items(
         made = merged.get(item.name)
         if made is None or not found.issuperset(item.needs):
             continue
-        if any(name in contested and name not in settled for name in item.clauses):
+        every = (*item.clauses, *item.hidden)
+        if any(name in contested and name not in settled for name in every):
             continue
         pins = dict(made.pins)
         if any(pins.get(name) != merged[name].revision for name in item.needs):
             continue
         before = tuple((name, merged[name].fragment) for name in item.needs)
-        own = tuple((name, values[name]) for name in item.clauses)
+        own = tuple((name, values[name]) for name in every)
         if _holds(world.family, item, own, before, made.fragment):
             found.add(item.name)
     return frozenset(found)
@@ -73,4 +75,7 @@ def _holds(
     """Return whether a family accepts a fragment; the same arguments come often."""
     earlier = {name: msgspec.json.decode(text) for name, text in before}
     made = msgspec.json.decode(fragment)
+    if item.stamp and made.get(STAMP) != item.stamp:
+        return False
+    made.pop(STAMP, None)
     return family_of(family).accepts(item, dict(values), earlier, made)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.acceptance import accepted_items, revision
+from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items, revision
 from owa_bench.envs.multicrew.generate import MERGE, family_of
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
@@ -145,8 +145,11 @@ def _form_problem(
     family = family_of(world.family)
     if len(msgspec.json.encode(fragment)) > _LONGEST:
         return f"`fragment` has at most {_LONGEST} characters."
+    plain = {name: value for name, value in fragment.items() if name != STAMP}
+    if not isinstance(fragment.get(STAMP, ""), str):
+        return f"`fragment.{STAMP}` must be text."
     check = _FORMS.setdefault(family.name, compile_schema(family.form))
-    if problem := check(fragment, "fragment") or family.problem(fragment):
+    if problem := check(plain, "fragment") or family.problem(plain):
         return str(problem)
     if unknown := sorted(set(pins) - set(item.needs)):
         return (
@@ -190,7 +193,22 @@ def merge(at: Place, arguments: Arguments) -> ActionOutcome:
     )
     board = Board(step=at.step, item=name, status="merged", owner=draft.author)
     text = f"{name} merged by {at.seat}, revision {made.revision}"
+    if name not in accepted and (missed := checked_clauses(at.world, name)):
+        text += f"; it fails its check on {', '.join(missed)}"
     return ActionOutcome(state, f"{text}.", ticks=MERGE, events=(board,), news=text)
+
+
+def checked_clauses(world: CrewWorld, name: str) -> tuple[str, ...]:
+    """Return the clauses of an item that a check names where the item does not hold.
+
+    Args:
+        world: The world that holds now.
+        name: The item.
+    Returns: Names of clauses.
+    """
+    item = next(item for item in world.items if item.name == name)
+    own = (*item.clauses, *item.hidden)
+    return tuple(c.name for c in world.clauses if c.checked and c.name in own)
 
 
 def read(at: Place, arguments: Arguments) -> ActionOutcome:
@@ -202,6 +220,10 @@ def read(at: Place, arguments: Arguments) -> ActionOutcome:
     Returns: The outcome; another role's document takes longer.
     """
     name, state = arguments["name"], at.state
+    if name in state.drafts and state.drafts[name].ready <= state.tick:
+        draft = state.drafts[name]
+        text = f"{name}, worked out by {draft.author}:\n{draft.fragment}"
+        return ActionOutcome(state, text)
     if name in state.merged:
         made = state.merged[name]
         text = f"{name}, revision {made.revision}, by {made.author}:\n{made.fragment}"
@@ -257,6 +279,10 @@ def accept(at: Place, arguments: Arguments) -> ActionOutcome:
     value, proposer = at.state.proposed.get(name, ("", at.seat))
     if proposer == at.seat:
         return at.refused(f"Nobody else has proposed a value for {name}.")
+    clause = at.clause(name)
+    settler = clause.settler if clause else ""
+    if settler and holder(at.world, at.seats, settler) not in (at.seat, proposer):
+        return at.refused(f"Neither of you decides about {name}.")
     return _settled(at, name, value)
 
 

@@ -6,11 +6,11 @@ Source: docs/multicrew.md#worlds
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from numpy.random import Generator
 
 from owa_bench.seeding import stream
 from owa_bench.worlds.crew import (
-    GROUNDS,
     Clause,
     CrewItem,
     Document,
@@ -42,6 +42,7 @@ ROLES = ("lead", "design", "build", "supply", "legal", "audit")
 _LINES_A_DOCUMENT = 4  # sentences that hold, besides decoys
 _STYLES = 1 << 12
 _EFFORTS = (2, 3, 4)
+_CONTESTED = ("law", "contract", "habit")
 SHAPES: tuple[Shape, ...] = ("star", "tree", "mesh")
 
 
@@ -192,17 +193,14 @@ def contest(
     found = []
     for clause in clauses:
         if clause.name in chosen:
-            strong = draws.between(0, len(GROUNDS) - 2)
-            weak = draws.between(strong + 1, len(GROUNDS) - 1)
-            clause = Clause(
-                subject=clause.subject,
-                attribute=clause.attribute,
-                value=clause.value,
-                owner=clause.owner,
-                ground=GROUNDS[strong],
+            strong = draws.between(0, len(_CONTESTED) - 2)
+            weak = draws.between(strong + 1, len(_CONTESTED) - 1)
+            clause = replace(
+                clause,
+                ground=_CONTESTED[strong],
                 rival=rivals[clause.name],
                 rival_owner=draws.other_role(clause.owner),
-                rival_ground=GROUNDS[weak],
+                rival_ground=_CONTESTED[weak],
             )
         found.append(clause)
     return tuple(found)
@@ -227,7 +225,7 @@ def draw_documents(
             here = known[first : first + _LINES_A_DOCUMENT]
             lines = [_line(draws, clause, role) for clause in here]
             decoys = draws.between(1, 3)
-            for clause in here[:decoys]:
+            for clause in [c for c in here if c.name in wrong][:decoys]:
                 lines.append(
                     DocumentLine(
                         subject=clause.subject,
@@ -247,13 +245,53 @@ def draw_documents(
     return tuple(documents)
 
 
+def settle_by_word(
+    draws: CrewDraws, clauses: Sequence[Clause], rivals: Mapping[str, str], count: int
+) -> tuple[Clause, ...]:
+    """Return the clauses, of which some have two readings that a third role decides on.
+
+    Args:
+        draws: The streams.
+        clauses: All of them.
+        rivals: The other reading of each, by its name.
+        count: How many have two.
+    Returns: The clauses, and one for each decision that says whose it is.
+    """
+    order = draws.rng.permutation(len(clauses)).tolist()
+    chosen = {clauses[i].name for i in order[:count]}
+    found = []
+    for clause in clauses:
+        if clause.name in chosen:
+            clause = replace(
+                clause,
+                ground="reading",
+                rival=rivals[clause.name],
+                rival_owner=draws.other_role(clause.owner),
+                rival_ground="reading",
+                settler=draws.pick(draws.roles),
+            )
+            who = Clause(
+                subject=f"{clause.subject} {clause.attribute}",
+                attribute="say",
+                value=clause.settler,
+                owner=draws.other_role(clause.settler),
+            )
+            found.append(who)
+        found.append(clause)
+    return tuple(found)
+
+
 def _line(draws: CrewDraws, clause: Clause, role: str) -> DocumentLine:
     """Return the sentence by which a role knows a clause."""
-    own = role == clause.owner
+    value, ground = clause.value, clause.ground
+    if role == clause.settler:
+        ground = "word"
+    elif role != clause.owner:
+        value, ground = clause.rival, clause.rival_ground
     return DocumentLine(
         subject=clause.subject,
         attribute=clause.attribute,
-        value=clause.value if own else clause.rival,
-        ground=clause.ground if own else clause.rival_ground,
+        value=value,
+        ground=ground,
         style=draws.between(0, _STYLES),
     )

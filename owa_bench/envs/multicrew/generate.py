@@ -11,8 +11,15 @@ from owa_bench.envs.multicrew.draws import (
     contest,
     draw_documents,
     draw_items,
+    settle_by_word,
 )
-from owa_bench.envs.multicrew.families import contract, schedule
+from owa_bench.envs.multicrew.families import (
+    contract,
+    duties,
+    incident,
+    negotiate,
+    schedule,
+)
 from owa_bench.envs.multicrew.families.family import Family
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
@@ -21,12 +28,15 @@ from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape
 VERSION = 1
 TIERS = (1, 2, 3, 4)
 FAMILY_OF: Mapping[str, Family] = {
-    module.FAMILY.name: module.FAMILY for module in (contract, schedule)
+    module.FAMILY.name: module.FAMILY
+    for module in (contract, schedule, incident, negotiate, duties)
 }
 FAMILIES = tuple(FAMILY_OF)
 CHAINS = "chain/"  # prefix of a family whose items form a chain
 HELD_OUT = tuple(f"{CHAINS}{name}" for name in FAMILIES)
 RESEARCH, ARBITRATION, MERGE = 3, 4, 1  # ticks
+_READINGS = 2  # clauses with readings for each that is contested elsewhere
+_AWAY = 0.5  # chance of a role to be away once
 _SPARE = 1.3  # hours of all roles, as a share of B
 _CHAIN_SLACK = 0.1  # of B, that a chain may take beyond its items
 _MOST_SHARE = 0.5  # of T that the critical path of an admissible world takes
@@ -45,14 +55,20 @@ def generate(instance: Instance) -> CrewWorld:
     chained = instance.family.startswith(CHAINS)
     shape: Shape = "chain" if chained else draws.pick(SHAPES)
     content = family.draw(draws, draw_items(draws, shape))
-    count = size.conflicts * family.contested
-    clauses = contest(draws, content.clauses, content.wrong, count)
+    count = size.conflicts
+    if family.decided:
+        count = _READINGS * max(1, size.conflicts)
+        clauses = settle_by_word(draws, content.clauses, content.wrong, count)
+    else:
+        clauses = contest(draws, content.clauses, content.wrong, count)
     documents = draw_documents(draws, clauses, content.wrong)
-    work = sum(item.effort + MERGE for item in content.items) + len(documents)
+    effort = sum(item.effort + MERGE + family.reviewed for item in content.items)
+    work = effort + len(documents) + ARBITRATION * count
     deadline = round(size.ratio * work)
     longest = critical_path(content.items)
     if chained:
-        deadline = longest + ARBITRATION * count + round(_CHAIN_SLACK * work)
+        reviews = len(content.items) if family.reviewed else 0
+        deadline = longest + reviews + ARBITRATION * count + round(_CHAIN_SLACK * work)
     else:
         deadline = max(deadline, round(longest / _MOST_SHARE))
     return CrewWorld(
@@ -71,9 +87,20 @@ def generate(instance: Instance) -> CrewWorld:
         tokens=size.tokens,
         research=RESEARCH,
         arbitration=ARBITRATION,
+        away=_away(draws, deadline),
         reviewed=family.reviewed,
         asks_openly=instance.tier <= 2,
     )
+
+
+def _away(draws: CrewDraws, deadline: int) -> tuple[tuple[str, int, int], ...]:
+    """Return when roles are away: some but the lead, once, known to themselves."""
+    found = []
+    for role in draws.roles[2:]:
+        first = draws.between(deadline // 4, deadline // 2)
+        if draws.rng.random() < _AWAY:
+            found.append((role, first, first + draws.between(2, 4)))
+    return tuple(found)
 
 
 def critical_path(items: tuple[CrewItem, ...]) -> int:

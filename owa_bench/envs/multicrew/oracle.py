@@ -3,15 +3,17 @@
 Source: docs/multicrew.md#quality
 """
 
+import bisect
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.planner import tails
-from owa_bench.envs.multicrew.state import CrewState
+from owa_bench.envs.multicrew.state import TICK_MS, CrewState
 from owa_bench.interfaces import PropositionTruth, SubgoalNode
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.crew import CrewItem, CrewWorld
@@ -31,9 +33,10 @@ class CrewOracle:
             state: The last state.
         Returns: q_state.
         """
-        world: CrewWorld = timeline.worlds[0]
-        whole = sum(item.effort for item in world.items)
-        done = sum(item.effort for item in world.items if item.name in state.accepted)
+        now = bisect.bisect_right(timeline.starts, state.tick * TICK_MS) - 1
+        world: CrewWorld = timeline.worlds[now]
+        worth = {item.name: item.effort * item.priority for item in world.items}
+        whole, done = sum(worth.values()), sum(worth[name] for name in state.accepted)
         return done / whole * math.exp(-_HARM * state.harm)
 
     def subgoals(self, world: CrewWorld) -> tuple[SubgoalNode, ...]:
@@ -42,7 +45,8 @@ class CrewOracle:
         nodes = [SubgoalNode(f"{_SETTLE}{name}", 1) for name in sorted(contested)]
         depths: dict[str, int] = {}
         for item in world.items:
-            open_ = [f"{_SETTLE}{n}" for n in item.clauses if n in contested]
+            every = (*item.clauses, *item.hidden)
+            open_ = [f"{_SETTLE}{name}" for name in every if name in contested]
             before = [depths[need] for need in item.needs] + [1] * bool(open_)
             depths[item.name] = 1 + max(before, default=0)
             needs = (*item.needs, *open_)
@@ -88,19 +92,23 @@ class CrewOracle:
         Returns: "tool" and "arguments".
         """
         world: CrewWorld = timeline.worlds[-1]
-        item = _next_item(world, state)
-        if item is None and len(state.accepted) == len(world.items):
-            return _call("finish", p=1.0)
+        good = accepted_items(world, state.merged, state.settled)
+        if len(good) == len(world.items):
+            if state.accepted == good and not _ahead(timeline, state):
+                return _call("finish", p=1.0)
+            return _call("pass_turn", ticks=1)
         for name, draft in state.drafts.items():
+            away = state.free.get(draft.author, state.tick + 1) > state.tick
             if draft.ready > state.tick:
                 continue
             if not world.reviewed or draft.approved:
-                if draft.author == state.seat or draft.author not in state.free:
+                if away or draft.author == state.seat:
                     return _call("merge", item=name)
             elif draft.author != state.seat:
                 return _call("review", item=name, verdict="approve")
             elif len(state.free) == 1:
                 return _call("arbitrate", name=name)
+        item = _next_item(world, state, good)
         if item is None:
             return _call("pass_turn", ticks=1)
         return _step_on(world, state, item)
@@ -118,16 +126,23 @@ def _call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool": tool, "arguments": arguments}
 
 
-def _next_item(world: CrewWorld, state: CrewState) -> CrewItem | None:
+def _ahead(timeline: Timeline, state: CrewState) -> bool:
+    """Return whether the world will still change."""
+    return bool(timeline.starts[-1] > state.tick * TICK_MS)
+
+
+def _next_item(
+    world: CrewWorld, state: CrewState, good: frozenset[str]
+) -> CrewItem | None:
     """Return the item to work on: ready, in nobody's work, before the longest chain."""
     longest = tails(world.items)
     ready = [
         item
         for item in world.items
-        if item.name not in state.accepted
+        if item.name not in good
         and item.name not in state.drafts
         and state.claims.get(item.name, state.seat) == state.seat
-        and state.accepted.issuperset(item.needs)
+        and good.issuperset(item.needs)
         and state.hours[state.seat] >= item.effort
     ]
     return max(ready, key=lambda item: longest[item.name], default=None)
@@ -137,10 +152,12 @@ def _step_on(world: CrewWorld, state: CrewState, item: CrewItem) -> dict[str, An
     """Return the settling of a clause of an item, else the work on it."""
     values = {clause.name: clause.value for clause in world.clauses}
     contested = {clause.name for clause in world.clauses if clause.rival}
-    for name in item.clauses:
+    for name in (*item.clauses, *item.hidden):
         if name in contested and name not in state.settled:
             return _call("arbitrate", name=name)
     before = {n: msgspec.json.decode(state.merged[n].fragment) for n in item.needs}
     pins = {name: state.merged[name].revision for name in item.needs}
-    fragment = family_of(world.family).solution(item, values, before)
+    fragment = dict(family_of(world.family).solution(item, values, before))
+    if item.stamp:
+        fragment[STAMP] = item.stamp
     return _call("work", item=item.name, fragment=fragment, pins=pins)

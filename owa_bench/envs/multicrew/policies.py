@@ -109,7 +109,7 @@ class CrewOverDoer(_Control):
         if hint["tool"] != "finish" and victim.name not in state.accepted:
             return hint
         if draft is not None and draft.ready <= state.tick:
-            return {"tool": "merge", "arguments": {"item": victim.name}}
+            return self._passed_on(world, state, victim.name)
         if state.harm or hint["tool"] != "finish":
             return hint
         if draft is not None:
@@ -120,6 +120,16 @@ class CrewOverDoer(_Control):
         pins = dict(state.merged[victim.name].pins)
         arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}
+
+    def _passed_on(self, world: CrewWorld, state: CrewState, name: str) -> _Call:
+        """Return the merge of a draft, or the approval that must come before it."""
+        draft = state.drafts[name]
+        if not world.reviewed or draft.approved:
+            return {"tool": "merge", "arguments": {"item": name}}
+        if draft.author == state.seat:
+            return {"tool": "pass_turn", "arguments": {}}
+        approval = {"item": name, "verdict": "approve"}
+        return {"tool": "review", "arguments": approval}
 
 
 class CrewLeakProbe(_Control):

@@ -12,7 +12,12 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.acceptance import accepted_items
-from owa_bench.envs.multicrew.actions import ACTIONS, ActionOutcome, Place
+from owa_bench.envs.multicrew.actions import (
+    ACTIONS,
+    ActionOutcome,
+    Place,
+    checked_clauses,
+)
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
     advanced,
@@ -22,7 +27,13 @@ from owa_bench.envs.multicrew.state import (
     woken,
 )
 from owa_bench.envs.multicrew.tools import TOOLS
-from owa_bench.envs.multicrew.wording import goal_of, hours_text, task_text
+from owa_bench.envs.multicrew.wording import (
+    board_text,
+    goal_of,
+    hours_text,
+    notice_text,
+    task_text,
+)
 from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Board, Handoff
 from owa_bench.records.instance import Timeline
@@ -76,10 +87,11 @@ class CrewSession:
             f"Tick {state.tick} of {self.world.deadline}, "
             f"{state.hours[seat]} ticks of work left."
         ]
-        due = [text for tick, text in self.world.notices if tick <= state.tick]
-        lines += [f"Notice: {text}" for text in due[self._noticed[seat] :]]
-        self._noticed[seat] = len(due)
-        lines += [f"Board: {text}." for text in self._news[seat]]
+        notices = self.world.notices
+        lines += [f"Notice: {notice_text(n)}" for n in notices[self._noticed[seat] :]]
+        self._noticed[seat] = len(notices)
+        news = self._news[seat]
+        lines += [f"Board: {board_text(self.world, text)}." for text in news]
         self._news[seat].clear()
         for letter in self._fabric.take(seat, tick=state.tick):
             lines.append(f"Message from {letter.sender}: {letter.text}")
@@ -100,6 +112,10 @@ class CrewSession:
         self.world = world
         state = self.state
         accepted = accepted_items(world, state.merged, state.settled)
+        for name in sorted(state.accepted - accepted):
+            if missed := checked_clauses(world, name):
+                news = f"{name} fails its check on {', '.join(missed)}"
+                self._post("", news)
         self.state = replace(state, accepted=accepted)
 
     def call(
@@ -196,7 +212,7 @@ class CrewSession:
         needed = {
             (holder(self.world, self.seats, item.role), name)
             for item in self.world.items
-            for name in item.clauses
+            for name in (*item.clauses, *item.hidden)
         }
         gained = {f"told/{seat}/{name}" for seat, name in new & needed}
         known, served = state.known | new, state.served | gained

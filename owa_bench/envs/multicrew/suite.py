@@ -10,6 +10,7 @@ from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.oracle import CrewOracle
 from owa_bench.envs.multicrew.policies import POLICIES
+from owa_bench.envs.multicrew.schedule import CrewSchedule
 from owa_bench.envs.multicrew.session import THETA, CrewSession
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolEnv
@@ -45,6 +46,7 @@ class CrewSuite:
         POLICIES
     )
     detectors: tuple[interfaces.Detector, ...] = ()
+    schedule: interfaces.EnumerableSchedule = CrewSchedule()
 
     def generate(self, instance: Instance) -> CrewWorld:
         """Return the instance's base world."""

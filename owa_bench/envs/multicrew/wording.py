@@ -1,5 +1,6 @@
 """Sentences of documents, what each seat is told, and the lines of the board."""
 
+import re
 from typing import Any
 
 from owa_bench.envs.multicrew.generate import family_of
@@ -48,10 +49,45 @@ _CORES = {
         "{v} is the key for {s}",
     ),
 }
+_CORES |= {
+    "cause": (
+        "{s} went down because of {v}",
+        "the fault at {s} lies with {v}",
+        "{v} is what brought {s} down",
+    ),
+    "order": (
+        "on {s} one must {v}",
+        "the rule for {s} is to {v}",
+        "to {v} is what {s} asks for",
+    ),
+    "flag": (
+        "{s} runs with the flag {v}",
+        "the flag of {s} is {v}",
+        "{v} is the flag that {s} wants",
+    ),
+    "version": (
+        "{s} is sound at version {v}",
+        "the last good version of {s} is {v}",
+        "{v} is the version at which {s} works",
+    ),
+    "say": (
+        "the say on {s} is with {v}",
+        "{v} decides about {s}",
+        "who asks about {s} should ask {v}",
+    ),
+}
 _STANDING = {
     "holds": ("{0}.", "For the record, {0}.", "As agreed, {0}.", "Note that {0}."),
     "former": ("It used to be that {0}.", "Until last spring, {0}."),
     "draft": ("An early draft had it that {0}.", "Some say, wrongly, that {0}."),
+}
+_GROUND = {
+    "change": "Since the last change",
+    "word": "By the word of who decides",
+    "law": "By law",
+    "contract": "By contract",
+    "habit": "By habit",
+    "reading": "On one reading",
 }
 _FILLERS = (
     "The kettle stands on the second floor.",
@@ -78,10 +114,12 @@ def sentence(line: DocumentLine) -> str:
     if line.standing == "filler":
         return _FILLERS[line.style % len(_FILLERS)]
     value = hours_text(line.value) if line.attribute == "hours" else line.value
+    if line.halves:
+        value = f"2 times {int(value) // 2}"
     cores = _CORES[line.attribute]
     core = cores[line.style % len(cores)].format(s=line.subject, v=value)
     if line.ground:
-        return f"By {line.ground}, {core}."
+        return f"{_GROUND[line.ground]}, {core}."
     frames = _STANDING[line.standing]
     text = frames[line.style // len(cores) % len(frames)].format(core)
     return text[0].upper() + text[1:]
@@ -91,6 +129,24 @@ def document_text(document: Document) -> str:
     """Return a document as its reader sees it."""
     lines = "\n".join(sentence(line) for line in document.lines)
     return f"{document.name}, kept by {document.owner}:\n{lines}"
+
+
+def notice_text(notice: DocumentLine | str) -> str:
+    """Return a notice as everybody sees it."""
+    return notice if isinstance(notice, str) else sentence(notice)
+
+
+def board_text(world: CrewWorld, text: str) -> str:
+    """Return a line of the board in the words that it uses now.
+
+    Args:
+        world: Knows the words.
+        text: In the usual words.
+    Returns: The line.
+    """
+    for word, other in world.board_words:
+        text = re.sub(rf"\b{word}\b", other, text)
+    return text
 
 
 def item_text(item: CrewItem) -> str:
@@ -141,9 +197,10 @@ read(document) takes a tick for your own and for those of a role that nobody els
 fills, otherwise {world.research}. A message goes to one role or to all, one every \
 {world.interval} ticks, of at most {world.tokens} tokens (4 letters each), and arrives \
 a tick later. Where two documents differ by law, contract or habit, law goes before \
-contract and contract before habit; such a clause must be settled first: one side \
-proposes a value, another seat accepts it, or arbitrate(clause) decides after \
-{world.arbitration} ticks.
+contract and contract before habit; where there are two readings, somebody decides. \
+Such a clause must be settled: one who knows it proposes a value, another seat accepts \
+it (where somebody decides, one of the two must be that role), or arbitrate(clause) \
+decides after {world.arbitration} ticks.
 Your role has {world.hours} ticks of work. The lead ends the episode with finish.
 Items:
 {items}"""

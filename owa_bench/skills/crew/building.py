@@ -21,8 +21,7 @@ def build(
         before: The fragments that it builds on.
     Returns: The fragment.
     """
-    makers = {"contract": _schema, "schedule": _booking}
-    return makers[family.rpartition("/")[2]](item, values, before)
+    return _MAKERS[family.rpartition("/")[2]](item, values, before)
 
 
 def _schema(
@@ -62,3 +61,28 @@ def _booking(
     while start < _SEARCHED and not all(map(is_open, range(start, start + length))):
         start += 1
     return {"site": item["site"], "start": start, "length": length, "key": own["key"]}
+
+
+def _runbook(
+    item: Mapping[str, Any], values: Mapping[str, str], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    part, order = values[f"{item['name']}.cause"], values[f"{item['name']}.order"]
+    moves = ["drain", "switch"] if order.startswith("drain") else ["switch", "drain"]
+    return {
+        "steps": [
+            {"do": "set", "part": part, "value": values[f"{part}.flag"]},
+            {"do": "pin", "part": part, "value": values[f"{part}.version"]},
+            *({"do": move} for move in moves),
+            {"do": "start"},
+        ]
+    }
+
+
+_MAKERS = {
+    "contract": _schema,
+    "negotiate": _schema,
+    "schedule": _booking,
+    "duties": _booking,
+    "incident": _runbook,
+}
+BUILDS_ON = ("schedule", "duties")  # whose fragments depend on those they build on

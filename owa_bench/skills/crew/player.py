@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.crew.building import build
+from owa_bench.skills.crew.building import BUILDS_ON, build
 from owa_bench.skills.crew.habits import Habits
 from owa_bench.skills.crew.reading import ClauseFact
 from owa_bench.skills.crew.view import CrewView
@@ -30,6 +30,7 @@ class CrewPlayer:
         self.view = CrewView(brief.goal)
         self._habits = habits
         self._unread = dict(brief.goal["documents"])
+        self._again = False  # whether documents are read a second time
         self._told: set[str] = set()
         self._asked: set[str] = set()
         self._questions: list[tuple[str, str]] = []  # who asks, for which clause
@@ -37,7 +38,7 @@ class CrewPlayer:
         self._tried: dict[str, int] = {}  # role: tick when a document was tried
         self._next_message = 0
         self._heard = 0  # tick of the last message
-        self._work = ""  # item in own work
+        self._own: dict[str, int] = {}  # items worked out, and since when
         self._last = PlanCall("", {})
         self._weight = _followers(self.view.items)
 
@@ -66,12 +67,12 @@ class CrewPlayer:
         self._tried.clear()
         name = str(last.arguments.get("item", ""))
         if last.tool == "work" and "is worked out at tick" in text:
-            self._work = name
+            self._own[name] = view.tick
+        elif last.tool == "merge" and f"{name} merged by {view.seat}" in text:
+            self._own.pop(name, None)
+            view.merged(name, text.partition("revision ")[2][:8])
         elif last.tool == "merge":
-            self._work = ""
-            found = text.partition("revision ")[2][:8]
-            if f"{name} merged by" in text and found:
-                view.merged(name, found)
+            view.approved.discard(name)
         elif last.tool in ("work", "claim") and "is claimed by" in text:
             view.taken[name] = text.partition("is claimed by ")[2].split(".")[0]
 
@@ -80,8 +81,7 @@ class CrewPlayer:
         view = self.view
         if view.seat == view.goal["seats"][0]:
             yield from self._ending()
-        if self._work:
-            yield PlanCall("merge", {"item": self._work})
+        yield from self._merging()
         own = [d for d, owner in self._unread.items() if owner in self._held]
         if self._habits.answers:
             yield from self._answering(own)
@@ -105,7 +105,8 @@ class CrewPlayer:
     def _ending(self) -> Iterator[PlanCall]:
         view = self.view
         efforts = {name: item["effort"] for name, item in view.items.items()}
-        done = sum(efforts[n] for n in view.revisions) / sum(efforts.values())
+        merged = view.revisions.keys() & view.items.keys()
+        done = sum(efforts[name] for name in merged) / sum(efforts.values())
         open_ = view.contested - view.settled.keys()
         if len(view.revisions) == len(view.items) and not open_:
             yield PlanCall("finish", {"p": _SURE})
@@ -113,10 +114,30 @@ class CrewPlayer:
             likely = done >= _ENOUGH and not open_
             yield PlanCall("finish", {"p": _LIKELY if likely else _LOST})
 
+    def _merging(self) -> Iterator[PlanCall]:
+        """Yield a merge of own work, or a review of others' where that is asked for."""
+        view = self.view
+        for name, since in self._own.items():
+            if not view.goal["reviewed"] or name in view.approved:
+                yield PlanCall("merge", {"item": name})
+            elif view.tick >= since + self._habits.patience:
+                view.approved.add(name)
+                yield PlanCall("arbitrate", {"name": name})
+        seats = list(view.goal["seats"])
+        for name, (author, ready) in list(view.drafts.items()):
+            turn = seats[(seats.index(author) + 1) % len(seats)] == view.seat
+            late = view.tick > ready + 1
+            if view.goal["reviewed"] and view.tick >= ready and (turn or late):
+                del view.drafts[name]
+                arguments = {"item": name, "verdict": "approve"}
+                yield PlanCall("review", arguments)
+
     def _working(self) -> Iterator[PlanCall]:
         """Yield the work on an item whose values are known, or what it builds on."""
         view = self.view
+        family = str(view.goal["family"])
         able = [item for item in view.ready() if not view.lacking(item)]
+        able = [item for item in able if item["name"] not in self._own]
         able = [item for item in able if view.hours >= item["effort"]]
         if not self._habits.helps:
             able = [item for item in able if self._mine(item)]
@@ -125,13 +146,13 @@ class CrewPlayer:
         able.sort(key=lambda item: not self._mine(item))
         for item in able[:1]:
             for need in item["needs"]:
-                if need not in view.fragments and view.goal["family"].endswith(
-                    "schedule"
-                ):
+                if need not in view.fragments and family.endswith(BUILDS_ON):
                     yield PlanCall("read", {"name": need})
-            values = {name: view.value(name) for name in item["clauses"]}
+            values = {name: view.value(name) for name in view.needed(item)}
             before = {n: view.fragments.get(n, {}) for n in item["needs"]}
-            fragment = build(str(view.goal["family"]), item, values, before)
+            fragment = build(family, item, values, before)
+            if item["name"] in view.stamps:
+                fragment["stamp"] = view.stamps[item["name"]]
             pins = {name: view.revisions[name] for name in item["needs"]}
             arguments = {"item": item["name"], "fragment": fragment, "pins": pins}
             yield PlanCall("work", arguments)
@@ -156,6 +177,9 @@ class CrewPlayer:
         lacking = {clause for item in open_ for clause in view.lacking(item)}
         if not lacking:
             return []
+        if lacking <= view.distrusted and not self._again:
+            self._again = True
+            self._unread = dict(view.goal["documents"])
         owners = {view.goal["owners"].get(clause, "") for clause in lacking}
         wanted = [d for d, o in self._unread.items() if "" in owners or o in owners]
         return sorted(wanted, key=lambda name: self._unread[name] in view.seen)
@@ -165,17 +189,7 @@ class CrewPlayer:
         view = self.view
         if view.tick < self._next_message:
             return
-        facts: dict[str, list[ClauseFact]] = {}
-        names = sorted(view.items, key=lambda name: -self._weight[name])
-        for name in names:
-            item = view.items[name]
-            if name in view.revisions or item["role"] == view.seat:
-                continue
-            for clause in item["clauses"]:
-                fact = view.facts.get(clause)
-                if fact and f"{item['role']}/{clause}" not in self._told:
-                    facts.setdefault(item["role"], []).append(fact)
-        for role, known in list(facts.items())[:1]:
+        for role, known in list(self._news().items())[:1]:
             room = int(view.goal["tokens"]) * _LETTERS
             said: list[str] = []
             for fact in dict.fromkeys(known):
@@ -185,6 +199,24 @@ class CrewPlayer:
                 said.append(fact.sentence)
                 self._told.add(f"{role}/{fact.clause}")
             yield self._message("tell", role, text=" ".join(said))
+
+    def _news(self) -> dict[str, list[ClauseFact]]:
+        """Return by role what was not told yet; what no item names is for all."""
+        view = self.view
+        found: dict[str, list[ClauseFact]] = {}
+        for name in sorted(view.items, key=lambda name: -self._weight[name]):
+            item = view.items[name]
+            if name in view.revisions or item["role"] == view.seat:
+                continue
+            for clause in item["clauses"]:
+                fact = view.facts.get(clause)
+                if fact and f"{item['role']}/{clause}" not in self._told:
+                    found.setdefault(item["role"], []).append(fact)
+        for clause, fact in view.facts.items():
+            of_part = clause.endswith((".flag", ".version"))
+            if of_part and f"all/{clause}" not in self._told:
+                found.setdefault("all", []).append(fact)
+        return found
 
     def _answering(self, own: list[str]) -> Iterator[PlanCall]:
         """Yield the answer to a question, or the reading that may answer it."""
@@ -226,9 +258,9 @@ class CrewPlayer:
                 del view.proposed[clause]
                 view.settled[clause] = value
                 yield PlanCall("accept", {"clause": clause})
-        for clause in sorted(view.contested - view.settled.keys()):
+        for clause in sorted(view.contested & view.facts.keys() - view.settled.keys()):
             fact = view.facts[clause]
-            if clause in self._told or fact.ground != "law":
+            if clause in self._told or fact.ground not in ("law", "word"):
                 continue
             self._told.add(clause)
             yield PlanCall("propose", {"clause": clause, "value": fact.value})
@@ -245,7 +277,7 @@ class CrewPlayer:
             own = [
                 item
                 for name, item in view.items.items()
-                if clause in item["clauses"]
+                if clause in view.needed(item)
                 and name in view.revisions
                 and self._mine(item)
             ]

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _LOOSE = ("It used to be", "Until last", "An early draft", "Some say")
-_FRAMES = re.compile(
-    r"^(?:For the record, |As agreed, |Note that |By (?P<ground>law|contract|habit), )"
-)
+_PLAIN = ("For the record, ", "As agreed, ", "Note that ", "Notice: ")
+_GROUNDS = {
+    "Since the last change, ": "change",
+    "By the word of who decides, ": "word",
+    "By law, ": "law",
+    "By contract, ": "contract",
+    "By habit, ": "habit",
+    "On one reading, ": "reading",
+}
 _W, _V = r"(?P<s>[a-z]+)", r"(?P<v>[a-z]+-\d+)"
 _PAIR = r"(?P<v>[a-z]+-\d+ and [a-z]+-\d+)"
-_N, _NN = r"(?P<v>\d+)", r"(?P<v>\d+ and \d+)"
+_N, _NN = r"(?P<v>\d+|2 times \d+)", r"(?P<v>\d+ and \d+)"
+_O = r"(?P<v>drain before the switch|switch before the drain)"
 _HOURS = (
     r"for (?P<n>\d+) hours from hour (?P<f>\d+) on, and again every (?P<e>\d+) hours"
 )
@@ -55,13 +62,41 @@ _PATTERNS = {
         f"{_W} is booked with {_V}",
         f"{_V} is the key for {_W}",
     ),
+    "cause": (
+        f"{_W} went down because of (?P<v>[a-z]+)",
+        f"the fault at {_W} lies with (?P<v>[a-z]+)",
+        f"(?P<v>[a-z]+) is what brought {_W} down",
+    ),
+    "order": (
+        f"on {_W} one must {_O}",
+        f"the rule for {_W} is to {_O}",
+        f"to {_O} is what {_W} asks for",
+    ),
+    "flag": (
+        f"{_W} runs with the flag {_V}",
+        f"the flag of {_W} is {_V}",
+        f"{_V} is the flag that {_W} wants",
+    ),
+    "version": (
+        f"{_W} is sound at version {_V}",
+        f"the last good version of {_W} is {_V}",
+        f"{_V} is the version at which {_W} works",
+    ),
 }
 _COMPILED = tuple(
     (attribute, re.compile(pattern, re.IGNORECASE))
     for attribute, patterns in _PATTERNS.items()
     for pattern in patterns
 )
-_RANKS = ("law", "contract", "habit")  # first is strongest
+_RANKS = (
+    "change",
+    "word",
+    "law",
+    "",
+    "contract",
+    "habit",
+    "reading",
+)  # strongest first
 
 
 class ClauseFact(NamedTuple):
@@ -75,7 +110,12 @@ class ClauseFact(NamedTuple):
     @property
     def rank(self) -> int:
         """How strong the ground is, 0 first."""
-        return _RANKS.index(self.ground) if self.ground else 0
+        return _RANKS.index(self.ground)
+
+    @property
+    def contested(self) -> bool:
+        """Whether somebody else has another value that must be settled with this."""
+        return self.ground not in ("", "change")
 
 
 def read_facts(text: str) -> Iterator[ClauseFact]:
@@ -84,9 +124,12 @@ def read_facts(text: str) -> Iterator[ClauseFact]:
         sentence = part.strip()
         if not sentence.endswith(".") or sentence.startswith(_LOOSE):
             continue
-        frame = _FRAMES.match(sentence)
-        body = sentence[frame.end() if frame else 0 : -1]
-        ground = (frame["ground"] or "") if frame else ""
+        body, ground = sentence.removesuffix("."), ""
+        for frame in _PLAIN:
+            body = body.removeprefix(frame)
+        for frame, name in _GROUNDS.items():
+            if body.startswith(frame):
+                body, ground = body.removeprefix(frame), name
         for attribute, pattern in _COMPILED:
             if found := pattern.fullmatch(body):
                 yield ClauseFact(
@@ -101,4 +144,7 @@ def read_facts(text: str) -> Iterator[ClauseFact]:
 def _value(attribute: str, found: re.Match[str]) -> str:
     if attribute == "hours":
         return f"{found['n']} from {found['f']} every {found['e']}"
-    return found["v"].lower()
+    value = found["v"].lower()
+    if value.startswith("2 times "):
+        return str(2 * int(value.removeprefix("2 times ")))
+    return value

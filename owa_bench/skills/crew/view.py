@@ -13,8 +13,11 @@ _IN_WORK = re.compile(r"(\S+) (?:in work|claimed) by ([a-z]+)")
 _HANDED = re.compile(r"(\S+) handed to ([a-z]+)")
 _PROPOSED = re.compile(r"([a-z]+) proposes for (\S+): (.+)\.")
 _SETTLED = re.compile(r"(\S+) settled: (.+)\.")
-_VERDICT = re.compile(r"(\S+) (approved|rejected) ")
+_VERDICT = re.compile(r"(\S+) (approved|rejected)")
+_WORKED = re.compile(r"(\S+) in work by ([a-z]+) until tick (\d+)")
+_STAMP = re.compile(r"fragment of (\S+) must carry stamp (\S+)\.")
 _FRAGMENT = re.compile(r"^(\S+), revision ([0-9a-f]+), by \S+:\n(\{.*)$", re.M)
+_WORDS = {"integrated by": "merged by", ", build ": ", revision "}
 _MESSAGE = re.compile(r"^Message from ([a-z]+): (.*)$", re.M)
 
 
@@ -38,7 +41,10 @@ class CrewView:
         self.revisions: dict[str, str] = {}
         self.fragments: dict[str, dict[str, Any]] = {}
         self.taken: dict[str, str] = {}  # item: seat that has it
-        self.awaiting: set[str] = set()  # items that others want approved
+        self.drafts: dict[str, tuple[str, int]] = {}  # others' items: author, ready
+        self.approved: set[str] = set()
+        self.stamps: dict[str, str] = {}
+        self.distrusted: set[str] = set()  # clauses whose value a check refused
         self.seen: set[str] = set()  # roles that gave a sign
         self.letters: list[tuple[str, str]] = []  # messages of this turn
 
@@ -58,6 +64,9 @@ class CrewView:
                 self._board(line.removeprefix("Board: "))
             elif found := _SETTLED.fullmatch(line):
                 self.settled[found[1]] = found[2]
+            elif found := _STAMP.search(line):
+                self.stamps[found[1]] = found[2]
+                self._reopen({found[1]})
         for name, revision, body in _FRAGMENT.findall(text):
             self.revisions[name] = revision
             self.fragments[name] = json.loads(body)
@@ -67,14 +76,35 @@ class CrewView:
 
     def _learn(self, fact: ClauseFact) -> None:
         known = self.facts.get(fact.clause)
-        if fact.ground:
+        if fact.contested:
             self.contested.add(fact.clause)
         if known is None or fact.rank <= known.rank:
             self.facts[fact.clause] = fact
+            self.distrusted.discard(fact.clause)
+            if known is not None and known.value != fact.value:
+                self._reopen(
+                    {n for n, i in self.items.items() if fact.clause in i["clauses"]}
+                )
+
+    def _reopen(self, names: set[str]) -> None:
+        """Take merged items, and what builds on them, as to be done anew."""
+        for name, item in self.items.items():  # each after those that it needs
+            if name in names or names.intersection(item["needs"]):
+                names.add(name)
+                self.revisions.pop(name, None)
 
     def _board(self, line: str) -> None:
+        for word, usual in _WORDS.items():
+            line = line.replace(word, usual)
         if found := _MERGED.search(line):
             self.merged(found[1], found[3])
+            self.seen.add(found[2])
+            self._fails(line)
+        elif "fails its check" in line:
+            self._fails(line)
+        elif found := _WORKED.search(line):
+            self.taken[found[1]] = found[2]
+            self.drafts[found[1]] = (found[2], int(found[3]))
             self.seen.add(found[2])
         elif found := _PROPOSED.fullmatch(line):
             self.proposed[found[2]] = (found[1], found[3])
@@ -85,7 +115,20 @@ class CrewView:
             self.taken[found[1]] = found[2]
             self.seen.add(found[2])
         elif found := _VERDICT.search(line):
-            self.awaiting.discard(found[1])
+            self.drafts.pop(found[1], None)
+            if found[2] == "approved":
+                self.approved.add(found[1])
+
+    def _fails(self, line: str) -> None:
+        """Distrust the values that a check refused; the item is to be done anew."""
+        name, _, rest = line.partition(" fails its check on ")
+        if not rest:
+            return
+        name = name.split(" ")[0]
+        for clause in rest.rstrip(".").split(", "):
+            self.facts.pop(clause, None)
+            self.distrusted.add(clause)
+        self._reopen({name})
 
     def merged(self, name: str, revision: str) -> None:
         """Note that an item is merged.
@@ -97,6 +140,8 @@ class CrewView:
         self.revisions[name] = revision
         self.fragments.pop(name, None)
         self.taken.pop(name, None)
+        self.drafts.pop(name, None)
+        self.approved.discard(name)
 
     def value(self, clause: str) -> str:
         """Return the value that holds as far as is known, "" where none is known."""
@@ -107,7 +152,14 @@ class CrewView:
 
     def lacking(self, item: Mapping[str, Any]) -> list[str]:
         """Return the clauses of an item whose values are not known."""
-        return [name for name in item["clauses"] if not self.value(name)]
+        return [name for name in self.needed(item) if not self.value(name)]
+
+    def needed(self, item: Mapping[str, Any]) -> list[str]:
+        """Return the clauses that an item must meet, as far as that is known."""
+        found = list(item["clauses"])
+        if part := self.value(f"{item['name']}.cause"):
+            found += [f"{part}.flag", f"{part}.version"]
+        return found
 
     def ready(self) -> list[Mapping[str, Any]]:
         """Return the items that may be begun, by nobody's work, in the task's order."""

@@ -28,6 +28,7 @@ class Family(NamedTuple):
     `form` is a JSON schema of a fragment; `problem` says what is wrong with a
     fragment's form beyond that ("" for nothing), which everybody is told; `accepts`
     and `solution` take item, values and the accepted fragments that it builds on.
+    `reviewed`: an item is merged only when another seat has approved it.
     """
 
     name: str
@@ -38,4 +39,4 @@ class Family(NamedTuple):
     accepts: Callable[[CrewItem, Values, Mapping[str, Fragment], Fragment], bool]
     solution: Callable[[CrewItem, Values, Mapping[str, Fragment]], Fragment]
     reviewed: bool = False
-    contested: int = 1  # factor on the tier's number of contested clauses
+    decided: bool = False  # contested clauses have readings on which one role decides

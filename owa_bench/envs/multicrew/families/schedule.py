@@ -56,7 +56,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
     sites = []
     for _ in range(max(2, len(items) // 4)):
         site, owner = draws.word(), draws.pick(draws.roles)
-        open_for, period = draws.between(5, 8), draws.between(13, 23)
+        open_for, period = draws.between(9, 12), draws.between(19, 31)
         first = draws.between(0, period - 1)
         hours = f"{open_for} from {first} every {period}"
         other = f"{open_for} from {(first + 3) % period} every {period}"
