@@ -216,6 +216,7 @@ def main() -> None:
 def _refused(error: typer.BadParameter) -> str:
     """Return one line for what the parser refuses, "" where it printed the help."""
     words = " ".join(error.format_message().split()).rstrip(".")
+    words = words.replace(": Value error, ", ": ")
     if not words:
         return ""
     command = error.ctx.command_path if error.ctx else "owa-bench"

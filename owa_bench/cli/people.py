@@ -177,6 +177,8 @@ def judge(
         _rate(bundle, _rubric(rubric), rater, command, key)
         ERR.print(f"rated by {rater}; without --rater: the agreement")
         return
+    if rubric is not None or command is not None:
+        raise UsageError("--rubric and --command go with --rater NAME: who rates.")
     tables = rating_tables(bundle)
     if json:
         as_json(msgspec.to_builtins(tables))

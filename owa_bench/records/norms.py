@@ -107,8 +107,9 @@ def read_norms(envelope: bytes, name: str) -> HumanNorms:
         unseal(envelope, bytes.fromhex(norms.public_key), NORMS_TYPE)
         _refuse_more_persons(norms)
     except (msgspec.DecodeError, ValueError, CheckFailure) as error:
+        fault = str(error).rstrip(".")
         raise UsageError(
-            f"{name} must be a signed norms file (owa-norms-1), got: {error}. "
+            f"{name} must be a signed norms file (owa-norms-1), got: {fault}. "
             "Make one with `owa-bench norms RUN..`."
         ) from error
     return norms

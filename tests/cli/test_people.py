@@ -105,6 +105,7 @@ def test_two_raters_rate_blind_and_the_report_shows_their_agreement(
     layout = _rated_run(place)
     judge = "judge run --rubric rubric.toml --rater"
     assert owa("judge run").err.startswith("note: nobody has rated")
+    assert "go with --rater NAME" in owa("judge run --rubric rubric.toml").err
     command = f"{sys.executable} agree.py"
     for rater in ("ada", "ben"):
         found = owa(f"{judge} {rater} --command '{command}'")

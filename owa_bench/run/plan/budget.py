@@ -177,7 +177,7 @@ def check(budget: Budget) -> None:
                 _check_amount(f"budget.{field}.{meter}", limit)
                 continue
             if "/" not in meter and meter not in METERS:
-                rule = one_of(meter, METERS)
+                rule = one_of(meter, (*METERS, USD))
                 raise PlanError(f"budget.{field}", meter, rule)
             _check_amount(f"budget.{field}.{meter}", limit)
 
