@@ -12,7 +12,7 @@ import msgspec
 import scipy.stats
 
 from owa_bench.errors import ProviderFailure
-from owa_bench.records.events import EpisodeEnd, ModelCall
+from owa_bench.records.events import EpisodeEnd, Intervention, ModelCall
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle
@@ -46,9 +46,10 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     """The outcomes of one arm; `success` is a share of its counted episodes.
 
     `cost_micro_usd` is the cost of a success by agent and human stream, None where
-    there is no success or no known cost. `again` counts attempts of its episodes that
-    failed through harness or provider. `commonest` is the most frequent kind and
-    reason among the broken, with its number and its first attempt.
+    there is no success or no known cost. `helped` counts the counted episodes in which
+    the supervisor helped or a person stepped in. `again` counts attempts of its
+    episodes that failed through harness or provider. `commonest` is the most frequent
+    kind and reason among the broken, with its number and its first attempt.
     """
 
     arm: str
@@ -58,6 +59,7 @@ class ArmOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     success: Interval
     cost_micro_usd: int | None
     kinds: tuple[OutcomeCount, ...]
+    helped: int = 0
     again: int = 0
     commonest: OutcomeCount | None = None
 
@@ -108,6 +110,7 @@ def arm_outcomes(
             ending = _Ending(attempt.attempt_id, kind, last.reason)
             failed[attempt.leaf.index].append(ending)
     won = {t.leaf.index for t in bundle.traces() if t.end.success}
+    helped = {t.leaf.index for t in bundle.traces() if _was_helped(t)}
     indices: dict[str, list[int]] = {arm.name: [] for arm in bundle.plan.arms}
     for entry in bundle.plan.entries:
         indices[entry.arm].append(entry.index)
@@ -118,6 +121,7 @@ def arm_outcomes(
             [endings.get(i) or (failed.get(i) or [nothing])[-1] for i in planned],
             counted=sum(i in endings for i in planned),
             successes=sum(i in won for i in planned),
+            helped=sum(i in helped for i in planned),
             cost=costs.get(arm),
             again=sum(len(failed.get(i, ())) for i in planned),
         )
@@ -141,6 +145,10 @@ def _ending(trace: Trace) -> _Ending:
     return _Ending(trace.leaf.attempt_id, kind, reason if kind in _BROKEN else "")
 
 
+def _was_helped(trace: Trace) -> bool:
+    return any(event.kind != "refused" for event in trace.of(Intervention))
+
+
 def _provider_failure(trace: Trace) -> str:
     """Return why the gateway saw the last call of a model fail, "" where it did not."""
     seen = [call for call in trace.of(ModelCall) if call.source == "harness"]
@@ -157,6 +165,7 @@ def _of_arm(
     *,
     counted: int,
     successes: int,
+    helped: int,
     cost: int | None,
     again: int,
 ) -> ArmOutcomes:
@@ -183,6 +192,7 @@ def _of_arm(
         success=_share(successes, counted),
         cost_micro_usd=None if cost is None or not successes else cost // successes,
         kinds=kinds,
+        helped=helped,
         again=again,
         commonest=commonest,
     )

@@ -11,7 +11,8 @@ from owa_bench.report.outcomes import NOT_PLAYED, OutcomeCount, arm_outcomes
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from tests.builders import plugin_package
+from owa_bench.scoring.observables import observe
+from tests.builders import plugin_package, run_directory
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,17 @@ def test_every_planned_episode_is_counted_once_with_the_first_error(half_crashed
     assert found.alarming
     assert found.broken_share == crashed.episodes / 8
     assert found.cost_micro_usd is None  # no success
+
+
+def test_helped_episodes_are_counted_as_the_columns_of_scoring_have_them(
+    tmp_path,
+):
+    layout = run_directory.make_run(tmp_path / "run")
+    bundle = bundles.read(layout.root)
+    (found, *_) = arm_outcomes(bundle, {})
+    table = observe(bundle.traces(), bundle.prices)
+    mine = table.helped[table.arm == found.arm]
+    assert found.helped == (mine > 0).sum() > 0
 
 
 def test_what_was_not_played_is_said(half_crashed, tmp_path):
