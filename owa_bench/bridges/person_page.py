@@ -97,16 +97,7 @@ class PageScreen:
     def ask(self, view: PersonView, desk: ToolDesk, deadline_s: float) -> str:
         """Return the person's next action.
 
-        Args:
-            view: What to show.
-            desk: Makes the action of a filled-in form.
-            deadline_s: Seconds the person has, pauses not counted.
-
-        Returns:
-            The action as JSON text.
-
-        Raises:
-            AgentTimeout: none came in time.
+        Args: as `PersonScreen.ask`. Returns: the action as JSON text.
         """
         self._desk = desk
         self._publish("act", view)

@@ -46,16 +46,7 @@ class TerminalScreen:
     def ask(self, view: PersonView, desk: ToolDesk, deadline_s: float) -> str:
         """Return the person's next action.
 
-        Args:
-            view: What to show.
-            desk: Makes the action of a filled-in form.
-            deadline_s: Seconds the person has, pauses not counted.
-
-        Returns:
-            The action as JSON text.
-
-        Raises:
-            AgentTimeout: it came too late.
+        Args: as `PersonScreen.ask`. Returns: the action as JSON text.
         """
         began, self._paused_s = time.monotonic(), 0.0
         self._show(view)

@@ -35,6 +35,7 @@ class Seating:
         self._forget = forget
         self._sittings: dict[str, int] = {}
         self._unseen: dict[str, tuple[str, str]] = {}  # answers not shown yet, digests
+        self._offers: dict[tuple[str, ...] | None, tuple[str, ...]] = {}
         self._recorded: dict[str, tuple[str, ...]] = {}  # last Tools event by seat
         self.offered = self._offer()  # names of the tools that may be called now
 
@@ -120,11 +121,13 @@ class Seating:
         allowed = self._allowed
         if self._offering is not None:
             allowed = self._offering.offer
-        return tuple(
-            name
-            for name in self._names
-            if name not in self._tools_off and (allowed is None or name in allowed)
-        )
+        if allowed not in self._offers:
+            self._offers[allowed] = tuple(
+                name
+                for name in self._names
+                if name not in self._tools_off and (allowed is None or name in allowed)
+            )
+        return self._offers[allowed]
 
 
 def first_text(task: interfaces.Task) -> str:

@@ -100,7 +100,7 @@ def _filled(world: RecallWorld, notice: Notice, line: str) -> str:
         s=subject,
         r=word_of(world, notice.relation, notice.day),
         v=f"'{_amount(notice.value, notice.per)}'",
-        o=f"'{_amount(notice.old, notice.per)}'",
+        o=f"'{_amount(notice.old, notice.per)}'" if notice.old else "",
     )
 
 
