@@ -1,4 +1,4 @@
-"""`owa-bench export --minari`: recorded episodes of a native suite as a Minari dataset.
+"""`owa-bench export --to minari`: episodes of a native suite as Minari datasets.
 
 An arm is one dataset: its counted attempts in plan order, observations as the trace
 holds them (float32, checked against the digest of each step), actions and rewards.

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from owa_bench import __version__, errors
 from owa_bench.cli import (
     evidence,
+    exporting,
     judging,
     listing,
     people,
@@ -155,7 +156,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "norms": people.norms,
     "judge": people.judge,
     "serve": serving.serve,
-    "export": evidence.export,
+    "export": exporting.export,
     "visit": serving.visit,
     "view": viewing.view,
 }

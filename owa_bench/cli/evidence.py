@@ -1,4 +1,4 @@
-"""`owa-bench keygen`, `escrow`, `witness`, `replay` and `export`: evidence of a run."""
+"""`owa-bench keygen`, `escrow`, `witness` and `replay`: evidence of a run."""
 
 from pathlib import Path
 
@@ -207,29 +207,3 @@ def _print_replays(replays: RunReplay) -> None:
         f"{same} of {len(replays.attempts)} episodes happened again, event by event"
     )
     check_line("replay", ok=replays.passed, detail=detail)
-
-
-def export(
-    run_dir: Path = RunDir,
-    minari: Path = option(..., "Folder for Minari datasets, one an arm."),
-    json: bool = AsJson,
-) -> None:
-    r"""Write the recorded episodes of a native suite as Minari datasets.
-
-    Observations are those of the trace, each held to the digest of its step. Needs the
-    extra: pip install "owa_bench\[minari]".
-
-      owa-bench export runs/level0 --minari datasets
-
-      MINARI_DATASETS_PATH=datasets minari list local
-    """
-    from owa_bench.bridges import minari as bridge
-
-    made = bridge.export(run_dir, minari)
-    if json:
-        as_json(made)
-        return
-    for one in made:
-        OUT.print(
-            f"{one.dataset}: {one.episodes} episodes, {one.steps} steps in {one.folder}"
-        )

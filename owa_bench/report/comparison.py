@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from owa_bench.errors import FieldError, UsageError
+from owa_bench.errors import FieldError, OwaError, UsageError
 from owa_bench.records.events import EpisodeStart
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import CellTable
@@ -188,7 +188,7 @@ def report_comparison(bundle: Bundle) -> CellTable | None:
     one, other = (ComparedArm(arm, bundle, arm) for arm in arms)
     try:
         return comparison_table(compare_arms(one, other))
-    except UsageError as error:
+    except OwaError as error:
         title = f"{arms[0]} against {arms[1]}, pair by pair"
         return CellTable(title, (), (), str(error))
 

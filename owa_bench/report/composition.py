@@ -21,6 +21,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.comparison import report_comparison
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.report.ratings import rating_tables
@@ -83,8 +84,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is signed beside the roots.
 
-    `page` is the SHA-256 of the HTML page. `renderer` is the version of matplotlib:
-    the same version draws the same bytes.
+    `comparison` is of two arms. `page` is the SHA-256 of the HTML page. `renderer` is
+    the version of matplotlib: the same version draws the same bytes.
     """
 
     schema: str = "owa-report-1"
@@ -98,6 +99,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     breaches: CellTable
     outcomes: tuple[ArmOutcomes, ...] = ()
     failures: Gallery = Gallery()
+    comparison: CellTable | None = None
     limits: tuple[str, ...]
     page: str | None = None
 
@@ -127,6 +129,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         breaches=violation_counts(bundle.traces()),
         outcomes=arm_outcomes(bundle, _costs(judgement)),
         failures=select_pictures(bundle.traces(), transcripts=bundle.plan.transcripts),
+        comparison=report_comparison(bundle),
         limits=LIMITS,
     )
 

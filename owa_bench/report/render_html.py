@@ -19,6 +19,7 @@ from owa_bench.report.composition import Report, RunFacts
 from owa_bench.report.dose_figures import dose_panels, paired_differences
 from owa_bench.report.figures import ArmSeries
 from owa_bench.report.pictures import PageImage, caption, page_images
+from owa_bench.report.site import evidence_links
 from owa_bench.report.templates import page_template
 from owa_bench.scoring.drift_response import GAPS
 
@@ -71,6 +72,7 @@ _FORMATS: tuple[Callable[..., Any], ...] = (
     wording.missing_reason,
     wording.is_number_column,
     caption,
+    evidence_links,
 )
 
 

@@ -9,18 +9,15 @@ Rows are of the attempts that count, as scoring reads them.
 Source: docs/read-a-run.md#tables.
 """
 
-import csv
-import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from owa_bench.errors import MissingPartError
 from owa_bench.records import events
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import BUDGET_NAMES, NO_DAY, Observables
@@ -28,9 +25,8 @@ from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import amounts_used
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.row_table import RowTable
 from owa_bench.scoring.observables import observe
-
-INSTALL = 'pip install "owa_bench[export]"'
 
 
 class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,76 +119,12 @@ class CostRow(msgspec.Struct, frozen=True, kw_only=True):
     micro_usd: int | None
 
 
-RowT = TypeVar("RowT", EpisodeRow, StepRow, CostRow)
+class WrittenTable(NamedTuple):
+    """A table that was written: its name, its file, its rows."""
 
-
-class RowTable(Sequence[RowT], Generic[RowT]):
-    """Rows of one kind: a sequence of structs that knows its columns."""
-
-    def __init__(self, kind: type[RowT], rows: Sequence[RowT]) -> None:
-        self.kind: type[RowT] = kind
-        self._rows: tuple[RowT, ...] = tuple(rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._rows[place]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(field.name for field in msgspec.structs.fields(self.kind))
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary a row."""
-        return [msgspec.structs.asdict(row) for row in self._rows]
-
-    def to_arrow(self) -> Any:
-        """Return a `pyarrow.Table`; its types do not depend on the rows.
-
-        Raises:
-            MissingPartError: pyarrow is not installed.
-        """
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise MissingPartError("pyarrow", INSTALL) from error
-        names = {
-            bool: pyarrow.bool_(),
-            int: pyarrow.int64(),
-            float: pyarrow.float64(),
-            str: pyarrow.string(),
-        }
-        hints = typing.get_type_hints(self.kind)
-        fields = [(name, names[_plain_type(hints[name])]) for name in self.columns]
-        return pyarrow.Table.from_pylist(self.to_dicts(), schema=pyarrow.schema(fields))
-
-    def to_pandas(self) -> Any:
-        """Return a `pandas.DataFrame`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingPartError("pandas", INSTALL) from error
-        return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
-
-    def write_parquet(self, path: Path) -> None:
-        """Write a Parquet file; MissingPartError without pyarrow."""
-        table = self.to_arrow()
-        from pyarrow import parquet
-
-        parquet.write_table(table, path, compression="zstd")
-
-    def write_csv(self, path: Path) -> None:
-        """Write a CSV file in UTF-8 with a line of names; None is an empty field."""
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(self.columns)
-            writer.writerows(msgspec.structs.astuple(row) for row in self._rows)
+    name: str
+    path: Path
+    rows: int
 
 
 class _Terms(NamedTuple):
@@ -230,6 +162,30 @@ class OpenRun:
         for trace in self.bundle.traces():
             rows += self._costs(trace)
         return RowTable(CostRow, rows)
+
+    def write_tables(
+        self, folder: Path, kind: Literal["parquet", "csv"]
+    ) -> tuple[WrittenTable, ...]:
+        """Write the three tables as files of a folder.
+
+        Args:
+            folder: Made if it is not there; files of these names are replaced.
+            kind: What files to write.
+
+        Returns:
+            What was written.
+
+        Raises:
+            MissingPartError: Parquet without pyarrow.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        written = []
+        for name in ("episodes", "steps", "costs"):
+            table: RowTable[Any] = getattr(self, name)()
+            path = folder / f"{name}.{kind}"
+            (table.write_parquet if kind == "parquet" else table.write_csv)(path)
+            written.append(WrittenTable(name, path, len(table)))
+        return tuple(written)
 
     def text(self, digest: str) -> str:
         """Return a text of the run: an observation, a request, a model's reply.
@@ -355,11 +311,6 @@ def step_rows(trace: Trace) -> Iterator[StepRow]:
             subgoals=";".join(nodes),
             drift=struck[action.step],
         )
-
-
-def _plain_type(hint: Any) -> Any:
-    """Return the type of a column, without None."""
-    return next((t for t in typing.get_args(hint) if t is not type(None)), hint)
 
 
 def _number(value: Any) -> float | None:

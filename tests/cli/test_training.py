@@ -99,6 +99,6 @@ def test_export_says_what_it_wrote(owa, place):
         "run --suite cartpole3d --family table1/0 --tier 1 --agent nothing "
         "--in-process --out one"
     )
-    said = owa("export one --minari sets")
+    said = owa("export one --to minari --out sets")
     assert said.code == 0, said
     assert "cartpole3d/one-nothing-v0: 1 episodes" in said.out

@@ -7,7 +7,10 @@ import pytest
 
 from owa_bench.errors import FieldError, RunDirectoryError, UsageError
 from owa_bench.records.events import EpisodeStart
-from owa_bench.report.comparison import compare, comparison_table
+from owa_bench.report import bundle, composition
+from owa_bench.report.assurance import assess
+from owa_bench.report.comparison import compare, comparison_table, report_comparison
+from owa_bench.report.render_html import render_page
 from tests.builders.run_directory import ARMS, make_plan, make_run
 
 
@@ -122,3 +125,28 @@ def test_the_table_holds_every_figure_as_json_can(runs):
     assert len(table.rows) == len(found.figures)
     assert json.loads(msgspec.json.encode(table))["rows"][0][0] == "quality"
     assert {row[1] for row in table.rows} >= {"all", "family restock", "class D1"}
+
+
+def test_a_report_of_two_arms_holds_the_comparison_and_one_of_three_does_not(
+    runs, tmp_path
+):
+    read = bundle.read(runs / "run")
+    report = composition.compose(read, assess(read, (), signed=False))
+    found = compare(f"{runs}/run:{ARMS[0]}", f"{runs}/run:{ARMS[1]}")
+    assert report.comparison.rows == comparison_table(found).rows
+    page = render_page(read, report).decode()
+    assert f"{ARMS[0]} against {ARMS[1]}, pair by pair" in page
+    assert '<a href="view/index.html#000000.0">000000.0</a>' in page
+    assert report_comparison(bundle.read(runs / "single")) is None
+
+
+def test_a_report_outlives_arms_without_a_common_pair(tmp_path):
+    plan = make_plan(1)
+    entries = tuple(
+        msgspec.structs.replace(entry, interventions=7 if entry.arm == ARMS[1] else 0)
+        for entry in plan.entries
+    )
+    layout = make_run(tmp_path / "run", msgspec.structs.replace(plan, entries=entries))
+    table = report_comparison(bundle.read(layout.root))
+    assert table.rows == ()
+    assert "must share at least one pair" in table.note
