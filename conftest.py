@@ -5,6 +5,7 @@ That a machine is busy is nothing that a property test should fail of. Of a swee
 """
 
 import gc
+import os
 import zlib
 from collections import defaultdict
 from importlib.util import find_spec
@@ -12,7 +13,14 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
+# Without a deadline, and the same examples in every run: what fails, fails again.
+settings.register_profile(
+    "busy",
+    deadline=None,
+    derandomize=os.environ.get("OWA_LONG_TESTS") != "1",
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("busy")
 
 _NEEDS = {

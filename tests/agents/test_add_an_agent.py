@@ -37,6 +37,7 @@ def test_the_commands_of_the_page_play_and_verify(env, tmp_path):
     assert "my-package" in results[3].stdout
 
 
+@pytest.mark.slow
 def test_the_agent_of_the_page_survives_without_help(env, tmp_path):
     [drawn] = draws.load_battery("demo").suite
     (tmp_path / "my_agent.py").write_text(code_blocks(PAGE)[0])

@@ -65,6 +65,7 @@ def test_never_follows_a_hidden_link(tmp_path: Path) -> None:
     assert not any("internal" in address for address in addresses)
 
 
+@pytest.mark.slow
 def test_asks_only_when_in_doubt(tmp_path: Path) -> None:
     calm = play("agentic", instance(), tmp_path, hints=5)
     assert not any(a["tool"] == "ask_supervisor" for a in calm.actions)

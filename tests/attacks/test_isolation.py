@@ -112,6 +112,7 @@ def test_no_door_is_open_in_a_container(tmp_path, port, docker):
     assert {arm.hosting for arm in read_plan(layout).arms} == {"docker"}
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_the_same_probe_finds_every_door(tmp_path, port):
     layout, done = run(tmp_path, port, "none")
     found = reasons(layout)

@@ -99,7 +99,7 @@ def test_a_closed_visit_serves_no_more(visit):
     address = f"http://127.0.0.1:{other.served.server.port}/"
     other.close()
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(address, timeout=5)
+        urllib.request.urlopen(address, timeout=60)
 
 
 def test_an_unknown_family_is_refused():

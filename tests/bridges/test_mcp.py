@@ -113,7 +113,7 @@ def test_an_episode_over_http(place):
             time.sleep(0.05)
         url = f"http://127.0.0.1:{port}/mcp"
         found = anyio.run(played, url, layout, home)
-        _, told = server.communicate(timeout=30)  # it ends with the run
+        _, told = server.communicate(timeout=120)  # it ends with the run
     finally:
         server.kill()
         server.wait()
@@ -128,6 +128,7 @@ def listening(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.slow
 def test_a_client_that_hangs_up_ends_the_server(place):
     layout, home = place
     server = subprocess.run(
@@ -136,7 +137,7 @@ def test_a_client_that_hangs_up_ends_the_server(place):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert server.returncode == 0

@@ -22,20 +22,20 @@ from owa_bench.run.store import files, keys
 
 def post(url, **answer):
     body = json.dumps(answer).encode()
-    with urllib.request.urlopen(f"{url}answer", body, timeout=10) as reply:
+    with urllib.request.urlopen(f"{url}answer", body, timeout=60) as reply:
         return json.load(reply)["refused"]
 
 
 def test_the_page_answers_under_its_own_path_alone_and_refuses_nonsense():
     with PageScreen(0) as screen:
-        with urllib.request.urlopen(screen.url, timeout=10) as reply:
+        with urllib.request.urlopen(screen.url, timeout=60) as reply:
             page = reply.read().decode()
             policy = reply.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert not re.search(r"https?://|src=|@import|url\(", page)
         other = re.sub(r"/[^/]+/$", "/guessed/", screen.url)
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(other, timeout=10)
+            urllib.request.urlopen(other, timeout=60)
         assert "no meaning now" in post(screen.url, serial=0, kind="act")
         assert "not up to date" in post(screen.url, serial=7, kind="begin")
         assert "driven by a program" in post(

@@ -117,6 +117,7 @@ def test_ctrl_c_in_a_run_says_how_to_go_on(owa, monkeypatch):
     assert owa(run.replace("'a [b]'", "b")).err == "Stopped.\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_failed_check():
     command = f"{sys.executable} -m owa_bench list --json"
     code = f'set -o pipefail; {{ sleep 1; {command}; echo "left $?" >&2; }} | true'

@@ -99,6 +99,7 @@ def _rated_run(place):
     return make_run(place / "run", make_plan(pairs=1), edit=edit)
 
 
+@pytest.mark.slow
 def test_two_raters_rate_blind_and_the_report_shows_their_agreement(
     owa, place, monkeypatch
 ):

@@ -28,7 +28,8 @@ def test_a_log_gets_a_line_a_minute(owa, place, monkeypatch):
     assert any("of 4 episodes, 0 attempts failed, 0.00 USD, about" in x for x in lines)
 
 
-def test_a_short_run_says_nothing_more(owa):
+def test_a_short_run_says_nothing_more(owa, monkeypatch):
+    monkeypatch.setattr(run_progress, "_MINUTE_S", 3600)  # short, however busy
     said = owa(f"run --out x {SMALL} --agent noop --in-process")
     assert " min: " not in said.err
 

@@ -133,6 +133,7 @@ def test_an_operator_says_what_it_does(name):
     assert operator.version >= 1
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", OPERATORS)

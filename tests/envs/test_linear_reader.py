@@ -160,6 +160,7 @@ SEEN_AT_START = ("table1/2", "table1/10")
 LEVELS = discovery.get("suites", "cartpole3d").card.families
 
 
+@pytest.mark.slow
 def test_cartpole3d_tells_no_novelty_that_is_not_of_the_start():
     """The native view, numbers alone: a level with its novelty and without."""
     found = {}
@@ -170,6 +171,7 @@ def test_cartpole3d_tells_no_novelty_that_is_not_of_the_start():
     assert told == set(SEEN_AT_START)
 
 
+@pytest.mark.slow
 def test_a_tell_is_found():
     """The reader is no blank: one word more in one kind is enough."""
     first, second = readings("toolquest", "language", KINDS["drift"], EACH, FAMILIES)

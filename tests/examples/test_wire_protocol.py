@@ -64,11 +64,13 @@ def test_the_exchange_of_the_page_happens_again(tmp_path, monkeypatch):
             assert same(json.loads(line), value), (line, value)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("program", ["python3 json_lines.py", "sh json_lines.sh"])
 def test_the_agents_finish_a_real_episode(tmp_path, monkeypatch, program):
     assert play(tmp_path, monkeypatch, program)["outcomes"] == {"finished": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 def test_the_agent_in_node_finishes_a_real_episode(tmp_path, monkeypatch):
     row = play(tmp_path, monkeypatch, "node json_lines.mjs")

@@ -48,6 +48,7 @@ def digest(spec, level):
     return hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.slow
 def test_trajectories_are_equal_in_two_processes():
     runs = [
         subprocess.run(

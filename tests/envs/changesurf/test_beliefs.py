@@ -114,6 +114,7 @@ def test_the_path_and_three_looks_settle_every_belief(case):
     settled(case)
 
 
+@pytest.mark.part(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases(range(22, 28), (0.0, 0.5, 0.75, 1.0)), ids=str)
 def test_the_path_and_three_looks_settle_every_belief_wherever_one_looks(case):

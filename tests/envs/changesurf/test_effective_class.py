@@ -49,6 +49,7 @@ def test_a_class_says_what_a_recorded_procedure_meets(name):
     assert check(name, 4)
 
 
+@pytest.mark.part(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("seed", range(10, 14))

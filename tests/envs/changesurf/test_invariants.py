@@ -163,7 +163,7 @@ def test_what_must_hold_of_a_visit_holds(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=300 if WHOLE else 100, deadline=None)
+@settings(max_examples=300 if WHOLE else 40, deadline=None)
 @given(case=CASES)
 def test_what_must_hold_of_a_visit_holds_wherever_one_looks(case):
     check(case)

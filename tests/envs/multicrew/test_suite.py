@@ -51,6 +51,7 @@ def test_controls_are_in_order(family, tier):
     controls_in_order(family, tier, 5)
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", EVERY)
 @pytest.mark.parametrize("tier", generate.TIERS)

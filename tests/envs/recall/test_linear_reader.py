@@ -5,6 +5,7 @@ names the change.
 """
 
 import msgspec
+import pytest
 
 from owa_bench import calendars
 from owa_bench.envs.recall.suite import SUITE
@@ -30,6 +31,7 @@ def readings(drift_step, first_seed):
     return found
 
 
+@pytest.mark.slow
 def test_no_silent_drift_is_told_at_reset():
     told = guesses(readings(0, 0), readings(10_000, 1_000_000))
     assert told.chance >= RARE, f"{told.right} of {told.of} guessed"

@@ -24,6 +24,7 @@ def test_the_seeds_are_held_out() -> None:
     assert OPERATORS
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("drift", [*ALONE, "all together"])
 @pytest.mark.parametrize("family", SUITE.card.families)

@@ -39,6 +39,7 @@ PROTOCOL = protocol.load(read("default.toml"))
 PRICES = price_card.load(read("price_card.toml"))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("family", "tier"), CELLS)
 def test_a_successor_is_of_a_family_that_no_world_had_before(family, tier):
     timeline = drawn(family, tier, seed=31, drift=RETIRED)

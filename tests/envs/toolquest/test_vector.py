@@ -64,6 +64,7 @@ def test_plain_macros_fail_where_units_drift_in_silence_and_adapted_ones_do_not(
     assert drive(timeline, adapted=True)[0] == 1.0
 
 
+@pytest.mark.part(3)
 def test_features_have_the_declared_size_and_range():
     for family, tier in CELLS:
         timeline = drawn(family, tier, seed=3, drift="nested")

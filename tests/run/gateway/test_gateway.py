@@ -292,7 +292,7 @@ def tunnelled(made, token, host):
         near.sendall(head.encode())
         status = near.recv(1000).split(b"\r\n")[0].decode()
         near.sendall(b"hi") if "200" in status else None
-        near.settimeout(5)
+        near.settimeout(60)
         return status, near.recv(100)
 
 

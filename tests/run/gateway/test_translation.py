@@ -53,7 +53,7 @@ def asks(library):
                 f"http://127.0.0.1:{gateway.port}/v1{path}",
                 json=body,
                 headers={"authorization": f"Bearer {session.token}"},
-                timeout=60,
+                timeout=240,
             )
             (record,) = session.close()
         return reply, record

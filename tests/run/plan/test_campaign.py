@@ -231,6 +231,7 @@ def test_a_campaign_resumes_where_it_was_stopped(tmp_path, run_options, stop_aft
     assert all(day_path(RunLayout(tmp_path / "stopped"), d).exists() for d in range(3))
 
 
+@pytest.mark.slow
 def test_lanes_are_the_same_in_worker_processes(tmp_path, run_options):
     asked = request("odd_agents:Remembers", "fixed", days=2)
     batch.play(asked, tmp_path / "a", run_options, plan_only=True)

@@ -96,6 +96,7 @@ def test_an_interrupt_leaves_a_run_to_resume(planned, run_options, how):
     )
 
 
+@pytest.mark.slow
 def test_a_dead_workers_attempts_are_played_again(
     planned, run_options, tmp_path, monkeypatch
 ):
@@ -150,6 +151,7 @@ class _Meeting(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"concurrency": 8}, {"concurrency": 4, "workers": 2}])
 def test_slow_agents_are_waited_for_together(planned, run_options, how):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Meeting)

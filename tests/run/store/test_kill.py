@@ -52,7 +52,7 @@ def run_and_kill(layout: RunLayout, after: int | None) -> Said:
         if after is not None:
             child.send_signal(signal.SIGKILL)
         said += child.stdout.read()
-        assert child.wait(timeout=60) == (0 if after is None else -signal.SIGKILL)
+        assert child.wait(timeout=240) == (0 if after is None else -signal.SIGKILL)
     lines = said.decode().splitlines()
     parted = [line.split() for line in lines]
     return Said(
@@ -134,6 +134,7 @@ def test_resumed_run_has_the_replay_root_of_an_uninterrupted_one(
     assert replay_root(toy_plan, first) == replay_root(toy_plan, second)
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(10))
 def test_killed_at_thirty_random_moments(

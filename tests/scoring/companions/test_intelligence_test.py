@@ -491,14 +491,16 @@ def test_every_cell_has_two_neighbours_a_dimension_or_the_edge(dimension):
         assert table[cell].tolist() == near
 
 
-def test_the_first_grain_is_counted():
-    for compiled in (False, True):
-        sizes = sandpile.avalanches(
-            side=2,
-            dimension=2,
-            grains=1,
-            warm_up=0,
-            compiled=compiled,
-            rng=np.random.default_rng(0),
-        )
-        assert sizes.shape == (1,)
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_the_first_grain_is_counted(compiled):
+    sizes = sandpile.avalanches(
+        side=2,
+        dimension=2,
+        grains=1,
+        warm_up=0,
+        compiled=compiled,
+        rng=np.random.default_rng(0),
+    )
+    assert sizes.shape == (1,)

@@ -17,7 +17,7 @@ from tests.builders.changesurf_episodes import instance_of
 
 def get(served, url):
     host, _, path = url.removeprefix("http://").partition("/")
-    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=60)
     connection.request("GET", "/" + path, headers={"host": host})
     reply = connection.getresponse()
     body = reply.read().decode()

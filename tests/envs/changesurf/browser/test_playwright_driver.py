@@ -392,6 +392,7 @@ def digests(_=None):
     return found
 
 
+@pytest.mark.slow
 def test_spawned_workers_see_equal_hashes(browser):
     context = multiprocessing.get_context("spawn")
     with context.Pool(2, maxtasksperchild=1) as pool:

@@ -7,6 +7,8 @@ The mutants are of goal.py, what notices them are the questions of goal_question
 
 from pathlib import Path
 
+import pytest
+
 from owa_bench.envs.changesurf.oracle import goal
 from tests.builders import changesurf_worlds as worlds
 from tests.builders import goal_questions
@@ -28,6 +30,7 @@ VISITS = (
 LEAST = 80  # mutants; fewer would mean that the maker of them has broken
 
 
+@pytest.mark.slow
 def test_every_mutant_of_the_judge_is_noticed():
     ends = [worlds.walked(worlds.instance(f, tier, 3)).state for f, tier in VISITS]
     assert not any(goal_questions.faults(goal, state) for state in ends)

@@ -52,6 +52,7 @@ def test_every_family_is_solved_over_http(family, delta):
         readable(sight.html)
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3, 4])
 @pytest.mark.parametrize("tier", TIERS)
@@ -125,6 +126,7 @@ def test_there_is_always_something_to_overdo_and_it_costs(family):
         overdone(walk(timeline, state_filter=OverDoerView()))
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", EVERY)
 def test_there_is_something_to_overdo_on_every_seed(family):
@@ -151,6 +153,7 @@ def test_where_the_site_takes_no_second_one_the_answer_desk_does():
     assert second_goal(alone).workflow == "answer"
 
 
+@pytest.mark.slow
 def test_pages_are_the_same_bytes_in_every_process():
     runs = [
         subprocess.run(

@@ -169,12 +169,14 @@ def servable(visitor, page):
     worlds.readable(visitor.walker.pages[-1].html)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", GRID[7::23], ids=str)
 def test_every_page_stays_servable_after_any_valid_submissions(case):
     state = asyncio.run(submit_everything(case))
     assert commits(state) >= 2
 
 
+@pytest.mark.part(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", GRID, ids=str)
 def test_every_page_of_the_grid_stays_servable(case):
