@@ -27,18 +27,6 @@ class _Draws:
 _draws = _Draws()
 
 
-def pytest_runtest_setup() -> None:
-    """Let shared fixtures draw the same, whichever test is the first to ask."""
-    _draws.restart(_OF_FIXTURES)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _fixed_masters() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("owa_bench.run.plan.escrow.fresh_bytes", _draws)
-        yield
-
-
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     """Leave the drawings out of pages, for as long as the patch stands."""
 
@@ -48,11 +36,17 @@ def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("owa_bench.report.render_html._figures", figures)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Patch a test and the shared fixtures that it is the first to ask for."""
+    _draws.restart(_OF_FIXTURES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("owa_bench.run.plan.escrow.fresh_bytes", _draws)
+        if not item.nodeid.startswith(DRAWN):
+            draw_nothing(patch)
+        return (yield)
+
+
 @pytest.fixture(autouse=True)
-def _of_one_test(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _masters_of_one_test() -> None:
     _draws.restart(_OF_TESTS)
-    # Of one test alone: a whole session's patch would reach other folders' tests.
-    if not request.node.nodeid.startswith(DRAWN):
-        draw_nothing(monkeypatch)
