@@ -7,7 +7,10 @@ import pytest
 
 from owa_bench.canonical import sha256
 
-DRAWN = ("tests/report", "tests/golden", "tests/examples", "tests/bridges")
+DRAWN = (
+    *("tests/report", "tests/golden", "tests/examples", "tests/bridges"),
+    "tests/run/play/test_native.py",
+)
 _OF_FIXTURES, _OF_TESTS = 0, 1_000
 
 
