@@ -9,6 +9,7 @@ ENV_IDS = {
     "owa_bench/CartPole3D-v1": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
     "owa_bench/ChangeSurf-v2": ("owa_bench.run.assembly:make_env", "changesurf"),
     "owa_bench/MultiCrew-v1": ("owa_bench.run.assembly:make_env", "multicrew"),
+    "owa_bench/ProjForge-v1": ("owa_bench.run.assembly:make_env", "projforge"),
     "owa_bench/ProjForgeFast-v1": ("owa_bench.run.assembly:make_env", "projforge_fast"),
     "owa_bench/Recall-v1": ("owa_bench.run.assembly:make_env", "recall"),
     "owa_bench/ToolQuest-v2": ("owa_bench.run.assembly:make_env", "toolquest"),

@@ -7,62 +7,21 @@ from typing import Any
 
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
-from owa_bench.envs.projforge.marks import WEEK, quality
+from owa_bench.envs.projforge.marks import WEEK
+from owa_bench.envs.projforge.oracle import ProjectKey
 from owa_bench.interfaces import (
     Agent,
     Brief,
     OracleAccess,
-    PropositionTruth,
-    SubgoalNode,
     ToolSpec,
 )
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.project import ProjectWorld
 
 _Call = Mapping[str, Any]
 
 
-class GraphOracle:
-    """Knows every contract; a node of the DAG is a feature that was ever accepted."""
-
-    def quality(self, timeline: Timeline, state: GraphState) -> float:
-        """Return q_state by docs/projforge.md#marks.
-
-        Args:
-            timeline: Plays no part.
-            state: The last state.
-        Returns: q_state.
-        """
-        return quality(state.world, state.marks)
-
-    def subgoals(self, world: ProjectWorld) -> tuple[SubgoalNode, ...]:
-        """Return a node a feature; an edge is a feature whose answer enters another."""
-        return subgoals(world)
-
-    def solved(self, world: ProjectWorld, state: GraphState) -> frozenset[str]:
-        """Return the features that were ever accepted.
-
-        Args:
-            world: Plays no part.
-            state: The session's.
-        Returns: Names of features.
-        """
-        return state.marks.ever
-
-    def gained(
-        self, before: GraphState, action: _Call, after: GraphState
-    ) -> frozenset[str]:
-        """Return features accepted for the first time, and a week's release.
-
-        Args:
-            before: The state before the action.
-            action: Plays no part.
-            after: The state after it.
-        Returns: Names.
-        """
-        weeks = range(len(before.marks.releases), len(after.marks.releases))
-        releases = {f"release/{w}" for w in weeks if after.marks.releases[w] > 0}
-        return (after.marks.ever - before.marks.ever) | releases
+class GraphOracle(ProjectKey):
+    """Knows every contract of the fast twin."""
 
     def hint(self, timeline: Timeline, state: GraphState) -> _Call:
         """Return the next right action.
@@ -79,22 +38,6 @@ class GraphOracle:
         if tool == "build":
             arguments["reading"] = graph.right_reading(state.unbuilt[0])
         return {"tool": tool, "arguments": arguments}
-
-    def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return none: no proposition about the world is listed."""
-        return ()
-
-    def categories(self, world: ProjectWorld) -> tuple[str, ...]:
-        """Return none: tools are not grouped."""
-        return ()
-
-
-def subgoals(world: ProjectWorld) -> tuple[SubgoalNode, ...]:
-    """Return the DAG of a world's features."""
-    return tuple(
-        SubgoalNode(f.name, f.depth, (f.prerequisite,) if f.prerequisite else ())
-        for f in world.features
-    )
 
 
 def _next(state: GraphState) -> str:

@@ -3,16 +3,22 @@
 Their scores are never mixed.
 """
 
+import dataclasses
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 
 from owa_bench import interfaces
-from owa_bench.envs.projforge import generate, graph_session, schedule
+from owa_bench.envs.projforge import generate, graph_session, schedule, workshop
+from owa_bench.envs.projforge.forge_oracle import FORGE_POLICIES, ForgeOracle
+from owa_bench.envs.projforge.forge_session import ForgeSession
+from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_oracle import GRAPH_POLICIES, GraphOracle
 from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.marks import THETA, WEEK
+from owa_bench.errors import MissingPartError
 from owa_bench.records.instance import Announcement, Instance, Timeline
 from owa_bench.shells.tool_env import ToolEnv
 from owa_bench.worlds.project import DAYS, ProjectWorld
@@ -124,4 +130,59 @@ def _horizon(timeline: Timeline) -> int:
     return len(days) + releases
 
 
-SUITES = (ProjForgeFastSuite(),)
+class ProjForgeSuite(ProjForgeFastSuite):
+    """The real suite; everything it is stands in `card` and in docs/projforge.md."""
+
+    card = dataclasses.replace(
+        ProjForgeFastSuite.card,
+        name="projforge",
+        title="ProjForge",
+        about="Run a software project for thirty days: git, packages, tests, releases.",
+        env_id="owa_bench/ProjForge-v1",
+        step_limit=DAYS * (max(generate.STEPS_A_DAY) + 1) + 1,
+        rules=RULES,
+        features=0,
+        macros=(),
+        extra="project",
+        episode_s=30.0,
+    )
+    oracle: interfaces.Oracle = ForgeOracle()
+    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
+        FORGE_POLICIES
+    )
+    detectors: tuple[interfaces.Detector, ...] = tuple(map(ForgeDetector, RULES))
+
+    def ready(self) -> None:
+        """Raise MissingPartError where git, bubblewrap, pip or pytest is missing."""
+        for program, package in (("git", "git"), ("bwrap", "bubblewrap")):
+            if shutil.which(program) is None:
+                raise MissingPartError(
+                    f"the program `{program}`", f"apt-get install {package}"
+                )
+        workshop.tools()
+
+    def terms(self, instance: Instance) -> interfaces.Terms:
+        """Return the terms of an instance: the steps of its tier."""
+        daily = generate.STEPS_A_DAY[instance.tier - 1]
+        return interfaces.Terms(THETA, DAYS * (daily + 1) + 1)
+
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: object | None = None,
+    ) -> interfaces.Session:
+        """Return the session of an episode, in its timeline's first world.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: For the history and the tracker.
+            setting: Plays no part.
+            laboratory: Plays no part.
+        Returns: The session.
+        """
+        return ForgeSession(timeline, sink)
+
+
+SUITES = (ProjForgeSuite(), ProjForgeFastSuite())

@@ -1,0 +1,165 @@
+"""Job server: the program inside the sandbox that runs a project's code.
+
+It imports pip and pytest once and forks a child for each job, so a job starts warm.
+After each job every process but its own is killed and the writable places are emptied;
+no child can read its memory. One line of JSON a job in, one out. It runs alone: only
+the standard library, and pip and pytest where they are bound.
+
+Source: docs/projforge.md#the-sandbox
+"""
+
+import contextlib
+import ctypes
+import importlib
+import io
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+PLACES = ("/work", "/tmp", "/dev/shm")  # noqa: S108  the sandbox's own
+LONGEST = 1 << 22  # bytes of an answer
+TEXT = 4000  # characters of output
+_NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+
+def answers(job: dict[str, Any]) -> dict[str, Any]:
+    """Return what the product in a folder answers to cases, or why it cannot."""
+    sys.path[:0] = [job["tree"], *job["site"]]
+    if job["strict"]:
+        warnings.simplefilter("error")
+    results: list[list[Any]] = []
+    try:
+        handle = importlib.import_module("app.service").handle
+    except BaseException as error:  # noqa: BLE001  the product's own
+        return {"import": f"{type(error).__name__}: {error}"[:TEXT], "results": []}
+    for endpoint, request in job["cases"]:
+        try:
+            results.append([json.loads(json.dumps(handle(endpoint, request))), ""])
+        except BaseException as error:  # noqa: BLE001  the product's own
+            results.append([None, f"{type(error).__name__}: {error}"[:200]])
+    return {"import": "", "results": results}
+
+
+def tests(job: dict[str, Any]) -> dict[str, Any]:
+    """Return the exit code and the output of pytest over a folder."""
+    import pytest
+
+    sys.path[:0] = [job["tree"], *job["site"]]
+    os.chdir(job["tree"])
+    flags = ["-W", "error"] if job["strict"] else []
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *flags, "tests"])
+    return {"exit": int(code), "text": text.getvalue()[-TEXT:]}
+
+
+def install(job: dict[str, Any]) -> dict[str, Any]:
+    """Return the exit code and the output of pip."""
+    from pip._internal.cli.main import main
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        code = main(job["argv"])
+    return {"exit": int(code), "text": text.getvalue()[-TEXT:]}
+
+
+JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "answers": answers,
+    "tests": tests,
+    "install": install,
+}
+
+
+def forked(job: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a job in a child, or that it ended without one."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(receiving)
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        resource.setrlimit(resource.RLIMIT_CPU, (job["cpu_s"], job["cpu_s"]))
+        data = json.dumps(JOBS[job["job"]](job)).encode()
+        with os.fdopen(sending, "wb") as pipe:
+            pipe.write(data)
+        os._exit(0)
+    os.close(sending)
+    data, timed = received(receiving, job["wall_s"])
+    os.close(receiving)
+    killed = 0
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGKILL)
+        killed = os.waitpid(child, 0)[1]
+    swept()
+    timed = timed or (os.WIFSIGNALED(killed) and os.WTERMSIG(killed) == signal.SIGXCPU)
+    try:
+        result = json.loads(data)
+    except ValueError:
+        result = None
+    return {"timed": timed, "result": result if type(result) is dict else None}
+
+
+def received(descriptor: int, seconds: float) -> tuple[bytes, bool]:
+    """Return what a pipe gives until it is closed, and whether a time was over first.
+
+    Args:
+        descriptor: Of the pipe.
+        seconds: The time.
+    Returns: The bytes, and that.
+    """
+    parts: list[bytes] = []
+    until, size = time.monotonic() + seconds, 0
+    while size < LONGEST:
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            return b"", True
+        part = os.read(descriptor, 1 << 16)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts), False
+
+
+def swept() -> None:
+    """End every other process and empty the writable places, /work/site apart."""
+    with contextlib.suppress(OSError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    for place in PLACES:
+        for entry in os.scandir(place):
+            if place == "/work" and entry.name == "site":
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def main() -> None:
+    """Serve jobs until the input ends."""
+    ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
+    sys.dont_write_bytecode = True
+    sys.path += sys.argv[1:]
+    for name in ("pytest", "pip._internal.cli.main", "pip._internal.commands.install"):
+        importlib.import_module(name)
+    for line in sys.stdin.buffer:
+        reply = forked(json.loads(line))
+        sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""A project's repository: a bare origin, a worktree, and the log of its pushes.
+
+The repository's folder lies outside the worktree, so no code of an agent sees or
+configures git. Times and names are the project's, so equal work has equal hashes.
+
+Source: docs/projforge.md#the-repository
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from owa_bench.errors import InfrastructureFailure
+from owa_bench.worlds.project import DAY_MS
+
+MAIN = "main"
+_EPOCH = 1_767_225_600  # 2026-01-01, day 0
+_TIMEOUT_S = 60
+
+
+class Push(NamedTuple):
+    """A push to the origin's main branch; `forced` where it dropped commits."""
+
+    day: int
+    old: str
+    new: str
+    forced: bool
+
+
+class ProjectRepository:
+    """The repository of one project below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.origin, self.worktree = folder / "origin.git", folder / "worktree"
+        self._local, self._index = folder / "local.git", folder / "index"
+        self.pushes: tuple[Push, ...] = ()
+        self.worktree.mkdir(parents=True)
+        self._git("init", "-q", "--bare", "-b", MAIN, str(self.origin), day=0)
+        self._git("init", "-q", "--bare", "-b", MAIN, str(self._local), day=0)
+
+    def head(self) -> str:
+        """Return the commit of the origin's main branch, "" for none."""
+        return self._ref(self.origin)
+
+    def commit(self, message: str, author: str, day: int, *paths: str) -> str:
+        """Commit paths of the worktree and push them to main.
+
+        Args:
+            message: Of the commit.
+            author: Of the commit.
+            day: Its date.
+            *paths: All, where none is named.
+        Returns: The commit, "" where nothing changed.
+        """
+        self._git("add", "-A", "--", *(paths or (".",)), day=day)
+        if not self._status():
+            return ""
+        self._git("commit", "-q", "-m", message, day=day, author=author)
+        return self._pushed(day)
+
+    def reset(self, commit: str, day: int) -> str:
+        """Make main an earlier commit: what it drops is lost to those who fetch.
+
+        Args:
+            commit: A revision.
+            day: The day.
+        Returns: The commit, "" where there is no such revision.
+        """
+        target = self._output("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
+        if not target:
+            return ""
+        self._git("reset", "-q", "--hard", target, day=day)
+        return self._pushed(day, "+")
+
+    def log(self, count: int = 20) -> str:
+        """Return the last commits of the branch, a line each."""
+        return self._output("log", f"-{count}", "--format=%h %an: %s")
+
+    def files(self, commit: str) -> dict[str, str]:
+        """Return the hash of every file of a commit, by path."""
+        lines = self._output("ls-tree", "-r", commit).splitlines()
+        return {name: head.split()[2] for head, name in (x.split("\t") for x in lines)}
+
+    def text(self, commit: str, path: str) -> str:
+        """Return a file of a commit, "" where there is none.
+
+        Args:
+            commit: A revision.
+            path: Of the file.
+        Returns: Its text.
+        """
+        return self._output("show", f"{commit}:{path}")
+
+    def check_out(self, commit: str, folder: Path) -> None:
+        """Write the files of a commit into a new folder; links become plain files.
+
+        Args:
+            commit: A revision.
+            folder: Where to.
+        """
+        folder.mkdir(parents=True)
+        index = str(folder.with_suffix(".index"))
+        words = ("read-tree", commit), ("checkout-index", "-a", "-f")
+        for arguments in words:
+            self._git(*arguments, day=0, tree=folder, index=index)
+        os.unlink(index)
+
+    def bundle(self, path: Path) -> bytes:
+        """Return the origin's whole history as a bundle that git clones.
+
+        Args: path: a scratch file.
+        """
+        self._git("bundle", "create", "-q", str(path), "--all", day=0, gitdir=True)
+        return path.read_bytes()
+
+    def _pushed(self, day: int, sign: str = "") -> str:
+        old, new = self.head(), self._ref(self._local)
+        spec = f"{sign}refs/heads/{MAIN}:refs/heads/{MAIN}"
+        self._git("push", "-q", str(self.origin), spec, day=day)
+        dropped = bool(old) and bool(self._output("rev-list", "-1", f"{new}..{old}"))
+        self.pushes = (*self.pushes, Push(day, old, new, dropped))
+        return new
+
+    def _ref(self, repository: Path) -> str:
+        path = repository / "refs/heads" / MAIN
+        return path.read_text().strip() if path.exists() else ""
+
+    def _status(self) -> str:
+        if not self._ref(self._local):
+            return "new"
+        return self._output("diff", "--cached", "--name-only", MAIN)
+
+    def _output(self, *words: str) -> str:
+        done = self._run(words, {}, self._local, self.worktree, self._index)
+        return (
+            done.stdout.decode(errors="replace").strip() if not done.returncode else ""
+        )
+
+    def _git(
+        self,
+        *words: str,
+        day: int,
+        author: str = "platform",
+        tree: Path | None = None,
+        index: str = "",
+        gitdir: bool = False,
+    ) -> None:
+        date = f"{_EPOCH + day * DAY_MS // 1000} +0000"
+        mail = f"{author}@project.example"
+        given = {
+            "GIT_AUTHOR_NAME": author,
+            "GIT_AUTHOR_EMAIL": mail,
+            "GIT_COMMITTER_NAME": author,
+            "GIT_COMMITTER_EMAIL": mail,
+            "GIT_AUTHOR_DATE": date,
+            "GIT_COMMITTER_DATE": date,
+        }
+        directory = self.origin if gitdir else self._local
+        place = index or self._index
+        done = self._run(words, given, directory, tree or self.worktree, place)
+        if done.returncode:
+            text = done.stderr.decode(errors="replace").strip()
+            raise InfrastructureFailure(f"git {words[0]} failed: {text[:300]}")
+
+    def _run(
+        self,
+        words: tuple[str, ...],
+        given: dict[str, str],
+        directory: Path,
+        tree: Path,
+        index: Path | str,
+    ) -> "subprocess.CompletedProcess[bytes]":
+        options = [] if words[0] == "init" else ["--git-dir", str(directory)]
+        safe = ("core.hooksPath=/dev/null", "core.symlinks=false", "gc.auto=0")
+        for setting in (*safe, "core.fsmonitor=false", "core.autocrlf=false"):
+            options += ["-c", setting]
+        environment = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": "/nonexistent",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_INDEX_FILE": str(index),
+            **given,
+        }
+        if words[0] not in ("init", "push", "bundle"):
+            environment["GIT_WORK_TREE"] = str(tree)
+        return subprocess.run(  # noqa: S603
+            ["git", *options, *words],  # noqa: S607
+            env=environment,
+            cwd=tree if tree.exists() else None,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )

@@ -1,0 +1,320 @@
+"""A project's machines: package indexes, checkouts, environments and the job server.
+
+Whatever runs a project's code goes through here, in one sandbox that stays open.
+
+Source: docs/projforge.md#the-sandbox
+"""
+
+import importlib.util
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from owa_bench.canonical import sha256
+from owa_bench.envs.projforge import job_server
+from owa_bench.envs.projforge.repository import ProjectRepository
+from owa_bench.errors import InfrastructureFailure, MissingPartError
+from owa_bench.sandbox import backends
+from owa_bench.sandbox import job as binds
+from owa_bench.sandbox.job import Bind, Limits, Result, SandboxJob
+from owa_bench.sandbox.long_lived import SandboxProcess
+from owa_bench.worlds.project import ProjectWorld
+from owa_bench.worlds.project_code import (
+    PIPELINE,
+    EndpointCase,
+    index_files,
+    library_source,
+)
+from owa_bench.worlds.project_rules import RuleShift
+
+_TOOLS = (
+    "pip",
+    "pytest",
+    "_pytest",
+    "py",
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "pygments",
+)
+_PIN = re.compile(r"[a-z]+(\[\])?\s*([=<>~!]=?\s*[0-9a-z.]+\s*,?\s*)*")
+_LINES = 60  # of a lock file
+_LIMITS = Limits(wall_s=600, cpu_s=3600, processes=32)
+_SHELL = Limits(wall_s=20, cpu_s=10, processes=16)
+
+
+class JobFailure(Exception):
+    """A job of the pipeline that cannot begin: what its log says."""
+
+
+class Answers(NamedTuple):
+    """What a product answered: values, or why none came; `timed` by a time limit."""
+
+    values: tuple[Any, ...]
+    error: str = ""
+    timed: bool = False
+
+
+class TestRun(NamedTuple):
+    """A run of pytest: its exit code and the end of its output."""
+
+    exit_code: int
+    text: str
+    timed: bool = False
+
+
+class Workshop:
+    """Runs jobs of one project under a folder."""
+
+    def __init__(self, folder: Path, repository: ProjectRepository) -> None:
+        self._folder, self._repository = folder, repository
+        self._sandbox = backends.get(BACKEND)
+        self._process: SandboxProcess | None = None
+        self._environments: dict[str, str] = {}
+        self._trees: dict[str, str] = {}
+        self._canaries = 0
+        for name in ("work", "trees", "index", "sites"):
+            (folder / name).mkdir(parents=True)
+
+    def publish(self, world: ProjectWorld, day: int) -> str:
+        """Write the index that serves on a day and empty the other.
+
+        Args:
+            world: The world of the day.
+            day: The day.
+        Returns: The digest of its files.
+        """
+        files = index_files(world, day)
+        index = self._folder / "index"
+        for entry in index.iterdir():
+            shutil.rmtree(entry)
+        for name in ("main", "mirror"):
+            (index / name).mkdir()
+        for path, data in files.items():
+            file = index / world.index / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        self._published = sha256(
+            json.dumps(
+                [world.index, *sorted((n, sha256(d)) for n, d in files.items())]
+            ).encode()
+        )
+        return self._published
+
+    def answers(
+        self,
+        world: ProjectWorld,
+        commit: str,
+        cases: list[EndpointCase],
+        shift: tuple[RuleShift, int] | None = None,
+    ) -> Answers:
+        """Return what the product of a commit answers.
+
+        Args:
+            world: The terms of the day.
+            commit: The commit.
+            cases: Endpoints and requests.
+            shift: What a canary adds to library rules, and the day; None: nothing.
+        Returns: Values in order of the cases; none where the pipeline fails.
+        """
+        try:
+            site = [self._environment(world, commit)]
+        except JobFailure as failure:
+            return Answers((None,) * len(cases), str(failure))
+        if shift is not None:
+            site.insert(0, self._canary(world, *shift))
+        reply = self._job(
+            job="answers",
+            tree=self._tree(commit),
+            site=site,
+            strict=world.strict,
+            cases=cases,
+            cpu_s=10,
+            wall_s=60,
+        )
+        result = reply["result"] or {"import": "the job ended without a result"}
+        values = result.get("results", ())
+        right = isinstance(values, list) and len(values) == len(cases)
+        if result.get("import") or not right:
+            error = str(result.get("import", "no answers"))
+            return Answers((None,) * len(cases), error, reply["timed"])
+        return Answers(tuple(value for value, _ in values), "", reply["timed"])
+
+    def tests(self, world: ProjectWorld, commit: str) -> TestRun:
+        """Return the result of pytest over a commit.
+
+        Args:
+            world: The terms of the day.
+            commit: The commit.
+        Returns: The run; exit code 3 where the pipeline fails.
+        """
+        try:
+            site = [self._environment(world, commit)]
+        except JobFailure as failure:
+            return TestRun(3, str(failure))
+        reply = self._job(
+            job="tests",
+            tree=self._tree(commit),
+            site=site,
+            strict=world.strict,
+            cpu_s=30,
+            wall_s=120,
+        )
+        result = reply["result"] or {
+            "exit": 3,
+            "text": "the run ended without a result",
+        }
+        text = re.sub(r" in [0-9.]+s", "", str(result["text"]))
+        return TestRun(int(result["exit"]), text, reply["timed"])
+
+    def shell(self, argv: tuple[str, ...]) -> Result:
+        """Return the result of a command in the worktree, without a network."""
+        names = [
+            n for n in ("sh", "ls", "cat", "grep", "sed", "head") if shutil.which(n)
+        ]
+        job = SandboxJob(
+            argv=argv,
+            work=self._repository.worktree,
+            binds=(*binds.python(), *binds.programs(*names)),
+            hidden=binds.python_hidden(),
+            limits=_SHELL,
+        )
+        return self._sandbox.run(job)
+
+    def close(self) -> None:
+        """End the sandbox."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _tree(self, commit: str) -> str:
+        """Return where the sandbox sees a commit's files, checked out once."""
+        if commit not in self._trees:
+            name = str(len(self._trees))
+            self._repository.check_out(commit, self._folder / "trees" / name)
+            self._trees[commit] = f"/trees/{name}"
+        return self._trees[commit]
+
+    def _environment(self, world: ProjectWorld, commit: str) -> str:
+        """Return the installed libraries of a commit's lock file; raise JobFailure."""
+        config = self._pipeline(commit)
+        if config.get("image") != world.image:
+            raise JobFailure(
+                f"image {config.get('image')!r} is not there; available: {world.image}"
+            )
+        if config.get("lock") != world.lock:
+            raise JobFailure(f"the pipeline installs {world.lock}; set lock in ci.toml")
+        if config.get("index") != world.index:
+            raise JobFailure(
+                f"index {config.get('index')!r} does not serve; try {world.index!r}"
+            )
+        lines = self._repository.text(commit, world.lock).splitlines()
+        pins = sorted(line.strip() for line in lines if line.strip())
+        for line in pins[:_LINES]:
+            if not _PIN.fullmatch(line):
+                raise JobFailure(
+                    f"{world.lock}: only NAME==VERSION lines, got {line[:80]!r}"
+                )
+        key = sha256("\n".join([self._published, *pins]).encode())
+        if key not in self._environments:
+            self._environments[key] = self._installed(world, pins)
+        return self._environments[key]
+
+    def _pipeline(self, commit: str) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self._repository.text(commit, PIPELINE))
+        except tomllib.TOMLDecodeError as error:
+            raise JobFailure(f"{PIPELINE}: {error}") from error
+
+    def _installed(self, world: ProjectWorld, pins: list[str]) -> str:
+        reply = self._job(
+            job="install",
+            cpu_s=60,
+            wall_s=240,
+            argv=[
+                *("install", "--quiet", "--target", "/work/site", "--no-cache-dir"),
+                *("--no-compile", "--disable-pip-version-check", "--no-input"),
+                *("--index-url", f"file:///index/{world.index}/simple", *pins),
+            ],
+        )
+        result = reply["result"] or {"exit": 3, "text": "pip ended without a result"}
+        site = self._folder / "work/site"
+        if result["exit"]:
+            shutil.rmtree(site, ignore_errors=True)
+            raise JobFailure(str(result["text"]).strip()[-600:])
+        name = str(len(self._environments))
+        site.mkdir(exist_ok=True)
+        shutil.copytree(site, self._folder / "sites" / name, symlinks=True)
+        shutil.rmtree(site)
+        return f"/sites/{name}"
+
+    def _canary(self, world: ProjectWorld, shift: RuleShift, day: int) -> str:
+        """Return libraries of which each rule adds a number, for one run."""
+        name = f"canary{self._canaries}"
+        self._canaries += 1
+        for library in world.libraries:
+            package = self._folder / "sites" / name / library.name
+            package.mkdir(parents=True)
+            text = library_source(library, day, shift)
+            (package / "__init__.py").write_text(text)
+        return f"/sites/{name}"
+
+    def _job(self, **job: Any) -> dict[str, Any]:
+        """Return the reply of the job server, started anew where a job ended it."""
+        if self._process is None or not self._process.alive:
+            self.close()
+            self._process = self._sandbox.open(self._server())
+        try:
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if line:
+            reply: dict[str, Any] = json.loads(line)
+            return reply
+        ended = self._process.close()
+        self._process = None
+        if b"Traceback" in ended.output:
+            text = ended.output.decode(errors="replace")[-500:]
+            raise InfrastructureFailure(f"The job server failed: {text}")
+        return {"timed": ended.timed, "result": None}
+
+    def _server(self) -> SandboxJob:
+        folders = [
+            Bind(source=self._folder / name, target=f"/{name}")
+            for name in ("trees", "index", "sites")
+        ]
+        program = "/server/job_server.py"
+        server = Bind(source=Path(job_server.__file__), target=program)
+        return SandboxJob(
+            argv=(str(binds.interpreter()), "-I", "-S", "-u", program, "/tools"),
+            work=self._folder / "work",
+            binds=(*binds.python(), *tools(), server, *folders),
+            hidden=binds.python_hidden(),
+            limits=_LIMITS,
+        )
+
+
+BACKEND = "bubblewrap"
+
+
+def tools() -> tuple[Bind, ...]:
+    """Return binds of pip, pytest and all they import, at /tools.
+
+    Raises: MissingPartError: one of them is not installed.
+    """
+    found = []
+    for name in _TOOLS:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            if name in ("pip", "pytest"):
+                raise MissingPartError(name, "pip install 'owa_bench[project]'")
+            continue
+        file = Path(spec.origin)
+        source = file.parent if file.name == "__init__.py" else file
+        found.append(Bind(source=source, target=f"/tools/{source.name}"))
+    return tuple(found)
