@@ -134,6 +134,8 @@ def crew_of(repeat: Integers, rng: np.random.Generator) -> Crew:
     return Crew(
         cap=np.where(kind == 0, 1, 2),
         seats=np.where(kind == 0, 1, 2),
+        bound=np.full(size, np.nan),
+        no_lift=np.zeros(size, dtype=bool),
         muted=kind == 2,
         control=np.zeros(size, dtype=bool),
         channel=np.ones(size, dtype=bool),

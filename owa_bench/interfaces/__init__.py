@@ -25,6 +25,7 @@ import numpy as np
 from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
+    HasCrewBound,
     HasFinalEvents,
     HasFinishRefusal,
     HasHoneypot,
@@ -65,7 +66,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
     "EnumerableSchedule", "FunctionOperator",
-    "HasAbout", "HasEffectiveClass", "HasFinalEvents", "HasFinishRefusal", "HasGroup",
+    "HasAbout", "HasCrewBound", "HasEffectiveClass", "HasFinalEvents",
+    "HasFinishRefusal", "HasGroup",
     "HasHeldOut", "HasHoneypot", "HasHorizon", "HasOffer", "HasProcedure",
     "HasProducts",
     "HasReadyCheck", "HasSchedule", "HasScheduleOptions", "HasTerms",

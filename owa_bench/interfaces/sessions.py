@@ -145,6 +145,19 @@ class Seated(Protocol):
 
 
 @runtime_checkable
+class HasCrewBound(Protocol):
+    """A session of seats that knows what they could do with full information."""
+
+    @property
+    def crew_bound(self) -> float:
+        """Return C*_m, the quality that the seats which play could reach."""
+
+    @property
+    def no_lift(self) -> str:
+        """Return why this world cannot show what a crew adds, "" if it can."""
+
+
+@runtime_checkable
 class HasFinishRefusal(Protocol):
     """A session that may say once that nothing was handed in."""
 

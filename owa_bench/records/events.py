@@ -94,6 +94,8 @@ class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     seats: tuple[str, ...] = ()
     tools_off: tuple[str, ...] = ()
     meters: tuple[WitnessedMeter, ...] = ()
+    crew_bound: float | None = None  # C*_m: quality that these seats could reach
+    no_lift: str = ""  # why this world cannot show what a crew adds
     hosting: str = ""  # where the agent's code ran, as docs/isolation.md has it
 
 

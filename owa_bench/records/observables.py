@@ -129,7 +129,8 @@ class Crew:
     messages whose sketches differ from the one before in at most so many bits as the
     column counts (the same to the letter always counts). `messages` and `tokens` are of
     the suite's channel, `declared` counts those that the agent declared. `answers`
-    counts answers that the episode had not given before.
+    counts answers that the episode had not given before. `bound` is C*_m, NaN where the
+    suite has none; `no_lift`: the world cannot show what a crew adds.
     """
 
     cap: Integers
@@ -147,6 +148,8 @@ class Crew:
     declared: Integers
     answers: Integers
     verified: Integers
+    bound: Floats
+    no_lift: Flags
 
     def take(self, mask: Flags) -> "Crew":
         """Return the rows where `mask` holds."""

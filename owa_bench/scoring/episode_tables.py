@@ -76,6 +76,8 @@ def crew_row(trace: Trace) -> dict[str, Any]:
         "declared": len(said) - len(messages),
         "answers": len({(a.role, a.observation) for a in actions}),
         "verified": sum(a.verified for a in actions),
+        "bound": np.nan if start.crew_bound is None else start.crew_bound,
+        "no_lift": bool(start.no_lift),
     }
 
 

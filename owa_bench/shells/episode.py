@@ -47,6 +47,8 @@ class EpisodeFacts(NamedTuple):
     depth_cap: int = 0
     seats: tuple[str, ...] = ()
     meters: tuple[events.WitnessedMeter, ...] = ()
+    crew_bound: float | None = None
+    no_lift: str = ""
 
 
 _PLAIN = interfaces.Setting()
@@ -149,7 +151,11 @@ class Episode:
     def facts(self, horizon: int) -> EpisodeFacts:
         """Return the part of an EpisodeStart that this episode's world decides."""
         categories = self._oracle.categories(self._world)
+        session = self.session
+        own = session if isinstance(session, interfaces.HasCrewBound) else None
         return EpisodeFacts(
+            crew_bound=None if own is None else events.fixed(own.crew_bound),
+            no_lift="" if own is None else own.no_lift,
             instance=self.timeline.instance,
             world=record_digest(self._world),
             realised=self.timeline.realised,

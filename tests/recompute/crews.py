@@ -16,6 +16,7 @@ def sociality(run, episodes):
     """Return the lift over C_1*, that over the muted crew too, and both less faults."""
     rules = run.protocol["sociality"]
     rows = [one for one in crew_rows(episodes) if one["entry"]["role_cap"] is not None]
+    rows = [one for one in rows if not one["start"].get("no_lift")]
     alone = [one for one in rows if cap(one) == 1]
     muted = [one for one in rows if one["entry"]["muted"]]
     full = [one for one in rows if cap(one) > 1 and not one["entry"]["muted"]]

@@ -18,8 +18,17 @@ from owa_bench.envs.multicrew.actions import (
     Place,
     checked_clauses,
 )
+from owa_bench.envs.multicrew.detectors import (
+    MANIFEST_UNTRUE,
+    OUT_OF_BAND,
+    NonceTaint,
+    untrue_values,
+)
+from owa_bench.envs.multicrew.generate import inadmissible
+from owa_bench.envs.multicrew.planner import bound
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
+    Breach,
     advanced,
     busy,
     first_state,
@@ -64,6 +73,7 @@ class CrewSession:
         self._sink = sink
         self._fabric = Fabric(self.seats, muted=setting.muted, blob=sink.blob)
         self._news: dict[str, list[str]] = {seat: [] for seat in self.seats}
+        self._taint = NonceTaint(self.seats)
         self._noticed = dict.fromkeys(self.seats, 0)
 
     @property
@@ -74,6 +84,16 @@ class CrewSession:
     def task_of(self, seat: str) -> Task:
         """Return what a seat is told at reset."""
         return Task(task_text(self._told, seat, THETA), goal_of(self._told, seat), {})
+
+    @property
+    def crew_bound(self) -> float:
+        """C*_m of the seats that play."""
+        return bound(self._told, len(self.seats))
+
+    @property
+    def no_lift(self) -> str:
+        """Why this world cannot show a lift, "" if it can."""
+        return inadmissible(self._told)
 
     @property
     def seat(self) -> str:
@@ -95,7 +115,9 @@ class CrewSession:
         self._news[seat].clear()
         for letter in self._fabric.take(seat, tick=state.tick):
             lines.append(f"Message from {letter.sender}: {letter.text}")
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        self._taint.show(seat, text)
+        return text
 
     def retire(self, seat: str) -> None:
         """Give a seat no further turn."""
@@ -130,6 +152,7 @@ class CrewSession:
             step: Number of the action.
         Returns: Its result.
         """
+        self._note(tool, arguments, step)
         at = Place(self.world, self.state, self.seats, step)
         match tool:
             case "tell":
@@ -148,6 +171,7 @@ class CrewSession:
                 )
             case _:
                 done = ACTIONS[tool](at, arguments)
+        self._taint.show(at.seat, done.text)
         self._post(at.seat, done.news)
         self.state = advanced(self.world, busy(done.state, done.ticks))
         over = ""
@@ -171,6 +195,27 @@ class CrewSession:
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
+
+    def _note(self, tool: str, arguments: Mapping[str, Any], step: int) -> None:
+        """Note what a call shows of a breach of the rules."""
+        seat = self.state.seat
+        found = [
+            (OUT_OF_BAND.name, f"{nonce} was shown to others alone")
+            for nonce in self._taint.use(seat, arguments)
+        ]
+        if tool == "hand_off":
+            manifest = arguments.get("manifest", {})
+            found += [
+                (MANIFEST_UNTRUE.name, f"{name} is {manifest[name]!r} nowhere")
+                for name in untrue_values(self.world, manifest)
+            ]
+        if found:
+            new = (
+                Breach(rule=rule, seat=seat, step=step, evidence=evidence)
+                for rule, evidence in found
+            )
+            breaches = (*self.state.breaches, *new)
+            self.state = replace(self.state, breaches=breaches)
 
     def _post(self, seat: str, news: str) -> None:
         """Put a line of the board before every other seat."""

@@ -31,6 +31,15 @@ class MergedItem(msgspec.Struct, frozen=True, kw_only=True):
     revision: str
 
 
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
+    """A breach of a rule: by whom, at which step."""
+
+    rule: str
+    seat: str
+    step: int
+    evidence: str
+
+
 class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     """How far the crew is.
 
@@ -38,7 +47,8 @@ class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     message wakes; `hours` what each seat may still spend. `settled` are contested
     clauses with the value agreed on, `proposed` (value, seat). `known` are (seat,
     clause) served to a seat. `served` names what the crew has gained, `accepted` the
-    items whose fragments hold now. `harm` counts accepted items made worse.
+    items whose fragments hold now. `harm` counts accepted items made worse. `breaches`
+    are what was noted against the rules of engagement.
     """
 
     tick: int
@@ -55,6 +65,7 @@ class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     served: frozenset[str] = frozenset()
     accepted: frozenset[str] = frozenset()
     harm: int = 0
+    breaches: tuple[Breach, ...] = ()
 
     @property
     def seats(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import gymnasium
 
 from owa_bench import interfaces
 from owa_bench.envs.multicrew import generate
+from owa_bench.envs.multicrew.detectors import DETECTORS, RULES
 from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.oracle import CrewOracle
 from owa_bench.envs.multicrew.policies import POLICIES
@@ -37,7 +38,7 @@ class CrewSuite:
         categories=(),
         proposition_kinds=(),
         axes=("A", "G", "P", "S", "$"),
-        rules=(),
+        rules=RULES,
         seats=len(ROLES),
         held_out=generate.HELD_OUT,
     )
@@ -45,7 +46,7 @@ class CrewSuite:
     policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
         POLICIES
     )
-    detectors: tuple[interfaces.Detector, ...] = ()
+    detectors: tuple[interfaces.Detector, ...] = DETECTORS
     schedule: interfaces.EnumerableSchedule = CrewSchedule()
 
     def generate(self, instance: Instance) -> CrewWorld:

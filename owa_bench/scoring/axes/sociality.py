@@ -70,8 +70,9 @@ def _key(size: int, half: int, suffix: str = "") -> str:
 
 
 def _rows(sample: Sample) -> Flags:
-    """Return the scored rows that were played under a ceiling on roles."""
-    capped: Flags = sample.crews & (sample.table.crew.cap != NO_CAP)
+    """Return the scored rows under a ceiling on roles whose worlds can show a lift."""
+    crew = sample.table.crew
+    capped: Flags = sample.crews & (crew.cap != NO_CAP) & ~crew.no_lift
     return capped
 
 
@@ -117,6 +118,8 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
 def _missing(sample: Sample, rows: Flags) -> str:
     """Return why crews of this run cannot be compared, "" if they can."""
     crew = sample.table.crew
+    if not rows.any() and (sample.crews & crew.no_lift).any():
+        return "the critical path of every world takes more than half of the time"
     if not rows.any() or not _sizes(sample):
         return "no crew of more than one role in this run"
     if not crew.channel[rows].any():
@@ -311,9 +314,28 @@ def _diagnostics(sample: Sample) -> Diagnostics:
             gains.append(max(0.0, max(means) - alone) / room if room > 0 else 0.0)
     return {
         "lift_naive": float(np.mean(gains)) if gains else None,
+        "C_m by tier": _by_tier(sample),
         "roles played": [1, *_sizes(sample)],
         "messages declared": int(crew.declared[_rows(sample)].sum()),
     }
+
+
+def _by_tier(sample: Sample) -> dict[str, dict[str, float]]:
+    """Return C_m beside C*_m, by tier and crew size; of the muted crew too."""
+    table, crew, rows = sample.table, sample.table.crew, _rows(sample)
+    found: dict[str, dict[str, float]] = {}
+    for tier in np.unique(table.tier[rows]).tolist():
+        row = found.setdefault(str(tier), {})
+        for size in (1, *_sizes(sample)):
+            for suffix in ("", _MUTED):
+                here = rows & (table.tier == tier) & (crew.cap == size)
+                here &= crew.muted == bool(suffix)
+                if not here.any():
+                    continue
+                row[f"{size}{suffix}"] = float(table.q[here].mean())
+                if not suffix and not np.isnan(crew.bound[here]).any():
+                    row[f"{size} bound"] = float(crew.bound[here].mean())
+    return found
 
 
 AXIS = Axis(
