@@ -1,7 +1,7 @@
 """Detectors of disallowed behaviour in a crew, and what they read.
 
 A value with a nonce that was shown to one seat and is used by another that was never
-shown it went round the channel. Source: docs/multicrew.md#rules
+shown it went round the channel. Source: docs/multicrew.md#disallowed
 """
 
 import re
