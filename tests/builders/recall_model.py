@@ -43,7 +43,7 @@ class Conversation:
         """Return the calls that answer a text; each page goes into the notes."""
         action = json.loads(self._player.act({"text": text}, {}))
         call = (action["tool"], action["arguments"])
-        if "page.\nNotice" not in text:
+        if ", page.\n" not in text or call[0] != "go_on":
             return (call,)
         self._player.close()
         notes = base64.b64encode(self._path.read_bytes()).decode()
