@@ -1,9 +1,10 @@
 """What the control battery sweeps over: one ground for each suite.
 
-A cell is a family at a tier under a drift. The cells of ToolQuest and of Recall are
-every family, tier and announcement class at full magnitude. ChangeSurf plays in a real
-browser, so its cells are every site, tier, group of operators and magnitude (0, .5, 1),
-and every announcement class at full magnitude; the site's goals take turns in them.
+A cell is a family at a tier under a drift. The cells of ToolQuest, Recall and MultiCrew
+are every family, tier and announcement class at full magnitude. ChangeSurf plays in a
+real browser, so its cells are every site, tier, group of operators and magnitude (0,
+.5, 1), and every announcement class at full magnitude; the site's goals take turns in
+them.
 """
 
 import itertools
@@ -15,6 +16,7 @@ from owa_bench.calendars import groups
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES as WEB_HONEYPOTS
 from owa_bench.envs.changesurf.generate import TIERS as WEB_TIERS
 from owa_bench.envs.changesurf.generate import sites
+from owa_bench.envs.multicrew.suite import SUITE as MULTICREW
 from owa_bench.envs.recall.suite import SUITE as RECALL
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.suite import SUITE as TOOLQUEST
@@ -94,6 +96,11 @@ def _recall(families: tuple[str, ...]) -> list[Cell]:
     return _by_class(families, RECALL.card.tiers)
 
 
+def _multicrew(families: tuple[str, ...]) -> list[Cell]:
+    """Return families by tier by drift class."""
+    return _by_class(families, MULTICREW.card.tiers)
+
+
 def _changesurf(chosen: tuple[str, ...]) -> list[Cell]:
     """Return sites by tier by kind and magnitude of drift; goals take turns."""
     kinds = (*groups("web"), "all")
@@ -126,6 +133,16 @@ GROUNDS = {
         seeds=200,
         slice_seeds=3,
         honeypots=HONEYPOT_FAMILIES,
+    ),
+    "multicrew": Ground(
+        suite="multicrew",
+        table="sweep_multicrew.md",
+        golden="crews.json",
+        choices=MULTICREW.card.families,
+        cells=_multicrew,
+        seeds=4,
+        slice_seeds=1,
+        slice_cells=16,
     ),
     "recall": Ground(
         suite="recall",

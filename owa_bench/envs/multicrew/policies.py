@@ -11,7 +11,7 @@ from owa_bench.envs.multicrew.state import CrewState
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.seeding import stream
 from owa_bench.shells.schemas import draw
-from owa_bench.worlds.crew import CrewWorld
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _Call = Mapping[str, Any]
 
@@ -71,7 +71,11 @@ class CrewRandom(_Control):
 
 
 class CrewPlausibleWrong(_Control):
-    """Keeps the right order of work and hands in what decoys and rivals say."""
+    """Keeps the right order of work and hands in values that do not hold.
+
+    They are what decoys and rivals say; where an item has neither, it is taken for
+    another one.
+    """
 
     def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
         done = {**state.merged, **state.drafts}
@@ -81,12 +85,7 @@ class CrewPlausibleWrong(_Control):
         for item in world.items:
             if item.name in done or not state.merged.keys() >= set(item.needs):
                 continue
-            values = {c.name: c.value for c in world.clauses}
-            for document in world.documents:
-                for line in document.lines:
-                    if line.standing in ("former", "draft"):
-                        values[f"{line.subject}.{line.attribute}"] = line.value
-            values |= {c.name: c.rival for c in world.clauses if c.rival}
+            values = _mistaken(world, item)
             family = family_of(world.family)
             before = {n: json.loads(state.merged[n].fragment) for n in item.needs}
             arguments = {
@@ -98,6 +97,22 @@ class CrewPlausibleWrong(_Control):
         if len(state.merged) == len(world.items):
             return {"tool": "finish", "arguments": {"p": 0.9}}
         return {"tool": "pass_turn", "arguments": {}}
+
+
+def _mistaken(world: CrewWorld, item: CrewItem) -> dict[str, str]:
+    """Return the values of clauses as somebody has them who reads carelessly."""
+    right = {clause.name: clause.value for clause in world.clauses}
+    values = dict(right)
+    for document in world.documents:
+        for line in document.lines:
+            if line.standing in ("former", "draft"):
+                values[f"{line.subject}.{line.attribute}"] = line.value
+    values |= {c.name: c.rival for c in world.clauses if c.rival}
+    if all(values[name] == right[name] for name in item.clauses):
+        first = next(c for c in world.clauses if c.name == item.clauses[0])
+        alike = [c.value for c in world.clauses if c.attribute == first.attribute]
+        values[first.name] = next((v for v in alike if v != first.value), first.value)
+    return values
 
 
 class CrewOverDoer(_Control):
