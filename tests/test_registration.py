@@ -191,6 +191,8 @@ def test_macros_alone_can_solve_tier_one(env_id):
     card = get("suites", ENV_IDS[env_id][1]).card
     if card.extra:
         pytest.skip("its macros are places on a page, not steps of the task")
+    if not card.macros:
+        pytest.skip("it has no macros")
     if card.sittings:
         pytest.skip("its macros are options, of which one is right")
     env = make(env_id, view="vector", tier=1)

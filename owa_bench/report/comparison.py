@@ -134,8 +134,10 @@ def compare_arms(one: ComparedArm, other: ComparedArm) -> ArmComparison:
                 f"terms; of entry {index} of the first these differ: "
                 f"{', '.join(wrong)}."
             )
-    mask = np.isin(np.arange(len(first.rows)), [first.rows[key] for key in shared])
-    sample = replace(first.sample, table=first.sample.table.take(mask))
+    table = first.sample.table
+    # An episode copied over another has the key of both: rows are not keys.
+    mask = np.isin(np.arange(len(table.attempt)), [first.rows[key] for key in shared])
+    sample = replace(first.sample, table=table.take(mask))
     others = np.array([second.rows[key] for key in shared], dtype=np.int64)
     return ArmComparison(
         first=one.label,

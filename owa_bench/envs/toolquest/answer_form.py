@@ -113,6 +113,8 @@ def _number(value: Any) -> Value | None:
         return None
     if not amount.is_finite() or len(text) > _MOST_DIGITS:
         return None
+    if abs(amount.adjusted()) > _MOST_DIGITS:  # 1e1000000 would take minutes to write
+        return None
     whole = amount == amount.to_integral_value()
     return int(amount) if whole else float(amount)  # type: ignore[return-value]
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+MOST_CELLS = 1_000_000
+
 
 class TableError(Exception):
     """A table request that cannot be carried out; the message says why."""
@@ -72,9 +74,14 @@ def stack(parts: Sequence[DataTable]) -> DataTable:
 
     Returns:
         One table with the columns of all.
+
+    Raises:
+        TableError: It would be too large.
     """
     if len(parts) == 1:
         return parts[0]
+    names = {name for part in parts for name in part.columns}
+    _check_size(sum(len(part.rows) for part in parts) * len(names))
     records = [
         dict(zip(part.columns, row, strict=True)) for part in parts for row in part.rows
     ]
@@ -137,7 +144,7 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
         A table with the columns of both.
 
     Raises:
-        TableError: There is no such column.
+        TableError: There is no such column, or the table would be too large.
     """
     i, j = _place(left, on["left"]), _place(right, on["right"])
     partners: dict[Any, list[tuple[Any, ...]]] = {}
@@ -147,12 +154,22 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
         f"right_{name}" if name in left.columns else name for name in right.columns
     )
     unmatched = [(None,) * len(right.columns)] if on.get("kind") == "left" else []
+    matches = (partners.get(_hashable(row[i]), unmatched) for row in left.rows)
+    _check_size(sum(map(len, matches)) * len(columns))
     rows = tuple(
         row + partner
         for row in left.rows
         for partner in partners.get(_hashable(row[i]), unmatched)
     )
     return DataTable(columns, rows, tuple(sorted({*left.steps, *right.steps})))
+
+
+def _check_size(cells: int) -> None:
+    if cells > MOST_CELLS:
+        raise TableError(
+            f"The table would have {cells:,} cells, more than {MOST_CELLS:,}: filter "
+            "or choose columns first."
+        )
 
 
 def _group(

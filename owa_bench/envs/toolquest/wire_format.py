@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ PAGER_PARAMETERS = {
     "link": ("after", "limit"),
 }
 WireValue = Value | float
+_MOST_DIGITS = 40  # before the point, of an amount
 
 
 class Slice(NamedTuple):
@@ -119,8 +120,10 @@ def _cents(field: Field, value: object) -> int | None:
         return None
     try:
         amount = Decimal(str(value)) * (100 if field.unit == "dollars" else 1)
+        if amount.adjusted() > _MOST_DIGITS:
+            return None
         return int(amount) if amount == amount.to_integral_value() else None
-    except (InvalidOperation, ValueError, OverflowError):
+    except (DecimalException, ValueError, OverflowError):
         return None
 
 

@@ -1,7 +1,9 @@
 import pytest
 
-from owa_bench.envs.toolquest import answer_scoring
+from owa_bench.envs.toolquest import answer_form, answer_scoring, wire_format
 from owa_bench.envs.toolquest.state import Artefact
+from owa_bench.envs.toolquest.table import DataTable, TableError
+from owa_bench.worlds.api import Field
 from tests.builders.api_worlds import small_world
 
 WORLD = small_world()
@@ -51,3 +53,14 @@ def test_a_column_too_many_costs():
 )
 def test_key_width(rows, width):
     assert answer_scoring.key_width(rows) == width
+
+
+@pytest.mark.parametrize(
+    "text", ["1e1000000", "-1e99999", "1e-1000000", "1e99999999999999999999"]
+)
+def test_a_number_that_would_take_minutes_to_write_is_no_number(text):
+    sent = DataTable(("id", "price"), ((RIGHT[0][0], text),))
+    with pytest.raises(TableError, match="must be a number"):
+        answer_form.judged_answer(WORLD, sent)
+    price = Field(key="price", name="price", kind="money", about="", decimal=True)
+    assert wire_format.from_wire(price, text) is None

@@ -32,6 +32,15 @@ def test_join_group_and_sort():
     assert made.steps == (4, 5, 6)
 
 
+def test_a_table_that_grows_without_end_is_refused_before_it_is_made():
+    many = DataTable(("shop", "x"), ((1, 1),) * 1000, (1,))
+    with pytest.raises(TableError, match="4,000,000 cells, more than 1,000,000"):
+        table.join(many, many, {"left": "shop", "right": "shop"})
+    with pytest.raises(TableError, match="filter or choose columns first"):
+        table.stack([many] * 501)
+    assert len(table.stack([many] * 500).rows) == 500_000
+
+
 def test_left_join_keeps_the_lonely_and_renames_clashes():
     joined = table.join(SHOPS, SALES, {"left": "id", "right": "shop", "kind": "left"})
     assert joined.columns == ("id", "town", "shop", "right_id", "sum")
