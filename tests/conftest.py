@@ -1,6 +1,8 @@
 """For every test: fixed masters of runs; pages without drawings where none counts."""
 
 import itertools
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -11,6 +13,8 @@ DRAWN = (
     *("tests/report", "tests/golden", "tests/examples", "tests/bridges"),
     "tests/run/play/test_native.py",
 )
+# A data folder of this process: equal masters would meet in a shared one.
+os.environ["OWA_BENCH_HOME"] = tempfile.mkdtemp(prefix="owa-home-")
 _OF_FIXTURES, _OF_TESTS = 0, 1_000
 
 

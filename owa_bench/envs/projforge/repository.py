@@ -173,7 +173,9 @@ class ProjectRepository:
     ) -> "subprocess.CompletedProcess[bytes]":
         options = [] if words[0] == "init" else ["--git-dir", str(directory)]
         safe = ("core.hooksPath=/dev/null", "core.symlinks=false", "gc.auto=0")
-        for setting in (*safe, "core.fsmonitor=false", "core.autocrlf=false"):
+        # One thread: several choose a pack's deltas by their timing.
+        more = ("core.fsmonitor=false", "core.autocrlf=false", "pack.threads=1")
+        for setting in (*safe, *more):
             options += ["-c", setting]
         environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),

@@ -18,7 +18,8 @@ PAGES = ("--suite", "changesurf", "--family", "depot/buy", "--tier", "1")
 
 def run(folder, *given):
     words = ("run", *PAGES, "--delta", "0", "--episodes", "1", "--workers", "1")
-    done = CliRunner().invoke(app, [*words, "--out", str(folder), *given])
+    home = {"OWA_BENCH_HOME": str(folder.with_name("home"))}
+    done = CliRunner().invoke(app, [*words, "--out", str(folder), *given], env=home)
     assert done.exit_code == 0, done.output
     layout = RunLayout(folder)
     return [files.read_trace(layout, leaf).events for leaf in files.read_leaves(layout)]
