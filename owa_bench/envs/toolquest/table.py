@@ -31,9 +31,7 @@ def find_rows(document: Any, steps: tuple[int, ...] = ()) -> DataTable:
     Args:
         document: A JSON value.
         steps: The steps that it came from.
-
-    Returns:
-        The rows as a table.
+    Returns: The rows as a table.
 
     Raises:
         TableError: There is no list of objects.
@@ -57,9 +55,7 @@ def from_records(
     Args:
         records: Objects.
         steps: The steps that they came from.
-
-    Returns:
-        A table; a missing key is None.
+    Returns: A table; a missing key is None.
     """
     columns = tuple(dict.fromkeys(key for record in records for key in record))
     rows = tuple(tuple(record.get(key) for key in columns) for record in records)
@@ -71,9 +67,7 @@ def stack(parts: Sequence[DataTable]) -> DataTable:
 
     Args:
         parts: Tables, at least one.
-
-    Returns:
-        One table with the columns of all.
+    Returns: One table with the columns of all.
 
     Raises:
         TableError: It would be too large.
@@ -98,9 +92,7 @@ def transform(
         table: The table.
         other: The table to join, None without a join.
         request: Arguments of the tool `table`.
-
-    Returns:
-        The resulting table.
+    Returns: The resulting table.
 
     Raises:
         TableError: The request names no column, or an aggregate that there is not.
@@ -139,9 +131,7 @@ def join(left: DataTable, right: DataTable, on: Mapping[str, Any]) -> DataTable:
         left: The first table.
         right: The second table.
         on: The columns `left` and `right`, and the `kind`: inner or left.
-
-    Returns:
-        A table with the columns of both.
+    Returns: A table with the columns of both.
 
     Raises:
         TableError: There is no such column, or the table would be too large.
@@ -216,9 +206,7 @@ def sort(table: DataTable, names: Sequence[str]) -> DataTable:
     Args:
         table: The table.
         names: Columns, the most important first.
-
-    Returns:
-        The sorted table; numbers stand before text.
+    Returns: The sorted table; numbers stand before text.
 
     Raises:
         TableError: There is no such column.
@@ -250,9 +238,7 @@ def view(table: DataTable, handle: str, offset: int, limit: int, room: int) -> s
         offset: First row, from 0.
         limit: Most rows.
         room: Characters there are.
-
-    Returns:
-        JSON text.
+    Returns: JSON text.
 
     Raises:
         TableError: One row is longer than the room.
