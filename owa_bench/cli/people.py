@@ -218,7 +218,7 @@ def _rate(
         raise UsageError(f"{path} is there already: who has rated does not rate again.")
     signer = keys.ensure(keys.data_folder(), key)
     items = rated_items(bundle, rubric, rater)
-    ask = _asked if command is None else partial(_by_command, command)
+    ask = _asked if command is None else partial(_by_command, _words(command))
     given = {item.attempt: ask(rubric, item) for item in items}
     ratings = RaterScores(
         rater=rater,
@@ -247,11 +247,23 @@ def _asked(rubric: "Rubric", item: "RatedItem") -> int:
         OUT.print(f"one of {', '.join(rubric.scores)}")
 
 
-def _by_command(command: str, rubric: "Rubric", item: "RatedItem") -> int:
+def _words(command: str) -> list[str]:
+    """Return a command's words, as a shell splits them."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words:
+        rule = "must be a command whose quotes are closed"
+        raise FieldError("--command", command, rule)
+    return words
+
+
+def _by_command(command: list[str], rubric: "Rubric", item: "RatedItem") -> int:
     """Return a command's score of an item: one JSON line in, one out."""
     asked = {"task": item.task, "text": item.text, "question": rubric.question}
     done = subprocess.run(  # noqa: S603 - the user's own command
-        shlex.split(command),
+        command,
         input=msgspec.json.encode({**asked, "scores": rubric.scores}) + b"\n",
         capture_output=True,
         check=False,

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 
 import msgspec
@@ -135,6 +136,19 @@ def test_two_raters_rate_blind_and_the_report_shows_their_agreement(
     (layout.ratings / "ben.dsse.json").write_text(json.dumps(envelope))
     assert "No signature" in owa("judge run").err
     assert owa("verify run").code == 1
+
+
+@pytest.mark.parametrize("command", ["", " ", "'rate", "nosuchcommand"])
+def test_a_command_that_cannot_rate_is_refused_and_nothing_is_kept(owa, place, command):
+    layout = _rated_run(place)
+    judge = "judge run --rubric rubric.toml --rater ada --command"
+    refused = owa(f"{judge} {shlex.quote(command)}")
+    assert refused.code == 2
+    assert refused.err.startswith(
+        ("error: `--command` must be", "error: nosuchcommand")
+    )
+    assert refused.err.count("\n") == 1
+    assert not layout.ratings.exists()
 
 
 def test_a_person_rates_in_the_terminal(owa, place, monkeypatch):

@@ -131,7 +131,7 @@ def received(descriptor: int, seconds: float) -> tuple[bytes, bool]:
 
 
 def swept() -> None:
-    """End every other process and empty the writable places, /work/site apart."""
+    """End every other process and empty the writable places, the site apart."""
     with contextlib.suppress(OSError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

@@ -235,7 +235,13 @@ class Workshop:
             cpu_s=60,
             wall_s=240,
             argv=[
-                *("install", "--quiet", "--target", "/work/site", "--no-cache-dir"),
+                *(
+                    "install",
+                    "--quiet",
+                    "--target",
+                    f"{backends.WORK}/site",
+                    "--no-cache-dir",
+                ),
                 *("--no-compile", "--disable-pip-version-check", "--no-input"),
                 *("--index-url", f"file:///index/{world.index}/simple", *pins),
             ],
