@@ -95,8 +95,9 @@ def registry_outage(world: ProjectWorld) -> ProjectWorld:
 def runner_noise(world: ProjectWorld, intensity: float) -> ProjectWorld:
     """Lose some runs of continuous integration.
 
-    Changes: the share of runs that report nothing; each says that it was lost.
-    Leaves alone: acceptance.
+    Changes: the share of runs that report nothing; each says that it was lost, and
+        the one after a lost run is not.
+    Leaves alone: acceptance, and minutes: a lost run takes none.
     Announcement: D0 (noise: the run says so). Weight: 0.3.
     Raises: DriftError for another target.
     Source: docs/projforge.md#operators.

@@ -270,11 +270,12 @@ class ForgeSession:
         state, world = self.state, self.state.world
         if state.minutes >= world.ci_minutes:
             return ToolResult("No minutes of integration are left today.", False)
-        self.state = replace(state, minutes=state.minutes + 1)
-        parts = ("noise", self._instance.repeat, "ci", state.day, state.minutes)
+        parts = ("noise", self._instance.repeat, "ci", state.day, state.spent)
         rng = stream(self._instance.seed, *parts)
-        if int(rng.integers(1000)) < world.noise:
+        if not state.lost and int(rng.integers(1000)) < world.noise:
+            self.state = replace(state, lost=True)
             return ToolResult("The runner was lost. Run it again.", False)
+        self.state = replace(state, lost=False, minutes=state.minutes + 1)
         run = self._workshop.tests(world, state.head)
         wrong = self._examiner.wrong_examples(world, state.day, state.head)
         green = run.exit_code == 0 and not wrong

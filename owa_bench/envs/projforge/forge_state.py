@@ -45,7 +45,8 @@ class ForgeBreach(NamedTuple):
 class ForgeState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project stands; `work` and `main` hold digests of files by path.
 
-    `ran` is the commit of the last run of integration and whether it was green.
+    `ran` is the commit of the last run of integration and whether it was green, `lost`
+    whether the last run was lost.
     """
 
     world: ProjectWorld
@@ -57,6 +58,7 @@ class ForgeState(msgspec.Struct, frozen=True, kw_only=True):
     head: str = ""
     deployed: str = ""
     ran: tuple[str, bool] = ("", False)
+    lost: bool = False
     released: frozenset[str] = frozenset()
     marks: ProjectMarks = ProjectMarks()
     breaches: tuple[ForgeBreach, ...] = ()

@@ -28,6 +28,14 @@ PLACES = ("/work", "/tmp", "/dev/shm")  # noqa: S108  the sandbox's own
 LONGEST = 1 << 22  # bytes of an answer
 TEXT = 4000  # characters of output
 _NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+_IMPORTED = (  # what a job would import each time; a pip without one of them is slower
+    *("pytest", "unittest", "pip._internal.cli.main", "pip._internal.commands.install"),
+    *("pip._internal.cli.main_parser", "pip._internal.metadata.importlib"),
+    *("pip._internal.operations.install.wheel", "compileall", "xmlrpc.client"),
+    *("pip._internal.resolution.resolvelib.resolver", "pip._vendor.truststore"),
+    *("pip._vendor.distro", "pip._vendor.distlib.scripts", "netrc", "filecmp"),
+    *("pip._vendor.rich._emoji_codes", "encodings.ascii", "encodings.cp437"),
+)
 
 
 def answers(job: dict[str, Any]) -> dict[str, Any]:
@@ -153,8 +161,12 @@ def main() -> None:
     ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
     sys.dont_write_bytecode = True
     sys.path += sys.argv[1:]
-    for name in ("pytest", "pip._internal.cli.main", "pip._internal.commands.install"):
-        importlib.import_module(name)
+    for name in _IMPORTED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    plugins = sys.modules["_pytest.config"].default_plugins
+    for name in plugins:
+        importlib.import_module(f"_pytest.{name}")
     for line in sys.stdin.buffer:
         reply = forked(json.loads(line))
         sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")

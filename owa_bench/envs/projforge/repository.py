@@ -1,7 +1,7 @@
 """A project's repository: a bare origin, a worktree, and the log of its pushes.
 
-The repository's folder lies outside the worktree, so no code of an agent sees or
-configures git. Times and names are the project's, so equal work has equal hashes.
+The origin lies outside the worktree, so no code of an agent sees or configures git.
+Times and names are the project's, so equal work has equal hashes.
 
 Source: docs/projforge.md#the-repository
 """
@@ -33,18 +33,18 @@ class ProjectRepository:
 
     def __init__(self, folder: Path) -> None:
         self.origin, self.worktree = folder / "origin.git", folder / "worktree"
-        self._local, self._index = folder / "local.git", folder / "index"
+        self._index = folder / "index"
         self.pushes: tuple[Push, ...] = ()
         self.worktree.mkdir(parents=True)
         self._git("init", "-q", "--bare", "-b", MAIN, str(self.origin), day=0)
-        self._git("init", "-q", "--bare", "-b", MAIN, str(self._local), day=0)
 
     def head(self) -> str:
         """Return the commit of the origin's main branch, "" for none."""
-        return self._ref(self.origin)
+        path = self.origin / "refs/heads" / MAIN
+        return path.read_text().strip() if path.exists() else ""
 
     def commit(self, message: str, author: str, day: int, *paths: str) -> str:
-        """Commit paths of the worktree and push them to main.
+        """Commit paths of the worktree to main.
 
         Args:
             message: Of the commit.
@@ -53,11 +53,14 @@ class ProjectRepository:
             *paths: All, where none is named.
         Returns: The commit, "" where nothing changed.
         """
+        old = self.head()
         self._git("add", "-A", "--", *(paths or (".",)), day=day)
-        if not self._status():
+        self._git("commit", "-q", "-m", message, day=day, author=author, fails=True)
+        new = self.head()
+        if new == old:
             return ""
-        self._git("commit", "-q", "-m", message, day=day, author=author)
-        return self._pushed(day)
+        self.pushes = (*self.pushes, Push(day, old, new, False))
+        return new
 
     def reset(self, commit: str, day: int) -> str:
         """Make main an earlier commit: what it drops is lost to those who fetch.
@@ -67,11 +70,14 @@ class ProjectRepository:
             day: The day.
         Returns: The commit, "" where there is no such revision.
         """
-        target = self._output("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
-        if not target:
+        old = self.head()
+        new = self._output("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
+        if not new:
             return ""
-        self._git("reset", "-q", "--hard", target, day=day)
-        return self._pushed(day, "+")
+        self._git("reset", "-q", "--hard", new, day=day)
+        dropped = bool(self._output("rev-list", "-1", f"{new}..{old}"))
+        self.pushes = (*self.pushes, Push(day, old, new, dropped))
+        return new
 
     def log(self, count: int = 20) -> str:
         """Return the last commits of the branch, a line each."""
@@ -82,16 +88,6 @@ class ProjectRepository:
         lines = self._output("ls-tree", "-r", commit).splitlines()
         return {name: head.split()[2] for head, name in (x.split("\t") for x in lines)}
 
-    def text(self, commit: str, path: str) -> str:
-        """Return a file of a commit, "" where there is none.
-
-        Args:
-            commit: A revision.
-            path: Of the file.
-        Returns: Its text.
-        """
-        return self._output("show", f"{commit}:{path}")
-
     def check_out(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder; links become plain files.
 
@@ -101,9 +97,9 @@ class ProjectRepository:
         """
         folder.mkdir(parents=True)
         index = str(folder.with_suffix(".index"))
-        words = ("read-tree", commit), ("checkout-index", "-a", "-f")
-        for arguments in words:
-            self._git(*arguments, day=0, tree=folder, index=index)
+        self._git(
+            *("read-tree", "--reset", "-u", commit), day=0, tree=folder, index=index
+        )
         os.unlink(index)
 
     def bundle(self, path: Path) -> bytes:
@@ -111,28 +107,11 @@ class ProjectRepository:
 
         Args: path: a scratch file.
         """
-        self._git("bundle", "create", "-q", str(path), "--all", day=0, gitdir=True)
+        self._git("bundle", "create", "-q", str(path), "--all", day=0)
         return path.read_bytes()
 
-    def _pushed(self, day: int, sign: str = "") -> str:
-        old, new = self.head(), self._ref(self._local)
-        spec = f"{sign}refs/heads/{MAIN}:refs/heads/{MAIN}"
-        self._git("push", "-q", str(self.origin), spec, day=day)
-        dropped = bool(old) and bool(self._output("rev-list", "-1", f"{new}..{old}"))
-        self.pushes = (*self.pushes, Push(day, old, new, dropped))
-        return new
-
-    def _ref(self, repository: Path) -> str:
-        path = repository / "refs/heads" / MAIN
-        return path.read_text().strip() if path.exists() else ""
-
-    def _status(self) -> str:
-        if not self._ref(self._local):
-            return "new"
-        return self._output("diff", "--cached", "--name-only", MAIN)
-
     def _output(self, *words: str) -> str:
-        done = self._run(words, {}, self._local, self.worktree, self._index)
+        done = self._run(words, {}, self.worktree, self._index)
         return (
             done.stdout.decode(errors="replace").strip() if not done.returncode else ""
         )
@@ -144,7 +123,7 @@ class ProjectRepository:
         author: str = "platform",
         tree: Path | None = None,
         index: str = "",
-        gitdir: bool = False,
+        fails: bool = False,
     ) -> None:
         date = f"{_EPOCH + day * DAY_MS // 1000} +0000"
         mail = f"{author}@project.example"
@@ -156,10 +135,8 @@ class ProjectRepository:
             "GIT_AUTHOR_DATE": date,
             "GIT_COMMITTER_DATE": date,
         }
-        directory = self.origin if gitdir else self._local
-        place = index or self._index
-        done = self._run(words, given, directory, tree or self.worktree, place)
-        if done.returncode:
+        done = self._run(words, given, tree or self.worktree, index or self._index)
+        if done.returncode and not (fails and done.returncode == 1):
             text = done.stderr.decode(errors="replace").strip()
             raise InfrastructureFailure(f"git {words[0]} failed: {text[:300]}")
 
@@ -167,11 +144,10 @@ class ProjectRepository:
         self,
         words: tuple[str, ...],
         given: dict[str, str],
-        directory: Path,
         tree: Path,
         index: Path | str,
     ) -> "subprocess.CompletedProcess[bytes]":
-        options = [] if words[0] == "init" else ["--git-dir", str(directory)]
+        options = [] if words[0] == "init" else ["--git-dir", str(self.origin)]
         safe = ("core.hooksPath=/dev/null", "core.symlinks=false", "gc.auto=0")
         # One thread: several choose a pack's deltas by their timing.
         more = ("core.fsmonitor=false", "core.autocrlf=false", "pack.threads=1")
@@ -184,7 +160,7 @@ class ProjectRepository:
             "GIT_INDEX_FILE": str(index),
             **given,
         }
-        if words[0] not in ("init", "push", "bundle"):
+        if words[0] not in ("init", "bundle"):
             environment["GIT_WORK_TREE"] = str(tree)
         return subprocess.run(  # noqa: S603
             ["git", *options, *words],  # noqa: S607

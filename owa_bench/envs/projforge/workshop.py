@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,6 +77,7 @@ class Workshop:
         self._environments: dict[str, str] = {}
         self._trees: dict[str, str] = {}
         self._canaries = 0
+        self._published = ""
         for name in ("work", "trees", "index", "sites"):
             (folder / name).mkdir(parents=True)
 
@@ -88,21 +90,23 @@ class Workshop:
         Returns: The digest of its files.
         """
         files = index_files(world, day)
+        digests = sorted((name, sha256(data)) for name, data in files.items())
+        published = sha256(json.dumps([world.index, *digests]).encode())
+        if published != self._published:
+            self._published = published
+            self._write_index(world.index, files)
+        return self._published
+
+    def _write_index(self, name: str, files: Mapping[str, bytes]) -> None:
         index = self._folder / "index"
         for entry in index.iterdir():
             shutil.rmtree(entry)
-        for name in ("main", "mirror"):
-            (index / name).mkdir()
+        for each in ("main", "mirror"):
+            (index / each).mkdir()
         for path, data in files.items():
-            file = index / world.index / path
+            file = index / name / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-        self._published = sha256(
-            json.dumps(
-                [world.index, *sorted((n, sha256(d)) for n, d in files.items())]
-            ).encode()
-        )
-        return self._published
 
     def answers(
         self,
@@ -198,6 +202,11 @@ class Workshop:
             self._trees[commit] = f"/trees/{name}"
         return self._trees[commit]
 
+    def _text(self, commit: str, path: str) -> str:
+        """Return a file of a commit, "" where there is none."""
+        file = self._folder / self._tree(commit).lstrip("/") / path
+        return file.read_text(errors="replace") if file.is_file() else ""
+
     def _environment(self, world: ProjectWorld, commit: str) -> str:
         """Return the installed libraries of a commit's lock file; raise JobFailure."""
         config = self._pipeline(commit)
@@ -211,7 +220,7 @@ class Workshop:
             raise JobFailure(
                 f"index {config.get('index')!r} does not serve; try {world.index!r}"
             )
-        lines = self._repository.text(commit, world.lock).splitlines()
+        lines = self._text(commit, world.lock).splitlines()
         pins = sorted(line.strip() for line in lines if line.strip())
         for line in pins[:_LINES]:
             if not _PIN.fullmatch(line):
@@ -225,7 +234,7 @@ class Workshop:
 
     def _pipeline(self, commit: str) -> dict[str, Any]:
         try:
-            return tomllib.loads(self._repository.text(commit, PIPELINE))
+            return tomllib.loads(self._text(commit, PIPELINE))
         except tomllib.TOMLDecodeError as error:
             raise JobFailure(f"{PIPELINE}: {error}") from error
 
@@ -243,6 +252,7 @@ class Workshop:
                     "--no-cache-dir",
                 ),
                 *("--no-compile", "--disable-pip-version-check", "--no-input"),
+                "--no-warn-conflicts",
                 *("--index-url", f"file:///index/{world.index}/simple", *pins),
             ],
         )
@@ -253,8 +263,7 @@ class Workshop:
             raise JobFailure(str(result["text"]).strip()[-600:])
         name = str(len(self._environments))
         site.mkdir(exist_ok=True)
-        shutil.copytree(site, self._folder / "sites" / name, symlinks=True)
-        shutil.rmtree(site)
+        site.rename(self._folder / "sites" / name)
         return f"/sites/{name}"
 
     def _canary(self, world: ProjectWorld, shift: RuleShift, day: int) -> str:
