@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import gymnasium as gym
 import msgspec
@@ -345,3 +345,26 @@ class ToolEnv(gym.Env[Any, Any]):
         if self._episode is not None:
             self._episode.close()
             self._episode = None
+
+
+class ToolSuite(interfaces.Suite, Protocol):
+    """Base of the tool suites: `ToolEnv` is their env, and no rule has a detector."""
+
+    detectors: tuple[interfaces.Detector, ...] = ()
+
+    def env(
+        self,
+        source: interfaces.TimelineSource,
+        *,
+        view: interfaces.View = "language",
+        **options: Any,
+    ) -> gym.Env[Any, Any]:
+        """Return the Gymnasium env over `source`.
+
+        Args:
+            source: Gives an instance's timeline.
+            view: Language, vector or python.
+            **options: Options of `ToolEnv`.
+        Returns: The env.
+        """
+        return ToolEnv(self, source, view, **options)

@@ -1,10 +1,5 @@
 """MultiCrew, the suite: a crew with private facts makes one deliverable in time."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import gymnasium
-
 from owa_bench import interfaces
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.detectors import DETECTORS, RULES
@@ -14,11 +9,11 @@ from owa_bench.envs.multicrew.policies import POLICIES
 from owa_bench.envs.multicrew.schedule import CrewSchedule
 from owa_bench.envs.multicrew.session import THETA, CrewSession
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.crew import CrewWorld
 
 
-class CrewSuite:
+class CrewSuite(ToolSuite):
     """The suite; everything it is stands in `card` and in docs/multicrew.md."""
 
     card = interfaces.SuiteCard(
@@ -42,11 +37,9 @@ class CrewSuite:
         seats=len(ROLES),
         held_out=generate.HELD_OUT,
     )
-    oracle: interfaces.Oracle = CrewOracle()
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
-        POLICIES
-    )
-    detectors: tuple[interfaces.Detector, ...] = DETECTORS
+    oracle = CrewOracle()
+    policies = POLICIES
+    detectors = DETECTORS
     schedule: interfaces.EnumerableSchedule = CrewSchedule()
 
     def generate(self, instance: Instance) -> CrewWorld:
@@ -70,23 +63,6 @@ class CrewSuite:
         Returns: The session.
         """
         return CrewSession(timeline, sink, setting)
-
-    def env(
-        self,
-        source: interfaces.TimelineSource,
-        *,
-        view: interfaces.View = "language",
-        **options: Any,
-    ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`.
-
-        Args:
-            source: Gives an instance's timeline.
-            view: Language, vector or python.
-            **options: Options of the env shell.
-        Returns: The env.
-        """
-        return ToolEnv(self, source, view, **options)
 
 
 SUITE = CrewSuite()

@@ -5,10 +5,6 @@ Their scores are never mixed.
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import gymnasium
 
 from owa_bench import interfaces
 from owa_bench.envs.projforge import generate, graph_session, schedule, workshop
@@ -20,11 +16,11 @@ from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.marks import THETA, WEEK
 from owa_bench.errors import MissingPartError
 from owa_bench.records.instance import Announcement, Instance, Timeline
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.project import DAYS, ProjectWorld
 
 
-class ProjForgeFastSuite:
+class ProjForgeFastSuite(ToolSuite):
     """The fast twin; everything it is stands in `card` and in docs/projforge.md."""
 
     card = interfaces.SuiteCard(
@@ -50,10 +46,7 @@ class ProjForgeFastSuite:
         sittings=True,
     )
     oracle: interfaces.Oracle = GraphOracle()
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
-        GRAPH_POLICIES
-    )
-    detectors: tuple[interfaces.Detector, ...] = ()
+    policies = GRAPH_POLICIES
     schedule: interfaces.EnumerableSchedule = schedule.ProjectSchedule()
 
     def generate(self, instance: Instance) -> ProjectWorld:
@@ -100,23 +93,6 @@ class ProjForgeFastSuite:
         """
         return GraphSession(timeline)
 
-    def env(
-        self,
-        source: interfaces.TimelineSource,
-        *,
-        view: interfaces.View = "language",
-        **options: Any,
-    ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`.
-
-        Args:
-            source: Gives an instance's timeline.
-            view: Language, vector or python.
-            **options: Options of the env shell.
-        Returns: The env.
-        """
-        return ToolEnv(self, source, view, **options)
-
 
 def _horizon(timeline: Timeline) -> int:
     world: ProjectWorld = timeline.worlds[0]
@@ -146,11 +122,9 @@ class ProjForgeSuite(ProjForgeFastSuite):
         extra="project",
         episode_s=30.0,
     )
-    oracle: interfaces.Oracle = ForgeOracle()
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
-        FORGE_POLICIES
-    )
-    detectors: tuple[interfaces.Detector, ...] = tuple(map(ForgeDetector, RULES))
+    oracle = ForgeOracle()
+    policies = FORGE_POLICIES
+    detectors = tuple(map(ForgeDetector, RULES))
 
     def ready(self) -> None:
         """Raise MissingPartError where git, bubblewrap, pip or pytest is missing."""

@@ -1,21 +1,16 @@
 """Recall, the suite: memory, retrieval, reasoning and literacy over virtual days."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import gymnasium
-
 from owa_bench import interfaces
 from owa_bench.envs.recall import generate, vector
 from owa_bench.envs.recall.oracle import RecallOracle
 from owa_bench.envs.recall.policies import POLICIES
 from owa_bench.envs.recall.session import THETA, RecallSession
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.recall import RecallWorld
 
 
-class RecallSuite:
+class RecallSuite(ToolSuite):
     """The suite; everything it is stands in `card` and in docs/recall.md."""
 
     card = interfaces.SuiteCard(
@@ -40,11 +35,8 @@ class RecallSuite:
         macros=vector.MACROS,
         sittings=True,
     )
-    oracle: interfaces.Oracle = RecallOracle()
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
-        POLICIES
-    )
-    detectors: tuple[interfaces.Detector, ...] = ()
+    oracle = RecallOracle()
+    policies = POLICIES
 
     def generate(self, instance: Instance) -> RecallWorld:
         """Return the instance's base world."""
@@ -80,23 +72,6 @@ class RecallSuite:
         Returns: The session.
         """
         return RecallSession(timeline)
-
-    def env(
-        self,
-        source: interfaces.TimelineSource,
-        *,
-        view: interfaces.View = "language",
-        **options: Any,
-    ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`.
-
-        Args:
-            source: Gives an instance's timeline.
-            view: Language, vector or python.
-            **options: Options of the env shell.
-        Returns: The env.
-        """
-        return ToolEnv(self, source, view, **options)
 
 
 SUITE = RecallSuite()

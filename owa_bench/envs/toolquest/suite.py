@@ -1,9 +1,6 @@
 """ToolQuest, the suite: find HTTP APIs, authenticate to them, compose their data."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import gymnasium
+from collections.abc import Sequence
 
 from owa_bench import interfaces
 from owa_bench.envs.toolquest import generate, vector
@@ -15,11 +12,11 @@ from owa_bench.envs.toolquest.policies import POLICIES
 from owa_bench.envs.toolquest.procedure import recorded_procedure
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.records.instance import Instance, Timeline
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.api import ApiWorld
 
 
-class ToolQuest:
+class ToolQuest(ToolSuite):
     """The suite; everything it is stands in `card` and in docs/toolquest.md."""
 
     card = interfaces.SuiteCard(
@@ -44,11 +41,9 @@ class ToolQuest:
         macros=vector.MACROS,
         honeypots=generate.HONEYPOT_FAMILIES,
     )
-    oracle: interfaces.Oracle = ToolQuestOracle()
-    policies: Mapping[str, Callable[[interfaces.OracleAccess], interfaces.Agent]] = (
-        POLICIES
-    )
-    detectors: tuple[interfaces.Detector, ...] = DETECTORS
+    oracle = ToolQuestOracle()
+    policies = POLICIES
+    detectors = DETECTORS
     effective_class = staticmethod(effective_class)
 
     def generate(self, instance: Instance) -> ApiWorld:
@@ -86,25 +81,6 @@ class ToolQuest:
             The session.
         """
         return ToolQuestSession(timeline, sink=sink, wire=setting.wire)
-
-    def env(
-        self,
-        source: interfaces.TimelineSource,
-        *,
-        view: interfaces.View = "language",
-        **options: Any,
-    ) -> gymnasium.Env[Any, Any]:
-        """Return the Gymnasium env over `source`.
-
-        Args:
-            source: Gives an instance's timeline.
-            view: Language or vector.
-            **options: Options of the env shell.
-
-        Returns:
-            The env.
-        """
-        return ToolEnv(self, source, view, **options)
 
 
 SUITE = ToolQuest()
