@@ -15,6 +15,7 @@ from owa_bench.skills.recall import stores
 from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
+from owa_bench.skills.recall.tunable import OPTIONS, TunablePlayer
 
 _CAPACITY = "Words of a list, and facts between sittings, that it keeps."
 _HALF_LIFE = "Days after which half of what it was told is lost; none: it is kept."
@@ -116,5 +117,12 @@ AGENTS = (
         partial(_fading, default=math.inf),
         {"half_life": _HALF_LIFE, **knob_options("depth", "calibration")},
         induces=True,
+    ),
+    AgentCard(
+        name="tunable_player",
+        about="Plays exercises under settings: the subject that SelfRev revises.",
+        make=TunablePlayer,
+        suites=("recall",),
+        options=OPTIONS,
     ),
 )

@@ -22,6 +22,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from owa_bench.interfaces.laboratory import (
+    HoldoutResult,
+    InnerDraw,
+    Laboratory,
+    NeedsLaboratory,
+    PlayedAttempt,
+    PlayedPair,
+    Subject,
+    Ticket,
+)
 from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
@@ -64,17 +74,16 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent", "Ending",
-    "EnumerableSchedule", "FunctionOperator",
-    "HasAbout", "HasCrewBound", "HasEffectiveClass", "HasFinalEvents",
-    "HasFinishRefusal", "HasGroup",
+    "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent",
+    "Ending", "EnumerableSchedule", "FunctionOperator", "HasAbout", "HasCrewBound",
+    "HasEffectiveClass", "HasFinalEvents", "HasFinishRefusal", "HasGroup",
     "HasHeldOut", "HasHoneypot", "HasHorizon", "HasOffer", "HasProcedure",
-    "HasProducts",
-    "HasReadyCheck", "HasSchedule", "HasScheduleOptions", "HasTerms",
-    "Move", "Operator", "Oracle", "OracleAccess", "PropositionTruth", "Rule",
-    "Schedule", "Seated", "Session", "Setting", "Sink", "State", "SubgoalNode", "Suite",
-    "SuiteCard", "Task", "Terms", "TimelineSource", "ToolResult", "ToolSpec", "View",
-    "World",
+    "HasProducts", "HasReadyCheck", "HasSchedule", "HasScheduleOptions", "HasTerms",
+    "HoldoutResult", "InnerDraw", "Laboratory", "Move", "NeedsLaboratory",
+    "Operator", "Oracle", "OracleAccess", "PlayedAttempt", "PlayedPair",
+    "PropositionTruth", "Rule", "Schedule", "Seated", "Session", "Setting", "Sink",
+    "State", "SubgoalNode", "Subject", "Suite", "SuiteCard", "Task", "Terms",
+    "Ticket", "TimelineSource", "ToolResult", "ToolSpec", "View", "World",
     "operator", "stated_quality",
 ]
 # fmt: on
@@ -216,7 +225,7 @@ class Suite(Protocol):
         timeline: Timeline,
         sink: Sink,
         setting: Setting,
-        laboratory: object | None = None,
+        laboratory: Laboratory | None = None,
     ) -> Session:
         """Start an episode in the timeline's first world.
 
@@ -224,7 +233,7 @@ class Suite(Protocol):
             timeline: The worlds of the episode.
             sink: For blobs and secrets; the shell emits the events.
             setting: The terms from the plan entry, which the session enforces.
-            laboratory: For suites that play episodes inside one; None so far.
+            laboratory: For suites that play attempts inside an episode.
         Returns: The running session.
         """
 

@@ -30,18 +30,26 @@ from owa_bench.records.event_base import (
     fixed,
 )
 from owa_bench.records.instance import Announcement, Instance
+from owa_bench.records.laboratory_events import (
+    CampaignRevision,
+    HoldoutAnswer,
+    HoldoutRegistration,
+    InnerAttempt,
+)
 from owa_bench.records.memory_events import Probe
 from owa_bench.records.revision_events import MemoryChange, Revision
 
 # fmt: off
 __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
-    "AnyEvent", "Artifact", "Belief", "Board", "Call", "Condition", "Conflict", "Drift",
+    "AnyEvent", "Artifact", "Belief", "Board", "Call", "CampaignRevision", "Condition",
+    "Conflict", "Drift",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
-    "Incident", "Intervention", "MemoryChange", "Message", "Meter", "ModelCall",
-    "Observation", "Outcome", "Phase", "Probe", "RealisedDrift", "Resolution",
-    "Resource", "Revision", "Side", "Sitting", "Source", "Stream", "Subgoal",
-    "ToolOffer", "Tracking", "Violation", "WitnessedMeter", "fixed",
+    "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
+    "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
+    "Probe", "RealisedDrift", "Resolution", "Resource", "Revision",
+    "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
+    "Violation", "WitnessedMeter", "fixed",
 ]
 # fmt: on
 
@@ -374,7 +382,8 @@ AnyEvent = (
     | Egress | Execution | Message | Conflict | Handoff | Board | Incident | Fault
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
     | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
-    | EpisodeEnd
+    | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
+    | CampaignRevision
 )
 # fmt: on
 

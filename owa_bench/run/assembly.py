@@ -20,6 +20,7 @@ from owa_bench.interfaces import (
     HasProcedure,
     HasSchedule,
     HasScheduleOptions,
+    NeedsLaboratory,
     Operator,
     Schedule,
     Suite,
@@ -28,6 +29,7 @@ from owa_bench.interfaces import (
     World,
 )
 from owa_bench.records.instance import Change, Instance, Timeline
+from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
 from owa_bench.shells.solution import solve
 from owa_bench.shells.tool_env import Instances, plain_instances
@@ -131,7 +133,14 @@ def make_env(
     if delta is not None:
         instances = _at_magnitude(suite, instances, delta, schedule)
     played = source(suite, schedule)
+    options = {**options, **laboratory_options(plugin)}
     return plugin.env(played, view=view, instances=instances, **options)
+
+
+def laboratory_options(suite: Suite) -> dict[str, Any]:
+    """Return the env option that gives a suite its laboratory, if it needs one."""
+    needs = isinstance(suite, NeedsLaboratory) and suite.needs_laboratory
+    return {"laboratories": LaboratoryProcess()} if needs else {}
 
 
 def make_native_env(suite: str, **options: Any) -> gymnasium.Env[Any, Any]:
@@ -173,7 +182,17 @@ def script(suite: str, instance: Instance) -> tuple[str, ...]:
         The actions, as text.
     """
     still = msgspec.structs.replace(instance, drift_step=0)
-    return solve(get("suites", suite), source(suite)(still)).actions
+    plugin: Suite = get("suites", suite)
+    processes = laboratory_options(plugin).values()
+    try:
+        laboratories = [process.of(still) for process in processes]
+        timeline = source(suite)(still)
+        return solve(
+            plugin, timeline, laboratory=next(iter(laboratories), None)
+        ).actions
+    finally:
+        for process in processes:
+            process.close()
 
 
 def procedure(suite: str, instance: Instance) -> tuple[str, ...]:

@@ -91,9 +91,10 @@ class Episode:
         terms: EpisodeTerms,
         parser: CallParser | None = None,
         setting: interfaces.Setting = _PLAIN,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> None:
         self.timeline = timeline
-        self.session = suite.session(timeline, sink, setting)
+        self.session = suite.session(timeline, sink, setting, laboratory)
         self.task = self.session.task
         self.terms = terms
         self.rules = terms_of(suite, timeline.instance)

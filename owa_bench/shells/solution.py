@@ -38,7 +38,11 @@ def horizon(
 
 
 def solve(
-    suite: interfaces.Suite, timeline: Timeline, *, parser: CallParser | None = None
+    suite: interfaces.Suite,
+    timeline: Timeline,
+    *,
+    parser: CallParser | None = None,
+    laboratory: interfaces.Laboratory | None = None,
 ) -> OracleSolution:
     """Return the result of following the oracle's hints; pure.
 
@@ -46,10 +50,16 @@ def solve(
         suite: A tool suite.
         timeline: The episode's.
         parser: Of the suite's tools, where there is one already.
+        laboratory: For a suite that plays attempts inside an episode.
     Returns: The actions and their result.
     """
     episode = Episode(
-        suite, timeline, sink=NullSink(), terms=EpisodeTerms(), parser=parser
+        suite,
+        timeline,
+        sink=NullSink(),
+        terms=EpisodeTerms(),
+        parser=parser,
+        laboratory=laboratory,
     )
     actions: list[str] = []
     try:

@@ -76,6 +76,16 @@ def plain_instances(
     return instance
 
 
+class LaboratoryFactory(Protocol):
+    """Makes the laboratories of an env's episodes, one after the other."""
+
+    def of(self, instance: Instance) -> interfaces.Laboratory:
+        """Return the laboratory of an instance's next episode."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
 class ToolEnv(gym.Env[Any, Any]):
     """A tool suite as a Gymnasium env; the suite's README says what is in it.
 
@@ -99,7 +109,8 @@ class ToolEnv(gym.Env[Any, Any]):
     Render modes: "ansi" is the text that was answered last, whatever the view, and
         "rgb_array" a picture of it.
     Arguments: `source` gives the timeline of an instance; `instances` the instance of
-        a seed; `wire` serves over loopback; `interventions` limits the supervisor.
+        a seed; `wire` serves over loopback; `interventions` limits the supervisor;
+        `laboratories` makes the laboratory of an episode.
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
@@ -116,6 +127,7 @@ class ToolEnv(gym.Env[Any, Any]):
         sink: interfaces.Sink | None = None,
         step_limit: int | None = None,
         shaping: bool = False,
+        laboratories: LaboratoryFactory | None = None,
         render_mode: str | None = None,
     ) -> None:
         modes = self.metadata["render_modes"]
@@ -129,6 +141,7 @@ class ToolEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self._shown = ""
         self._suite = suite
+        self._laboratories = laboratories
         self._source = source
         self._setting = interfaces.Setting(wire=wire)
         self._instances = instances or plain_instances(suite.card)
@@ -201,6 +214,7 @@ class ToolEnv(gym.Env[Any, Any]):
             setting=replace(
                 chosen.get("setting", self._setting), wire=self._setting.wire
             ),
+            laboratory=self._laboratories.of(instance) if self._laboratories else None,
         )
         text = episode.begin(start and start(episode.facts(self._horizon_of(instance))))
         self._shown = text
@@ -227,8 +241,10 @@ class ToolEnv(gym.Env[Any, Any]):
         return self._shown if self.render_mode == "ansi" else None
 
     def close(self) -> None:
-        """Release the session."""
+        """Release the session and the laboratory."""
         self._release()
+        if self._laboratories is not None:
+            self._laboratories.close()
         super().close()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:

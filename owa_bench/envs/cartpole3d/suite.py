@@ -86,7 +86,7 @@ class CartPole3D:
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Refuse: there are no tools.
 

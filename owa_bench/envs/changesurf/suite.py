@@ -91,7 +91,7 @@ class ChangeSurf:
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode.
 

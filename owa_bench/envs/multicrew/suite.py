@@ -51,7 +51,7 @@ class CrewSuite(ToolSuite):
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode, in its timeline's first world.
 

@@ -80,7 +80,7 @@ class ProjForgeFastSuite(ToolSuite):
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode, in its timeline's first world.
 
@@ -145,7 +145,7 @@ class ProjForgeSuite(ProjForgeFastSuite):
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode, in its timeline's first world.
 

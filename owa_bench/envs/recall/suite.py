@@ -60,7 +60,7 @@ class RecallSuite(ToolSuite):
         timeline: Timeline,
         sink: interfaces.Sink,
         setting: interfaces.Setting,
-        laboratory: object | None = None,
+        laboratory: interfaces.Laboratory | None = None,
     ) -> interfaces.Session:
         """Return the session of an episode, in its timeline's first world.
 

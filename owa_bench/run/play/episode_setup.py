@@ -133,7 +133,8 @@ def env_for(
     source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
-    env = suite.env(source, view=view, wire=wire, step_limit=plan.budget.steps)
+    options = {"step_limit": plan.budget.steps, **assembly.laboratory_options(suite)}
+    env = suite.env(source, view=view, wire=wire, **options)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
         raise TypeError(

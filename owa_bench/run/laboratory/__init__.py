@@ -1,0 +1,1 @@
+"""Laboratory: inner attempts of revised subjects, played by a process of their own."""
