@@ -1,208 +1,229 @@
-"""`owa-bench export --to minari`: episodes of a native suite as Minari datasets.
+"""`owa-bench export --to minari`: episodes with a view of numbers as Minari datasets.
 
-An arm is one dataset: its counted attempts in plan order, observations as the trace
-holds them (float32, checked against the digest of each step), actions and rewards.
+An arm is one dataset of a suite: its counted attempts in plan order. A native suite's
+observations are those of the trace (float32, checked against the digest of each step).
+A tool suite's are its vector view's: the recorded actions are played again, so the run
+must be revealed, and an arm has a dataset only if all its actions are macros.
 """
 
-import io
 import os
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from owa_bench import discovery
-from owa_bench.canonical import sha256
-from owa_bench.errors import MissingPartError, TraceError, UsageError
-from owa_bench.records.events import Action, Artifact
+from owa_bench.bridges.episode_arrays import NO_MACRO, MacroReader, Steps, native_steps
+from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import Transcripts
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Trace, counted_leaves
+from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
-from owa_bench.shells.native_env import OBSERVATIONS
 
 INSTALL = 'pip install "owa_bench[minari]"'
 _FOLDER = "MINARI_DATASETS_PATH"
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
-class Steps(NamedTuple):
-    """One episode as arrays: observations (T + 1, n), the others (T,)."""
-
-    observations: npt.NDArray[np.float32]
-    actions: npt.NDArray[np.int64]
-    rewards: npt.NDArray[np.float64]
-    terminations: npt.NDArray[np.bool_]
-    truncations: npt.NDArray[np.bool_]
-
-
 class ExportedDataset(NamedTuple):
-    """A dataset: its id, the folder to load it from, and how much it holds."""
+    """An arm's dataset of a suite: its id, the folder to load it from, what it holds.
+
+    `left_out` counted episodes are not in it: without a step, or ended by a clock.
+    `refused` says why there is no dataset; `dataset` is empty then.
+    """
 
     dataset: str
     folder: Path
-    episodes: int
-    steps: int
+    suite: str
+    arm: str
+    episodes: int = 0
+    steps: int = 0
+    left_out: int = 0
+    refused: str = ""
+
+
+class _Form(NamedTuple):
+    """How a suite's episodes become arrays, and the spaces of those."""
+
+    read: Callable[[PlanEntry, Trace], Steps]
+    observations: Any
+    actions: Any
+    timed: bool  # whether an episode that a clock ended can be read
 
 
 def export(run_dir: Path, folder: Path) -> tuple[ExportedDataset, ...]:
-    """Write a dataset per arm of a run into `folder`, and return what was written.
+    """Write a dataset per suite and arm of a run, and return what came of each.
 
     Load one with `MINARI_DATASETS_PATH=folder` and `minari.load_dataset(dataset)`.
 
     Args:
-        run_dir: the run directory.
+        run_dir: the run directory; revealed if it holds tool suites.
         folder: of the datasets.
 
     Returns:
-        The datasets, one an arm.
+        What was written, and which arms were refused; at least one was written.
 
     Raises:
         MissingPartError: the extra is not installed.
         UsageError: the run has nothing to export, or the folder has the dataset.
         TraceError: a trace is broken.
+        CheckFailure: an episode is not as recorded when it is played again.
     """
     layout = RunLayout(run_dir)
     plan = read_plan(layout)
-    suites = [suite.name for suite in plan.suites if suite.native]
-    if not suites:
-        raise UsageError(
-            f"{run_dir} holds no native suite (CartPole3D): tool suites are text, "
-            "which has no Minari form here."
-        )
-    if not plan.transcripts:
+    suites = suites_with_numbers(run_dir, plan)
+    _require()
+    came: list[ExportedDataset] = []
+    for suite in suites:
+        with ExitStack() as stack:
+            form = _form(layout, plan, suite, stack)
+            for arm in plan.arms:
+                came += _dataset(layout, plan, suite, arm.name, form, folder)
+    if not any(one.dataset for one in came):
+        reason = came[0].refused if came else "it holds no complete episode yet"
+        raise UsageError(f"{run_dir} has nothing to export: {reason}.")
+    return tuple(came)
+
+
+def suites_with_numbers(run_dir: Path, plan: Plan) -> list[str]:
+    """Return the names of a plan's suites that have a view of numbers.
+
+    Args:
+        run_dir: the run directory.
+        plan: its plan.
+
+    Returns:
+        The names.
+
+    Raises:
+        UsageError: there is none, or a native suite's observations were not kept.
+    """
+    native = [suite.name for suite in plan.suites if suite.native]
+    if native and not plan.transcripts:
         raise UsageError(
             f"{run_dir} was played with --no-transcripts: observations are not kept."
         )
-    _require()
-    datasets = [
-        _dataset(layout, plan, suite, arm.name, folder)
-        for suite in suites
-        for arm in plan.arms
-    ]
-    written = tuple(one for one in datasets if one is not None)
-    if not written:
-        raise UsageError(f"{run_dir} holds no complete episode yet: nothing to export.")
-    return written
-
-
-def steps_of(transcripts: Transcripts, trace: Trace) -> Steps:
-    """Return an episode's arrays.
-
-    Args:
-        transcripts: of the run directory.
-        trace: of the episode.
-
-    Returns:
-        The arrays.
-
-    Raises:
-        TraceError: the arrays contradict the trace.
-    """
-    blobs = [e.blob for e in trace.of(Artifact) if e.name == OBSERVATIONS]
-    actions = list(trace.of(Action))
-    name = trace.leaf.attempt_id
-    if len(blobs) != 1:
-        raise TraceError(
-            f"Attempt {name} must hold one array of observations, got {len(blobs)}."
+    names = [suite.name for suite in plan.suites]
+    macros = [n for n in names if discovery.get("suites", n).card.macros]
+    if not native and not macros:
+        raise UsageError(
+            f"{run_dir} holds no suite with a view of numbers: {', '.join(names)} "
+            "has a view of text alone."
         )
-    table = np.load(io.BytesIO(transcripts.read(blobs[0])), allow_pickle=False)
-    digests = [sha256(row.tobytes()) for row in table[1:]]
-    if digests != [action.observation for action in actions]:
-        raise TraceError(
-            f"Attempt {name}: its observations are not those of its steps."
+    return native + macros
+
+
+def _form(layout: RunLayout, plan: Plan, suite: str, stack: ExitStack) -> _Form:
+    """Return how a suite's episodes are read; `stack` closes what that opens."""
+    card = discovery.get("suites", suite).card
+    if card.macros:
+        reader = MacroReader(plan, suite, revealed_root(layout, plan))
+        view = stack.enter_context(reader).view
+        return _Form(
+            reader.read, view.observation_space, view.action_space, timed=False
         )
-    return Steps(
-        table,
-        np.array([_action_number(action) for action in actions], dtype=np.int64),
-        np.array([action.reward for action in actions]),
-        np.array([action.terminated for action in actions]),
-        np.array([action.truncated for action in actions]),
+    import gymnasium
+
+    env = gymnasium.make(card.env_id)
+    stack.callback(env.close)
+    transcripts = Transcripts(layout)
+    return _Form(
+        lambda _, trace: native_steps(transcripts, trace),
+        env.observation_space,
+        env.action_space,
+        timed=True,
     )
 
 
-def _action_number(action: Action) -> int:
-    """Return the number that was played; 0 where the action was refused."""
-    return 0 if action.error is not None else int(action.action)
-
-
-def _episodes(layout: RunLayout, plan: Plan, suite: str, arm: str) -> Iterator[Steps]:
-    """Yield an arm's counted episodes that have a step, in plan order."""
-    transcripts = Transcripts(layout)
+def _attempts(
+    layout: RunLayout, plan: Plan, suite: str, arm: str
+) -> Iterator[tuple[PlanEntry, Trace]]:
+    """Yield an arm's counted attempts in plan order."""
     for leaf in counted_leaves(plan, files.leaves_of_shards(layout)):
         if leaf is None:
             continue
         entry = plan.entries[leaf.index]
         if (entry.arm, entry.suite) == (arm, suite):
-            trace = files.read_trace(layout, leaf)
-            if trace.end.steps:
-                yield steps_of(transcripts, trace)
+            yield entry, files.read_trace(layout, leaf)
 
 
 def _dataset(
-    layout: RunLayout, plan: Plan, suite: str, arm: str, folder: Path
-) -> ExportedDataset | None:
-    """Write one arm's dataset; None where it has played nothing."""
-    from minari import create_dataset_from_buffers
-    from minari.data_collector import EpisodeBuffer
-
-    episodes = list(_episodes(layout, plan, suite, arm))
+    layout: RunLayout, plan: Plan, suite: str, arm: str, form: _Form, folder: Path
+) -> Iterator[ExportedDataset]:
+    """Write one arm's dataset; nothing comes of it where it has played nothing."""
+    episodes: list[Steps] = []
+    left_out = 0
+    for entry, trace in _attempts(layout, plan, suite, arm):
+        if not trace.end.steps or (trace.end.timed and not form.timed):
+            left_out += 1
+            continue
+        steps = form.read(entry, trace)
+        if NO_MACRO in steps.actions:
+            at = steps.actions.tolist().index(NO_MACRO) + 1
+            yield ExportedDataset(
+                *("", folder, suite, arm),
+                refused=f"{arm} played a call that is no macro of the vector view of "
+                f"{suite} (attempt {trace.leaf.attempt_id}, step {at})",
+            )
+            return
+        episodes.append(steps)
     if not episodes:
-        return None
+        return
     name = f"{suite}/{_plain(plan.name)}-{_plain(arm)}-v0"
     if (folder / name).exists():
         raise UsageError(f"{folder / name} is there already: choose another folder.")
     card = discovery.get("suites", suite).card
-    observation_space, action_space = _spaces(
-        card.env_id, episodes[0].observations.shape[1]
-    )
+    about = f"{card.title}, recorded by owa-bench; plan {files.plan_digest(layout)}"
+    _write(name, episodes, form, folder, algorithm_name=arm, description=about)
+    total = sum(len(steps.actions) for steps in episodes)
+    yield ExportedDataset(name, folder, suite, arm, len(episodes), total, left_out)
+
+
+def _write(
+    name: str, episodes: list[Steps], form: _Form, folder: Path, **about: str
+) -> None:
+    """Write a dataset."""
+    from minari import create_dataset_from_buffers
+    from minari.data_collector import EpisodeBuffer
+
     buffers = [
         EpisodeBuffer(
             id=number,
-            observations=played.observations,
-            actions=played.actions,
-            rewards=played.rewards,
-            terminations=played.terminations,
-            truncations=played.truncations,
-            infos={},
+            observations=steps.observations,
+            actions=steps.actions,
+            rewards=steps.rewards,
+            terminations=steps.terminations,
+            truncations=steps.truncations,
+            infos={} if steps.masks is None else {"action_mask": steps.masks},
         )
-        for number, played in enumerate(episodes)
+        for number, steps in enumerate(episodes)
     ]
+    size = episodes[0].observations.shape[1]
     with _datasets_in(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that no env is kept: a run names its own
         create_dataset_from_buffers(
             name,
             buffers,
             env=None,
-            observation_space=observation_space,
-            action_space=action_space,
-            algorithm_name=arm,
-            description=f"{card.title}, recorded by owa-bench; plan "
-            f"{files.plan_digest(layout)}",
+            observation_space=_cut(form.observations, size),
+            action_space=form.actions,
             data_format="arrow",
+            **about,
         )
-    steps = sum(len(played.actions) for played in episodes)
-    return ExportedDataset(name, folder, len(episodes), steps)
 
 
-def _spaces(env_id: str, size: int) -> tuple[Any, Any]:
-    """Return the env's spaces, observations cut to what was recorded."""
+def _cut(box: Any, size: int) -> Any:
+    """Return a space of observations, cut to what was recorded."""
     import gymnasium
 
-    env = gymnasium.make(env_id)
-    try:
-        box: Any = env.observation_space
-        cut = gymnasium.spaces.Box(box.low[:size], box.high[:size], dtype=np.float32)
-        return cut, env.action_space
-    finally:
-        env.close()
+    return gymnasium.spaces.Box(box.low[:size], box.high[:size], dtype=np.float32)
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from owa_bench.cli.console import OUT, as_json
 from owa_bench.cli.options import AsJson, RunDir, option
+
+if TYPE_CHECKING:
+    from owa_bench.bridges.minari import ExportedDataset
 
 
 def export(
@@ -17,9 +20,10 @@ def export(
     r"""Write the counted episodes of a run for other tools; the run stays as it is.
 
     parquet, csv: tables of episodes, steps and costs. inspect: logs of Inspect AI, one
-    an agent (pip install inspect-ai). minari: datasets of a native suite, one an agent,
-    each observation held to the digest of its step. Extras: "owa_bench\[export]" for
-    parquet, "owa_bench\[minari]" for minari.
+    an agent (pip install inspect-ai). minari: datasets of views of numbers, one an
+    agent: CartPole3D, and tool suites where every action was a macro of the vector view
+    (a trained policy's are); those must be revealed, for they are played again.
+    Extras: "owa_bench\[export]" for parquet, "owa_bench\[minari]" for minari.
 
       owa-bench export runs/first --to parquet --out tables
 
@@ -36,13 +40,21 @@ def export(
         from owa_bench.bridges import minari
 
         sets = minari.export(run_dir, out)
-        lines = [f"{x.dataset}: {x.episodes} episodes, {x.steps} steps" for x in sets]
-        _print(sets, [f"{line} in {out}" for line in lines], json)
+        _print(sets, [_line(each) for each in sets], json)
     else:
         from owa_bench.report.run_tables import open_run
 
         tables = open_run(run_dir).write_tables(out, to)
         _print(tables, [f"{x.name}: {x.rows} rows in {x.path}" for x in tables], json)
+
+
+def _line(made: "ExportedDataset") -> str:
+    """Return what came of an arm's dataset in one line."""
+    if not made.dataset:
+        return f"{made.arm}: no dataset, {made.refused}"
+    line = f"{made.dataset}: {made.episodes} episodes, {made.steps} steps"
+    left = f", {made.left_out} left out (no step, or ended by a clock)"
+    return f"{line} in {made.folder}{left if made.left_out else ''}"
 
 
 def _print(written: Sequence[object], lines: list[str], json: bool) -> None:

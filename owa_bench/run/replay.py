@@ -10,7 +10,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -50,6 +50,16 @@ from owa_bench.seeding import fresh_bytes, instance_seed, redact_key, stream
 
 ReplayOutcome = Literal["same", "different", "exempt"]
 _SHOWN = 200
+
+
+class Playback(Protocol):
+    """Plays the recorded actions in place of `env.step`, and may keep what it sees."""
+
+    def begin(self) -> None:
+        """Look at the env, which was reset."""
+
+    def step(self, action: str) -> None:
+        """Play a recorded action."""
 
 
 class AttemptReplay(NamedTuple):
@@ -140,7 +150,8 @@ def replay_run(
         with closing(episode_setup.env_for(plan, name, calendar=calendar)) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
-                attempts.append(_attempt(env, plan, entries[leaf.index], trace, root))
+                entry = entries[leaf.index]
+                attempts.append(replay_attempt(env, plan, entry, trace, root))
                 progress(attempts[-1])
     return RunReplay(
         plan_digest=plan_digest(layout),
@@ -192,16 +203,33 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
     return [leaves[i] for i in sorted(order.tolist())]
 
 
-def _attempt(
-    env: PlayedEnv, plan: Plan, entry: PlanEntry, trace: Trace, root: bytes
+def replay_attempt(
+    env: PlayedEnv,
+    plan: Plan,
+    entry: PlanEntry,
+    trace: Trace,
+    root: bytes,
+    playback: Playback | None = None,
 ) -> AttemptReplay:
-    """Return what came of one attempt."""
+    """Play one attempt again and compare its lines.
+
+    Args:
+        env: Of the entry's suite and calendar (`episode_setup.env_for`).
+        plan: The plan.
+        entry: The entry that was played.
+        trace: The attempt's.
+        root: The revealed secret of the run (`escrow.revealed_root`).
+        playback: Plays the actions; None: `env.step` does.
+
+    Returns:
+        What came of it.
+    """
     name = trace.leaf.attempt_id
     if trace.end.timed:
         return AttemptReplay(name, "exempt", f"a clock ended it: {trace.end.reason}")
     sink = ReplaySink(redact_key(root))
     try:
-        _play(env, plan, entry, trace, root, sink)
+        _play(env, plan, entry, trace, root, sink, playback)
     except OwaError as error:
         return AttemptReplay(name, "different", f"it cannot be played again: {error}")
     detail = _difference(trace, sink.lines)
@@ -215,6 +243,7 @@ def _play(
     trace: Trace,
     root: bytes,
     sink: ReplaySink,
+    playback: Playback | None,
 ) -> None:
     """Play the recorded actions into `sink`, as the loop would have."""
     outer = EpisodeSink(sink, evaluation=not entry.kept)
@@ -231,9 +260,12 @@ def _play(
             ),
         }
     )
+    if playback is not None:
+        playback.begin()
     for event in trace.events:
         if isinstance(event, Action):
-            env.step(sink.restore(event.action))
+            action = sink.restore(event.action)
+            env.step(action) if playback is None else playback.step(action)
         elif _is_declared(event):
             outer.emit(event)
     ending = env.conclude(trace.end.outcome, trace.end.reason)

@@ -260,6 +260,11 @@ class ToolEnv(gym.Env[Any, Any]):
         self._sink = sink
 
     @property
+    def episode(self) -> Episode:
+        """The running episode."""
+        return self._playing
+
+    @property
     def task(self) -> interfaces.Task:
         """The task that the agent is given."""
         return self._playing.task

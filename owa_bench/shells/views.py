@@ -170,6 +170,27 @@ class VectorView:
             return call_text_of_macro(name)
         return call_text(call["tool"], call["arguments"])
 
+    def number_of(self, text: str, episode: Episode) -> int | None:
+        """Return the number of the macro that stands for an action text now.
+
+        Args:
+            text: The action.
+            episode: The running one.
+        Returns: The lowest number where macros share a call; None: it is no macro.
+        """
+        try:
+            action = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return next(
+            (
+                number
+                for number in range(len(self.names))
+                if msgspec.json.decode(self.text_of(number, episode)) == action
+            ),
+            None,
+        )
+
     def _macros(self, episode: Episode) -> Macros:
         """Return the suite's macros, asked for once a step."""
         known, steps, calls = self._known

@@ -1,21 +1,27 @@
 """The Minari export: it loads, and equals the trace."""
 
 import io
+import shutil
 
 import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.bridges import minari as bridge
+from owa_bench.bridges.episode_arrays import MacroReader, native_steps
 from owa_bench.canonical import sha256
-from owa_bench.errors import TraceError, UsageError
+from owa_bench.errors import CheckFailure, TraceError, UsageError
 from owa_bench.records.events import Action, Artifact
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.packs import PackEncoder, Transcripts
+from owa_bench.report import composition
+from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.plan.request import Request, RunOptions
-from owa_bench.run.play import batch
+from owa_bench.run.play import batch, episode_setup
 from owa_bench.run.store import files
+from owa_bench.seeding import instance_seed
 
 
 @pytest.fixture
@@ -84,13 +90,153 @@ def test_observations_that_are_not_the_steps_are_refused(layout, tmp_path):
     forged = msgspec.structs.replace(kept, blob=name)
     events = tuple(forged if event is kept else event for event in trace.events)
     with pytest.raises(TraceError, match="not those of its steps"):
-        bridge.steps_of(Transcripts(layout), type(trace)(leaf, events))
+        native_steps(Transcripts(layout), type(trace)(leaf, events))
 
 
-def test_a_tool_suites_run_is_refused(tmp_path):
-    draw = Draw(name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,))
-    request = Request(agents=("noop",), draws=(draw,))
-    options = RunOptions(home=tmp_path / "home", in_process=True)
-    batch.play(request, tmp_path / "run", options)
-    with pytest.raises(UsageError, match="no native suite"):
-        bridge.export(tmp_path / "run", tmp_path / "sets")
+def played(folder, agents, draw):
+    """Return the layout of a revealed run of a tool suite."""
+    options = RunOptions(home=folder / "home")
+    request = Request(agents=agents, draws=(draw,), name="a run!")
+    batch.play(request, folder / "run", options)
+    layout = RunLayout(folder / "run")
+    escrow.reveal(options.home, layout)
+    return layout
+
+
+PROJECTS = Draw(
+    name="projforge_fast",
+    families=("billing",),
+    tiers=(1,),
+    deltas=(0.0, 1.0),
+)
+DRAWS = {
+    "toolquest": Draw(
+        name="toolquest", families=("restock",), tiers=(1,), deltas=(0.0,)
+    ),
+    "recall": Draw(name="recall", families=("n_back",), tiers=(1,)),
+    "changesurf": Draw(
+        name="changesurf", families=("permit/lookup",), tiers=(1,), episodes=1
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("projects"), ("codemod", "noop"), PROJECTS)
+
+
+def test_a_tool_suites_datasets_are_what_its_vector_env_gives(
+    projects, tmp_path, monkeypatch
+):
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("pyarrow")
+    layout = projects
+    made, refused = bridge.export(layout.root, tmp_path / "sets")
+    assert made.dataset == "projforge_fast/a_run-codemod-v0"
+    assert (refused.arm, refused.dataset) == ("noop", "")
+    assert "no macro of the vector view of projforge_fast" in refused.refused
+    verdict = composition.score(layout.root)["codemod"]
+    assert (made.episodes, made.left_out) == (verdict.counted, 0) == (2, 0)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "sets"))
+    dataset = minari.load_dataset(made.dataset)
+    assert dataset.total_steps == made.steps
+    plan = read_plan(layout)
+    root = escrow.revealed_root(layout, plan)
+    entries = [entry for entry in plan.entries if entry.arm == "codemod"]
+    env = episode_setup.env_for(plan, "projforge_fast", view="vector")
+    for episode, entry in zip(dataset.iterate_episodes(), entries, strict=True):
+        seed = instance_seed(root, entry.pair)
+        instance = episode_setup.instance_of(plan, entry, seed)
+        options = {"instance": instance, "interventions": 0}
+        seen, info = env.reset(options=options)
+        assert np.array_equal(episode.observations[0], seen)
+        for step, action in enumerate(episode.actions):
+            assert episode.infos["action_mask"][step][action] == 1
+            assert np.array_equal(
+                episode.infos["action_mask"][step], env.action_masks()
+            )
+            seen, reward, terminated, truncated, info = env.step(action)
+            assert np.array_equal(episode.observations[step + 1], seen)
+            assert episode.rewards[step] == reward
+            assert episode.terminations[step] == terminated
+            assert episode.truncations[step] == truncated
+        assert "outcome" in info
+        assert not episode.infos["action_mask"][-1].any()
+        assert dataset.action_space.n == env.action_space.n
+    env.close()
+
+
+def test_a_record_that_plays_otherwise_is_no_dataset(projects):
+    plan = read_plan(projects)
+    codemod = [e.index for e in plan.entries if e.arm == "codemod"]
+    (leaf, *_) = [x for x in files.read_leaves(projects) if x.index in codemod]
+    trace = files.read_trace(projects, leaf)
+    better = [
+        msgspec.structs.replace(event, reward=1.0)
+        if isinstance(event, Action)
+        else event
+        for event in trace.events
+    ]
+    forged = type(trace)(trace.leaf, tuple(better))
+    root = escrow.revealed_root(projects, plan)
+    entry = plan.entries[trace.leaf.index]
+    with MacroReader(plan, "projforge_fast", root) as reader:
+        assert (reader.read(entry, trace).actions >= 0).all()
+        with pytest.raises(CheckFailure, match="not as recorded"):
+            reader.read(entry, forged)
+
+
+@pytest.mark.parametrize("suite", ["toolquest", "recall"])
+def test_the_oracles_actions_are_read_as_macros_or_none(suite, tmp_path):
+    read_as_macros(played(tmp_path, ("oracle",), DRAWS[suite]), suite)
+
+
+CLICKER = """
+def act(observation, info):
+    number = 0.5 if info["step"] else 2
+    name, word = ("finish", "p") if info["step"] else ("click", "ref")
+    return {"tool": name, "arguments": {word: number}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_clicks_in_a_browser_are_read_as_macros(tmp_path):
+    (tmp_path / "clicker.py").write_text(CLICKER)
+    agent = str(tmp_path / "clicker.py")
+    read_as_macros(played(tmp_path, (agent,), DRAWS["changesurf"]), "changesurf")
+
+
+def read_as_macros(layout, suite):
+    """Assert that every counted episode is read, and that some steps are macros."""
+    plan = read_plan(layout)
+    found = []
+    with MacroReader(plan, suite, escrow.revealed_root(layout, plan)) as reader:
+        for leaf in files.read_leaves(layout):
+            trace = files.read_trace(layout, leaf)
+            steps = reader.read(plan.entries[leaf.index], trace)
+            assert len(steps.actions) == trace.end.steps
+            assert steps.observations.shape[0] == steps.masks.shape[0]
+            assert steps.rewards.sum() == pytest.approx(trace.end.quality)
+            found += [
+                steps.masks[step][action]
+                for step, action in enumerate(steps.actions)
+                if action >= 0
+            ]
+    assert found
+    assert all(found)
+
+
+def test_runs_that_cannot_be_exported_are_refused_with_the_reason(projects, tmp_path):
+    pytest.importorskip("minari")
+    pytest.importorskip("pyarrow")
+    shutil.copytree(projects.root, tmp_path / "run")
+    layout = RunLayout(tmp_path / "run")
+    layout.reveal.unlink()
+    with pytest.raises(UsageError, match="escrow reveal"):
+        bridge.export(layout.root, tmp_path / "sets")
+    plan = read_plan(layout)
+    crew = msgspec.structs.replace(plan.suites[0], name="multicrew")
+    text_alone = msgspec.structs.replace(plan, suites=(crew,))
+    with pytest.raises(UsageError, match="multicrew has a view of text alone"):
+        bridge.suites_with_numbers(layout.root, text_alone)

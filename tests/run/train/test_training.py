@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from owa_bench.bridges import minari
 from owa_bench.errors import (
     AgentSpecError,
     FieldError,
@@ -16,6 +17,7 @@ from owa_bench.errors import (
 )
 from owa_bench.report import verify
 from owa_bench.run.agents.spec import load_agent
+from owa_bench.run.plan import escrow
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request
 from owa_bench.run.play import batch
@@ -194,6 +196,11 @@ def test_macros_of_a_tool_suite_are_played_in_the_language_trace(
     actions = [event.action for event in trace.events if hasattr(event, "action")]
     assert actions
     assert all(action.startswith('{"tool":') for action in actions)
+    pytest.importorskip("minari")
+    pytest.importorskip("pyarrow")
+    escrow.reveal(run_options.home, layout)
+    (made,) = minari.export(layout.root, tmp_path / "sets")
+    assert (made.episodes, made.steps, made.left_out) == (1, len(actions), 0)
 
 
 @pytest.mark.slow
