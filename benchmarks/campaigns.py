@@ -97,7 +97,9 @@ def outcome(setting: Setting) -> Outcome:
         episodes=setting.episodes,
         interventions=(setting.interventions,),
     )
-    campaign = Campaign(checkpoint=draw, days=setting.days, practice=setting.practice)
+    campaign = Campaign(
+        checkpoint=(draw,), days=setting.days, practice=setting.practice
+    )
     request = Request(agents=(AGENT,), campaign=campaign, transcripts=False)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"

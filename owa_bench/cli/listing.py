@@ -84,12 +84,18 @@ def _rows(kind: str) -> list[tuple[Any, ...]]:
 
 def _of_battery(battery: Battery) -> tuple[Any, ...]:
     cells = {
-        cell
+        (draw.once, cell)
         for draw in battery.suite
         for cell in draws.entries(draw, discovery.get("suites", draw.name).card)
     }
+    once = sum(alone for alone, _ in cells)
     days = battery.campaign.days if battery.campaign else 1
-    return battery.name, days * len(cells), battery.gives_level, battery.about
+    episodes = once + days * (len(cells) - once)
+    return battery.name, episodes, _may_give_level(battery), battery.about
+
+
+def _may_give_level(battery: Battery) -> bool:
+    return battery.gives_level and not battery.underpowered
 
 
 def _row(kind: str, found: discovery.PluginEntry) -> tuple[Any, ...]:

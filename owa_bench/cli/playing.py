@@ -302,10 +302,9 @@ def _campaign(
 ) -> Campaign | None:
     if days is None:
         return None
-    if len(draws) != 1:
-        raise UsageError("A campaign (--days) needs exactly one --suite.")
-    [draw] = draws
-    return Campaign(checkpoint=draw, days=days, **terms)
+    if not draws:
+        raise UsageError("A campaign (--days) needs a --suite.")
+    return Campaign(checkpoint=draws, days=days, **terms)
 
 
 def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:

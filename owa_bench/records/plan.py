@@ -137,7 +137,11 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The signed list of everything that will be played, and the terms."""
+    """The signed list of everything that will be played, and the terms.
+
+    `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
+    whose index kappa reads from day to day; none: all of the index but R.
+    """
 
     schema: str = SCHEMA
     name: str
@@ -162,6 +166,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     verifier_nonce: str | None = None
     transcripts: bool = True
     simulated_days: bool = True
+    underpowered: bool = False
+    dynamics: tuple[str, ...] = ()
     created: str = ""
 
 

@@ -14,6 +14,7 @@ from owa_bench.interfaces import stated_quality
 from owa_bench.records.plan import Plan
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import AxisScore
+from owa_bench.scoring.sample import daily_plan
 
 QualityRule = Callable[[float, float, bool], float]  # (q_state, stated p, success) -> Q
 _GRID = np.linspace(0.0, 1.0, 21)
@@ -53,6 +54,9 @@ def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
 def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
     """(b) Raise SmallFamily unless every arm plays enough pairs of every family.
 
+    A battery that is under-powered by its own word needs one. A control plays the
+    suites of the days alone.
+
     Args:
         plan: The run's plan.
         protocol: Published numbers.
@@ -60,13 +64,15 @@ def check_family_sizes(plan: Plan, protocol: Protocol) -> None:
     Raises:
         SmallFamily: A family has fewer pairs than `family_min`.
     """
-    least = protocol.admissibility.family_min
+    least = 1 if plan.underpowered else protocol.admissibility.family_min
     pairs: dict[tuple[str, str], set[str]] = defaultdict(set)
     for entry in plan.entries:
         if entry.phase != "practice":
             pairs[entry.arm, f"{entry.suite}/{entry.family}"].add(entry.pair)
+    daily = daily_plan(plan).suites
     for arm in plan.arms:
-        for suite in plan.suites:
+        control = arm.frozen or arm.placebo or arm.baseline
+        for suite in daily if control else plan.suites:
             for family in suite.families:
                 played = len(pairs[arm.name, f"{suite.name}/{family}"])
                 if played < least:

@@ -25,7 +25,7 @@ from owa_bench.scoring.improvement import checkpoints
 from owa_bench.scoring.improvement.dynamics import dynamics
 from owa_bench.scoring.improvement.kappa import kappas
 from owa_bench.scoring.maintenance import maintenance
-from owa_bench.scoring.sample import Sample, sample_of
+from owa_bench.scoring.sample import Sample, daily_families, daily_plan, sample_of
 from owa_bench.scoring.scores import axis_scores, index_scores, with_revision_bounds
 
 _MICRO = 1e6  # micro-USD a USD
@@ -114,14 +114,15 @@ def _window(
     lacking, counted = _lacking(axes, protocol), episodes.counted
     days, control = _days(context, counted), _control(context, episodes)
     lost = _lost_by_day(context, episodes.arm)
+    families = daily_families(context.plan)
     points = checkpoints.checkpoint_series(
-        counted, sample.families, protocol, context.prices, lost
+        counted, families, protocol, context.prices, lost
     )
     daily = days.points(points.days)
     return checkpoints.CampaignWindow(
         points=points,
         daily=daily,
-        frozen=_frozen(context, sample, control, points),
+        frozen=_frozen(context, families, control, points),
         table=counted,
         closures=_closures(context, sample, episodes, days),
         kappas=kappas(points, daily.dynamic, protocol, lacking, context.root),
@@ -132,16 +133,17 @@ def _window(
 
 
 def _days(context: JudgingContext, table: Observables) -> checkpoints.DayEstimator:
+    plan = daily_plan(context.plan)
     return checkpoints.DayEstimator(
         table,
         context.axes,
-        lambda rows: sample_of(context.plan, rows, context.protocol, context.prices),
+        lambda rows: sample_of(plan, rows, context.protocol, context.prices),
     )
 
 
 def _frozen(
     context: JudgingContext,
-    sample: Sample,
+    families: tuple[str, ...],
     control: Observables | None,
     points: checkpoints.CheckpointSeries,
 ) -> checkpoints.FrozenControl | None:
@@ -149,7 +151,7 @@ def _frozen(
     if control is None or not points.days:
         return None
     series = checkpoints.checkpoint_series(
-        control, sample.families, context.protocol, context.prices
+        control, families, context.protocol, context.prices
     )
     daily = _days(context, control).points(series.days)
     return checkpoints.FrozenControl(series, daily)
@@ -253,7 +255,7 @@ def report_warnings(
     voided = int(sample.table.disqualified.sum())
     return (
         *_small_families(sample, estimates),
-        *_small_checkpoints(sample, table),
+        *_small_checkpoints(sample, table, daily_families(plan)),
         *_human_help(table),
         *_empty_adoptions(sample, table),
         *((f"{voided} episodes were disqualified and score 0",) if voided else ()),
@@ -263,7 +265,20 @@ def report_warnings(
             if item.package
         ),
         *(("days are simulated",) if plan.simulated_days and _has_days(table) else ()),
+        *_waived(plan, sample),
     )
+
+
+def _waived(plan: Plan, sample: Sample) -> Iterator[str]:
+    """Warn of a battery that is too small to place an agent, and what it waives."""
+    if plan.underpowered:
+        rules = sample.protocol
+        yield (
+            f"under-powered battery: the least {rules.admissibility.family_min} "
+            "instances a family and the power of "
+            f"{rules.statistics.power:g} a gate are waived, so its level line is no "
+            "placement"
+        )
 
 
 def _small_families(sample: Sample, estimates: ArmEstimates | None) -> Iterator[str]:
@@ -330,12 +345,14 @@ def _empty_adoptions(sample: Sample, table: Observables) -> Iterator[str]:
         )
 
 
-def _small_checkpoints(sample: Sample, table: Observables) -> Iterator[str]:
+def _small_checkpoints(
+    sample: Sample, table: Observables, daily: tuple[str, ...]
+) -> Iterator[str]:
     """Warn of checkpoints that hold few instances of a family."""
     if not _has_days(table):
         return
     families, pairs = sample.table.family, sample.table.pair
-    counts = [len(set(pairs[families == f].tolist())) for f in sample.families]
+    counts = [len(set(pairs[families == f].tolist())) for f in daily]
     fewest, least = min(counts, default=0), sample.protocol.improvement.family_min
     if fewest < least:
         yield (

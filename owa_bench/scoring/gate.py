@@ -23,6 +23,7 @@ HIGHEST = 5
 # Thresholds of the norms that a gate reads.
 _NORMS_READ = {"cognitive": ("span", "delayed_recall"), "core": ("core",)}
 NOT_PLACED = "not placed"
+UNDERPOWERED = "under-powered, not a placement"
 
 
 class GateReading(NamedTuple):
@@ -242,6 +243,22 @@ def place(
         return LevelPlacement(0, text, False, gates)
     lacking = [g.gate for g in gates if g.level == 1 and g.status == "NO EVIDENCE"]
     return no_level(f"no evidence on {', '.join(lacking)}", gates)
+
+
+def marked_underpowered(placement: LevelPlacement) -> LevelPlacement:
+    """Return a placement of a battery that is too small to place an agent.
+
+    Its gates stand as they were judged; where AAI-1 failed or has no evidence, the
+    words name the gates.
+
+    Args:
+        placement: The placement by the rules of a whole battery.
+
+    Returns:
+        The placement without a level.
+    """
+    text = f"{placement.text} ({UNDERPOWERED})"
+    return placement._replace(level=None, text=text)
 
 
 def norms_mark(level: int, protocol: Protocol) -> str:

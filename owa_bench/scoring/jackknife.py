@@ -1,7 +1,8 @@
 """Jackknife: the interval of any statistic from its values without one cluster each.
 
-A cluster is a day where the estimand spans days, else a task within its family; for
-*same tasks, new seeds* a repeat within its task. Days are correlated, tasks are not.
+A cluster is a day where the estimand spans days, else a task within its family (in a
+run with both, each for its own episodes); for *same tasks, new seeds* a repeat within
+its task. Days are correlated, tasks are not.
 Shares are treated on the logit scale, positive amounts on the log scale. Nothing is
 drawn.
 """
@@ -35,7 +36,8 @@ class Clusters(NamedTuple):
         of: (units,) cluster of each unit.
         stratum: (clusters,) stratum of each cluster.
         single: Why there is no interval where a stratum holds one cluster.
-        days: (clusters,) the day of each, rising, where clusters are days.
+        days: (clusters,) the day of each, rising, where clusters are days; NO_DAY of
+            those that are tasks.
     """
 
     label: str
@@ -47,13 +49,31 @@ class Clusters(NamedTuple):
 
 
 def task_clusters(units: ResamplingUnits) -> Clusters:
-    """Return the clusters of *tasks like these*: days if there are two, else tasks."""
-    days, day = np.unique(units.day, return_inverse=True)
-    if (days != NO_DAY).sum() > 1:
-        stratum = np.zeros(len(days), dtype=np.int64)
-        of, single = day.reshape(-1), "one day was played"
-        return Clusters(TASKS, "days", of, stratum, single, days)
-    return Clusters(TASKS, "tasks", units.task, units.family, "a family holds one task")
+    """Return the clusters of *tasks like these*: days if there are two, else tasks.
+
+    Units without a day are in the clusters of their tasks, in a stratum a family.
+
+    Args:
+        units: The units.
+
+    Returns:
+        The clusters.
+    """
+    dated = units.day != NO_DAY
+    days, day = np.unique(units.day[dated], return_inverse=True)
+    one_task = "a family holds one task"
+    if len(days) < 2:
+        return Clusters(TASKS, "tasks", units.task, units.family, one_task)
+    tasks, task = np.unique(units.task[~dated], return_inverse=True)
+    of = np.zeros(len(dated), dtype=np.int64)
+    of[dated], of[~dated] = day.reshape(-1), len(days) + task.reshape(-1)
+    stratum = np.concatenate((np.zeros_like(days), 1 + units.family[tasks]))
+    when = np.concatenate((days, np.full(len(tasks), NO_DAY)))
+    single = (
+        f"one day was played, or {one_task}" if len(tasks) else "one day was played"
+    )
+    noun = "days and tasks" if len(tasks) else "days"
+    return Clusters(TASKS, noun, of, stratum, single, when)
 
 
 def repeat_clusters(units: ResamplingUnits) -> Clusters:
@@ -149,7 +169,8 @@ class JackknifeEstimate:
         units: Clusters of the exact bound where all of them are at one value.
         share: Whether the statistic lies in [0, 1]; else it is an amount.
         reason: Why there is no interval.
-        days: (clusters,) the day of each, None where clusters are no days.
+        days: (clusters,) the day of each, NO_DAY of one that is a task; None where
+            no cluster is a day.
     """
 
     point: float
@@ -182,7 +203,7 @@ class JackknifeEstimate:
             share: logit^-1(logit x + t se), se the `standard_error` of the logits,
             or where one is infinite that of the shares / (x (1 - x)); t on
             sum (n_h - 1); of days t se is the quantile of `slopes.mean_level` of the
-            pseudo-values J x - (J - 1) x_j
+            pseudo-values J x - (J - 1) x_j, with the error over tasks in it
             no cluster differs: x alpha^(1 / J), x + (1 - x) (1 - alpha^(1 / J)), so
             .05^(1 / J) where all are at 1, which is exact
             amount: exp(log x + t se) where all are positive, else x + t se
@@ -219,8 +240,16 @@ class JackknifeEstimate:
         """Return how far the quantile of a share lies from the statistic."""
         count = len(left_out)
         if self.days is not None:
-            around = (count - 1) * (left_out.mean() - left_out)  # pseudo-values less x
-            return float(mean_level(around, self.days).upper(share))
+            dated = self.days != NO_DAY
+            by_day, by_task = left_out[dated], left_out[~dated]
+            around = (len(by_day) - 1) * (
+                by_day.mean() - by_day
+            )  # pseudo-values less x
+            level = mean_level(around, self.days[dated])
+            if len(by_task):
+                error = standard_error(by_task, self.stratum[~dated])
+                level = level.with_error(error)
+            return float(level.upper(share))
         freedom = count - len(np.unique(self.stratum))
         return float(stats.t.ppf(share, freedom)) * standard_error(
             left_out, self.stratum
@@ -284,6 +313,8 @@ def jackknife_estimate(
         reason = clusters.single
     freedom = len(stratum) - len(sizes)
     days = None if clusters.days is None else clusters.days[kept].astype(np.float64)
+    if days is not None and (days == NO_DAY).all():
+        days = None
     how = f"{freedom} degrees of freedom" if days is None else MEAN_METHOD
     return JackknifeEstimate(
         point=point,

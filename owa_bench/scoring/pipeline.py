@@ -86,7 +86,7 @@ def judge(
     Raises:
         ScoringError: A trace has a number out of its range.
     """
-    protocol = with_norms(protocol, norms)
+    protocol = _with_dynamics(with_norms(protocol, norms), plan)
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
     episodes = observe(_annotated(traces, notes, exposures), prices)
@@ -122,6 +122,21 @@ def judge(
         ),
         limits=LIMITS,
     )
+
+
+def _with_dynamics(protocol: Protocol, plan: Plan) -> Protocol:
+    """Return the protocol with AAI_dyn over the axes that the plan names, if any.
+
+    An axis outside the index has no weight there, named or not.
+    """
+    if not plan.dynamics:
+        return protocol
+    left_out = tuple(s for s in protocol.index.weights if s not in plan.dynamics)
+    without = (*protocol.index.dynamic_without, *left_out)
+    index = msgspec.structs.replace(
+        protocol.index, dynamic_without=tuple(dict.fromkeys(without))
+    )
+    return msgspec.structs.replace(protocol, index=index)
 
 
 def _annotated(
@@ -224,7 +239,8 @@ def _placement(
     if context.faults:
         return _INADMISSIBLE
     automation = gate.is_fixed_automation(findings.axes, context.protocol)
-    return gate.place(gates, context.protocol, automation=automation)
+    placed = gate.place(gates, context.protocol, automation=automation)
+    return gate.marked_underpowered(placed) if context.plan.underpowered else placed
 
 
 def _with_cut_points(judged: Sequence[_Judged]) -> tuple[AgentVerdict, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from owa_bench.records.observables import PRICED, Array, Flags, Floats, Observables
@@ -39,9 +40,9 @@ def sample_of(
 ) -> Sample:
     """Return the episodes that the axes of one agent rest on.
 
-    Holdout episodes where there are any, else the checkpoints of every day: a campaign
-    is judged by the mean of its window. Practice, attempt sets and honeypots count
-    nowhere, nor do episodes with a drift calendar of their own.
+    Of each suite holdout episodes where there are any, else the checkpoints of every
+    day: a campaign is judged by the mean of its window. Practice, attempt sets and
+    honeypots count nowhere, nor do episodes with a drift calendar of their own.
     Axes rest on episodes without help, A on those under the protocol's budget.
 
     Args:
@@ -134,10 +135,28 @@ def under_all_budgets(table: Observables, budgets: int) -> Flags:
 def _scored(table: Observables) -> Flags:
     plain = table.condition == ""
     holdout: Flags = plain & (table.phase == "holdout")
-    if holdout.any():
-        return holdout
-    checkpoints: Flags = plain & (table.phase == "checkpoint")
-    return checkpoints
+    once = np.isin(table.suite, np.unique(table.suite[holdout]))
+    checkpoints: Flags = plain & (table.phase == "checkpoint") & ~once
+    return holdout | checkpoints
+
+
+def daily_plan(plan: Plan) -> Plan:
+    """Return a plan with those of its suites that stand in a day's checkpoint.
+
+    Args:
+        plan: The run's plan.
+
+    Returns:
+        The plan itself where no suite does.
+    """
+    played = {entry.suite for entry in plan.entries if entry.phase == "checkpoint"}
+    suites = tuple(suite for suite in plan.suites if suite.name in played)
+    return msgspec.structs.replace(plan, suites=suites or plan.suites)
+
+
+def daily_families(plan: Plan) -> tuple[str, ...]:
+    """Return the families whose quality is read from day to day, sorted."""
+    return _families(daily_plan(plan))[0]
 
 
 def _families(plan: Plan) -> tuple[tuple[str, ...], Floats]:

@@ -30,7 +30,7 @@ CHECKPOINT = Draw(
     interventions=(0,),
 )
 SMALL = Campaign(
-    checkpoint=CHECKPOINT, days=1, practice=3, holdout=3, placebo=("reconcile",)
+    checkpoint=(CHECKPOINT,), days=1, practice=3, holdout=3, placebo=("reconcile",)
 )
 
 
@@ -103,7 +103,7 @@ def test_a_planted_handicap_gains_nothing_over_the_placebo(campaign) -> None:
 def test_without_a_placebo_lane_the_gate_has_no_evidence(campaign) -> None:
     draw = msgspec.structs.replace(CHECKPOINT, families=())
     verdict = campaign(
-        "PlantedHandicap", checkpoint=draw, placebo=(), practice=1, holdout=1
+        "PlantedHandicap", checkpoint=(draw,), placebo=(), practice=1, holdout=1
     ).verdict
     assert gate(verdict, "R").status == "NO EVIDENCE"
 
@@ -120,7 +120,7 @@ def test_small_sets_are_no_evidence_under_the_shipped_protocol(tmp_path: Path) -
 def test_help_in_practice_takes_the_credit_and_the_kappa(campaign) -> None:
     helped = msgspec.structs.replace(CHECKPOINT, interventions=("unlimited",))
     verdict = campaign(
-        "AsksInPractice", checkpoint=helped, days=8, practice=1, holdout=2
+        "AsksInPractice", checkpoint=(helped,), days=8, practice=1, holdout=2
     ).verdict
     found = revision_axis(verdict)
     assert found.value == 0.0

@@ -18,7 +18,7 @@ from owa_bench.run.store import keys
 def campaign(tmp_path_factory):
     home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("out") / "run"
     draw = Draw(name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0,))
-    request = Request(agents=("noop",), campaign=Campaign(checkpoint=draw, days=2))
+    request = Request(agents=("noop",), campaign=Campaign(checkpoint=(draw,), days=2))
     batch.play(request, out, RunOptions(home=home, in_process=True))
     return RunLayout(out), keys.ensure(home)
 

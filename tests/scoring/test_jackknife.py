@@ -193,3 +193,34 @@ def test_days_are_the_clusters_where_there_are_several() -> None:
     units, _ = table_of(("a", "p", 0, 3), ("b", "r", 0, 3), ("a", "q", 0, 3))
     found = task_clusters(units)
     assert (found.noun, found.stratum.tolist()) == ("tasks", [0, 0, 1])
+
+
+def test_episodes_outside_the_days_are_clusters_of_their_tasks() -> None:
+    """In a campaign with suites that are played once."""
+    rows = (("a", "p", 0, 3), ("a", "p", 0, 4), ("b", "r", 0, -1), ("b", "s", 0, -1))
+    units, _ = table_of(*rows)
+    found = task_clusters(units)
+    assert found.noun == "days and tasks"
+    assert found.of.tolist() == [0, 1, 2, 3]
+    assert found.stratum.tolist() == [0, 0, 2, 2]
+    assert found.days is not None
+    assert found.days.tolist() == [3, 4, -1, -1]
+
+
+def test_errors_over_days_and_over_tasks_add_up() -> None:
+    """One that reads tasks alone has the interval of tasks; both: both errors."""
+    days, tasks = [0.52, 0.47, 0.5, 0.55, 0.46], [0.4, 0.6, 0.55, 0.45]
+    left_out = np.array(days + tasks)
+    when = np.array([0, 1, 2, 3, 4, -1, -1, -1, -1])
+    strata = np.array([0] * 5 + [1] * 4)
+    how = Clusters("here", "mixed", np.arange(9), strata, "one alone", when)
+
+    def lower(read: list[bool]) -> float:
+        found = jackknife_estimate(0.5, left_out, how, np.array(read)).lower(0.95)
+        assert found is not None
+        return found
+
+    by_day, by_task = [True] * 5 + [False] * 4, [False] * 5 + [True] * 4
+    plain = jackknife_estimate(0.5, np.array(tasks), clusters(0, 0, 0, 0)).lower(0.95)
+    assert lower(by_task) == plain
+    assert lower([True] * 9) < min(lower(by_day), lower(by_task))

@@ -39,6 +39,19 @@ def test_holdout_goes_before_checkpoints_and_practice_counts_nowhere() -> None:
     assert (len(practice.table), base(practice)) == (0, [])
 
 
+def test_a_suite_of_the_days_is_read_from_its_checkpoints_beside_one_played_once() -> (
+    None
+):
+    """A gain of one suite's holdout must not hide the checkpoints of another."""
+    terms = (
+        {"phase": "checkpoint", "day": 1},
+        {"phase": "practice", "day": 1},
+        {"phase": "holdout", "suite": "recall"},
+        {"phase": "checkpoint", "day": 1, "suite": "recall"},
+    )
+    assert base(sample(numbered(*terms))) == [0, 2]
+
+
 def test_honeypots_and_calendars_of_their_own_are_left_out() -> None:
     found = sample(numbered({}, {"honeypot": True}, {"calendar": "nested:DOM"}, {}))
     assert found.table.index.tolist() == [0, 3]

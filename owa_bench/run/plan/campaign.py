@@ -1,10 +1,10 @@
 """Campaigns: plans of episodes over days that share a memory lane.
 
-A campaign runs over days. Day by day an agent practises on new tasks under that day's
-drift, keeping its memory; then it plays the checkpoint on a throw-away copy of that
-memory. The checkpoint's tasks, seeds and drift are the same every day and never occur
-in practice. A frozen control of each agent plays the same checkpoints and remembers
-nothing.
+A campaign runs over days, on one suite or several. Day by day an agent practises on new
+tasks under that day's drift, keeping its memory; then it plays the checkpoint on a
+throw-away copy of that memory. The checkpoint's tasks, seeds and drift are the same
+every day and never occur in practice. A frozen control of each agent plays the same
+checkpoints and remembers nothing.
 
 A campaign may also plan attempt sets, all fixed before episode 0 and played on copies
 that are thrown away:
@@ -15,19 +15,23 @@ that are thrown away:
   nowhere else. With `sustain`, `after` and `ablated` come again every later day;
 - of maintenance: every morning a `clean` and a `drifted` lane of the first pairs of the
   checkpoint, also played by a drift-blind baseline.
+
+Suites that are drawn once stand outside the days: the agents play them one time, every
+episode with an empty memory.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec.structs import replace
 
 from owa_bench.calendars import DAILY
-from owa_bench.errors import PlanError
+from owa_bench.errors import PlanError, one_of
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.events import Condition
 from owa_bench.records.plan import Arm, Plan, PlanEntry
+from owa_bench.records.protocol import Symbol
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.campaign_terms import CampaignTerms
@@ -36,12 +40,15 @@ from owa_bench.run.plan.plan import arms_of, assemble_plan, limited
 from owa_bench.seeding import stream
 
 PRACTICE = "practice/"
+# The axes that are a state of an agent: R is a flow over a window.
+_STATES = tuple(symbol for symbol in get_args(Symbol) if symbol != "R")
 
 
 class Campaign(CampaignTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A campaign: its terms, and the draw of every day's checkpoint."""
+    """A campaign: its terms, the draws of every day's checkpoint, and those of once."""
 
-    checkpoint: Draw
+    checkpoint: tuple[Draw, ...]
+    once: tuple[Draw, ...] = ()
 
     @property
     def window(self) -> tuple[int, int]:
@@ -84,8 +91,10 @@ def plan_campaign(
         PlanError: Naming field, value and rule.
     """
     _check_campaign(campaign)
-    card = draws.check(campaign.checkpoint, PlanError, "checkpoint").card
-    others = _placebo_families(campaign, card)
+    _check_dynamics(campaign)
+    days = [_daily_draw(campaign, draw) for draw in campaign.checkpoint]
+    others = all(day.others for day in days)
+    _check_placebo(campaign, days)
     arms = _CampaignArms(
         learners=arms_of(agents),
         controls=arms_of(agents, "frozen") if campaign.control else (),
@@ -94,33 +103,70 @@ def plan_campaign(
         if campaign.maintenance and baseline
         else (),
     )
-    checkpoint = draws.mark_controls(limited(draws.entries(campaign.checkpoint, card)))
+    checkpoint = draws.mark_controls(_drawn(campaign.checkpoint))
     entries = (
         entry
         for day in range(campaign.days + 1)
         for entry in itertools.chain(
-            _revision_sets(campaign, card, day, arms),
-            _maintenance_lanes(campaign, card, day, arms),
-            _practice(campaign, card, day, arms, others),
+            _revision_sets(campaign, days, day, arms),
+            _maintenance_lanes(campaign, days, day, arms),
+            _practice(campaign, days, day, arms),
             _checkpoint(checkpoint, day, (*arms.learners, *arms.controls))
             if day < campaign.days
             else (),
         )
     )
-    calendar = campaign.calendar or f"daily:{campaign.drift_per_day:g}"
+    once = draws.mark_controls(_drawn(campaign.once))
+    outside = (replace(e, arm=arm.name) for e in once for arm in arms.learners)
     return assemble_plan(
-        (campaign.checkpoint,),
+        (*campaign.checkpoint, *campaign.once),
         agents,
         arms.every,
-        entries,
-        replace(terms, calendar=calendar),
+        itertools.chain(entries, outside),
+        replace(
+            terms,
+            calendar=campaign.calendar or f"daily:{campaign.drift_per_day:g}",
+            dynamics=campaign.dynamics,
+        ),
     )
 
 
-def _placebo_families(campaign: Campaign, card: SuiteCard) -> tuple[str, ...]:
-    """Return the families on which the placebo lane practises; nothing: no lane."""
-    played = draws.families(campaign.checkpoint, card)
-    return campaign.placebo or tuple(f for f in card.families if f not in played)
+class _DailyDraw(NamedTuple):
+    """A draw of the checkpoint, and what the placebo lane practises of its suite."""
+
+    draw: Draw
+    card: SuiteCard
+    others: tuple[str, ...]
+
+
+def _daily_draw(campaign: Campaign, draw: Draw) -> _DailyDraw:
+    """Return a draw of the checkpoint with its suite's card.
+
+    The placebo lane practises on the families that the campaign names, else on those
+    that no draw of the suite holds.
+    """
+    card = draws.check(draw, PlanError, "checkpoint").card
+    played = {
+        family
+        for other in campaign.checkpoint
+        if other.name == draw.name
+        for family in draws.families(other, card)
+    }
+    named = tuple(family for family in campaign.placebo if family in card.drawable)
+    left = tuple(family for family in card.families if family not in played)
+    return _DailyDraw(draw, card, named or left)
+
+
+def _drawn(drawn: Sequence[Draw]) -> list[PlanEntry]:
+    """Return the entries of draws, each once."""
+    cards = [draws.check(draw, PlanError, "checkpoint").card for draw in drawn]
+    return limited(
+        dict.fromkeys(
+            entry
+            for draw, card in zip(drawn, cards, strict=True)
+            for entry in draws.entries(draw, card)
+        )
+    )
 
 
 def _practised(draw: draws.Draw, card: SuiteCard) -> tuple[str, ...]:
@@ -129,23 +175,32 @@ def _practised(draw: draws.Draw, card: SuiteCard) -> tuple[str, ...]:
 
 
 def _practice(
-    campaign: Campaign,
-    card: SuiteCard,
-    day: int,
-    arms: _CampaignArms,
-    others: Sequence[str],
+    campaign: Campaign, days: Sequence[_DailyDraw], day: int, arms: _CampaignArms
 ) -> Iterator[PlanEntry]:
     """Yield a day's practice: tasks never played before, drifted to that day.
 
-    The budget of interventions is the checkpoint's smallest, and tools are those of the
-    checkpoint: neither tells an agent which of the two it plays. The placebo lane has
-    as many tasks, of other families.
+    A task of several draws is practised once. The budget of interventions is the
+    draw's smallest, and tools are those of the draw: neither tells an agent which of
+    practice and checkpoint it plays. The placebo lane has as many tasks, of other
+    families.
     """
     if day == campaign.days:
         return
-    draw = campaign.checkpoint
+    seen: set[tuple[str, str]] = set()
+    for one in days:
+        for entry in _practice_of(campaign.practice, one, day, arms):
+            if (entry.arm, entry.pair) not in seen:
+                seen.add((entry.arm, entry.pair))
+                yield entry
+
+
+def _practice_of(
+    tasks: int, daily: _DailyDraw, day: int, arms: _CampaignArms
+) -> Iterator[PlanEntry]:
+    """Yield a day's practice of one draw, `tasks` a family and tier."""
+    draw, card, others = daily
     families = _practised(draw, card)
-    for number in range(day * campaign.practice, (day + 1) * campaign.practice):
+    for number in range(day * tasks, (day + 1) * tasks):
         for tier, (place, family) in itertools.product(
             draws.tiers(draw, card), enumerate(families)
         ):
@@ -187,21 +242,37 @@ def _checkpoint(
         yield replace(entry, arm=arm.name, day=day, lane=lane, phase="checkpoint")
 
 
-def _set_tasks(campaign: Campaign, card: SuiteCard, tasks: int) -> list[PlanEntry]:
-    """Return the entries of an attempt set, without arm: one budget, the whole crew."""
-    least = _least_budget(campaign.checkpoint)
-    draw = replace(
-        campaign.checkpoint,
-        episodes=tasks,
-        repeats=1,
-        interventions=("unlimited" if least is None else least,),
-        crews=(draws.OPEN,),
-    )
-    return limited(draws.entries(draw, card))
+def _set_tasks(
+    days: Sequence[_DailyDraw], tasks: int, *, mildest: bool = False
+) -> list[PlanEntry]:
+    """Return the entries of an attempt set, without arm: one budget, the whole crew.
+
+    Args:
+        days: The draws of the checkpoint.
+        tasks: Instances per family and tier.
+        mildest: Whether each draw's first magnitude alone is wanted.
+
+    Returns:
+        The entries, each once.
+    """
+    made = []
+    for draw, _, _ in days:
+        least = _least_budget(draw)
+        made.append(
+            replace(
+                draw,
+                episodes=tasks,
+                repeats=1,
+                deltas=draw.deltas[:1] if mildest else draw.deltas,
+                interventions=("unlimited" if least is None else least,),
+                crews=(draws.OPEN,),
+            )
+        )
+    return _drawn(made)
 
 
 def _revision_sets(
-    campaign: Campaign, card: SuiteCard, day: int, arms: _CampaignArms
+    campaign: Campaign, days: Sequence[_DailyDraw], day: int, arms: _CampaignArms
 ) -> Iterator[PlanEntry]:
     """Yield the attempt sets of the revision that are played on a day's morning."""
     since, until = campaign.window
@@ -217,9 +288,7 @@ def _revision_sets(
             roles += [("control_before", arm), ("control_after", arm)]
         roles += [("placebo", arm) for arm in arms.placebos]
     entries = []
-    for entry, (condition, arm) in itertools.product(
-        _set_tasks(campaign, card, tasks), roles
-    ):
+    for entry, (condition, arm) in itertools.product(_set_tasks(days, tasks), roles):
         early = condition in ("before", "control_before")
         entries.append(
             replace(
@@ -238,7 +307,7 @@ def _revision_sets(
 
 
 def _maintenance_lanes(
-    campaign: Campaign, card: SuiteCard, day: int, arms: _CampaignArms
+    campaign: Campaign, days: Sequence[_DailyDraw], day: int, arms: _CampaignArms
 ) -> Iterator[PlanEntry]:
     """Yield a morning's clean and drifted lanes of the first checkpoint pairs."""
     if not campaign.maintenance or day == campaign.days:
@@ -255,8 +324,7 @@ def _maintenance_lanes(
             world_day=world_day,
             condition=condition,
         )
-        for entry in _set_tasks(campaign, card, campaign.maintenance)
-        if entry.delta == campaign.checkpoint.deltas[0]
+        for entry in _set_tasks(days, campaign.maintenance, mildest=True)
         for arm in (*arms.learners, *arms.baselines)
         for condition, delta, world_day in (clean, drifted)
     ]
@@ -272,7 +340,23 @@ def _shuffled(
         yield ordered[place]
 
 
+def _check_dynamics(campaign: Campaign) -> None:
+    for symbol in campaign.dynamics:
+        if symbol not in _STATES or campaign.dynamics.count(symbol) > 1:
+            rule = f"must be axes among {', '.join(_STATES)}, each once"
+            raise PlanError("dynamics", symbol, rule)
+
+
+def _check_placebo(campaign: Campaign, days: Sequence[_DailyDraw]) -> None:
+    known = {family for day in days for family in day.card.drawable}
+    for family in campaign.placebo:
+        if family not in known:
+            raise PlanError("placebo", family, one_of(family, known))
+
+
 def _check_campaign(campaign: Campaign) -> None:
+    if not campaign.checkpoint:
+        raise PlanError("checkpoint", (), "must draw from at least one suite")
     if campaign.days < 1:
         raise PlanError("days", campaign.days, "must be at least 1")
     for name in ("practice", "holdout", "sustain", "maintenance"):

@@ -17,8 +17,9 @@ class CampaignTerms(
     attempt set, 0 none. `adopt_by` is the day whose morning ends the revision's window
     (None: the one after the last). With `daily_holdout` the worlds of a revision drift
     as on its two days, else by the checkpoint's magnitudes. The placebo lane practises
-    on `placebo`, families of the suite; none: those that the checkpoint leaves out.
-    `seed` draws the order within attempt sets.
+    on `placebo`, families of the suites; none: those that the checkpoint leaves out.
+    `dynamics` are the axes whose index kappa reads from day to day; none: all of the
+    protocol's index but R. `seed` draws the order within attempt sets.
     """
 
     days: int = 7
@@ -32,4 +33,5 @@ class CampaignTerms(
     sustain: int = 0
     placebo: tuple[str, ...] = ()
     maintenance: int = 0
+    dynamics: tuple[str, ...] = ()
     seed: int = 0

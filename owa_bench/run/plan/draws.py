@@ -42,7 +42,8 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     axis reads. `tools_off` are taken from the
     tools on offer, whatever the instance. `calendar` is the draw's own
     drift calendar, such as "nested:Label", which gives dose-response curves and enters
-    no axis; empty: the run's.
+    no axis; empty: the run's. In a battery with a campaign a draw is played at every
+    day's checkpoint, or, with `once`, one time outside the days.
     """
 
     name: str
@@ -56,19 +57,23 @@ class Draw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tools_off: tuple[str, ...] = ()
     weight: float = 1.0
     calendar: str = ""
+    once: bool = False
 
 
 class Battery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A battery file: the protocol it is judged by and what is drawn from each suite.
 
-    `gives_level` false marks one too small to place an agent (a demonstration). With
-    `campaign` its one draw is the checkpoint of every day of a campaign.
+    `gives_level` false marks one whose report tells no level. `underpowered` marks one
+    that is too small to place an agent: the least number of instances a family is
+    waived, and its level line says so. With `campaign` its draws are the checkpoint of
+    every day of a campaign.
     """
 
     name: str
     about: str = ""
     protocol: str = "default"
     gives_level: bool = True
+    underpowered: bool = False
     suite: tuple[Draw, ...]
     campaign: CampaignTerms | None = None
 
@@ -314,9 +319,12 @@ def parse_battery(data: bytes) -> Battery:
         raise BatteryError("suite", (), "must draw from at least one suite")
     for number, draw in enumerate(battery.suite):
         check(draw, BatteryError, f"suite.{number}")
-    if battery.campaign is not None and len(battery.suite) > 1:
-        names = tuple(draw.name for draw in battery.suite)
-        raise BatteryError("suite", names, "must be one draw beside [campaign]")
+    once = [draw.name for draw in battery.suite if draw.once]
+    if once and battery.campaign is None:
+        raise BatteryError("suite.once", True, "needs a [campaign] to stand beside")
+    if len(once) == len(battery.suite):
+        rule = "must leave a draw to the days of the [campaign]"
+        raise BatteryError("suite.once", tuple(once), rule)
     return battery
 
 
@@ -352,7 +360,7 @@ def check_admissible(battery: Battery, protocol: Protocol) -> None:
             tasks.setdefault(family, {}).setdefault(entry.interventions, set()).add(
                 plain
             )
-    least = protocol.admissibility.family_min
+    least = 1 if battery.underpowered else protocol.admissibility.family_min
     for family, pairs in instances.items():
         if len(pairs) < least:
             raise BatteryError(

@@ -186,6 +186,7 @@ def draft_plan(
         calendar=request.calendar,
         verifier_nonce=request.verifier_nonce,
         transcripts=request.transcripts,
+        underpowered=battery is not None and battery.underpowered,
     )
     parts = (battery, request.campaign, request.trials, request.draws or None)
     if sum(part is not None for part in parts) != 1:
@@ -195,7 +196,11 @@ def draft_plan(
     campaign = request.campaign
     if battery is not None and battery.campaign is not None:
         said = structs.asdict(battery.campaign)
-        campaign = Campaign(checkpoint=battery.suite[0], **said)
+        campaign = Campaign(
+            checkpoint=tuple(draw for draw in battery.suite if not draw.once),
+            once=tuple(draw for draw in battery.suite if draw.once),
+            **said,
+        )
     if request.trials is not None:
         plan = plan_trials(request.trials, agents, terms)
     elif campaign is not None:

@@ -366,9 +366,14 @@ class DayReceipts:
                 files.write_whole(path, self._sealed(day))
 
     def _sealed(self, day: int) -> bytes:
-        days = {entry.index: entry.day or 0 for entry in self._plan.entries}
+        days = {entry.index: entry.day for entry in self._plan.entries}
         ordered = plan_order(
-            self._plan, (leaf for leaf in self._leaves if days[leaf.index] <= day)
+            self._plan,
+            (
+                leaf
+                for leaf in self._leaves
+                if (when := days[leaf.index]) is not None and when <= day
+            ),
         )
         checkpoint = DayCheckpoint(
             plan_digest=files.plan_digest(self._layout),

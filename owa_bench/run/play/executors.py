@@ -1,9 +1,9 @@
 """Executors: play work items in this process, in worker processes, or on a cluster.
 
-Episodes do not know of each other (lanes apart, which one thread plays whole), so the
-traces are the same whatever the executor and its number of workers and threads. A
-worker that dies takes its open attempts with it: they stay unfinished, and another
-worker plays them again.
+Episodes do not know of each other, but for those that a lane keeps, which one thread at
+a time plays; so the traces are the same whatever the executor and its number of workers
+and threads. A worker that dies takes its open attempts with it: they stay unfinished,
+and another worker plays them again.
 """
 
 import logging
@@ -21,7 +21,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.play.loop import AttemptResult
-from owa_bench.run.play.work_items import WorkItem
+from owa_bench.run.play.work_items import WorkItem, WorkQueue
 from owa_bench.run.play.worker import Worker, WorkerConfig, WorkerMessage
 
 _LOG = logging.getLogger(__name__)
@@ -76,19 +76,20 @@ def play_here(
     Returns:
         False: no worker died.
     """
-    waiting, layout = deque(items), RunLayout(Path(config.run))
+    waiting = WorkQueue(items, lanes_first=config.concurrency > 1)
+    layout = RunLayout(Path(config.run))
     with Worker(config, client=client) as worker:
         if config.concurrency > 1:
             _play_in_threads(worker, waiting, config, tally, on_done)
-        while waiting:
-            item = waiting.popleft().dispatched(layout, tally.spent)
-            _put_back(waiting, worker.play(item, on_done))
+        while item := waiting.pop():
+            item = item.dispatched(layout, tally.spent)
+            waiting.put_back(worker.play(item, on_done))
     return False
 
 
 def _play_in_threads(
     worker: Worker,
-    items: deque[WorkItem],
+    items: WorkQueue,
     config: WorkerConfig,
     tally: RunTally,
     on_done: OnDone,
@@ -100,28 +101,19 @@ def _play_in_threads(
     pool = ThreadPoolExecutor(config.concurrency)
     try:
         while items or running:
-            while items and len(running) < config.concurrency:
-                item = items.popleft().dispatched(layout, tally.spent)
+            while len(running) < config.concurrency and (item := items.pop()):
+                item = item.dispatched(layout, tally.spent)
                 running.add(pool.submit(worker.play, item, results.append))
             ended, running = wait(running, return_when=FIRST_COMPLETED, timeout=0.5)
             while results:
                 on_done(results.popleft())
             for future in ended:
-                _put_back(items, future.result())
+                items.put_back(future.result())
     except BaseException:
         worker.stop()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _put_back(items: deque[WorkItem], item: WorkItem) -> None:
-    """Put what is left of an item behind the others, if anything is.
-
-    What failed through harness or provider may not fail so a while later.
-    """
-    if item.attempts:
-        items.append(item)
 
 
 # --- workers elsewhere ----------------------------------------------------------------
@@ -184,7 +176,7 @@ class WorkerPool:
         self.deaths = 0
         self._config = config
         self._layout = RunLayout(Path(config.run))
-        self._items = deque(items)
+        self._items = WorkQueue(items, lanes_first=True)
         self._tally = tally
         self._on_done = on_done
         self._hosts = hosts
@@ -215,8 +207,8 @@ class WorkerPool:
         """Give waiting items to workers with a free thread, one each in turn."""
         for _ in range(self._config.concurrency):
             for worker in self._workers.values():
-                if self._items and len(worker.items) < self._config.concurrency:
-                    item = self._items.popleft()
+                free = len(worker.items) < self._config.concurrency
+                if free and (item := self._items.pop()):
                     item = item.dispatched(self._layout, self._tally.spent)
                     worker.items[item.number] = item
                     worker.link.give(item)
@@ -240,7 +232,7 @@ class WorkerPool:
             worker.items[message.item] = item.after(message.result.leaf)
             self._on_done(message.result)
         elif message.item is not None:
-            _put_back(self._items, worker.items.pop(message.item))
+            self._items.put_back(worker.items.pop(message.item))
 
     def handle_exit(self, worker: _PoolWorker) -> None:
         """Take the items of a dead worker back and start another."""
@@ -255,10 +247,11 @@ class WorkerPool:
             how,
             len(worker.items),
         )
-        left = [item for item in worker.items.values() if item.attempts]
+        left = [*worker.items.values()]
         if worker.ready:  # else none of them has begun
-            left = [item.after_exit(died=not worker.link.lost) for item in left]
-        self._items.extendleft(reversed(left))
+            died = not worker.link.lost
+            left = [i.after_exit(died=died) if i.attempts else i for i in left]
+        self._items.put_first(reversed(left))
         self.start_worker()
 
     def shutdown(self) -> None:

@@ -186,7 +186,7 @@ class NodeWorker:
             self._tell(WorkerMessage())
             while data := self._items.get():
                 given = msgspec.msgpack.decode(data, type=GivenItem)
-                store.given[given.item.lane or ""] = given
+                store.given[given.item.number] = given
                 threads.submit(play_and_tell, worker, given.item, self._tell)
 
     def _tell(self, message: WorkerMessage) -> None:
@@ -204,7 +204,7 @@ class NodeStore:
     ) -> None:
         self.plan = msgspec.json.decode(plan, type=Plan)
         self.plan_digest = document_digest(msgspec.json.decode(plan))
-        self.given: dict[str, GivenItem] = {}
+        self.given: dict[int, GivenItem] = {}
         self._order = order
         self._messages = messages
 
@@ -214,7 +214,7 @@ class NodeStore:
 
     def snapshots(self, item: WorkItem) -> "SentSnapshots":
         """Return the snapshots of an item's lane."""
-        given = self.given[item.lane or ""]
+        given = self.given[item.number]
         return SentSnapshots(given, self._messages)
 
 

@@ -307,7 +307,8 @@ class RayWorker:
     def give(self, item: WorkItem) -> None:
         """Send an item, with the snapshots of its lane that it needs."""
         found: dict[str, bytes] = {}
-        for digest in {item.memory or EMPTY, *item.mornings.values()}:
+        reverted = () if item.reverts is None else (item.states[item.reverts],)
+        for digest in {item.memory or EMPTY, *reverted}:
             # of an empty folder there may be none
             with contextlib.suppress(FileNotFoundError):
                 found[digest] = self._hosts.snapshots(item.lane or "").read(digest)

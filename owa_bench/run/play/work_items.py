@@ -1,13 +1,21 @@
-"""Work items: what is still to be played of a plan, and what is left of it."""
+"""Work items: what is still to be played of a plan, and what is left of it.
 
+The memory of a lane goes through states: state k is its folder after the first k
+episodes that the lane keeps. A checkpoint or an attempt set begins with a copy of one
+state, so it is an item of its own that waits for that state alone, and what a lane
+keeps is cut into items where a state is copied.
+"""
+
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import Leaf
 from owa_bench.run.play.history import NO_HISTORY, EntryHistory, read_history
 from owa_bench.run.store.memory import lane_key
@@ -22,16 +30,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt still to be made at a plan entry.
 
     `failures` are attempts before it that the harness failed; attempts that a kill left
-    unfinished are not among them. `seed` is that of the entry's pair, `day` the
-    entry's (0 outside campaigns), `keeps` whether its memory is kept. `died`: the
-    worker of the attempt before died, by itself and not with its machine. `history` is
-    read when the item is dispatched.
+    unfinished are not among them. `seed` is that of the entry's pair, `keeps` whether
+    its memory is kept. `died`: the worker of the attempt before died, by itself and not
+    with its machine. `history` is read when the item is dispatched.
     """
 
     index: int
     number: int
     seed: int
-    day: int = 0
     keeps: bool = True
     failures: int = 0
     died: bool = False
@@ -46,12 +52,13 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts that one thread makes in order: at one entry, or at all of a lane.
+    """Attempts that one thread makes in order: at one entry, or of what a lane keeps.
 
-    `memory` is the digest of the snapshot a lane goes on from, `lane_key` the key of
-    its snapshots; `spent` what the run had used when the item was dispatched.
-    `wanted` are the days whose morning's memory is needed again, `mornings` the digests
-    of those that the first attempt knows.
+    `state` is the state of its lane that the item begins with, `memory` that state's
+    digest; `reverts` the earlier state to which an ablation takes a change back. `ends`
+    is the state that the item leaves the lane in, None where it leaves none. `states`
+    are the known digests of states that are copied. `lane_key` is the key of the lane's
+    snapshots, `spent` what the run had used when the item was dispatched.
     """
 
     number: int
@@ -60,8 +67,15 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
     lane_key: bytes = b""
     memory: str | None = None
     spent: Mapping[str, float] = {}
-    wanted: tuple[int, ...] = ()
-    mornings: Mapping[int, str] = {}
+    state: int = 0
+    reverts: int | None = None
+    ends: int | None = None
+    states: Mapping[int, str] = {}
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        """The states that must be known before it can begin."""
+        return (self.state,) if self.reverts is None else (self.state, self.reverts)
 
     def after(self, leaf: Leaf) -> "WorkItem":
         """Return what is left of the item when its first attempt has closed."""
@@ -69,9 +83,7 @@ class WorkItem(msgspec.Struct, frozen=True, kw_only=True):
         again = None if leaf.status == "complete" else first.again()
         left = (again, *rest) if again else tuple(rest)
         memory = (leaf.memory if first.keeps else None) or self.memory
-        day = left[0].day if left else 0
-        mornings = _mornings(self.wanted, self.mornings, day, memory)
-        return replace(self, attempts=left, memory=memory, mornings=mornings)
+        return replace(self, attempts=left, memory=memory)
 
     def after_exit(self, *, died: bool) -> "WorkItem":
         """Return what is left when its worker, or its machine, died at the first."""
@@ -101,12 +113,99 @@ def _with_history(attempt: Attempt, layout: RunLayout) -> Attempt:
     return replace(attempt, history=history)
 
 
-def _mornings(
-    wanted: Iterable[int], known: Mapping[int, str], day: int, memory: str | None
-) -> Mapping[int, str]:
-    """Return the known mornings and those that are due by `day` with this memory."""
-    due = {m: memory or EMPTY for m in wanted if m <= day and m not in known}
-    return {**known, **due}
+class WorkQueue:
+    """Items that wait, each for a free thread and for the states that it needs.
+
+    Args:
+        items: The items, in plan order.
+        lanes_first: Whether what a lane keeps goes before copies of its states, so that
+            several workers find more to do; else in plan order.
+    """
+
+    def __init__(self, items: Iterable[WorkItem], *, lanes_first: bool) -> None:
+        self._waiting = list(items)
+        if lanes_first:
+            self._waiting.sort(key=lambda item: item.ends is None)
+        self._states: dict[str, dict[int, str]] = {}
+        for item in self._waiting:
+            if item.lane is not None:
+                self._states.setdefault(item.lane, {}).update(item.states)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def pop(self) -> WorkItem | None:
+        """Return the first item that can begin, None where all wait for others."""
+        for place, item in enumerate(self._waiting):
+            if item.lane is None:
+                return self._waiting.pop(place)
+            known = self._states[item.lane]
+            if all(state in known for state in item.needs):
+                del self._waiting[place]
+                memory = item.memory or known[item.state]
+                return replace(item, memory=memory, states=dict(known))
+        return None
+
+    def put_back(self, item: WorkItem) -> None:
+        """Take what a worker left of an item: behind the others, or its end state.
+
+        What failed through harness or provider may not fail so a while later.
+        """
+        if item.attempts:
+            self._waiting.append(item)
+        elif item.lane is not None and item.ends is not None:
+            self._states[item.lane][item.ends] = item.memory or EMPTY
+
+    def put_first(self, items: Iterable[WorkItem]) -> None:
+        """Take items back whose worker died."""
+        for item in items:
+            if item.attempts:
+                self._waiting.insert(0, item)
+            else:
+                self.put_back(item)
+
+
+class _Segment(NamedTuple):
+    """Entries of one item: where they begin, what they revert to, where they end."""
+
+    entries: list[PlanEntry]
+    state: int
+    reverts: int | None = None
+    ends: int | None = None
+
+
+def _segments(plan: Plan) -> Iterator[_Segment]:
+    """Yield the items of a plan, in plan order of their first entry."""
+    made: list[_Segment] = []
+    lanes: dict[str, list[PlanEntry]] = {}
+    for entry in plan.entries:
+        if entry.lane is not None:
+            lanes.setdefault(entry.lane, []).append(entry)
+        else:
+            made.append(_Segment([entry], 0))
+    for entries in lanes.values():
+        made += _lane_segments(entries)
+    return iter(sorted(made, key=lambda each: each.entries[0].index))
+
+
+def _lane_segments(entries: Sequence[PlanEntry]) -> list[_Segment]:
+    """Return the items of one lane: a copy each, and what is kept between copies."""
+    kept = [entry for entry in entries if entry.kept]
+    copies, passed = [], 0
+    for entry in entries:
+        if entry.kept:
+            passed += 1
+            continue
+        states = [sum((e.day or 0) < day for e in kept) for day in entry.mornings]
+        state = states[0] if states else passed
+        copies.append(_Segment([entry], state, *states[1:]))
+    cuts = {0, len(kept)}.union(*(s[1:3] for s in copies)) - {None}
+    ends = sorted(cut for cut in cuts if cut is not None)
+    parts = [
+        _Segment(kept[begin:end], begin, ends=end)
+        for begin, end in itertools.pairwise(ends)
+    ]
+    return parts + copies
 
 
 def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, ...]:
@@ -118,51 +217,61 @@ def pending(plan: Plan, leaves: Iterable[Leaf], root: bytes) -> tuple[WorkItem, 
         root: The master, any verifier's nonce mixed in.
 
     Returns:
-        An item per entry or lane that is not complete.
+        An item per entry on its own, per copy of a lane's memory, and per part of what
+        a lane keeps, that is not complete.
     """
-    numbers = Counter[int]()
-    failures = Counter[int]()
-    complete: dict[int, Leaf] = {}
-    for leaf in leaves:
-        numbers[leaf.index] = max(numbers[leaf.index], leaf.attempt + 1)
-        failures[leaf.index] += leaf.status == "infrastructure"
-        if leaf.status == "complete":
-            complete[leaf.index] = leaf
-    attempts: dict[tuple[str | None, int | None], list[Attempt]] = {}
-    memories: dict[str | None, str | None] = {}
-    wanted: dict[str | None, set[int]] = {}
-    mornings: dict[str | None, Mapping[int, str]] = {}
-    for entry in plan.entries:
-        wanted.setdefault(entry.lane, set()).update(entry.mornings)
-    for entry in plan.entries:
-        index, lane = entry.index, entry.lane
-        if (lane, None) not in attempts:
-            day, known = entry.day or 0, mornings.get(lane, {})
-            mornings[lane] = _mornings(wanted[lane], known, day, memories.get(lane))
-        if index in complete:
-            if lane is not None and entry.kept:
-                memories[lane] = complete[index].memory
-        elif failures[index] < MAX_FAILURES:
-            item = (None, index) if lane is None else (lane, None)
-            attempts.setdefault(item, []).append(
-                Attempt(
-                    index=index,
-                    number=numbers[index],
-                    seed=instance_seed(root, entry.pair),
-                    day=entry.day or 0,
-                    keeps=entry.kept,
-                    failures=failures[index],
+    record = _Record(leaves)
+    states: dict[str, dict[int, str]] = {}
+    items: list[WorkItem] = []
+    for part in _segments(plan):
+        lane = part.entries[0].lane
+        known = states.setdefault(lane, {0: EMPTY}) if lane is not None else {}
+        memory, attempts = known.get(part.state), []
+        for entry in part.entries:
+            if leaf := record.complete.get(entry.index):
+                memory = leaf.memory or memory if entry.kept else memory
+            elif record.failures[entry.index] < MAX_FAILURES:
+                attempts.append(record.attempt(entry, root))
+        if attempts:
+            items.append(
+                WorkItem(
+                    number=len(items),
+                    attempts=tuple(attempts),
+                    lane=lane,
+                    lane_key=b"" if lane is None else lane_key(root, lane),
+                    memory=None if lane is None else memory,
+                    state=part.state,
+                    reverts=part.reverts,
+                    ends=part.ends,
                 )
             )
+        elif part.ends is not None and memory is not None:
+            known[part.ends] = memory
     return tuple(
-        WorkItem(
-            number=number,
-            attempts=tuple(waiting),
-            lane=lane,
-            lane_key=b"" if lane is None else lane_key(root, lane),
-            memory=memories.get(lane),
-            wanted=() if lane is None else tuple(sorted(wanted[lane])),
-            mornings={} if lane is None else mornings[lane],
-        )
-        for number, ((lane, _), waiting) in enumerate(attempts.items())
+        item if item.lane is None else replace(item, states=states[item.lane])
+        for item in items
     )
+
+
+class _Record:
+    """What the attempts on record say of each entry."""
+
+    def __init__(self, leaves: Iterable[Leaf]) -> None:
+        self.failures = Counter[int]()
+        self.complete: dict[int, Leaf] = {}
+        self._numbers = Counter[int]()
+        for leaf in leaves:
+            self._numbers[leaf.index] = max(self._numbers[leaf.index], leaf.attempt + 1)
+            self.failures[leaf.index] += leaf.status == "infrastructure"
+            if leaf.status == "complete":
+                self.complete[leaf.index] = leaf
+
+    def attempt(self, entry: PlanEntry, root: bytes) -> Attempt:
+        """Return the next attempt at an entry."""
+        return Attempt(
+            index=entry.index,
+            number=self._numbers[entry.index],
+            seed=instance_seed(root, entry.pair),
+            keeps=entry.kept,
+            failures=self.failures[entry.index],
+        )

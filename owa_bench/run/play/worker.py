@@ -211,16 +211,14 @@ class Worker:
         """Return the memory an entry is played with."""
         if lane is None or entry.arm in self._frozen:
             return FreshMemory()
-        lane.mornings = tuple(item.mornings.values())
+        lane.copied = tuple(item.states.values())
         if entry.kept:
             return lane
-        if entry.morning is None:
-            return CopiedMemory(lane)
         without = None
-        if entry.condition == "ablated" and entry.window is not None:
-            since = entry.window[0]
-            without = RevertedWindow(since, entry.morning, item.mornings[since])
-        return CopiedMemory(lane, item.mornings[entry.morning], without)
+        if item.reverts is not None and entry.window is not None:
+            since, until = entry.window[0], entry.morning or 0
+            without = RevertedWindow(since, until, item.states[item.reverts])
+        return CopiedMemory(lane, without)
 
 
 # --- a worker process -----------------------------------------------------------------

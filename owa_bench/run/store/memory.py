@@ -6,7 +6,7 @@ has one of its own, so that no agent can tell by it whether it plays on a copy. 
 each episode of a lane the folder is packed and sealed under the lane's key, which
 derives from the run's master, and only that snapshot lies in the run:
 `lanes/NAME/DIGEST.sealed`. A resumed run goes on from the snapshot whose digest the
-last complete leaf names. Snapshots of mornings that a plan needs again are kept.
+last complete leaf names. Snapshots that a plan needs copies of are kept.
 
 A folder holds plain files and folders under a quota. One that holds anything else is
 its agent's failure: the episode counts as `agent_raised`, and the lane goes on from
@@ -95,19 +95,17 @@ class CopiedMemory(FreshMemory):
     """A throw-away copy of a lane's folder: for checkpoints and attempt sets.
 
     Args:
-        lane: The lane.
-        morning: Digest of the snapshot; None: the lane's present one.
+        lane: The lane, at the snapshot that is copied.
         without: What the change since an earlier snapshot is to be reverted to.
     """
 
     def __init__(
         self,
         lane: "LaneMemory",
-        morning: str | None = None,
         without: RevertedWindow | None = None,
     ) -> None:
         super().__init__()
-        self._digest = morning or lane.digest
+        self._digest = lane.digest
         try:
             entries = lane.snapshot(self._digest)
             if without is not None:
@@ -137,7 +135,7 @@ class Snapshots(Protocol):
             digest: Digest of the folder.
             sealed: Its sealed content.
             kept: Digests of the snapshot that the open attempt began with, and of
-                mornings that are needed again.
+                those that copies are made of.
         """
 
 
@@ -158,7 +156,7 @@ class SnapshotFiles:
             digest: Digest of the folder.
             sealed: Its sealed content.
             kept: Digests of the snapshot that the open attempt began with, and of
-                mornings that are needed again.
+                those that copies are made of.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._path(digest), sealed)
@@ -189,7 +187,7 @@ class LaneMemory:
     Attributes:
         path: The folder of the open episode.
         digest: Digest of the last snapshot.
-        mornings: Digests of snapshots that are needed again.
+        copied: Digests of snapshots that copies are made of.
     """
 
     change: MemoryChange | None = None
@@ -204,7 +202,7 @@ class LaneMemory:
         self._snapshots = snapshots
         self._key = key
         self._quota = quota
-        self.mornings: Collection[str] = ()
+        self.copied: Collection[str] = ()
         self.digest = digest or EMPTY
         self._work = FreshMemory()
         try:
@@ -242,7 +240,7 @@ class LaneMemory:
         sealed = AESGCM(self._key).encrypt(
             nonce, packed_folder(entries), self.digest.encode()
         )
-        kept = {before, *self.mornings}
+        kept = {before, *self.copied}
         self._snapshots.write(self.digest, nonce + sealed, kept)
         return self.digest
 

@@ -100,14 +100,17 @@ def checkpoint_series(
         return CheckpointSeries((), np.zeros(0), 0.0, {}, why)
     quality = {family: _means(table, marks, days, family) for family in families}
     unit = kappa_unit(table, protocol, prices)
+    dated = table.day != NO_DAY  # the rest is played once, outside the lane
     spent = np.array(
         [
-            float(table.cost_agent[table.day <= day].sum())
+            float(table.cost_agent[dated & (table.day <= day)].sum())
             + sum(cost for when, cost in lost.items() if when <= day)
             for day in days
         ]
     )
-    human = np.array([float(table.cost_human[table.day <= d].sum()) for d in days])
+    human = np.array(
+        [float(table.cost_human[dated & (table.day <= day)].sum()) for day in days]
+    )
     reason: str | None = None
     if np.isnan(spent).any():
         gaps = table.usage_gaps()

@@ -23,7 +23,7 @@ CHECKPOINT = Draw(
 )
 ASKED = Request(
     agents=("self_improving",),
-    campaign=Campaign(checkpoint=CHECKPOINT, days=3, practice=3),
+    campaign=Campaign(checkpoint=(CHECKPOINT,), days=3, practice=3),
 )
 
 

@@ -28,7 +28,7 @@ from tests.builders.plan_terms import terms
 SNAPSHOT = Draw(
     name="toolquest", families=("reconcile",), tiers=(1,), deltas=(0.0, 0.5)
 )
-THREE_DAYS = Campaign(checkpoint=SNAPSHOT, days=3, practice=1, drift_per_day=0.2)
+THREE_DAYS = Campaign(checkpoint=(SNAPSHOT,), days=3, practice=1, drift_per_day=0.2)
 
 
 def made(agents=("fixed",), **changes):
@@ -95,7 +95,7 @@ def test_a_control_has_no_lane():
         ({"calendar": "nested:D3"}, "`calendar` must be one of days: daily, recurring"),
         ({"calendar": "recurring:0.2@2"}, "`delta` must be at most 0.2, as far as"),
         (
-            {"checkpoint": msgspec.structs.replace(SNAPSHOT, tiers=(9,))},
+            {"checkpoint": (msgspec.structs.replace(SNAPSHOT, tiers=(9,)),)},
             "`checkpoint.tiers` must be one of",
         ),
     ],

@@ -19,10 +19,12 @@ name = "toolquest"
 """
 
 
-def test_a_campaign_has_one_checkpoint():
+def test_a_campaign_may_draw_from_several_suites():
     twice = SMALL + b'[[suite]]\nname = "changesurf"\n[campaign]\ndays = 2\n'
-    with pytest.raises(BatteryError, match=r"must be one draw beside \[campaign\]"):
-        draws.parse_battery(twice)
+    assert [draw.name for draw in draws.parse_battery(twice).suite] == [
+        "toolquest",
+        "changesurf",
+    ]
 
 
 def test_what_ships():
