@@ -1,7 +1,7 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP, on web pages or from a seat of a crew, whichever its tools
-allow.
+It solves a goal over HTTP, on web pages, from a seat of a crew or on the cards of a
+register, whichever its tools allow.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -24,6 +24,7 @@ from owa_bench.skills.handicaps import (
 )
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner
+from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -37,15 +38,20 @@ class _Agentic:
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
+        self._reader: RecallPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with what is remembered of the vendors."""
         limits = self._handicaps
+        names = {tool.name for tool in tools}
+        if CARDS in names:
+            self._reader = register_reader()
+            self._reader.reset(brief, tools, memory_dir)
+            return
         self._memory = open_memory(memory_dir, limits.half_life)
         self._runner = None
-        names = {tool.name for tool in tools}
         self._seat = CrewPlayer(brief, ASKING) if CREWS in names else None
         if planned_depth(brief.goal) > limits.depth:
             return
@@ -60,6 +66,8 @@ class _Agentic:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
+        if self._reader is not None:
+            return self._reader.act(observation, info)
         if self._seat is not None:
             return self._seat.advance(str(observation["text"])).text()
         if self._runner is None:  # no tool that it knows, or too deep a plan
@@ -68,6 +76,8 @@ class _Agentic:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
+        if self._reader is not None:
+            self._reader.close()
         if self._memory is not None:
             self._memory.save()
 

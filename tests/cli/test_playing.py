@@ -166,7 +166,6 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
             "--suite cartpole3d --agent noop",
             "must play `cartpole3d`, which has no tools to call, got 'noop'",
         ),
-        ("--suite toolquest,toolquest --days 2", "needs exactly one --suite"),
         ("--suite toolquest --days 0", "`days` must be at least 1, got 0"),
         (
             "--suite toolquest --days 2 --calendar nested",

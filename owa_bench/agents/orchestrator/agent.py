@@ -23,6 +23,7 @@ from owa_bench.skills.crew.player import CrewPlayer
 from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
+from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -41,14 +42,19 @@ class _Orchestrator:
         self._board: MessageBoard | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
+        self._reader: RecallPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with the connectors that are remembered."""
         limits = self._handicaps
-        self._memory = open_memory(memory_dir, limits.half_life)
         names = {tool.name for tool in tools}
+        if CARDS in names:  # one role keeps the facts, another searches for the rules
+            self._reader = register_reader(depth=limits.depth)
+            self._reader.reset(brief, tools, memory_dir)
+            return
+        self._memory = open_memory(memory_dir, limits.half_life)
         self._seat = CrewPlayer(brief, TEAM) if CREWS in names else None
         if self._seat is not None:
             return
@@ -64,6 +70,8 @@ class _Orchestrator:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call, and the messages sent since the last one."""
+        if self._reader is not None:
+            return Move(self._reader.act(observation, info))
         if self._seat is not None:
             return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None or self._board is None:
@@ -73,6 +81,8 @@ class _Orchestrator:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
+        if self._reader is not None:
+            self._reader.close()
         if self._memory is not None:
             self._memory.save()
 

@@ -21,9 +21,12 @@ from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.self_checks import audit, failed, share
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
+from owa_bench.skills.crew.habits import ASKING, CREWS
+from owa_bench.skills.crew.player import CrewPlayer
 from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
+from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -56,17 +59,26 @@ class _SelfImproving:
         self._runner: Runner | None = None
         self._revision: Revision | None = None
         self._steps = 0
+        self._seat: CrewPlayer | None = None
+        self._reader: RecallPlayer | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode with the remembered skills and facts."""
+        names = {tool.name for tool in tools}
+        if CARDS in names:  # nothing to revise: it reads as the agentic one does
+            self._reader = register_reader()
+            self._reader.reset(brief, tools, memory_dir)
+            return
+        self._seat = CrewPlayer(brief, ASKING) if CREWS in names else None
+        if self._seat is not None:
+            return
         self._folder = memory_dir
         limits = self._handicaps
         self._memory = open_memory(memory_dir, limits.half_life)
         self._notebook = revisions.load_notebook(memory_dir)
         self._steps = 0
-        names = {tool.name for tool in tools}
         on_pages = PAGES in names and APIS not in names
         plan = (
             self._web_plan(brief) if on_pages else self._api_plan(brief, self._memory)
@@ -75,6 +87,10 @@ class _SelfImproving:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of the plan; a revision goes with the last one."""
+        if self._reader is not None:
+            return Move(self._reader.act(observation, info))
+        if self._seat is not None:
+            return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None:
             return Move(PlanCall(DECLARE, {"p": LOST}).text())
         call = self._runner.advance(str(observation["text"]))
@@ -84,6 +100,8 @@ class _SelfImproving:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
+        if self._reader is not None:
+            self._reader.close()
         if self._memory is not None and self._folder is not None:
             self._memory.save()
             revisions.save_notebook(self._folder, self._notebook)

@@ -1,17 +1,20 @@
 """Player of Recall's cards: pages into a store, questions to it, lists by memory."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import Brief, ToolSpec
+from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
 from owa_bench.skills.recall.reading import CardText, RegisterQuery, in_form, read_card
-from owa_bench.skills.recall.stores import FactStore
+from owa_bench.skills.recall.stores import FactStore, VerifyingStore
 
 Solver = Callable[[str, list[str]], list[str] | None]
+CARDS = "go_on"  # the tool of a register's cards
 _NO_LIMIT = 1 << 30
 _SURE, _UNSURE = 0.95, 0.05
 
@@ -155,3 +158,25 @@ class RecallPlayer:
         if not lost:
             return "go_on", {}
         return "answer", {"values": lost[: self._goal["reviews"]]}
+
+
+def register_reader(*, depth: float | None = None) -> RecallPlayer:
+    """Return a player that keeps what it reads and checks it by the register's rules.
+
+    Args:
+        depth: Longest composition of rules that it finds by search, keeping every fact
+            asked for; None: it keeps lines, answers the best match, and finds no rules.
+
+    Returns:
+        The player.
+    """
+    store = VerifyingStore if depth is None else FactStore
+
+    def make(goal: Mapping[str, Any], quota: int, seed: int) -> FactStore:
+        return store(goal, quota)
+
+    def unsolved(prompt: str, pages: list[str]) -> None:
+        return None
+
+    solver = unsolved if depth is None else RuleInducer(depth).answer
+    return RecallPlayer(make, ListMemory(math.inf), solver)
