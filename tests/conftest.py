@@ -10,8 +10,8 @@ import pytest
 from owa_bench.canonical import sha256
 
 DRAWN = (
-    *("tests/report", "tests/golden", "tests/examples", "tests/bridges"),
-    "tests/run/play/test_native.py",
+    *("tests/golden", "tests/examples", "tests/bridges"),
+    *("tests/report/test_verify.py", "tests/run/play/test_native.py"),
 )
 # A data folder of this process: equal masters would meet in a shared one.
 os.environ["OWA_BENCH_HOME"] = tempfile.mkdtemp(prefix="owa-home-")

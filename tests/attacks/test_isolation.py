@@ -86,6 +86,7 @@ def reasons(layout):
     return {trace.start.arm: trace.end.reason for trace in traces}
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_no_door_is_open_forked_or_under_bubblewrap(tmp_path, port):
     layout, _ = run(tmp_path, port, "namespaces")

@@ -85,6 +85,7 @@ def check(found, layout, home):
     assert replay.replay_run(layout).passed
 
 
+@pytest.mark.slow
 def test_an_episode_over_standard_streams(place):
     layout, home = place
     target = StdioServerParameters(

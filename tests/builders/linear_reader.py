@@ -1,6 +1,7 @@
 """A linear reader: guesses one of two kinds of episode from what is told at reset."""
 
 import re
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -79,6 +80,7 @@ def _row(reading: Reading) -> np.ndarray:
     return np.concatenate((np.log1p(row), np.log1p(sizes), reading.numbers))
 
 
+@cache
 def _bucket(item: str) -> int:
     """Return the place of a word: FNV-1a, the same in every process."""
     value = 2166136261

@@ -89,7 +89,7 @@ KINDS = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("view", ["language", "vector"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_toolquest_tells_nothing_at_reset(kind, view):

@@ -77,6 +77,7 @@ def test_the_agent_in_node_finishes_a_real_episode(tmp_path, monkeypatch):
     assert row["outcomes"] == {"finished": 1}
 
 
+@pytest.mark.slow
 def test_the_agent_over_http_finishes_a_real_episode(tmp_path, monkeypatch):
     server = [sys.executable, str(AGENTS / "http_server.py"), "0"]
     with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as process:

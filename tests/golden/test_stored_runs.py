@@ -43,6 +43,7 @@ def stored_run(request, tmp_path_factory):
     return unpack(request.param, tmp_path_factory.mktemp("stored"))
 
 
+@pytest.mark.slow
 def test_the_evidence_and_the_signatures_still_hold(stored_run):
     verified = owa_bench("verify", str(stored_run))
     assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -65,6 +65,7 @@ def test_words_that_changed_stop_the_exact_one_first(browser):
     assert tolerant.q_state >= exact.q_state
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("name", ["agentic", "orchestrator"])
 @pytest.mark.parametrize("family", ["depot/buy", "stay/find"])
 def test_the_archetypes_read_the_site_for_themselves(env, name, family):
@@ -74,6 +75,8 @@ def test_the_archetypes_read_the_site_for_themselves(env, name, family):
     assert not run.rules
 
 
+@pytest.mark.slow
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("family", "tier", "seed", "delta"),
     [

@@ -52,6 +52,7 @@ def test_the_language_view_shows_both_when_asked(browser):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_the_checker_passes_with_a_tree(browser):
     env = gymnasium.make(f"owa_bench:{ID}", axtree=True)
     check_env(env.unwrapped)

@@ -156,7 +156,7 @@ def check(case):
         each(case, found)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(case=CASES)
 def test_what_must_hold_of_a_visit_holds(case):
     check(case)

@@ -35,6 +35,7 @@ def reached(env, family, tier):
 
 
 @pytest.mark.browser
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("family", "tier"),
     # The second had no such page of its form any more when drift struck.

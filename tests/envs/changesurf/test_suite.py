@@ -15,7 +15,7 @@ from tests.builders.changesurf_episodes import instance_of, make, play
 
 pytestmark = pytest.mark.browser
 
-OTHERS = sorted({f.partition("/")[0] for f in SUITE.card.families} - {"ledger"})
+SITES = sorted({f.partition("/")[0] for f in SUITE.card.families})
 ALL = (*SUITE.card.families, *HELD_OUT_FAMILIES)
 
 
@@ -36,9 +36,9 @@ def check(env, instance):
     assert scores["leak_probe"] == scores["noop"]
 
 
-@pytest.mark.parametrize(
-    "site", ["ledger", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHERS)]
-)
+@pytest.mark.slow
+@pytest.mark.part(4)
+@pytest.mark.parametrize("site", SITES)
 def test_the_control_battery_holds_under_full_drift(env, site):
     family = next(name for name in ALL if name.startswith(f"{site}/"))
     check(env, instance_of(family, 4, tier=1, delta=1.0))

@@ -65,6 +65,7 @@ def test_an_episode_plays_under_a_running_loop(browser):
     assert asyncio.run(cell()) == 1.0
 
 
+@pytest.mark.slow
 def test_threads_play_episodes_of_their_own(browser):
     found = []
     threads = [

@@ -201,6 +201,7 @@ def test_tokens_come_from_the_replies_and_are_priced(calls, run_options, sandbox
     assert replay.replay_run(layout).passed
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_failure_that_the_gateway_saw_is_excused_once(calls, status):
     _, traces = calls(lambda _: error(status, "later"), "AsksModel")
@@ -237,6 +238,7 @@ def test_a_ceiling_on_tokens_counts_what_the_gateway_saw(calls):
     assert trace.end.steps == 1
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("agent", "usage", "reason"),
     [

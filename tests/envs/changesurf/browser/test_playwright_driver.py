@@ -348,6 +348,7 @@ def test_it_works_under_a_running_loop(browser):
     assert asyncio.run(inside())
 
 
+@pytest.mark.slow
 def test_threads_drive_pages_of_their_own(browser):
     counts = []
 
