@@ -1,4 +1,4 @@
-"""Reference agents of ProjForgeFast: one routine, four extents of repair.
+"""Reference agents of both suites of ProjForge: four extents of repair each.
 
 Source: docs/projforge.md#agents.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
+from owa_bench.skills.project.developer import ProjectDeveloper
 
 _WEEK = 7
 _READINGS = 4
@@ -115,8 +116,48 @@ def _call(tool: str, **arguments: Any) -> str:
     return json.dumps({"tool": tool, "arguments": arguments})
 
 
-def _maker(extent: int) -> Callable[[AgentConfig], ProjectRoutine]:
-    return lambda config: ProjectRoutine(extent)
+class ProjectAgent:
+    """Writes code where there is a tool to write files, else plays the fast twin."""
+
+    def __init__(self, extent: int) -> None:
+        self._extent = extent
+        self._player: ProjectDeveloper | ProjectRoutine = ProjectRoutine(extent)
+
+    def reset(
+        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
+    ) -> None:
+        """Begin a sitting.
+
+        Args:
+            brief: Its goal names days and libraries.
+            tools: Decide who plays.
+            memory_dir: Of the developer's notes.
+        """
+        real = any(tool.name == "write" for tool in tools)
+        if real and isinstance(self._player, ProjectRoutine):
+            self._player = ProjectDeveloper(self._extent)
+        self._player.reset(brief, tools, memory_dir)
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
+        """Return the next action.
+
+        Args:
+            observation: Its text.
+            info: Plays no part.
+        Returns: JSON text.
+        """
+        return self._player.act(observation, info)
+
+    def close(self) -> None:
+        """End a sitting."""
+        self._player.close()
+
+
+def _maker(extent: int) -> Callable[[AgentConfig], ProjectAgent]:
+    return lambda config: ProjectAgent(extent)
+
+
+_SUITES = ("projforge", "projforge_fast")
 
 
 _EXTENTS = (
@@ -126,6 +167,6 @@ _EXTENTS = (
     ("property_tester", "Repairs all that, and calls by what libraries answer."),
 )
 AGENTS = tuple(
-    AgentCard(name=name, about=about, make=_maker(extent), suites=("projforge_fast",))
+    AgentCard(name=name, about=about, make=_maker(extent), suites=_SUITES)
     for extent, (name, about) in enumerate(_EXTENTS)
 )

@@ -6,6 +6,7 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.envs.projforge import generate
+from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.sandbox import views
 from owa_bench.shells.sink import ListSink
@@ -36,7 +37,8 @@ class Project:
         self.sink = ListSink()
         self.env = SUITE.env(lambda _: self.timeline).unwrapped
         self.env.attach(self.sink)
-        self.text = self.env.reset(options={"instance": chosen})[0]["text"]
+        observation, self.info = self.env.reset(options={"instance": chosen})
+        self.text = observation["text"]
         self.over = False
 
     @property
@@ -59,6 +61,20 @@ class Project:
         made = SUITE.policies[policy](self.env.oracle_access())
         while not self.over and not until(self.state):
             self.step(made.act({}, {}))
+        return self
+
+    def develop(self, name, memory):
+        """Let a registered agent play; it is replaced when a week begins."""
+        info, agent, week = self.info, None, -1
+        while not self.over:
+            if agent is None or info.get("session", 0) != week:
+                week = info.get("session", 0)
+                agent = get("agents", name).make(AgentConfig())
+                task = self.session.task
+                brief = Brief(text=task.text, goal=task.goal)
+                agent.reset(brief, self.env.tools, memory)
+            self.text = self.step(agent.act(self.text, info))
+            info = self.info
         return self
 
     def rules(self):

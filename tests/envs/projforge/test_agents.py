@@ -1,4 +1,4 @@
-"""Reference agents of the fast twin: they hold the contract and separate by class."""
+"""Reference agents of both suites: they hold the contract and separate by class."""
 
 import dataclasses
 
@@ -65,3 +65,38 @@ def test_agents_separate_by_the_class_of_what_changes():
     assert shown["project_template"] < 0.5 < 0.95 < shown["pin_bumper"]
     assert told["pin_bumper"] < 0.6 < 0.95 < told["codemod"]
     assert silent["codemod"] < 0.6 < 0.95 < silent["property_tester"]
+
+
+def change(name, prefix):
+    """Return what an operator makes of every library of a world."""
+    chosen = get("operators", f"project/{name}")
+
+    def changed(world):
+        for library in world.libraries:
+            rng = np.random.default_rng(1)
+            world = chosen.apply(world, f"{prefix}/{library.name}", 0.1, rng=rng)
+        return world
+
+    return changed
+
+
+@pytest.mark.slow
+@pytest.mark.project
+def test_agents_that_write_code_separate_by_the_class_of_what_changes(
+    project, tmp_path
+):
+    cases = (
+        (change("yanked", "number"), "project_template", "pin_bumper"),
+        (change("signature_change", "order"), "pin_bumper", "codemod"),
+        (change("behaviour_change", "result"), "codemod", "property_tester"),
+    )
+    for struck, *names in cases:
+        last = []
+        for name in names:
+            memory = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+            memory.mkdir()
+            forge = project(days=9, changes={5: struck}).develop(name, memory)
+            assert forge.state.marks.acceptance[4] == 1.0
+            assert not forge.state.breaches
+            last.append(forge.state.marks.acceptance[-1])
+        assert last == [0.0, 1.0]
