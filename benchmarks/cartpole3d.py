@@ -152,8 +152,9 @@ def bare_scene(
 
     def once() -> float:
         if cart:
-            where, rates = [(0.0,), (0.0,), TILTED], [(0.0,), (0.0,), (0.0, 0.0, 0.0)]
-            pybullet.resetJointStatesMultiDof(body, (0, 1, 2), where, rates, client)
+            where = [(0.0,), (0.0,), (0.0,), TILTED]
+            rates = [(0.0,), (0.0,), (0.0,), (0.0, 0.0, 0.0)]
+            pybullet.resetJointStatesMultiDof(body, range(4), where, rates, client)
         for ball, (at, speed) in zip(made[:balls], FLYING, strict=False):
             pybullet.resetBasePositionAndOrientation(ball, at, (0, 0, 0, 1), client)
             pybullet.resetBaseVelocity(ball, speed, (0, 0, 0), client)

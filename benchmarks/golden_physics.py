@@ -45,6 +45,7 @@ def engine() -> str:
 def start_digest(starts: StartSampler, world: PhysicsWorld) -> str:
     """Return the digest of the starts of some seeds."""
     text = repr([starts(world, seed) for seed in SEEDS])
+    text = text.replace(", yaw=(0.0, 0.0)", "")  # no start is drawn with a turned cart
     # the names that the two records had when the digests were taken
     text = text.replace("SceneState(", "State(").replace("BallState(", "Ball(")
     return hashlib.sha256(text.encode()).hexdigest()

@@ -6,7 +6,7 @@ A suite of another package has the id `owa_bench/NAME`, by its entry point's nam
 from importlib.metadata import entry_points
 
 ENV_IDS = {
-    "owa_bench/CartPole3D-v1": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
+    "owa_bench/CartPole3D-v2": ("owa_bench.run.assembly:make_native_env", "cartpole3d"),
     "owa_bench/ChangeSurf-v2": ("owa_bench.run.assembly:make_env", "changesurf"),
     "owa_bench/MultiCrew-v1": ("owa_bench.run.assembly:make_env", "multicrew"),
     "owa_bench/ProjForge-v1": ("owa_bench.run.assembly:make_env", "projforge"),

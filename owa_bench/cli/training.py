@@ -23,7 +23,7 @@ KEPT = Panel("What is kept")
 def train(
     out: Path = WHAT(..., "Folder to make, or to resume."),
     env: str = WHAT(
-        "owa_bench/CartPole3D-v1", "A registered Gymnasium id with a Box to see."
+        "owa_bench/CartPole3D-v2", "A registered Gymnasium id with a Box to see."
     ),
     level: int | None = WHAT(None, "CartPole3D: the same as -o level=N."),
     option: list[str] | None = WHAT(

@@ -27,6 +27,23 @@ DECIMALS = 9  # of every interpolated number
 _RIM = 0.006  # m, what the engine adds to a shape's sides when it takes its inertia
 
 
+def _box_inertia(mass: float, radius: float, height: float) -> tuple[float, float]:
+    """Return a cylinder's moments by the engine's rule for the released model.
+
+    They are those of its bounding box.
+
+    Args:
+        mass: kg.
+        radius: m.
+        height: along the axis, m.
+
+    Returns:
+        Moments across and along the axis, kg m2.
+    """
+    tall, wide = height + _RIM, 2.0 * radius + _RIM
+    return mass * (tall * tall + wide * wide) / 12.0, mass * wide * wide / 6.0
+
+
 class Cart(msgspec.Struct, frozen=True, kw_only=True):
     """The cart: a disc that slides along x and y; `push` is the force of an action.
 
@@ -39,6 +56,11 @@ class Cart(msgspec.Struct, frozen=True, kw_only=True):
     bottom: float = 0.1
     joint: float = 0.2
     push: float = 10.0
+
+    @property
+    def inertia(self) -> tuple[float, float]:
+        """Moments about the centre of mass, across and along the axis, in kg m2."""
+        return _box_inertia(self.mass, self.radius, self.height)
 
 
 class Pole(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +79,8 @@ class Pole(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def inertia(self) -> tuple[float, float]:
-        """Moments about the centre of mass, across and along the pole, in kg m2.
-
-        The engine's rule for the released model: those of the bounding box.
-        """
-        long, wide = self.length + _RIM, 2.0 * self.radius + _RIM
-        return (
-            self.mass * (long * long + wide * wide) / 12.0,
-            self.mass * wide * wide / 6.0,
-        )
+        """Moments about the centre of mass, across and along the pole, in kg m2."""
+        return _box_inertia(self.mass, self.radius, self.length)
 
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ def play(name, memory, *, level=0, seeds=range(3), magnitude=1.0):
     import gymnasium
 
     env = gymnasium.make(
-        "owa_bench/CartPole3D-v1", level=level, magnitude=magnitude
+        "owa_bench/CartPole3D-v2", level=level, magnitude=magnitude
     ).unwrapped
     performance, said = [], []
     for seed in seeds:

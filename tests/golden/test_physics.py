@@ -32,6 +32,12 @@ def test_worlds_starts_and_trajectories_have_their_golden_digests(more):
     assert "306 digests hold, 0 differ" in found.stdout
 
 
+def test_recorded_episodes_of_the_released_generator_go_as_they_went():
+    pytest.importorskip("pybullet")
+    found = checked(SCRIPT.with_name("cartpole3d_parity.py"))
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
 def test_levels_of_one_spec_lead_to_trajectories_of_their_own():
     """A digest that did not see its level would be that of level 0."""
     kept = json.loads((Path(__file__).parent / "physics.json").read_text())

@@ -1,12 +1,13 @@
 """Bodies of the scene, built from shapes: no file is read, none is our model's.
 
 Only `build_arena`, `build_cart_pole` and `build_ball` make bodies; an episode's reset
-moves those there are. The cart slides on two joints along x and y, the first link
-massless: joint states of such joints can be set exactly, those of one planar joint
-cannot.
+moves those there are. The cart slides on two joints along x and y and turns on a
+third, the first two links massless: joint states of such joints can be set exactly,
+those of one planar joint cannot.
 """
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from owa_bench.worlds import physics
 INSTALL = "pip install 'owa_bench[physics]'"
 FREE, FIXED, RAIL = "free", "fixed", "rail"
 POOL = 4  # balls of a kind that are built at once
-SLIDE_X, CART, POLE = 0, 1, 2  # links of the cart-pole
+SLIDE_X, SLIDE_Y, CART, POLE = 0, 1, 2, 3  # links of the cart-pole
 BASE = -1
 IMAGE_SIZE = 240  # pixels, both sides
 _EYE = (-4.6, -4.6, 3.2)  # m, in a corner of the box
@@ -33,9 +34,11 @@ _FIELD = 75.0  # degrees of view
 _NEAR, _DISTANT = 0.05, 40.0  # m, nothing else is drawn
 _WINDOW = "--width=640 --height=480"
 _ORIGIN = (0.0, 0.0, 0.0)
+_UP = (0.0, 0.0, 1.0)
 _LEVEL = (0.0, 0.0, 0.0, 1.0)
 _FAR = -1000.0  # m, where balls are parked that take no part
 _GAP = 10.0  # m between parked balls
+_SIDES = 32  # of cart and pole, as the released model is imported
 _FRICTION = 0.5  # of cart and pole; balls and walls have none
 _COLOURS = {
     "cart": (0.25, 0.35, 0.45, 1.0),
@@ -180,7 +183,7 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
         The engine's number of the body.
     """
     bullet = client.bullet
-    shapes, visuals = [-1, -1, -1], [-1, -1, -1]
+    shapes, visuals = [-1] * 4, [-1] * 4
     parts = (
         (CART, "cart", cart.radius, cart.height, cart.bottom + 0.5 * cart.height),
         (POLE, "pole", pole.radius, pole.length, pole.foot + 0.5 * pole.length),
@@ -188,9 +191,8 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
     for link, name, radius, height, middle in parts:
         at = (0.0, 0.0, middle)
         shapes[link] = client.createCollisionShape(
-            bullet.GEOM_CYLINDER,
-            radius=radius,
-            height=height,
+            bullet.GEOM_MESH,
+            vertices=prism(radius, height),
             collisionFramePosition=at,
         )
         visuals[link] = client.createVisualShape(
@@ -202,23 +204,62 @@ def build_cart_pole(client: Client, cart: physics.Cart, pole: physics.Pole) -> i
         )
     body: int = client.createMultiBody(
         0,
-        linkMasses=[0.0, cart.mass, pole.mass],
+        linkMasses=[0.0, 0.0, cart.mass, pole.mass],
         linkCollisionShapeIndices=shapes,
         linkVisualShapeIndices=visuals,
-        linkPositions=[_ORIGIN, _ORIGIN, (0.0, 0.0, cart.joint)],
-        linkOrientations=[_LEVEL] * 3,
-        linkInertialFramePositions=[_ORIGIN, _ORIGIN, (0.0, 0.0, pole.centre)],
-        linkInertialFrameOrientations=[_LEVEL] * 3,
-        linkParentIndices=[0, 1, 2],
-        linkJointTypes=[bullet.JOINT_PRISMATIC] * 2 + [bullet.JOINT_SPHERICAL],
-        linkJointAxis=[(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)],
+        linkPositions=[_ORIGIN] * 3 + [(0.0, 0.0, cart.joint)],
+        linkOrientations=[_LEVEL] * 4,
+        linkInertialFramePositions=[_ORIGIN] * 3 + [(0.0, 0.0, pole.centre)],
+        linkInertialFrameOrientations=[_LEVEL] * 4,
+        linkParentIndices=[0, 1, 2, 3],
+        linkJointTypes=[
+            bullet.JOINT_PRISMATIC,
+            bullet.JOINT_PRISMATIC,
+            bullet.JOINT_REVOLUTE,
+            bullet.JOINT_SPHERICAL,
+        ],
+        linkJointAxis=[(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), _UP, _UP],
     )
     _stop_motors(client, body)
     for link in (CART, POLE):
         client.changeDynamics(body, link, restitution=0.0, lateralFriction=_FRICTION)
-    across, axial = pole.inertia
-    client.changeDynamics(body, POLE, localInertiaDiagonal=(across, across, axial))
+    set_inertia(client, body, POLE, pole)
+    set_inertia(client, body, CART, cart)
     return body
+
+
+def set_inertia(
+    client: Client, body: int, link: int, part: physics.Cart | physics.Pole
+) -> None:
+    """Give a link the mass and the moments of its part.
+
+    Args:
+        client: connection to the engine.
+        body: the engine's number of the cart-pole.
+        link: CART or POLE.
+        part: the mass and moments.
+    """
+    across, axial = part.inertia
+    client.changeDynamics(body, link, mass=part.mass)  # the engine's own moments
+    client.changeDynamics(body, link, localInertiaDiagonal=(across, across, axial))
+
+
+def prism(radius: float, height: float) -> list[tuple[float, float, float]]:
+    """Return the corners of a regular prism about the z axis.
+
+    Args:
+        radius: from the axis to an edge, m.
+        height: from face to face, m.
+
+    Returns:
+        Corners in m, those of each edge one after the other.
+    """
+    corners = []
+    for side in range(_SIDES):
+        angle = 2.0 * math.pi * side / _SIDES
+        x, y = radius * math.sin(angle), radius * math.cos(angle)
+        corners += [(x, y, 0.5 * height), (x, y, -0.5 * height)]
+    return corners
 
 
 def build_ball(
@@ -310,7 +351,7 @@ def _build_railed(
 def _stop_motors(client: Client, body: int) -> None:
     """Switch off the motors that the engine gives every joint."""
     bullet = client.bullet
-    for link in (SLIDE_X, CART):
+    for link in (SLIDE_X, SLIDE_Y, CART):
         client.setJointMotorControl2(body, link, bullet.VELOCITY_CONTROL, force=0.0)
     client.setJointMotorControlMultiDof(
         body,

@@ -30,7 +30,7 @@ from owa_bench.worlds.physics import PhysicsWorld, Spec
 ObservationMode = Literal["full", "core"]
 ObservationArray = npt.NDArray[np.float32]
 
-_OPTIONS = ("instance", "state")
+_OPTIONS = ("instance", "start", "state")
 _RENDER_MODES = ("rgb_array", "human")
 _NEVER = 1 << 62
 _PLACE, _SPEED = 100.0, 500.0  # bounds of the Box, far beyond what is met
@@ -114,7 +114,8 @@ class CartPole3DEnv(gym.Env[Any, Any]):
 
         Args:
             seed: names the instance; without one it is drawn from `np_random`.
-            options: "instance" plays exactly that one, "state" starts from that state.
+            options: "instance" plays exactly that one, "state" starts from that state,
+                "start" from that one with the hidden tick that drawn starts have.
 
         Returns:
             The first observation and an empty info.
@@ -130,7 +131,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._episode += 1
         world = self._choose(seed, given.get("instance"))
         state: SceneState | None = given.get("state")
-        start = state or self._starts(world, self._root)
+        start = state or given.get("start") or self._starts(world, self._root)
         scene = self._begin(world, start, hidden=state is None)
         return self._observe(scene), {}
 

@@ -17,7 +17,7 @@ from owa_bench.seeding import stream
 from owa_bench.worlds.physics import PRESETS, SPECS, PhysicsWorld, Spec, base
 
 SUITE = "cartpole3d"
-VERSION = 1
+VERSION = 2
 DOMAIN = "physics"
 # The operator of each level; Table 1 of the AIQ paper, in its order.
 # fmt: off

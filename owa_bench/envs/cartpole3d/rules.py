@@ -227,3 +227,41 @@ class WindDrag:
         size = -BENT_BALL * speed * speed
         x, y = self._heading
         return size * x * x, size * y * y, 0.0
+
+
+def turned(pole: Quaternion, yaw: float) -> Quaternion:
+    """Return a quaternion x, y, z, w seen from the cart as the world sees it.
+
+    Args:
+        pole: quaternion in the cart's frame.
+        yaw: angle of the cart about z, rad.
+
+    Returns:
+        The quaternion in the world.
+    """
+    if yaw == 0.0:
+        return pole
+    x, y, z, w = pole
+    s, c = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+    return c * x - s * y, c * y + s * x, c * z + s * w, c * w - s * z
+
+
+def rotated(x: float, y: float, angle: float) -> Vector2:
+    """Return a vector of the plane, turned by an angle in rad."""
+    s, c = math.sin(angle), math.cos(angle)
+    return c * x - s * y, s * x + c * y
+
+
+def rotation_to(axis: Vector2) -> Quaternion:
+    """Return the rotation about z that takes the x axis to a direction.
+
+    Args:
+        axis: x and y of a unit vector.
+
+    Returns:
+        The quaternion x, y, z, w.
+    """
+    half = math.sqrt(max(0.0, 0.5 * (1.0 + axis[0])))
+    if half < 1e-9:
+        return 0.0, 0.0, 1.0, 0.0
+    return 0.0, 0.0, 0.5 * axis[1] / half, half

@@ -8,13 +8,17 @@ from its joint where nothing is to lag. Client ids go by position: keywords cost
 as the call.
 """
 
-import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from owa_bench.envs.cartpole3d import bodies
 from owa_bench.envs.cartpole3d.bodies import BASE, CART, FREE, POLE, RAIL
-from owa_bench.envs.cartpole3d.rules import point_on_pole
+from owa_bench.envs.cartpole3d.rules import (
+    point_on_pole,
+    rotated,
+    rotation_to,
+    turned,
+)
 from owa_bench.envs.cartpole3d.start import (
     BallState,
     Quaternion,
@@ -26,9 +30,11 @@ from owa_bench.worlds.physics import PhysicsWorld
 
 _ITERATIONS = 50  # of the contact solver
 _ZERO: Vector3 = (0.0, 0.0, 0.0)
+_LEAST_SWERVE = 1e-5  # rad a tick, below which no hit has turned the cart
 _LEVEL: Quaternion = (0.0, 0.0, 0.0, 1.0)
 _LINKS = (CART, POLE)
-_JOINTS = (bodies.SLIDE_X, CART, POLE)
+_SLIDES = (bodies.SLIDE_X, bodies.SLIDE_Y)
+_JOINTS = (*_SLIDES, CART, POLE)
 
 
 class BallBody(NamedTuple):
@@ -86,12 +92,13 @@ class Scene:
             self._show(on=False)
             self._build(world)
             self._show(on=True)
-        self.engine.changeDynamics(self._body, CART, mass=world.cart.mass)
+        bodies.set_inertia(self.engine, self._body, CART, world.cart)
         weighs = world.ball.weighs
         self.engine.setGravity(0.0, 0.0, -world.gravity if weighs else 0.0)
         weight = 0.0 if weighs else -world.pole.mass * world.gravity
         self._weight = (0.0, 0.0, weight)
         self._weighed = weight != 0.0
+        self._lags = world.lag
         self._fresh = 0 if world.lag else 1
         self._span, self.rate = world.tick, 1.0 / world.tick
         return fresh
@@ -145,15 +152,21 @@ class Scene:
     def set_state(self, state: SceneState) -> None:
         """Put every body where `state` has it; `spin` is not known before a tick."""
         bullet, client, body = self._bullet, self.client, self._body
-        (x, y), (u, v) = state.cart, state.velocity
+        (x, y), (u, v), (yaw, turn) = state.cart, state.velocity, state.yaw
         # lists on the outside: the engine reads freed memory for tuples of tuples
         bullet.resetJointStatesMultiDof(
-            body, _JOINTS, [(x,), (y,), state.pole], [(u,), (v,), state.rates], client
+            body,
+            _JOINTS,
+            [(x,), (y,), (yaw,), state.pole],
+            [(u,), (v,), (turn,), state.rates],
+            client,
         )
-        self.cart, self.velocity, self.pole = (x, y, 0.0), (u, v, 0.0), state.pole
+        self.cart, self.velocity = (x, y, 0.0), (u, v, 0.0)
+        self.pole = turned(state.pole, yaw)
         world = self.world
         joint, reach = world.cart.joint, world.pole.centre
-        self.centre = point_on_pole(state.pole, state.cart, joint, reach)
+        self.centre = point_on_pole(self.pole, state.cart, joint, reach)
+        self._cart_at, self._pole_at, self._turn = self.cart, self.centre, turn
         if state.restitution != self._restitution:
             self._set_restitution(state.restitution)
         gone, self.live = self.live, []
@@ -202,16 +215,22 @@ class Scene:
         """
         client, body, apply, box = self.client, self._body, self._apply, self._box
         if self._weighed:
-            apply(body, POLE, self._weight, self.centre, 2, client)
+            apply(body, POLE, self._weight, self._pole_at, 2, client)
         if self._extra is not None:
             (x, y, z), (u, v, w) = self._extra, push or _ZERO
             push, self._extra = (x + u, y + v, z + w), None
         if push is not None:
-            apply(body, CART, push, _ZERO, 1, client)
+            apply(body, CART, push, self._cart_at, 2, client)
         self._run(client)
         cart, pole = self._links(body, _LINKS, 1, self._fresh, client)
         self.cart, self.velocity = cart[0], cart[6]
         self.centre, self.pole, self.spin = pole[0], pole[1], pole[7]
+        self._cart_at, self._pole_at = cart[0], pole[0]
+        turn = cart[7][2]
+        if turn != self._turn:
+            if self._lags and abs(turn - self._turn) > _LEAST_SWERVE * self.rate:
+                self._swerve((turn - self._turn) * self._span)
+            self._turn = turn
         self.before = self.lows
         self.lows = [box(ball[0], ball[1], client)[0] for ball in self.live]
         if self._railed and self._fresh:
@@ -270,7 +289,7 @@ class Scene:
     def state(self) -> SceneState:
         """Return the complete state as it is now, without any lag."""
         bullet, client, body = self._bullet, self.client, self._body
-        along, across = bullet.getJointStates(body, (bodies.SLIDE_X, CART), client)
+        along, across, yaw = bullet.getJointStates(body, _JOINTS[:3], client)
         pole = bullet.getJointStateMultiDof(body, POLE, client)
         lows = self.lows.copy()
         self._read_rails(lows)
@@ -282,6 +301,7 @@ class Scene:
             velocity=(along[1], across[1]),
             pole=pole[0],
             rates=pole[1],
+            yaw=(yaw[0], yaw[1]),
             balls=tuple(
                 BallState(at, speed, fixed=live.kind == bodies.FIXED, rail=live.rail)
                 for live, at, speed in balls
@@ -296,6 +316,28 @@ class Scene:
             self.client = -1
 
     # --- inside ---------------------------------------------------------------------
+
+    def _swerve(self, angle: float) -> None:
+        """Turn the cart's velocity as the released generator's joint does after a hit.
+
+        That joint keeps the velocity in the cart's own frame, so a hit that sets the
+        cart turning turns its velocity too, by what it turns within the tick; and the
+        velocity that is read is behind by that turn.
+
+        Args:
+            angle: what the change of the turning rate makes in a tick, rad.
+        """
+        bullet, client, body = self._bullet, self.client, self._body
+        (x, u, *_), (y, v, *_) = bullet.getJointStates(body, _SLIDES, client)
+        p, q = rotated(u, v, angle)
+        x, y = x + (p - u) * self._span, y + (q - v) * self._span
+        bullet.resetJointStatesMultiDof(
+            body, _SLIDES, [(x,), (y,)], [(p,), (q,)], client
+        )
+        # the engine's cached places are those of now, on which forces act
+        cart, pole = self._links(body, _LINKS, 1, 1, client)
+        self._cart_at, self._pole_at = cart[0], pole[0]
+        self.velocity = (*rotated(p, q, -cart[7][2] * self._span), 0.0)
 
     def _velocities(self) -> list[Vector3]:
         """Return the balls' velocities as the engine holds them."""
@@ -352,18 +394,3 @@ class Scene:
 
     def _set_body_restitution(self, body: int, link: int) -> None:
         self.engine.changeDynamics(body, link, restitution=self._restitution)
-
-
-def rotation_to(axis: Vector2) -> Quaternion:
-    """Return the rotation about z that takes the x axis to a direction.
-
-    Args:
-        axis: x and y of a unit vector.
-
-    Returns:
-        The quaternion x, y, z, w.
-    """
-    half = math.sqrt(max(0.0, 0.5 * (1.0 + axis[0])))
-    if half < 1e-9:
-        return 0.0, 0.0, 1.0, 0.0
-    return 0.0, 0.0, 0.5 * axis[1] / half, half

@@ -50,8 +50,9 @@ class BallState(NamedTuple):
 class SceneState(NamedTuple):
     """The complete state of the scene.
 
-    `pole` is its quaternion (x, y, z, w) in the world, `rates` the velocity of its
-    spherical joint as the engine keeps it. `push` acts on the cart during the hidden
+    `yaw` is the cart's angle about z and its rate, `pole` the pole's quaternion (x, y,
+    z, w) as the cart sees it, `rates` the velocity of its spherical joint as the engine
+    keeps it. `push` acts on the cart during the hidden
     tick alone; `restitution` and the unit heading `wind` hold for the episode.
     """
 
@@ -63,6 +64,7 @@ class SceneState(NamedTuple):
     push: Vector2 = (0.0, 0.0)
     restitution: float = 1.0
     wind: Vector2 = (0.0, 0.0)
+    yaw: Vector2 = (0.0, 0.0)
 
 
 def draw_start(world: PhysicsWorld, rng: np.random.Generator) -> SceneState:

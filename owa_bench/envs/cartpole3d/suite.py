@@ -26,7 +26,7 @@ class CartPole3D:
         title="CartPole3D",
         about="Keep a pole upright on a cart among balls, in a world that drifts.",
         source="AIQ paper sections 2.6.3 and 3.4",
-        env_id="owa_bench/CartPole3D-v1",
+        env_id="owa_bench/CartPole3D-v2",
         domain=levels.DOMAIN,
         families=levels.FAMILIES,
         tiers=levels.TIERS,

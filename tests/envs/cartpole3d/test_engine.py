@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from owa_bench.envs.cartpole3d.bodies import CART, POLE
 from owa_bench.envs.cartpole3d.levels import level
 from owa_bench.envs.cartpole3d.start import BallState, SceneState, spawn_ball
 from owa_bench.seeding import stream
@@ -49,10 +50,11 @@ def test_the_engine_steps_by_a_fiftieth_of_a_second(scene):
 
 
 def test_cart_and_pole_have_the_measured_mass_and_inertia(scene):
-    """The cart's own inertia counts for nothing: its joints let it slide only."""
+    """The engine's rule for the released model: moments of the bounding box."""
     one = scene(base("table1"))
-    cart, pole = told(one, one._body, 1), told(one, one._body, 2)
+    cart, pole = told(one, one._body, CART), told(one, one._body, POLE)
     assert cart[MASS] == 1.0
+    assert cart[INERTIA] == pytest.approx((0.0879, 0.0879, 0.1687), abs=5e-5)
     assert pole[INERTIA] == pytest.approx((0.0085, 0.0085, 0.0001), abs=5e-5)
     one.set_state(SceneState(cart=(1.0, 2.0)))
     assert one.centre == pytest.approx((1.0, 2.0, 1.2))
@@ -174,7 +176,7 @@ def test_1_a_push_of_each_grade(scene, size):
     for spec in SPECS:
         world = level(spec, 1, size)
         one = scene(world)
-        assert told(one, one._body, 1)[MASS] == world.cart.mass
+        assert told(one, one._body, CART)[MASS] == world.cart.mass
         one.set_state(SceneState(cart=(0.0, 0.0)))
         one.tick((10.0, 0.0, 0.0))
         gained = one.velocity[0]

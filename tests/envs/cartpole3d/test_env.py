@@ -19,7 +19,7 @@ from owa_bench.worlds.physics import SPECS, base
 
 pytestmark = pytest.mark.physics
 
-ID = "owa_bench/CartPole3D-v1"
+ID = "owa_bench/CartPole3D-v2"
 
 
 def instance(family="table1/7", tier=2, seed=5, drift_step=1):

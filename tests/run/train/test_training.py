@@ -241,7 +241,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
 ):
     pytest.importorskip("pybullet")
     asked = Training(
-        env_id="owa_bench/CartPole3D-v1",
+        env_id="owa_bench/CartPole3D-v2",
         algorithm="dqn",
         steps=300,
         envs=2,
@@ -274,7 +274,7 @@ def test_the_batched_backend_trains_what_the_engine_then_plays(
 ):
     pytest.importorskip("pybullet")
     asked = Training(
-        env_id="owa_bench/CartPole3D-v1",
+        env_id="owa_bench/CartPole3D-v2",
         steps=256,
         envs=4,
         options={"level": 9, "difficulty": "easy", "obs": "core"},
@@ -300,6 +300,6 @@ def test_the_batched_backend_trains_what_the_engine_then_plays(
     ],
 )
 def test_an_evaluation_draws_what_was_trained(options, family, tier):
-    asked = Training(env_id="owa_bench/CartPole3D-v1", options=options)
+    asked = Training(env_id="owa_bench/CartPole3D-v2", options=options)
     draw = training.evaluation_draw(asked)
     assert (draw.families, draw.tiers, draw.deltas) == ((family,), (tier,), (1.0,))
