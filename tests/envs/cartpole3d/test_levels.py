@@ -329,9 +329,7 @@ def test_level_9_poles_reach_their_height(make):
             env = make(spec=spec, level=9, difficulty=difficulty)
             env.reset(options={"state": SceneState(cart=(0.0, 0.0))})
             low, high = pybullet.getAABB(env.scene._body, POLE, env.scene.client)
-            assert (low[2], high[2]) == pytest.approx(
-                (0.25, length + 0.25), abs=2.1e-3
-            )
+            assert (low[2], high[2]) == pytest.approx((0.25, length + 0.25), abs=2.1e-3)
             centre = 1 if spec == "released" else length
             assert env.scene.centre[2] == pytest.approx(0.2 + centre)
 
