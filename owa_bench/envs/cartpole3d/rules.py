@@ -247,7 +247,16 @@ def turned(pole: Quaternion, yaw: float) -> Quaternion:
 
 
 def rotated(x: float, y: float, angle: float) -> Vector2:
-    """Return a vector of the plane, turned by an angle in rad."""
+    """Return a vector of the plane after a turn.
+
+    Args:
+        x: its first part.
+        y: its second part.
+        angle: of the turn, rad.
+
+    Returns:
+        The two parts.
+    """
     s, c = math.sin(angle), math.cos(angle)
     return c * x - s * y, s * x + c * y
 
