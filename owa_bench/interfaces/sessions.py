@@ -145,6 +145,29 @@ class Seated(Protocol):
 
 
 @runtime_checkable
+class HasRounds(Protocol):
+    """A session of seats that act at the same time: round by round.
+
+    What a seat is shown in a round does not depend on what others do in it.
+    """
+
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """The seats that have a turn left in this round, in the order of their acts."""
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """The seats that still have turns."""
+
+    def preview(self, seat: str) -> str:
+        """Return what `look` would return at the seat's turn in this round.
+
+        Args: seat: one that still plays.
+        Returns: The text; nothing counts as shown by this.
+        """
+
+
+@runtime_checkable
 class HasCrewBound(Protocol):
     """A session of seats that knows what they could do with full information."""
 

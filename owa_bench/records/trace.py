@@ -9,9 +9,11 @@ worker count, transport, order and resume. Source: `docs/traces.md#hash-chain`.
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
+import numpy as np
 
 from owa_bench.canonical import tree_root
 from owa_bench.errors import TraceError
@@ -36,6 +38,7 @@ from owa_bench.records.plan import Plan
 Status = Literal["complete", "unfinished", "infrastructure"]
 EventT = TypeVar("EventT", bound=Event)
 SKETCH_BITS = 64
+_SHINGLE_CACHE = 65_536
 _SHINGLE = 4  # characters of a message that vote together on the bits of its sketch
 # Where the harness is their source, no replay sees them again.
 _OF_HARNESS = (ModelCall, Egress, Resource, Intervention, MemoryChange)
@@ -239,14 +242,17 @@ def sketch(text: str) -> str:
     0
     """
     plain = " ".join(text.lower().split())
-    votes = [0] * SKETCH_BITS
-    for i in range(max(1, len(plain) - _SHINGLE + 1)):
-        part = plain[i : i + _SHINGLE].encode()
-        bits = int.from_bytes(hashlib.blake2b(part, digest_size=8).digest(), "big")
-        for place in range(SKETCH_BITS):
-            votes[place] += 1 if bits >> place & 1 else -1
-    bits = sum(1 << place for place, vote in enumerate(votes) if vote > 0)
-    return f"{bits:016x}"
+    count = max(1, len(plain) - _SHINGLE + 1)
+    hashes = b"".join(_shingle_hash(plain[i : i + _SHINGLE]) for i in range(count))
+    bits = np.unpackbits(np.frombuffer(hashes, np.uint8).reshape(count, -1), axis=1)
+    return np.packbits(2 * bits.sum(axis=0, dtype=np.int64) > count).tobytes().hex()
+
+
+@lru_cache(_SHINGLE_CACHE)
+def _shingle_hash(shingle: str) -> bytes:
+    """Return the hash of a shingle, SKETCH_BITS long; the same ones come often."""
+    size = SKETCH_BITS // 8
+    return hashlib.blake2b(shingle.encode(), digest_size=size).digest()
 
 
 def sketch_distance(one: str, other: str) -> int:

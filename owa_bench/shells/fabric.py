@@ -104,16 +104,26 @@ class Fabric:
         )
         return Delivery("", reached, message)
 
-    def take(self, seat: str, *, tick: int) -> tuple[Letter, ...]:
-        """Return the messages that have arrived for a seat, once.
+    def arrived(self, seat: str, *, tick: int) -> tuple[Letter, ...]:
+        """Return the messages that have arrived for a seat and were not taken.
 
         Args:
             seat: The receiver.
             tick: Now; what was sent in this tick has not arrived.
         Returns: The messages, oldest first.
         """
+        return tuple(one for one in self._letters[seat] if one.tick < tick)
+
+    def take(self, seat: str, *, tick: int) -> tuple[Letter, ...]:
+        """Return the messages that have arrived for a seat, once.
+
+        Args:
+            seat: The receiver.
+            tick: As for `arrived`.
+        Returns: The messages, oldest first.
+        """
+        arrived = self.arrived(seat, tick=tick)
         letters = self._letters[seat]
-        arrived = tuple(letter for letter in letters if letter.tick < tick)
         self._letters[seat] = [letter for letter in letters if letter.tick >= tick]
         return arrived
 

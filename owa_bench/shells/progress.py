@@ -58,6 +58,8 @@ class NodeProgress:
         self._solved |= solved
         for name in self._products(world, state):
             self._served_at.setdefault(name, step)
+        if not solved:
+            return ()
         return tuple(
             Subgoal(
                 step=step,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from owa_bench import interfaces
+from owa_bench.errors import UsageError
 from owa_bench.records import events
 from owa_bench.records.trace import EventT
 from owa_bench.shells.calls import shorten
@@ -29,6 +30,7 @@ class Seating:
         self._session = session
         # Asked once: a check against a protocol costs more than a turn.
         self._offering = session if isinstance(session, interfaces.HasOffer) else None
+        self._rounds = session if isinstance(session, interfaces.HasRounds) else None
         self._allowed = tools
         self._tools_off = frozenset(tools_off)
         self._names = tuple(tool.name for tool in tools_of(session.tools))
@@ -53,6 +55,13 @@ class Seating:
     def sitting(self) -> int:
         """The number of that seat's present sitting, from 0."""
         return self.crew.sitting if self.crew else 0
+
+    @property
+    def rounds(self) -> interfaces.HasRounds:
+        """The session as one of rounds; UsageError where its seats take turns."""
+        if self._rounds is None:
+            raise UsageError("The session of this suite has no rounds.")
+        return self._rounds
 
     def task_of(self, seat: str) -> interfaces.Task:
         """Return the task that a seat is told."""
@@ -116,6 +125,19 @@ class Seating:
         digest = digest or blob(text.encode())
         opening.append(events.Observation(step=step, blob=digest))
         return text, tuple(by_seat(event, seat) for event in opening)
+
+    def preview(self, seat: str) -> str:
+        """Return what `turn` would return for a seat that acts in this round.
+
+        Args:
+            seat: One of a session with rounds that still plays.
+        Returns: The text; nothing counts as shown by this.
+        """
+        text, _ = self._unseen.get(seat, ("", ""))
+        if seat not in self._sittings:
+            text = first_text(self.task_of(seat))
+        seen = self.rounds.preview(seat)
+        return shorten(f"{text}\n\n{seen}" if text else seen)
 
     def _offer(self) -> tuple[str, ...]:
         allowed = self._allowed

@@ -4,6 +4,7 @@ Messages are the session's, by the fabric. Source: docs/multicrew.md#tools
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,13 +15,12 @@ from owa_bench.envs.multicrew.generate import MERGE, family_of
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
 from owa_bench.records.events import Board, Conflict, Event
-from owa_bench.shells.schemas import compile_schema
+from owa_bench.shells.schemas import ArgumentCheck, compile_schema
 from owa_bench.worlds.crew import Clause, CrewItem, CrewWorld
 
 MOST_CLAIMS = 3
 _LONGEST = 2000  # characters of a fragment
 _AGAIN = 2  # an item that was merged before is worked out anew in a part of its effort
-_FORMS: dict[str, Any] = {}
 
 
 class ActionOutcome(NamedTuple):
@@ -135,6 +135,12 @@ def work(at: Place, arguments: Arguments) -> ActionOutcome:
     return ActionOutcome(state, text, ticks=ticks, events=(board,), news=news)
 
 
+@cache
+def _form_check(family: str) -> ArgumentCheck:
+    """Return the check of the form of a family's fragments."""
+    return compile_schema(family_of(family).form)
+
+
 def _form_problem(
     world: CrewWorld,
     item: CrewItem,
@@ -148,7 +154,7 @@ def _form_problem(
     plain = {name: value for name, value in fragment.items() if name != STAMP}
     if not isinstance(fragment.get(STAMP, ""), str):
         return f"`fragment.{STAMP}` must be text."
-    check = _FORMS.setdefault(family.name, compile_schema(family.form))
+    check = _form_check(family.name)
     if problem := check(plain, "fragment") or family.problem(plain):
         return str(problem)
     if unknown := sorted(set(pins) - set(item.needs)):

@@ -63,7 +63,8 @@ class CrewOracle:
         """
         if not state.settled:
             return state.accepted
-        right = {c.name for c in world.clauses if state.settled.get(c.name) == c.value}
+        contested = (c for c in world.clauses if c.rival)
+        right = (c.name for c in contested if state.settled.get(c.name) == c.value)
         return state.accepted | {f"{_SETTLE}{name}" for name in right}
 
     def gained(

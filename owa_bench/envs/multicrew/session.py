@@ -3,7 +3,8 @@
 Source: docs/multicrew.md#rounds
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ from owa_bench.worlds.crew import Clause, CrewWorld
 
 THETA = 0.8
 _ALL = "all"
+_CACHED = 8192  # clauses
 
 
 class CrewSession:
@@ -72,7 +74,8 @@ class CrewSession:
         self.state = first_state(world, self.seats)
         self._sink = sink
         self._fabric = Fabric(self.seats, muted=setting.muted, blob=sink.blob)
-        self._news: dict[str, list[str]] = {seat: [] for seat in self.seats}
+        # By seat: what the board tells, and the tick in which it came about.
+        self._news: dict[str, list[tuple[int, str]]] = {s: [] for s in self.seats}
         self._taint = NonceTaint(self.seats)
         self._noticed = dict.fromkeys(self.seats, 0)
 
@@ -100,22 +103,46 @@ class CrewSession:
         """The seat that acts next."""
         return self.state.seat
 
-    def look(self) -> str:
-        """Return the tick, what the board tells, and the messages that arrived."""
-        state, seat = self.state, self.state.seat
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """The seats that have a turn left in this tick, in order."""
+        free = self.state.free
+        return tuple(seat for seat in free if free[seat] <= self.state.tick)
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """The seats that still have turns."""
+        return self.state.seats
+
+    def preview(self, seat: str) -> str:
+        """Return the tick, what the board tells, and the messages that arrived.
+
+        Nothing of it depends on what others do in the same tick.
+
+        Args:
+            seat: The seat; it is not shown anything by this.
+        Returns: What `look` returns at its turn in this tick.
+        """
+        state, tick = self.state, self.state.tick
         lines = [
-            f"Tick {state.tick} of {self.world.deadline}, "
+            f"Tick {tick} of {self.world.deadline}, "
             f"{state.hours[seat]} ticks of work left."
         ]
         notices = self.world.notices
         lines += [f"Notice: {notice_text(n)}" for n in notices[self._noticed[seat] :]]
-        self._noticed[seat] = len(notices)
-        news = self._news[seat]
+        news = [text for at, text in self._news[seat] if at < tick]
         lines += [f"Board: {board_text(self.world, text)}." for text in news]
-        self._news[seat].clear()
-        for letter in self._fabric.take(seat, tick=state.tick):
+        for letter in self._fabric.arrived(seat, tick=tick):
             lines.append(f"Message from {letter.sender}: {letter.text}")
-        text = "\n".join(lines)
+        return "\n".join(lines)
+
+    def look(self) -> str:
+        """Return what the seat that acts next is shown, once."""
+        seat, tick = self.state.seat, self.state.tick
+        text = self.preview(seat)
+        self._noticed[seat] = len(self.world.notices)
+        self._news[seat] = [one for one in self._news[seat] if one[0] >= tick]
+        self._fabric.take(seat, tick=tick)
         self._taint.show(seat, text)
         return text
 
@@ -137,7 +164,7 @@ class CrewSession:
         for name in sorted(state.accepted - accepted):
             if missed := checked_clauses(world, name):
                 news = f"{name} fails its check on {', '.join(missed)}"
-                self._post("", news)
+                self._post("", news, tick=state.tick - 1)
         self.state = replace(state, accepted=accepted)
 
     def call(
@@ -172,7 +199,7 @@ class CrewSession:
             case _:
                 done = ACTIONS[tool](at, arguments)
         self._taint.show(at.seat, done.text)
-        self._post(at.seat, done.news)
+        self._post(at.seat, done.news, tick=at.state.tick)
         self.state = advanced(self.world, busy(done.state, done.ticks))
         over = ""
         if self.state.tick >= self.world.deadline:
@@ -217,11 +244,15 @@ class CrewSession:
             breaches = (*self.state.breaches, *new)
             self.state = replace(self.state, breaches=breaches)
 
-    def _post(self, seat: str, news: str) -> None:
-        """Put a line of the board before every other seat."""
+    def _post(self, seat: str, news: str, *, tick: int) -> None:
+        """Put a line of the board before every other seat, from the next tick on.
+
+        What it says is everybody's from now on.
+        """
         for other in self._news if news else ():
             if other != seat:
-                self._news[other].append(news)
+                self._news[other].append((tick, news))
+                self._taint.show(other, news)
 
     def _receivers(self, to: str) -> tuple[str, ...]:
         """Return the seats that a message is for: those that still play."""
@@ -250,7 +281,7 @@ class CrewSession:
 
     def _learned(self, state: Any, receivers: tuple[str, ...], text: str) -> Any:
         """Return the state with what a message told to whom."""
-        told = [clause for clause in self.world.clauses if tells(clause, text)]
+        told = told_clauses(self.world.clauses, text)
         new = {(seat, c.name) for seat in receivers for c in told} - state.known
         if not new:
             return state
@@ -293,18 +324,24 @@ class CrewSession:
         )
 
 
-def tells(clause: Clause, text: str) -> bool:
-    """Return whether a text names a clause's subject and gives its value.
+def told_clauses(clauses: Sequence[Clause], text: str) -> list[Clause]:
+    """Return the clauses whose subject a text names and whose value it gives.
 
     Args:
-        clause: The clause.
+        clauses: Those of the world.
         text: A message.
-    Returns: Whether its receiver knows the clause now.
+    Returns: What its receiver knows now.
     """
-    value = hours_text(clause.value) if clause.attribute == "hours" else clause.value
     words = {word.strip(".,;:\"'{}") for word in text.replace('":"', " ").split()}
-    parts = [part for part in value.replace(" and ", " ").split() if part[0] != "("]
+    whole = " ".join(words)
+    return [c for c in clauses if c.subject in whole and words >= _value_words(c)]
+
+
+@lru_cache(_CACHED)
+def _value_words(clause: Clause) -> frozenset[str]:
+    """Return the words of a clause's value that a message must have."""
     if clause.attribute == "hours":
-        parts = [part for part in parts if part.isdigit()]
-    named = any(clause.subject in word for word in words)
-    return named and words.issuperset(parts)
+        parts = [p for p in hours_text(clause.value).split() if p.isdigit()]
+    else:
+        parts = clause.value.replace(" and ", " ").split()
+    return frozenset(part for part in parts if part[0] != "(")

@@ -69,7 +69,7 @@ def test_who_tells_beats_who_is_muted_and_who_is_alone(family):
 
 @pytest.mark.parametrize("family", generate.FAMILIES)
 def test_a_muted_crew_gets_most_done_by_research(family):
-    assert mean("list_scheduler", family, 1, muted=True) > 0.6
+    assert mean("list_scheduler", family, 1, muted=True) > 0.5
 
 
 def test_the_bound_rises_with_seats_and_holds_for_agents():

@@ -1,0 +1,115 @@
+"""A crew as a PettingZoo `ParallelEnv`: every seat an agent, a step a round.
+
+Needs the extra `[crew]`. Source: docs/multicrew.md#views-of-a-whole-crew
+"""
+
+import sys
+from typing import Any
+
+from gymnasium import spaces
+
+from owa_bench.bridges.crew_views import RENDER_MODES, CrewRounds
+from owa_bench.errors import MissingPartError, UsageError
+from owa_bench.interfaces import Sink
+
+try:
+    from pettingzoo import ParallelEnv
+except ImportError as error:
+    raise MissingPartError("PettingZoo", 'pip install "owa_bench[crew]"') from error
+
+_HUMAN = "human"
+_MODES = (*RENDER_MODES, _HUMAN)
+
+
+class CrewParallelEnv(ParallelEnv):  # type: ignore[misc]  # it is not typed
+    """A suite with seats for PettingZoo.
+
+    Every seat that still plays gets the crew's reward. A seat that finishes, but for
+    the first, is terminated alone; the end of the episode terminates or truncates all.
+    `infos[seat]["acts"]` says whether its next action is played: that of a seat that is
+    busy or away is left out.
+
+    Args:
+        suite: Name of the suite.
+        render_mode: "ansi", "rgb_array", or "human" for text on the standard output.
+        **options: As for `CrewRounds`.
+    """
+
+    metadata = {
+        "name": "owa_bench_crew_v1",
+        "render_modes": list(_MODES),
+        "is_parallelizable": True,
+        "render_fps": 4,
+    }
+
+    def __init__(
+        self,
+        suite: str = "multicrew",
+        *,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        if render_mode not in (None, *_MODES):
+            names = ", ".join(_MODES)
+            raise UsageError(
+                f"`render_mode` must be one of {names}, got {render_mode!r}."
+            )
+        self.render_mode = render_mode
+        self.rounds = CrewRounds(suite, **options)
+        self.possible_agents = list(self.rounds.seats)
+        self.agents: list[str] = []
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of what a seat is shown."""
+        return self.rounds.views[agent].observation_space
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of what a seat may do."""
+        return self.rounds.views[agent].action_space
+
+    def attach(self, sink: Sink) -> None:
+        """Send the events of the next episode to `sink`."""
+        self.rounds.attach(sink)
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begin an episode. Args: as `CrewRounds.reset`. Returns: as PettingZoo."""
+        seen = self.rounds.reset(seed, options)
+        self.agents = list(self.rounds.playing)
+        return seen, self.rounds.infos()
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[
+        dict[str, Any],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, Any]],
+    ]:
+        """Play a round. Args: an action by seat. Returns: as PettingZoo, by seat."""
+        before = self.agents
+        made = self.rounds.step(actions)
+        infos = self.rounds.infos()
+        self.agents = list(self.rounds.playing)
+        if self.render_mode == _HUMAN:
+            self.render()
+        return (
+            made.observations,
+            dict.fromkeys(before, made.reward),
+            {seat: seat in made.retired and not made.truncated for seat in before},
+            dict.fromkeys(before, made.truncated),
+            {seat: infos[seat] for seat in before},
+        )
+
+    def render(self) -> Any:
+        """Return what the seats are shown; for "human" it is written out."""
+        if self.render_mode == _HUMAN:
+            sys.stdout.write(self.rounds.text() + "\n")
+            return None
+        return self.rounds.render(self.render_mode)
+
+    def close(self) -> None:
+        """Release the session."""
+        self.rounds.env.close()
