@@ -91,7 +91,7 @@ class CrewRounds:
         text, info = self.env.reset(seed=seed, options=options)
         self.playing = self.seats
         for seat in self.seats:  # one that is away has an observation too
-            self._show(seat, self.env.preview(seat))
+            self._show(seat, self.env.episode.seating.preview(seat))
         return self._observe(info["seat"], text)
 
     def step(self, actions: Mapping[str, Any]) -> RoundResult:
@@ -117,7 +117,7 @@ class CrewRounds:
             if terminated or truncated:
                 break
         over = terminated or truncated
-        self.playing = () if over else self.env.remaining
+        self.playing = () if over else self.env.episode.seating.rounds.remaining
         seen = self._observe("" if over else info["seat"], text)
         return RoundResult(
             observations={seat: seen[seat] for seat in before},
@@ -160,9 +160,11 @@ class CrewRounds:
             text: What it has been shown already.
         Returns: The observations.
         """
-        self.acting = self.env.acting if first else ()
+        self.acting = self.env.episode.seating.rounds.acting if first else ()
         for seat in self.acting:
-            self._show(seat, text if seat == first else self.env.preview(seat))
+            self._show(
+                seat, text if seat == first else self.env.episode.seating.preview(seat)
+            )
         return dict(self.observed)
 
     def _show(self, seat: str, text: str) -> None:

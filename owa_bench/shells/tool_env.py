@@ -279,20 +279,6 @@ class ToolEnv(gym.Env[Any, Any]):
         return self._playing.seating.seats or ("",)
 
     @property
-    def acting(self) -> tuple[str, ...]:
-        """The seats of a session with rounds that have a turn left in this one."""
-        return self._playing.seating.rounds.acting
-
-    @property
-    def remaining(self) -> tuple[str, ...]:
-        """The seats of a session with rounds that still play."""
-        return self._playing.seating.rounds.remaining
-
-    def preview(self, seat: str) -> str:
-        """Return what a seat is shown in this round, without showing it."""
-        return self._playing.seating.preview(seat)
-
-    @property
     def step_limit(self) -> int:
         """The most actions of this episode."""
         return self._playing.step_limit

@@ -14,11 +14,12 @@ CARDS = {card.name: card for card in crew_references.AGENTS}
 
 
 class Played(NamedTuple):
-    """What an episode left: its last info, its events, the session's last state."""
+    """What an episode left: last info, events, the session's last state, texts."""
 
     info: dict[str, Any]
     events: list[Any]
     state: Any
+    blobs: dict[str, bytes]
 
     @property
     def q_state(self):
@@ -76,7 +77,7 @@ def play(make, chosen, *, cap=None, muted=False, world=None):
         over = terminated or truncated
     state = env.oracle_access().observe()[1]
     env.close()
-    return Played(info, list(sink.events), state)
+    return Played(info, list(sink.events), state, sink.blobs)
 
 
 def reference(name):
