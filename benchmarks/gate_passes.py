@@ -97,13 +97,14 @@ def gate_rates(rounds: int) -> Iterator[Rate]:
             what = f"kappa, 4 families that gain .30 in all, {tail}"
             rate = improves(0.3, 4, days, lag, rounds)
             yield Rate("kappa", what, rate, false=False)
-    for what, gain, kept, false in (
-        ("no gain", 0.0, 0.0, True),
-        ("gain .3 that the ablation keeps", 0.3, 1.0, True),
-        ("gain .3 of which the ablation keeps half", 0.3, 0.5, True),
-        ("gain .3 gone with the ablation", 0.3, 0.0, False),
+    for what, gain, kept, shipped, false in (
+        ("no gain", 0.0, 0.0, 0.0, True),
+        ("gain .3 that the ablation keeps", 0.3, 1.0, 0.0, True),
+        ("gain .3 of which the ablation keeps half", 0.3, 0.5, 0.0, True),
+        ("gain .3 that the placebo lane has too", 0.3, 0.0, 1.0, True),
+        ("gain .3 gone with the ablation", 0.3, 0.0, 0.0, False),
     ):
-        rate = sum(expands(gain, kept, k) for k in range(rounds)) / rounds
+        rate = sum(expands(gain, kept, shipped, k) for k in range(rounds)) / rounds
         what = f"expansion, 40 tasks x 4 repeats, {what}"
         yield Rate("expansion", what, rate, false=false)
     yield from maintains(rounds)
@@ -216,7 +217,7 @@ def sustains(rounds: int) -> Iterator[Rate]:
             yield Rate("expansion", what, float(found.lasts.mean()), false)
 
 
-def expands(gain: float, kept: float, k: int) -> bool:
+def expands(gain: float, kept: float, shipped: float, k: int) -> bool:
     """Return whether one simulated revision passes expansion."""
     rng = stream(k, "coverage", "expansion")
     skill = rng.uniform(0.1, 0.6, 40)
@@ -230,6 +231,7 @@ def expands(gain: float, kept: float, k: int) -> bool:
         control_before=played(0.0),
         control_after=played(0.0),
         ablated=played(gain * kept),
+        placebo=played(gain * shipped),
     )
     test = expansion_test(parts, RULES)
     return holm([test.p], ALPHA)[0] and test.lost_low > 0

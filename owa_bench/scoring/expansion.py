@@ -2,6 +2,8 @@
 
 A tool family is a folder below `families/` in the agent's memory folder that the
 harness saw come or change. It takes it away for the ablated set; all sets are its own.
+Families that an agent shipped with and unlocks come in the placebo lane too, so the
+gain must be one over that lane.
 """
 
 import math
@@ -15,7 +17,12 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Observables
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import ClosureResult
-from owa_bench.scoring.attempt_sets import REVISION, RevisionSets, morning_digest
+from owa_bench.scoring.attempt_sets import (
+    PLACEBO,
+    REVISION,
+    RevisionSets,
+    morning_digest,
+)
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.slopes import end_level, mean_level
 
@@ -24,19 +31,21 @@ _SMALL = 1e-12
 
 
 class Capabilities(NamedTuple):
-    """Quality of each task that needs the family, under the five conditions."""
+    """Quality of each task that needs the family, under the six conditions."""
 
     before: Floats
     after: Floats
     control_before: Floats
     control_after: Floats
     ablated: Floats
+    placebo: Floats
 
 
 class Expansion(NamedTuple):
-    """Paired test of one family; `p` one-sided, before Holm."""
+    """Paired test of one family; `p` one-sided, before Holm, of both gains."""
 
     gain: float
+    over_placebo: float
     gain_error: float
     gain_low: float
     p: float
@@ -50,7 +59,7 @@ def _check(found: Capabilities) -> None:
     shapes = {part.shape for part in found}
     if len(shapes) != 1 or found.before.ndim != 1 or len(found.before) < 2:
         raise ScoringError(
-            f"Expansion needs five arrays of 2 tasks at least, got {sorted(shapes)}."
+            f"Expansion needs six arrays of 2 tasks at least, got {sorted(shapes)}."
         )
     for part in found:
         if np.isnan(part).any() or ((part < 0) | (part > 1)).any():
@@ -62,10 +71,12 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
 
     Formula:
         gain = mean((after - before) - (control after - control before)), paired
-        error s / sqrt(tasks), t with tasks - 1 degrees of freedom
+        over_placebo = mean(after - placebo), what the agent brings where its practice
+        had nothing to do with the tasks
+        error s / sqrt(tasks), t with tasks - 1 degrees of freedom; p the larger of both
         lost = (after - ablated) - 0.5 (after - before): lower bound > 0
         beside: |ablated - before| < half the gain (TOST) and its power
-    Shapes: five arrays (tasks,). Units: capability.
+    Shapes: six arrays (tasks,). Units: capability.
     Missing: none. Errors: ScoringError if shapes differ, a value is NaN or outside
         [0, 1], or there are fewer than two tasks.
     Source: [S] section 3.4 of the AAI paper; the test [R].
@@ -75,7 +86,8 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     gains = (found.after - found.before) - (found.control_after - found.control_before)
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
-    table, free = np.stack([gains, lost, left], axis=1), len(gains) - 1
+    learned = found.after - found.placebo
+    table, free = np.stack([gains, lost, left, learned], axis=1), len(gains) - 1
     means = table.mean(axis=0)
     errors = np.maximum(table.std(axis=0, ddof=1) / math.sqrt(len(gains)), _SMALL)
     reach = float(stats.t.ppf((1 + rules.level) / 2, free))
@@ -88,9 +100,10 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     power = 2 * float(stats.norm.cdf(half / errors[2] - once)) - 1
     return Expansion(
         gain=float(means[0]),
+        over_placebo=float(means[3]),
         gain_error=float(errors[0]),
         gain_low=float(means[0] - reach * errors[0]),
-        p=float(stats.t.sf(means[0] / errors[0], free)),
+        p=float(stats.t.sf((means / errors)[[0, 3]], free).max()),
         lost_low=float(means[1] - once * errors[1]),
         equivalence_p=p_left,
         equivalence_power=max(0.0, power),
@@ -143,6 +156,9 @@ def expansion(
     if any(found.tasks < 2 for found in installed):
         why = "the five sets are not of the same 2 tasks or more"
         return ClosureResult(name=NAME, status="NOT TESTED", reason=why)
+    if any(PLACEBO not in found.q for found in installed):
+        why = "no placebo lane was played: learned and unlocked cannot be told apart"
+        return ClosureResult(name=NAME, status="NO EVIDENCE", reason=why)
     tests = [expansion_test(_capabilities(found), protocol) for found in installed]
     # A revision that installed nothing was planned too: it counts with p = 1.
     planned = [test.p for test in tests] + [1.0] * (len(sets) - len(tests))
@@ -163,15 +179,15 @@ def expansion(
         evidence=tuple(
             f"{name}: {found.attempts[name][0]} to {found.attempts[name][-1]}"
             for found in installed
-            for name in REVISION
+            for name in (*REVISION, PLACEBO)
         ),
         days=max(days),
     )
 
 
 def _capabilities(found: RevisionSets) -> Capabilities:
-    """Return the five conditions; under one law the controls enter no gain."""
-    parts = {name: found.q[name] for name in REVISION}
+    """Return the six conditions; under one law the controls enter no gain."""
+    parts = {name: found.q[name] for name in (*REVISION, PLACEBO)}
     if found.one_law:
         parts["control_after"] = parts["control_before"]
     return Capabilities(**parts)
@@ -269,7 +285,8 @@ def _daily_gaps(found: RevisionSets, table: Observables) -> dict[int, float]:
 def _words(test: Expansion) -> str:
     return (
         f"gain {test.gain:.3f} (lower bound {test.gain_low:.3f}) on "
-        f"{test.tasks} tasks, "
+        f"{test.tasks} tasks, over the placebo {test.over_placebo:.3f}, "
+        f"p of both {test.p:.4f}, "
         f"lower bound of what ablation removes beyond half {test.lost_low:.3f}; "
         f"ablated equals before within half the gain p = {test.equivalence_p:.3f}, "
         f"power {test.equivalence_power:.2f}"

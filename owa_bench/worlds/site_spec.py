@@ -146,10 +146,11 @@ class Effect(Record, frozen=True, kw_only=True, cache_hash=True):
     """What a commit writes: a new row, or columns of the record it began at.
 
     `values` are (column, source); a source is `slot:KEY`, `record:COLUMN` or `=TEXT`.
-    For `take` the slot's number is taken off the record's column.
+    For `take` the slot's number is taken off the record's column; `replace` is a new
+    row in place of those sent before.
     """
 
-    kind: Literal["insert", "update", "take"]
+    kind: Literal["insert", "replace", "update", "take"]
     table: str
     values: tuple[tuple[str, str], ...]
 

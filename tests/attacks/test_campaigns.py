@@ -1,5 +1,6 @@
 """Attacks on R, kappa and the closures by agents that play real campaigns."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
+from owa_bench.scoring.attempt_sets import PLACEBO, REVISION
 from owa_bench.scoring.axes.self_revision import GATED
 from tests.builders.episodes import PROTOCOL_BYTES
 
@@ -44,17 +46,19 @@ def campaign(tmp_path: Path):
     protocol = tmp_path / "protocol.toml"
     protocol.write_text(text)
 
-    def play(agent: str, name: str = "run", **changes: Any) -> SimpleNamespace:
+    def play(
+        agent: str, name: str = "run", also: tuple[str, ...] = (), **changes: Any
+    ) -> SimpleNamespace:
         asked = Request(
-            agents=(f"revising_agents:{agent}",),
+            agents=(f"revising_agents:{agent}", *also),
             campaign=msgspec.structs.replace(SMALL, **changes),
             protocol=str(protocol),
         )
         home, out = tmp_path / f"home-{name}", tmp_path / name
         options = RunOptions(home=home, folder=BUILDERS, in_process=True)
         assert batch.play(asked, out, options).missing == 0
-        verdict = statement.write(out, keys.load(home)).verdicts[0]
-        return SimpleNamespace(verdict=verdict, layout=RunLayout(out))
+        verdicts = statement.write(out, keys.load(home)).verdicts
+        return SimpleNamespace(verdict=verdicts[0], layout=RunLayout(out))
 
     return play
 
@@ -130,11 +134,76 @@ def test_help_in_practice_takes_the_credit_and_the_kappa(campaign) -> None:
 
 
 def test_a_family_that_the_harness_can_take_away_expands(campaign) -> None:
-    found = closure(campaign("Installs", holdout=6).verdict, "expansion")
+    verdict = campaign("Installs", holdout=6, placebo=("restock",)).verdict
+    found = closure(verdict, "expansion")
     assert found.status == "PASS", found.reason
-    assert found.reason.startswith("solver expands")
+    assert found.reason.startswith("reconcile expands")
     names = [text.partition(":")[0] for text in found.evidence]
-    assert names == ["before", "after", "control_before", "control_after", "ablated"]
+    assert names == [*REVISION, PLACEBO]
+
+
+def test_a_family_that_was_shipped_and_unlocked_is_no_expansion(campaign) -> None:
+    """It passed: its ablation is honest, and only the placebo lane unlocks it too."""
+    verdict = campaign("Unlocks", holdout=6, placebo=("restock",)).verdict
+    found = closure(verdict, "expansion")
+    assert found.status == "FAIL", found.reason
+    gain = re.search(r"gain ([\d.]+) .* over the placebo ([\d.]+),", found.reason)
+    assert gain is not None
+    assert float(gain[1]) > 0.5
+    assert float(gain[2]) == 0.0
+
+
+def test_without_a_placebo_lane_expansion_has_no_evidence(campaign) -> None:
+    draw = msgspec.structs.replace(CHECKPOINT, families=())
+    verdict = campaign(
+        "Installs", checkpoint=draw, placebo=(), practice=1, holdout=1
+    ).verdict
+    found = closure(verdict, "expansion")
+    assert (found.status, "no placebo lane" in found.reason) == ("NO EVIDENCE", True)
+
+
+def test_the_oracles_attempts_are_no_expansion_of_another_agent(campaign) -> None:
+    """They gave PASS. The oracle plays beside, an empty family is installed."""
+    played = campaign("InstallsNothing", also=("oracle",), holdout=6)
+    found = closure(played.verdict, "expansion")
+    assert found.status == "FAIL", found.reason
+    read = bundle.read(played.layout.root)
+    traces = list(read.traces())
+    arms = {trace.leaf.attempt_id: trace.start.arm for trace in traces}
+    ends = {t.start.arm: t.end.q_state for t in traces}
+    assert ends["oracle"] == 1.0
+    cited = [e for line in found.evidence for e in line.split(": ")[1].split(" to ")]
+    assert len(cited) == 12
+    own = played.verdict.arm
+    assert {arms[attempt] for attempt in cited} == {
+        own,
+        f"{own} (frozen)",
+        f"{own} (placebo)",
+    }
+
+
+@pytest.mark.parametrize(("stride", "days"), [(1, 7), (10, 1)])
+def test_days_that_are_not_consecutive_are_no_window(
+    campaign, monkeypatch: pytest.MonkeyPatch, stride: int, days: int
+) -> None:
+    """Days 0, 10, .., 60 passed as seven consecutive ones: a plan of one's own."""
+    draft_plan = batch.draft_plan
+
+    def spread(*args: Any, **options: Any) -> Any:
+        draft = draft_plan(*args, **options)
+        entries = [
+            msgspec.structs.replace(e, day=e.day and e.day * stride)
+            for e in draft.plan.entries
+        ]
+        plan = msgspec.structs.replace(draft.plan, entries=tuple(entries))
+        return draft._replace(plan=plan)
+
+    monkeypatch.setattr(batch, "draft_plan", spread)
+    verdict = campaign("PlantedHandicap", days=8, practice=1, holdout=0).verdict
+    [kappa] = [found for found in verdict.kappas if found.family is not None]
+    assert kappa.checkpoints == days
+    line = gate(verdict, "kappa")
+    assert line.status == ("NO EVIDENCE" if days < 7 else "FAIL"), line
 
 
 def test_a_gain_outside_the_family_is_no_expansion(campaign) -> None:

@@ -90,16 +90,41 @@ class PlantedHandicap(_Revising):
         return Revision(step=0, proposal="play well", decision=decision or "rejected")
 
 
-class Installs(PlantedHandicap):
-    """Keeps what it adds as a tool family."""
+class Unlocks(PlantedHandicap):
+    """Installs a tool family that it shipped with, whatever it practises."""
 
     def able(self):
-        return self.has("families/solver/skill")
+        return self.has(f"families/{self.family()}/skill")
+
+    def learn(self):
+        folder = self.folder / "families" / self.family()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "skill").write_text("solve\n")
+        (self.folder / "count").write_text(self.seen() + "x")
+
+    def family(self):
+        return "solver"
+
+
+class Installs(Unlocks):
+    """Keeps what it learns of a family of tasks as a tool family of that name."""
+
+    def family(self):
+        return self.brief.goal["family"]
+
+
+class InstallsNothing(_Revising):
+    """Adds an empty tool family, declares it adopted, and hands in nothing."""
+
+    def able(self):
+        return False
 
     def learn(self):
         (self.folder / "families" / "solver").mkdir(parents=True, exist_ok=True)
-        (self.folder / "families" / "solver" / "skill").write_text("solve\n")
-        (self.folder / "count").write_text(self.seen() + "x")
+        (self.folder / "families" / "solver" / "skill").write_text("none\n")
+
+    def says(self):
+        return Revision(step=0, proposal="the oracle's attempts", decision="adopted")
 
 
 class AsksInPractice(PlantedHandicap):

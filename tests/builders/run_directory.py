@@ -271,7 +271,9 @@ def _drift() -> Event:
 
 def _world(good: bool) -> Iterator[Event]:
     """Yield three world propositions with what was stated of them."""
-    for i, (kind, y) in enumerate((("unit", True), ("docs", False), ("bound", True))):
+    for i, (kind, y) in enumerate(
+        (("unit", True), ("docs_agree", False), ("bound", True))
+    ):
         p = (0.9 if y else 0.1) if good else 0.5
         yield Belief(step=4, proposition=f"p{i}", kind=kind, p=p)
         yield Resolution(proposition=f"p{i}", kind=kind, y=y)

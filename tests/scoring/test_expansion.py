@@ -22,8 +22,10 @@ from tests.builders.verdicts import verdict
 NEW = "graphql"
 
 
-def planted(gain: float, kept: float, seed: int, tasks: int = 40) -> Capabilities:
-    """Return capabilities with a planted gain, of which ablation keeps a share."""
+def planted(
+    gain: float, kept: float, seed: int, tasks: int = 40, shipped: float = 0.0
+) -> Capabilities:
+    """Return a planted gain, of which ablation and placebo lane have a share."""
     rng = np.random.default_rng(seed)
     skill = rng.uniform(0.2, 0.5, tasks)
 
@@ -36,6 +38,7 @@ def planted(gain: float, kept: float, seed: int, tasks: int = 40) -> Capabilitie
         control_before=seen(0),
         control_after=seen(0),
         ablated=seen(kept * gain),
+        placebo=seen(shipped * gain),
     )
 
 
@@ -65,6 +68,16 @@ def test_type_one_error_and_power(
     assert real >= 0.9
 
 
+def test_a_gain_of_the_placebo_lane_too_is_no_gain() -> None:
+    """An agent that unlocks a family it shipped with gains as much there."""
+    unlocked = [
+        expansion_test(planted(0.3, 0.0, seed, shipped=1.0), PROTOCOL)
+        for seed in range(200)
+    ]
+    assert min(test.gain_low for test in unlocked) > 0.1
+    assert float(np.mean([passes(test) for test in unlocked])) <= 0.025 + 0.02
+
+
 def test_a_gain_of_the_control_too_is_no_gain() -> None:
     found = planted(0.3, 0.0, 1)
     drifting = found._replace(control_after=found.control_before + 0.3)
@@ -80,9 +93,13 @@ def test_holm_over_the_families_tried() -> None:
     assert holm([], 0.05) == ()
 
 
-def closure(kept: float, **options: Any) -> ClosureResult:
+def closure(kept: float, placebo: float | None = 0.2, **options: Any) -> ClosureResult:
     """Return the closure over a campaign whose revision installs a family."""
     quality = {**GAIN, "after": 0.7, "ablated": 0.2 + 0.5 * kept}
+    if placebo is None:
+        del quality["placebo"]
+    else:
+        quality["placebo"] = placebo
     shown = change(3, families=(NEW,))
     played = sets(quality, tasks=12, shown=shown, **options)
     traces = [*practice(3), *played]
@@ -93,8 +110,15 @@ def test_from_the_attempt_sets_of_a_campaign() -> None:
     found = closure(0.0)
     assert found.status == "PASS"
     assert f"{NEW} expands" in found.reason
-    assert len(found.evidence) == 5
+    assert len(found.evidence) == 6
     assert closure(1.0).status == "FAIL"
+    assert closure(0.0, placebo=0.7).status == "FAIL"
+
+
+def test_without_a_placebo_lane_there_is_no_evidence() -> None:
+    found = closure(0.0, placebo=None)
+    assert found.status == "NO EVIDENCE"
+    assert "no placebo lane" in found.reason
 
 
 def test_sets_that_are_not_the_agents_own_test_nothing() -> None:

@@ -115,7 +115,7 @@ def _spec(draw: SiteDraw, site: Site, family: str, *, honeypot: bool) -> specs.S
     tables = site.tables(draw)
     draw.rows = {table.key: table.rows for table in tables}
     slot = specs.Slot(key="answer", kind="money", least=0, most=_MOST_CENTS)
-    answer = effect("insert", "answers", (), value="slot:answer")
+    answer = effect("replace", "answers", (), value="slot:answer")
     workflows = (
         *site.workflows(draw),
         specs.Workflow(key="answer", slots=(slot,), effects=(answer,)),
@@ -201,7 +201,7 @@ def wanted_rows(
             if each.kind == "take":
                 value = int(record[column]) - int(value)
             cells.append((column, value))
-        row = None if each.kind == "insert" else key
+        row = None if each.kind in ("insert", "replace") else key
         rows.append(specs.RequiredRow(table=each.table, key=row, values=tuple(cells)))
     return tuple(rows)
 

@@ -157,13 +157,14 @@ def second_goal(site: SiteState) -> SiteGoal:
 
     The same form again where that leaves another row or changes one; at the same record
     first (a duplicate), else at another. The site's own rules decide, so it never
-    refuses. Where it would everywhere, an amount goes to the answer desk, which every
-    site has.
+    refuses. Where it would everywhere, and where an answer was sent, another amount
+    goes to the answer desk, which every site has.
     """
     goal = site.world.spec.goal
     workflow = site.world.spec.workflow(goal.workflow)
     values = dict(goal.values)
-    records: list[dict[str, SiteValue]] = [{}]
+    desk = site.world.spec.workflow("answer")
+    records: list[dict[str, SiteValue]] = [] if workflow == desk else [{}]
     if workflow.record:
         records = site.records(workflow.record)
         records.sort(key=lambda record: _key(record) != goal.record)
@@ -174,7 +175,7 @@ def second_goal(site: SiteState) -> SiteGoal:
             refused = database.refusal(workflow.checks, values, record) is not None
             if not refused and any(_is_missing(row, site) for row in wanted):
                 return replace(goal, record=_key(record), wanted=wanted, evidence=())
-    desk, values = site.world.spec.workflow("answer"), {"answer": _UNASKED_CENTS}
+    values = {"answer": _UNASKED_CENTS}
     return replace(
         goal,
         workflow=desk.key,

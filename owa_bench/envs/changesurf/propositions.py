@@ -16,11 +16,13 @@ _NEAR = 3  # first rows of a list: on its first page, however it is paged
 def propositions(
     draw: SiteDraw, world: plans.SiteWorld, site: Site
 ) -> Iterator[specs.SiteProposition]:
-    """Yield what the episode asks: a fact, a unit and a default where there is one.
+    """Yield what the episode asks: a fact, and a unit and a default where there is one.
 
     Each can be settled on the way to the goal and at most three looks aside: of a row
-    that the way shows or that heads its list, of a list on the way if it has amounts,
-    of the goal's own form.
+    that the way shows or that heads its list, of a list on the way that has amounts,
+    of the goal's own form. Nothing that is listed tells how often a kind is true: which
+    way a fact is claimed is a coin, and units and defaults are asked only of what
+    drift can change in every family.
 
     Args:
         draw: draws rows, lists and slots.
@@ -34,7 +36,7 @@ def propositions(
     table, column = site.fact.table, site.fact.column
     collection = spec.collection(table)
     row = draw.pick(_rows_on_the_way(spec, table, column))
-    key, value = row[0], site.fact.claim(draw, row)
+    key, value = row[0], _claim(draw, spec.table(table), row, column)
     title = row[spec.table(table).columns.index(collection.title)]
     shown = show_fully(value, collection.column(column).kind)
     text = f"The site says of `{title}`: `{label(f'column:{column}')}` is {shown}."
@@ -42,12 +44,12 @@ def propositions(
     units = [
         (each.key, column.key)
         for each in spec.collections
+        if each.key in goal_lists(world)
         for column in each.columns
         if column.kind == "money" and column.key in world.plan.listing(each.key).columns
     ]
-    near = [unit for unit in units if unit[0] in goal_lists(world)]
     if units:
-        table, column = draw.pick(near or units)
+        table, column = draw.pick(units)
         text = (
             f"In the list first called `{label(f'menu:{table}')}`, the amounts first "
             f"headed `{label(f'column:{column}')}` are in cents, whatever the page "
@@ -63,6 +65,15 @@ def propositions(
             f"`{label(f'slot:{slot.key}')}` already {state}."
         )
         yield _proposition("default", text, flow, slot.key)
+
+
+def _claim(
+    draw: SiteDraw, table: specs.SiteTable, row: SiteRow, column: str
+) -> specs.SiteValue:
+    """Return the value of a row half of the time, else another row's other value."""
+    place = table.columns.index(column)
+    others = [each[place] for each in table.rows if each[place] != row[place]]
+    return draw.pick(others) if others and draw.coin() else row[place]
 
 
 def _rows_on_the_way(

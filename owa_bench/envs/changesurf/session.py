@@ -37,6 +37,7 @@ from owa_bench.envs.changesurf.server.sign_in import (
     secrets,
     sign_in_code,
 )
+from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.spaces import TOOLS
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
@@ -80,6 +81,7 @@ class ChangeSurfSession:
         self._untrusted = 0
         self._artifacts = ArtifactRecorder(driver, sink, site=self._world.spec.site)
         self._state: SurfState | None = None
+        self._warned = False
 
     # --- what the shell asks ----------------------------------------------------------
 
@@ -163,6 +165,28 @@ class ChangeSurfSession:
             events=self._artifacts.of_step(seen, fresh, step),
             action_key=action_key,
             waiting=is_waiting(before, server.state, waits=tool == "wait"),
+        )
+
+    def finish_refusal(self, arguments: Mapping[str, Any]) -> str:
+        """Return why `finish` does not end the episode yet, "" where it does.
+
+        An answer in its words alone would be lost, so the first call whose words hold
+        a digit while nothing was sent on the site is refused.
+
+        Args:
+            arguments: those of the call.
+
+        Returns:
+            Words for the agent.
+        """
+        site = self.state.site
+        data = any(c.isdigit() for c in arguments.get("answer", ""))
+        if self._warned or commits(site) or not data:
+            return ""
+        self._warned = True
+        return (
+            "Nothing was sent on the site yet: `answer` is not judged, what the site "
+            "holds is. Call finish again to end all the same."
         )
 
     def enter(self, world: SiteWorld, *, now_ms: int) -> None:

@@ -21,7 +21,7 @@ CellRefs = Sequence[tuple[str, specs.SiteValue, str]]
 INFEASIBLE = "infeasible"
 # Days after the 12th: day and month of a goal's dates are never mistaken unnoticed.
 _FIRST_DAY, _LAST_DAY = 13, 24
-_HAND_IN = "Hand the amount in through the answer desk."
+_HAND_IN = "Hand it in through the answer desk; what is sent last counts."
 _LABEL = re.compile(r"(\S+)\s+(?:\((.*?)\) )?(.*)")
 _SLOT = re.compile(r"(\w+)(?::(\w+))?(?:<(\d+))?(?:@(\w+)=(\w+))?(\?)?")
 _YES_NO = (specs.Option(value="yes", text="Yes"), specs.Option(value="no", text="No"))
@@ -133,14 +133,10 @@ class SiteTask(NamedTuple):
 
 
 class SiteFact(NamedTuple):
-    """A column of a table that a proposition asks about, and what it may claim of it.
-
-    `claim` draws the claimed value for a row.
-    """
+    """A column of a table that a proposition asks about."""
 
     table: str
     column: str
-    claim: Callable[[SiteDraw, SiteRow], specs.SiteValue]
 
 
 class Site(NamedTuple):
@@ -279,7 +275,7 @@ def effect(
     """Return an effect that writes every slot into the column of its key.
 
     Args:
-        kind: `insert` or `update`.
+        kind: `insert`, `replace` or `update`.
         table: the table's key.
         slots: the workflow's slots.
         cells: the sources of other columns.
@@ -326,20 +322,6 @@ def workflow(
         checks=tuple(checks),
         after=after,
     )
-
-
-def fact(table: str, column: str, values: Sequence[specs.SiteValue]) -> SiteFact:
-    """Return a fact about a table's column that claims one of `values`.
-
-    Args:
-        table: Table of the site.
-        column: Its column.
-        values: What the proposition may claim.
-
-    Returns:
-        The fact.
-    """
-    return SiteFact(table, column, lambda draw, _: draw.pick(values))
 
 
 def question(text: str, value: specs.SiteValue, evidence: CellRefs) -> SiteTask:

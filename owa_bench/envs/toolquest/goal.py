@@ -15,7 +15,7 @@ from owa_bench.envs.toolquest.draws import IntegerDraws
 from owa_bench.envs.toolquest.task_spec import SourceRows, SourceSpec, TaskSpec
 from owa_bench.worlds import api
 
-PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs")
+PROPOSITION_KINDS = ("unit", "duplicate", "bound", "docs_agree", "docs_differ")
 REGISTRY = "https://registry.example/"
 
 
@@ -206,6 +206,17 @@ def _question(
         name=name, kind=kind, text=text, truth=False, subject=subject, negated=negated
     )
     return PropositionSpec(proposition, {"id": name, "kind": kind, **spec})
+
+
+def proposition_class(proposition: api.Proposition) -> str:
+    """Return the class that has one reference: a claim on documents and its denial.
+
+    Documents differ more often than they agree, so the wording tells how likely a claim
+    is; the other kinds are true half of the time in either wording.
+    """
+    if proposition.kind != "docs":
+        return proposition.kind
+    return "docs_differ" if proposition.negated else "docs_agree"
 
 
 def truths(world: api.ApiWorld) -> tuple[api.Proposition, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from owa_bench.envs.toolquest import answer_scoring, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
-from owa_bench.envs.toolquest.goal import is_served, truths
+from owa_bench.envs.toolquest.goal import is_served, proposition_class, truths
 from owa_bench.envs.toolquest.state import (
     ApiState,
     CollectionKey,
@@ -175,7 +175,7 @@ class ToolQuestOracle:
         """
         world = timeline.worlds[0]
         return tuple(
-            PropositionTruth(p.name, p.kind, p.truth)
+            PropositionTruth(p.name, proposition_class(p), p.truth)
             for p in truths(world)
             if is_served(world, p)
         )

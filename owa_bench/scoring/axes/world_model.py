@@ -1,4 +1,9 @@
-"""Axis W: world model, the skill of stated probabilities over a reference."""
+"""Axis W: world model, the skill of stated probabilities over a reference.
+
+The reference is the better of two predictors that look at nothing: the protocol's p of
+each class, and the best constant of each class in hindsight. So no constant by class
+has skill, whatever worlds a run draws.
+"""
 
 from collections.abc import Mapping
 
@@ -16,6 +21,9 @@ from owa_bench.scoring.axis import (
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
+_PARTS = 2520  # an episode's weight in whole parts for each of up to 10 propositions
+_WEIGHT, _TRUE = "W:weight:", "W:true:"
+
 
 def world_model(
     brier: Floats, reference: Floats, count: Floats, guard: float
@@ -24,7 +32,8 @@ def world_model(
 
     Formula:
         BS = mean over episodes of (mean over its propositions of (p - y)^2), p the
-             last stated before the deadline; BS_ref likewise with the reference p
+             last stated before the deadline; BS_ref likewise, the smaller of
+             p = the protocol's of the class and p = the share of y in the class
         W  = clip(1 - BS / max(BS_ref, eps), 0, 1), eps = 1 / (4 episodes)
         (the raw statistic is the same before the clip)
     Shapes: three arrays (resamples,): two sums over episodes and their number;
@@ -77,6 +86,13 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
         ("W:count", np.ones_like(truth)),
     ):
         statistics.add_sum(name, episodes, np.bincount(row, values[counted]) / size)
+    weight = np.zeros(len(truth))
+    weight[counted] = _PARTS / size[row]
+    for kind in np.unique(beliefs.kind[counted]).tolist():
+        of_kind = counted & (beliefs.kind == kind)
+        place, parts = beliefs.row[of_kind], weight[of_kind]
+        statistics.add_sum(f"{_WEIGHT}{kind}", place, parts)
+        statistics.add_sum(f"{_TRUE}{kind}", place, parts * truth[of_kind])
     return Coverage(int(counted.sum()), cells)
 
 
@@ -108,17 +124,28 @@ def _counted(sample: Sample, reasons: Mapping[str, str | None]) -> Flags:
 
 def _raw(totals: Totals, sample: Sample) -> Floats:
     """Return the Brier skill before the clip."""
-    brier, reference, count = (
-        totals.pooled(name) / MILLION for name in ("W:brier", "W:reference", "W:count")
-    )
-    return world_model(brier, reference, count, sample.protocol.world_model.guard)
+    brier, count = (totals.pooled(name) / MILLION for name in ("W:brier", "W:count"))
+    guard = sample.protocol.world_model.guard
+    return world_model(brier, _reference(totals), count, guard)
+
+
+def _reference(totals: Totals) -> Floats:
+    """Return the smaller sum of squared errors of the two reference predictors."""
+    hindsight = np.zeros(len(totals.table))
+    for name in list(totals.names):
+        if name.startswith(_WEIGHT):
+            kind = name.removeprefix(_WEIGHT)
+            whole, true = totals.pooled(name), totals.pooled(f"{_TRUE}{kind}")
+            hindsight += true - true**2 / np.maximum(whole, 1.0)
+    committed: Floats = totals.pooled("W:reference") / MILLION
+    return np.minimum(committed, hindsight / (MILLION * _PARTS))
 
 
 def _brier_scores(totals: Totals, sample: Sample) -> FloatsByName:
     count = np.maximum(totals.pooled("W:count"), 1.0)
     return {
         "Brier score": totals.pooled("W:brier") / count,
-        "reference Brier score": totals.pooled("W:reference") / count,
+        "reference Brier score": _reference(totals) * MILLION / count,
     }
 
 

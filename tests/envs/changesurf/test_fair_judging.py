@@ -4,10 +4,15 @@ import asyncio
 
 import pytest
 
+from owa_bench.envs.changesurf.browser.driver import ActionResult
+from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.oracle.goal import goal_score, is_same, q_state
 from owa_bench.envs.changesurf.oracle.hints import next_step
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker
 from owa_bench.envs.changesurf.server.forms import read_money
+from owa_bench.envs.changesurf.server.state import commits
+from owa_bench.envs.changesurf.session import ChangeSurfSession
+from owa_bench.shells.sink import ListSink
 from tests.builders import changesurf_worlds as worlds
 
 
@@ -77,6 +82,60 @@ def test_what_is_no_amount_is_refused_with_a_word(text):
     state, page = played("depot/quote", 1, lambda _: text)
     assert "Write an amount such as 1234.50." in page
     assert not state.rows("answers")
+
+
+def test_a_wrong_answer_is_corrected_by_sending_another():
+    """What is sent last counts, as the goal says; it was a second row that cost."""
+    timeline = worlds.timeline(worlds.instance("depot/quote", 1, 3))
+
+    async def run():
+        async with HttpWalker(timeline) as walker:
+            for text in ("1.00", None):
+                await walker.load("GET", walker.server.start_url)
+                await _send(walker, timeline, text)
+            return walker.server.state
+
+    state = asyncio.run(run())
+    assert "what is sent last counts" in timeline.worlds[0].spec.goal.text
+    assert commits(state) == 2
+    assert len(state.rows("answers")) == 1
+    assert q_state(state) == 1.0
+
+
+async def _send(walker, timeline, text):
+    """Follow the oracle to one commit; `text` is typed in place of its answer."""
+    count = commits(walker.server.state)
+    for _ in range(60):
+        state = walker.server.state
+        if commits(state) > count:
+            return
+        step = next_step(timeline, state, walker.control_values())
+        if step.op == "fill" and text is not None:
+            await _rest(walker, timeline, {}, lambda _: text)
+            continue
+        await walker.perform(step)
+
+
+def test_an_answer_in_finish_alone_is_refused_once_with_the_way():
+    timeline = worlds.timeline(worlds.instance("depot/quote", 1, 3))
+    session = ChangeSurfSession(timeline, sink=ListSink(), driver=_Blank())
+    assert session.task.text
+    assert session.finish_refusal({"answer": "done"}) == ""
+    assert "is not judged" in session.finish_refusal({"answer": "It is 12.50"})
+    assert session.finish_refusal({"answer": "It is 12.50"}) == ""
+
+
+class _Blank:
+    """A driver whose page shows nothing."""
+
+    def open(self, place):
+        return ActionResult(BLANK_PAGE)
+
+    def exchanges(self):
+        return ()
+
+    def snapshot(self):
+        return b"{}"
 
 
 def test_other_values_are_other_values():

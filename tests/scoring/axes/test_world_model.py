@@ -84,7 +84,16 @@ def test_episodes_weigh_alike_however_many_propositions_they_list() -> None:
     ]
     score = axis(traces, "W")
     assert score.details["beside"]["Brier score"]["value"] == pytest.approx(0.5)
-    assert score.raw == pytest.approx(1 - 0.5 / 0.25)
+    risk = 0.25 * 0.75  # a quarter is true: 10 halves of 20 episodes
+    assert score.raw == pytest.approx(1 - 0.5 / risk)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.7, 0.9])
+def test_a_constant_by_class_has_no_skill_whatever_the_rate(p: float) -> None:
+    """The protocol's reference is .5, and nine in ten are true in this run."""
+    said = [(("unit", p, i % 10 > 0),) for i in range(40)]
+    traces = [episode(index=i, pair=f"p{i}", beliefs=b) for i, b in enumerate(said)]
+    assert axis(traces, "W").value == 0.0
 
 
 def test_what_is_stated_at_the_deadline_or_later_does_not_count() -> None:

@@ -284,7 +284,9 @@ class Database:
             column: effect_value(source, values, record)
             for column, source in effect.values
         }
-        if effect.kind == "insert":
+        if effect.kind == "replace":
+            self._execute(f'DELETE FROM "{effect.table}"')  # noqa: S608
+        if effect.kind in ("insert", "replace"):
             self.insert(effect.table, **cells)
             return
         key = next(iter(record.values()))

@@ -5,7 +5,6 @@ from owa_bench.envs.changesurf.site_schema import (
     Site,
     SiteDraw,
     SiteFact,
-    SiteRow,
     SiteRows,
     SiteTask,
 )
@@ -188,11 +187,6 @@ def _impossible(draw: SiteDraw) -> SiteTask:
     return SiteTask(f"Buy `{row[1]}`.", "buy", values, row[0])
 
 
-def _stock(draw: SiteDraw, row: SiteRow) -> SiteValue:
-    """Return a number of pieces in stock to claim: the right one or a greater one."""
-    return int(row[6]) + (draw.between(1, 9) if draw.coin() else 0)
-
-
 SITE = Site(
     key="depot",
     user="visitor",
@@ -217,5 +211,5 @@ SITE = Site(
     workflows=_workflows,
     tasks={"quote": _quote, "buy": _buy, "return": _return, "infeasible": _impossible},
     infeasible="buy",
-    fact=SiteFact("products", "stock", _stock),
+    fact=SiteFact("products", "stock"),
 )

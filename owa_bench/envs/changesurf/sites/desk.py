@@ -187,8 +187,6 @@ SITE = Site(
     workflows=_workflows,
     tasks={"lookup": _lookup, "file": _file, "route": _route, "infeasible": _closed},
     infeasible="file",
-    fact=SiteFact(
-        "tickets", "queue", lambda draw, _: draw.pick(draw.rows["queues"])[0]
-    ),
+    fact=SiteFact("tickets", "queue"),
     held_out=True,
 )

@@ -212,5 +212,5 @@ SITE = Site(
         "infeasible": _ended,
     },
     infeasible="apply",
-    fact=schema.fact("permits", "area", _AREAS),
+    fact=schema.SiteFact("permits", "area"),
 )

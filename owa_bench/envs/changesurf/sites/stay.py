@@ -212,5 +212,5 @@ SITE = Site(
     workflows=_workflows,
     tasks={"find": _find, "book": _book, "change": _change, "infeasible": _full},
     infeasible="book",
-    fact=schema.fact("rooms", "view", _VIEWS),
+    fact=schema.SiteFact("rooms", "view"),
 )
