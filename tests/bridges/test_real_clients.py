@@ -59,6 +59,7 @@ def stub_of(layout, home):
     )
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("name", "packages"),
     [

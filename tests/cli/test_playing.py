@@ -71,6 +71,7 @@ def test_the_first_failure_of_an_agent_is_told(owa, agents):
     assert "first failure of raises: agent_raised: ValueError: boom" in said.err
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("place_of_agents", ["", " --in-process"])
 @pytest.mark.parametrize(
     ("agent", "words"),

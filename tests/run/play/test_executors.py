@@ -60,6 +60,7 @@ def test_one_replay_root_whatever_plays_it(planned, run_options):
 
 
 @pytest.mark.slow
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "how",
     [

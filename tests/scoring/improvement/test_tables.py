@@ -106,6 +106,7 @@ def test_delegation_has_a_slope_on_resources() -> None:
     assert still["delegation slope, AUF per kappa unit"] == 0.0
 
 
+@pytest.mark.slow
 def test_checkpoints_stand_in_order_with_both_indices() -> None:
     found = table(judged(0.01), "Checkpoints in order")
     assert found.columns[:4] == ("day", "R, kappa units", "AAI", "AAI_dyn")
@@ -115,6 +116,7 @@ def test_checkpoints_stand_in_order_with_both_indices() -> None:
     assert "AAI_dyn over agent-initiated resources" in names
 
 
+@pytest.mark.slow
 def test_axes_answer_and_the_theorem_reads_the_weakest() -> None:
     found = judged(0.01)
     responses = {row[0]: row for row in table(found, "Axis responses").rows}
