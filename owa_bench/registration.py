@@ -12,6 +12,7 @@ ENV_IDS = {
     "owa_bench/ProjForge-v1": ("owa_bench.run.assembly:make_env", "projforge"),
     "owa_bench/ProjForgeFast-v1": ("owa_bench.run.assembly:make_env", "projforge_fast"),
     "owa_bench/Recall-v1": ("owa_bench.run.assembly:make_env", "recall"),
+    "owa_bench/SelfRev-v1": ("owa_bench.run.assembly:make_env", "selfrev"),
     "owa_bench/ToolQuest-v2": ("owa_bench.run.assembly:make_env", "toolquest"),
 }
 

@@ -43,8 +43,8 @@ class HoldoutPlan(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse numbers outside their range."""
         if self.pairs < FEWEST_PAIRS:
             raise FieldError("pairs", self.pairs, f"must be at least {FEWEST_PAIRS}")
-        if not 0.0 < self.level < 0.5:
-            raise FieldError("level", self.level, "must be in (0, 0.5)")
+        if not 0.0 < self.level <= 0.25:
+            raise FieldError("level", self.level, "must be in (0, 0.25]")
 
     @property
     def digest(self) -> str:

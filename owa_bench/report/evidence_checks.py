@@ -58,6 +58,9 @@ def _checks(
     yield check_result("plan coverage", untried, "every planned episode was tried")
     yield _seeds(found)
     yield _blobs(bundle, found)
+    if found.inner_attempts:
+        counted = f"{found.inner_attempts} make the answers and sets of their episodes"
+        yield check_result("inner attempts", faults["inner attempts"], counted)
     yield from _terms(bundle)
     yield _cost(bundle, faults["cost"])
     key = bytes.fromhex(bundle.plan.public_key) if public is None else public

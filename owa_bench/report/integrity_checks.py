@@ -14,6 +14,7 @@ from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import Leaf
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.bundle import Bundle
+from owa_bench.scoring.inner_attempts import inner_faults
 from owa_bench.seeding import commitment, instance_seed, mixed_master
 
 _DIGEST = 64  # hex digits of a SHA-256
@@ -83,6 +84,7 @@ class AttemptFaults(NamedTuple):
     leaves: tuple[Leaf, ...]
     digests: frozenset[str]
     revealed: bool
+    inner_attempts: int = 0
 
 
 def check_attempts(bundle: Bundle) -> AttemptFaults:
@@ -94,6 +96,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
     seeds: dict[str, int] = {}
     leaves: list[Leaf] = []
     digests: set[str] = set()
+    inner = 0
     faults["frames"] += bundle.faults
     for attempt in bundle.attempts():
         name = attempt.attempt_id
@@ -103,12 +106,15 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["episode id"] += _identity_faults(attempt, bundle.plan, entries)
         faults["seed"] += _seed_faults(attempt, seeds, root)
         faults["cost"] += _usage_faults(attempt)
+        faults["inner attempts"] += _inner_faults(attempt)
+        inner += sum(isinstance(e, events.InnerAttempt) for e in attempt.events)
         digests.update(_digests(attempt.events))
         leaves.append(attempt.leaf)
     _compare(recorded, leaves, faults)
     faults["count"] += _numbering_faults(bundle, leaves)
     faults["leaf"] += bundle.leaf_faults
-    return AttemptFaults(faults, tuple(leaves), frozenset(digests), root is not None)
+    revealed = root is not None
+    return AttemptFaults(faults, tuple(leaves), frozenset(digests), revealed, inner)
 
 
 def _seed_root(bundle: Bundle, faults: list[str]) -> bytes | None:
@@ -281,6 +287,13 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
             )
 
 
+def _inner_faults(attempt: RecordedAttempt) -> Iterator[str]:
+    """Yield where the attempts that a laboratory played do not fit their episode."""
+    if attempt.leaf.status == "complete":
+        for fault in inner_faults(attempt.events):
+            yield f"{attempt.attempt_id}: {fault}"
+
+
 def _witnessed(event: events.AnyEvent, item: events.WitnessedMeter) -> float:
     """Return how much of a suite's meter an event shows."""
     if event.source == "agent" or event.__struct_config__.tag != item.witness:
@@ -302,4 +315,6 @@ def _digests(sequence: tuple[events.AnyEvent, ...]) -> Iterator[str]:
             found = (event.question, event.answer)
         elif isinstance(event, events.Message):
             found = (event.digest,)
+        elif isinstance(event, events.InnerAttempt) and event.full:
+            found = (event.replay,)
         yield from (digest for digest in found if len(digest) == _DIGEST)

@@ -268,6 +268,7 @@ def _play(
             env.step(action) if playback is None else playback.step(action)
         elif _is_declared(event):
             outer.emit(event)
+            env.declare(event)
     ending = env.conclude(trace.end.outcome, trace.end.reason)
     if trace.end.outcome == "agent_raised":  # its memory_dir can fail it after the end
         ending = ending._replace(outcome="agent_raised")

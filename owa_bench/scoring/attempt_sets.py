@@ -24,11 +24,14 @@ _EMPTY = sha256(b"")  # digest of an empty folder
 
 
 class RevisionStages(NamedTuple):
-    """Which stages of a revision the agent did itself, as the harness saw them."""
+    """Which stages of a revision the agent did itself, as the harness saw them.
 
-    proposed: bool
-    implemented: bool
-    validated: bool
+    Over several campaigns each is the share of those in which it did.
+    """
+
+    proposed: float
+    implemented: float
+    validated: float
 
 
 class RevisionSets(NamedTuple):
@@ -47,6 +50,10 @@ class RevisionSets(NamedTuple):
         installed: Tool families that the change installed.
         attempts: Attempts of each set.
         fault: Why the sets are no evidence, "" if they are.
+        size: Attempts of the smallest set; 0: one a task.
+        tests: What registered tests say of it, in words, "" where there are none.
+        own_subject: Whether the agent brought what is revised, so that it may have
+            shipped a handicap; what a suite brought needs no placebo.
     """
 
     window: tuple[int, int]
@@ -60,6 +67,9 @@ class RevisionSets(NamedTuple):
     installed: tuple[str, ...]
     attempts: Mapping[str, tuple[str, ...]]
     fault: str = ""
+    size: int = 0
+    tests: str = ""
+    own_subject: bool = True
 
     @property
     def tasks(self) -> int:

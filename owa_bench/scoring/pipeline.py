@@ -34,6 +34,11 @@ from owa_bench.scoring.gate_statistics import family_qualities
 from owa_bench.scoring.improvement.checkpoints import Dynamics
 from owa_bench.scoring.improvement.continuous_score import cut_point_table
 from owa_bench.scoring.improvement.dynamics import marginal_return_table
+from owa_bench.scoring.inner_attempts import (
+    CampaignEvidence,
+    campaign_sets,
+    read_campaign,
+)
 from owa_bench.scoring.native import NativeResults, with_native
 from owa_bench.scoring.norms import human_table, with_norms
 from owa_bench.scoring.observables import observe
@@ -89,7 +94,8 @@ def judge(
     protocol = _with_dynamics(with_norms(protocol, norms), plan)
     notes: list[trials.TrialTrace | None] = []
     exposures: dict[int, drift_response.DriftExposure] = {}
-    episodes = observe(_annotated(traces, notes, exposures), prices)
+    campaigns: list[CampaignEvidence] = []
+    episodes = observe(_annotated(traces, notes, exposures, campaigns), prices)
     native = NativeResults(plan, episodes, trials.complete_trials(plan, notes))
     context = JudgingContext(
         plan=plan,
@@ -105,7 +111,11 @@ def judge(
     )
     scored = episodes.take(~native.rows)
     judged = [
-        _judged(context, ArmEpisodes(arm, scored.take(scored.arm == arm.name), scored))
+        _judged(
+            context,
+            ArmEpisodes(arm, scored.take(scored.arm == arm.name), scored),
+            [campaign for campaign in campaigns if campaign.arm == arm.name],
+        )
         for arm in plan.arms
         if not (arm.placebo or arm.baseline)  # they are read as controls only
     ]
@@ -143,19 +153,28 @@ def _annotated(
     traces: Iterable[Trace],
     notes: list[trials.TrialTrace | None],
     exposures: dict[int, drift_response.DriftExposure],
+    campaigns: list[CampaignEvidence],
 ) -> Iterator[Trace]:
-    """Yield traces; collect of each what trials and drift response read."""
+    """Yield traces; collect what trials, drift response and inner campaigns read."""
     for trace in traces:
         notes.append(trials.read_trial(trace))
         exposures[trace.start.index] = drift_response.drift_exposure(trace)
+        campaign = read_campaign(trace)
+        if campaign is not None:
+            campaigns.append(campaign)
         yield trace
 
 
-def _judged(context: JudgingContext, episodes: ArmEpisodes) -> _Judged:
+def _judged(
+    context: JudgingContext,
+    episodes: ArmEpisodes,
+    campaigns: Sequence[CampaignEvidence],
+) -> _Judged:
     """Return the verdict on one arm, and its continuous score."""
     plan, table, arm = context.plan, episodes.table, episodes.arm
     sample = sample_of(plan, table, context.protocol, context.prices)
     sets = read_sets(plan, arm, episodes.every_arm, sample.families)
+    sets = sets or campaign_sets(campaigns, sample.families)
     evidence = revision_evidence(sets, sample.weights, context.protocol)
     sample = dataclasses.replace(sample, revision=evidence)
     estimates = None

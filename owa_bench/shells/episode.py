@@ -118,7 +118,7 @@ class Episode:
         self._standard = standard_tools.StandardTools(
             self._oracle, timeline, sink, listed, terms.interventions, self.session
         )
-        self._log: list[events.Event] = []
+        self.log: list[events.Event] = []
         self._paid = 0.0
         keeps = suite.card.keep_notes
         self.seating = Seating(
@@ -352,7 +352,7 @@ class Episode:
             reason=reason,
             stated=self._standard.stated,
             step=self.steps,
-            log=(*self._log, *last),
+            log=(*self.log, *last),
         )
 
     def _pay(self, solved: int) -> float:
@@ -372,7 +372,7 @@ class Episode:
         return last
 
     def _emit(self, event: events.Event) -> None:
-        self._log.append(event)
+        self.log.append(event)
         if self._sink.active:
             self._sink.emit(event)
 

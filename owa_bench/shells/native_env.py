@@ -111,6 +111,9 @@ class NativeEnv:
         info = {"step": self.steps} | ({} if error is None else {"error": error})
         return self._observations[-1], float(reward), bool(terminated), truncated, info
 
+    def declare(self, event: Event) -> None:
+        """Do nothing: a native suite's detectors read no declarations."""
+
     def conclude(self, outcome: Outcome, reason: str) -> interfaces.Ending:
         """End the episode from outside; the rewards so far count.
 

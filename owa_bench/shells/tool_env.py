@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from owa_bench import interfaces
 from owa_bench.errors import InstanceError, UsageError
-from owa_bench.records.events import Outcome
+from owa_bench.records.events import Event, Outcome
 from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
 from owa_bench.shells.calls import CallParser
@@ -333,6 +333,10 @@ class ToolEnv(gym.Env[Any, Any]):
         Returns: The ending; the first one if the episode had ended before.
         """
         return self._playing.conclude(outcome, reason)
+
+    def declare(self, event: Event) -> None:
+        """Show detectors what the agent says of itself; the sink has it already."""
+        self._playing.log.append(event)
 
     def oracle_access(self) -> interfaces.OracleAccess:
         """Return the oracle and the state, for a suite's own control policy."""

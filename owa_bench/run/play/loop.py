@@ -262,6 +262,7 @@ class _Episode:
                 move, step, self._sink, seat, at_ms=env.simulated_ms
             ):
                 self._sink.emit(event)
+                env.declare(event)
             observation, _, _, _, info = env.step(move.action)
         return False
 

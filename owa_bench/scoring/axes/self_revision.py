@@ -89,7 +89,7 @@ def revision_evidence(
     parts = [
         _jackknife(sets, gains, place, weights, protocol) for place in range(len(sets))
     ]
-    fewest = min(found.tasks for found in sets)
+    fewest = min(found.size or found.tasks for found in sets)
     if fewest < least:
         reason = f"an attempt set holds {fewest} tasks of {least}"
     return RevisionEvidence(
@@ -139,7 +139,9 @@ def revision_gain(
         counted = gain < 0 or (causal and found.lines > 0)
     shares = np.array(protocol.revision.stage_weights)
     alpha = 0.0 if found.human else float(shares @ found.stages / shares.sum())
-    gated = min(gain, c["after"] - c[PLACEBO]) if PLACEBO in c else math.nan
+    gated = math.nan if found.own_subject else gain
+    if PLACEBO in c:
+        gated = min(gain, c["after"] - c[PLACEBO])
     return RevisionGain(c, gain, gated, 1.0 if gain < 0 else alpha, counted)
 
 
@@ -185,6 +187,8 @@ def _jackknife(
     Each task is left out in turn; the filters stay as they were found.
     """
     found, changed = sets[place], list(gains)
+    if np.unique(found.family, return_counts=True)[1].min() < 2:
+        return math.nan, math.nan
     sums = []
     for task in range(found.tasks):
         changed[place] = revision_gain(
@@ -195,8 +199,6 @@ def _jackknife(
     for k in set(found.family.tolist()):
         part = table[found.family == k]
         size = len(part)
-        if size < 2:
-            return math.nan, math.nan
         total += (size - 1) / size * ((part - part.mean(axis=0)) ** 2).sum(axis=0)
     return float(total[0]), float(total[1])
 
@@ -246,6 +248,7 @@ def _shown(found: RevisionSets, gain: RevisionGain) -> dict[str, Any]:
         "lines changed": found.lines,
         "tool families": list(found.installed),
         "counted": gain.counted,
+        **({"tests": found.tests} if found.tests else {}),
     }
 
 

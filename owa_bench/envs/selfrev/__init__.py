@@ -1,0 +1,1 @@
+"""SelfRev: an agent revises a subject and must prove the gain."""

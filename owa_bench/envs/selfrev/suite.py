@@ -1,0 +1,70 @@
+"""SelfRev, the suite: an agent revises a subject and must prove the gain."""
+
+from owa_bench import interfaces
+from owa_bench.envs.selfrev import generate
+from owa_bench.envs.selfrev.detectors import DETECTORS, RULES
+from owa_bench.envs.selfrev.oracle import CampaignOracle
+from owa_bench.envs.selfrev.policies import POLICIES
+from owa_bench.envs.selfrev.session import EFFECT, THETA, CampaignSession
+from owa_bench.records.instance import Instance, Timeline
+from owa_bench.shells.tool_env import ToolSuite
+from owa_bench.worlds.revision import RevisionWorld
+
+
+class RevisionSuite(ToolSuite):
+    """The suite; everything it is stands in `card` and in docs/selfrev.md."""
+
+    card = interfaces.SuiteCard(
+        name="selfrev",
+        version=generate.VERSION,
+        title="SelfRev",
+        about="Revise a program, and prove the gain on holdouts that nobody has seen.",
+        source="AAI paper section 4.5",
+        env_id="owa_bench/SelfRev-v1",
+        domain="revision",
+        families=generate.FAMILIES,
+        tiers=generate.TIERS,
+        theta=THETA,
+        horizon=6,
+        depth_target=0,
+        step_limit=400,
+        categories=(),
+        proposition_kinds=(EFFECT,),
+        axes=("A", "G", "R", "W", "$"),
+        rules=RULES,
+        episode_s=8.0,
+        episode_bytes=(120_000, 60_000),
+    )
+    oracle = CampaignOracle()
+    policies = POLICIES
+    detectors = DETECTORS
+    needs_laboratory = True
+
+    def generate(self, instance: Instance) -> RevisionWorld:
+        """Return the instance's base world."""
+        return generate.generate(instance)
+
+    def horizon(self, timeline: Timeline) -> int:
+        """Return how many actions of the oracle are verified: a test, an adoption."""
+        return 2
+
+    def session(
+        self,
+        timeline: Timeline,
+        sink: interfaces.Sink,
+        setting: interfaces.Setting,
+        laboratory: interfaces.Laboratory | None = None,
+    ) -> interfaces.Session:
+        """Return the session of an episode, in its timeline's first world.
+
+        Args:
+            timeline: The worlds of an episode.
+            sink: Keeps the lines of sampled inner attempts.
+            setting: Plays no part.
+            laboratory: Plays inner attempts.
+        Returns: The session.
+        """
+        return CampaignSession(timeline, sink, laboratory)
+
+
+SUITE = RevisionSuite()

@@ -1,0 +1,1 @@
+"""Skills of agents that revise a subject: a proposer, and rules of adoption."""

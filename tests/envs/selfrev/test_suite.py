@@ -1,0 +1,113 @@
+"""SelfRev as a whole: its worlds, its controls, its records."""
+
+import json
+
+import pytest
+
+from owa_bench.envs.selfrev import generate
+from owa_bench.envs.selfrev.suite import SUITE
+from owa_bench.envs.selfrev.wording import goal_of, task_text
+from owa_bench.records.events import CampaignRevision, InnerAttempt
+from owa_bench.run.laboratory import laboratory
+from owa_bench.scoring.inner_attempts import inner_faults
+from tests.builders import revision_campaigns as builders
+
+COUNTS = (6, 12, 20, 30)
+
+
+@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("tier", generate.TIERS)
+def test_a_world_has_every_class_of_its_tier(family, tier):
+    for seed in range(5):
+        chosen = builders.instance(family, tier, seed)
+        world = SUITE.generate(chosen)
+        assert world == SUITE.generate(chosen)
+        assert len(world.components) == COUNTS[tier - 1]
+        truths = [component.truth for component in world.components]
+        assert 0.5 <= truths.count("null") / len(truths) <= 0.8
+        assert truths.count("interacting") == (0 if tier == 1 else 2)
+        assert {"helpful", "harmful"} <= set(truths)
+        for component in world.components:
+            assert dict(world.start)[component.option] != component.value
+            if component.partner:
+                assert {component.partner, component.name} <= world.useful
+
+
+def test_what_an_agent_is_told_of_a_component_is_drawn_apart_from_its_class():
+    told = {}
+    for seed in range(300):
+        for component in SUITE.generate(builders.instance(seed=seed)).components:
+            for told_of in (component.name, component.knob[:2]):
+                told.setdefault(told_of, []).append(component.truth == "helpful")
+    shares = [sum(flags) / len(flags) for flags in told.values() if len(flags) > 100]
+    assert len(shares) > 10
+    assert max(shares) < 0.3 > 1 / 6 > min(shares)
+    world = SUITE.generate(builders.instance(seed=1))
+    told_text = task_text(world, 0.8).partition("At the end")[0]
+    text = json.dumps([goal_of(world), told_text])
+    options = {component.option for component in world.components}
+    assert not [option for option in options if option in text]
+
+
+def test_controls_are_in_order():
+    scores = {name: builders.play(name).q_state for name in SUITE.policies}
+    assert scores["oracle"] == 1.0
+    assert scores["noop"] == scores["leak_probe"] == 0.0
+    assert scores["plausible_wrong"] <= 0.05
+    assert scores["random"] < scores["oracle"]
+    assert scores["over_doer"] < scores["oracle"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("tier", generate.TIERS)
+def test_controls_are_in_order_everywhere(family, tier):
+    chosen = builders.instance(family, tier, 3)
+    oracle, over = (
+        builders.play(name, chosen).q_state for name in ("oracle", "over_doer")
+    )
+    assert oracle == 1.0
+    assert over < 1.0
+    assert builders.play("plausible_wrong", chosen).q_state <= 0.05
+
+
+def test_an_interacting_component_does_nothing_without_its_partner():
+    chosen = builders.instance("rules", 2, 0)
+    played = builders.play("oracle", chosen)
+    single, *_ = builders.named(played.world, "interacting")
+    alone = builders.play(lambda world: builders.adoption_calls(single), chosen)
+    assert alone.state.confirmation.after == alone.state.confirmation.before
+    assert played.state.confirmation.after > played.state.confirmation.before
+
+
+def test_inner_attempts_have_addresses_and_make_the_figures_of_their_events():
+    played = builders.play("oracle")
+    attempts = [e for e in played.events if isinstance(e, InnerAttempt)]
+    addresses = {(a.batch, a.number) for a in attempts}
+    assert len(addresses) == len(attempts) > 70
+    assert not list(inner_faults(played.events))
+    value, evidence = builders.self_revision(played)
+    assert value > 0.3
+    assert evidence.sets[0].attempts["after"][0].startswith("000000.0/c")
+
+
+def test_sampled_attempts_keep_their_lines(monkeypatch):
+    monkeypatch.setattr(laboratory, "SAMPLE", 3)
+    played = builders.play("noop")
+    kept = [e for e in played.events if isinstance(e, InnerAttempt) and e.full]
+    assert 0 < len(kept) < 10
+    assert played.blobs_hold(kept)
+
+
+def test_the_same_actions_give_the_same_events():
+    first, again = builders.play("random"), builders.play("random")
+    assert first.events == again.events
+
+
+def test_finishing_at_once_says_that_nothing_changed():
+    played = builders.play("noop")
+    [revision] = [e for e in played.events if isinstance(e, CampaignRevision)]
+    assert revision.start == revision.final
+    value, evidence = builders.self_revision(played)
+    assert value == 0.0
+    assert not evidence.sets[0].fault
