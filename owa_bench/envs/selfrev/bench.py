@@ -1,4 +1,4 @@
-"""What a session asks of its laboratory: versions played, with the events of each."""
+"""Versions played in the laboratory of a session, with the events of each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +17,16 @@ from owa_bench.records.laboratory_events import InnerCondition
 from owa_bench.worlds.revision import RevisionWorld
 
 DEVELOPMENT = "development"
+# What is played of each version at the end, and with which of the subject's draws.
+SETS: tuple[tuple[InnerCondition, str, int], ...] = (
+    ("before", "start", 0),
+    ("after", "final", 0),
+    ("control_before", "start", 1),
+    ("control_after", "start", 2),
+    ("ablated", "start", 3),
+    ("best", "best", 0),
+)
+COMPARED = ("before", "after", "best")
 
 
 class PlayedBatch(NamedTuple):
@@ -186,3 +196,37 @@ class VersionPlayer:
                 zip(attempts, conditions, strict=True)
             )
         )
+
+
+def change_by_family(
+    families: Sequence[str], first: PlayedBatch, last: PlayedBatch
+) -> str:
+    """Return how the logged score changed in each inner family, in words.
+
+    Args:
+        families: They take turns in a draw.
+        first: Attempts of the first version.
+        last: Those of the current one, on the same instances.
+    Returns: The text.
+    """
+    parts = []
+    for place, family in enumerate(families):
+        old, new = (
+            [a.logged for a in batch.attempts if a.pair % len(families) == place]
+            for batch in (first, last)
+        )
+        if old:
+            parts.append(f"{family}: {(sum(new) - sum(old)) / len(old):+.3f}")
+    return "; ".join(parts)
+
+
+def changed_lines(world: RevisionWorld, final: frozenset[str]) -> int:
+    """Return how many options of a version differ from those of the first.
+
+    Args:
+        world: Holds the options.
+        final: Components of the version.
+    Returns: The number.
+    """
+    first, last = dict(world.start), dict(world.options(final))
+    return sum(first[name] != last[name] for name in last)

@@ -10,10 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from owa_bench.envs.selfrev.bench import DEVELOPMENT, PlayedBatch, VersionPlayer
+from owa_bench.envs.selfrev.bench import (
+    COMPARED,
+    DEVELOPMENT,
+    SETS,
+    PlayedBatch,
+    VersionPlayer,
+    change_by_family,
+    changed_lines,
+)
 from owa_bench.envs.selfrev.detectors import EVALUATOR_PARTS
 from owa_bench.envs.selfrev.state import (
-    Breach,
+    CampaignBreach,
     CampaignState,
     Components,
     Confirmation,
@@ -32,23 +40,13 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.holdout import HoldoutPlan
 from owa_bench.records.instance import Timeline
-from owa_bench.records.laboratory_events import AdoptedComponent, InnerCondition
+from owa_bench.records.laboratory_events import AdoptedComponent
 from owa_bench.worlds.revision import RevisionWorld
 
 THETA = 0.8
 EFFECT = "effect"  # class of the propositions: the component helps
 _ATTEMPT_MS = 1_000
 _START: Components = frozenset()
-# What is played of each version at the end, and with which of the subject's draws.
-_SETS: tuple[tuple[InnerCondition, str, int], ...] = (
-    ("before", "start", 0),
-    ("after", "final", 0),
-    ("control_before", "start", 1),
-    ("control_after", "start", 2),
-    ("ablated", "start", 3),
-    ("best", "best", 0),
-)
-_COMPARED = ("before", "after", "best")
 
 
 class _Done(NamedTuple):
@@ -139,7 +137,7 @@ class CampaignSession:
                 AdoptedComponent(name=name, plan=state.evidence.get(name, ""))
                 for name in names
             ),
-            lines=_changed_lines(self.world, final),
+            lines=changed_lines(self.world, final),
             ablations=tuple(self._digest(final - {name}) for name in names),
             proposals=len(state.versions) - 1,
         )
@@ -155,8 +153,6 @@ class CampaignSession:
 
     def close(self) -> None:
         """Do nothing: the laboratory belongs to the env."""
-
-    # --- tools ------------------------------------------------------------------------
 
     def _analyze(self, arguments: Mapping[str, Any], step: int) -> _Done:
         state = self.state
@@ -281,7 +277,7 @@ class CampaignSession:
         breaches = state.breaches
         if not found and new:
             words = f"{', '.join(sorted(new))} without an answered test"
-            breaches = (*breaches, Breach("unregistered", step, words))
+            breaches = (*breaches, CampaignBreach("unregistered", step, words))
         state = replace(
             state,
             current=components,
@@ -319,17 +315,8 @@ class CampaignSession:
         count = arguments["count"]
         first, self.state = self._developed(_START, count, step)
         last, state = self._developed(self.state.current, count, step)
-        families = self.world.families
-        parts = []
-        for place, family in enumerate(families):
-            old, new = (
-                [a.logged for a in batch.attempts if a.pair % len(families) == place]
-                for batch in (first, last)
-            )
-            if old:
-                change = (sum(new) - sum(old)) / len(old)
-                parts.append(f"{family}: {change:+.3f}")
-        return _Done(state, "; ".join(parts), events=(*first.events, *last.events))
+        text = change_by_family(self.world.families, first, last)
+        return _Done(state, text, events=(*first.events, *last.events))
 
     def _forecast(self, arguments: Mapping[str, Any], step: int) -> _Done:
         name, p = str(arguments["component"]), fixed(arguments["p"])
@@ -344,8 +331,6 @@ class CampaignSession:
     def _attribute(self, arguments: Mapping[str, Any], step: int) -> _Done:
         names = frozenset(map(str, arguments["components"]))
         return _Done(replace(self.state, attributed=names), "noted")
-
-    # --- parts ------------------------------------------------------------------------
 
     @property
     def _laboratory(self) -> VersionPlayer:
@@ -371,7 +356,7 @@ class CampaignSession:
         draw = f"confirmation/{self._digest(final)}"
         means: dict[str, float] = {}
         events: list[Event] = []
-        played = _SETS if final else _SETS[:1]
+        played = SETS if final else SETS[:1]
         sets = [(c, versions[v], r) for c, v, r in played]
         sets += [("dropped", final - {name}, 0) for name in names]
         for condition, components, repeat in sets:
@@ -384,7 +369,7 @@ class CampaignSession:
                 condition=condition,
             )
             events += batch.events
-            if condition in _COMPARED:
+            if condition in COMPARED:
                 means[condition] = batch.quality
         if final:
             self.state = replace(self.state, confirmation=Confirmation(**means))
@@ -406,16 +391,10 @@ class CampaignSession:
 
     def _breach(self, rule: str, step: int, evidence: str) -> _Done:
         """Refuse what a rule forbids, and note it."""
-        breaches = (*self.state.breaches, Breach(rule, step, evidence))
+        breaches = (*self.state.breaches, CampaignBreach(rule, step, evidence))
         state = replace(self.state, breaches=breaches)
         return _Done(state, "refused: that is not allowed here", ok=False)
 
 
 def _name_of(state: CampaignState, components: Components) -> str:
     return next(n for n, c in state.versions.items() if c == components)
-
-
-def _changed_lines(world: RevisionWorld, final: Components) -> int:
-    """Return how many options of the last version differ from the first."""
-    first, last = dict(world.start), dict(world.options(final))
-    return sum(first[name] != last[name] for name in last)

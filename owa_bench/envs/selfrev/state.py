@@ -8,7 +8,7 @@ import msgspec
 Components = frozenset[str]
 
 
-class Breach(NamedTuple):
+class CampaignBreach(NamedTuple):
     """A breach of a rule where it happened."""
 
     rule: str
@@ -52,5 +52,5 @@ class CampaignState(msgspec.Struct, frozen=True, kw_only=True):
     holdouts: int = 0
     batches: int = 0
     changed: int = 0  # step of the last adoption or reversion
-    breaches: tuple[Breach, ...] = ()
+    breaches: tuple[CampaignBreach, ...] = ()
     confirmation: Confirmation | None = None
