@@ -17,6 +17,7 @@ from owa_bench.errors import FailureLimitError, FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget
 from owa_bench.run.agents.hosting import HOSTINGS
+from owa_bench.run.agents.spec import SEATS
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan import request as requests
 from owa_bench.run.plan.budget import USD
@@ -66,6 +67,10 @@ def run(
         None,
         "A name (owa-bench list agents), module:Name, a .py file, a command that "
         "speaks JSON lines, or http://... Repeat for several arms.",
+    ),
+    seat: list[str] | None = WHAT(
+        None,
+        "One more arm, a mixed crew: ROLE=AGENT for some, '*'=AGENT for all others.",
     ),
     battery: str | None = WHAT(None, "Name or TOML file; may give a level."),
     suite: str | None = WHAT(None, "Suites, comma-separated; gives no level."),
@@ -192,7 +197,7 @@ def run(
     calendar = terms["calendar"]
     _refuse_contradictions(given, calendar, battery)
     again = _resume_command(out, options.flags(context, _AGAIN))
-    if resume and not agent:
+    if resume and not agent and not seat:
         _play(out, lambda o: batch.resume(out, o), run_options, again, json=json)
         return
     if trials is not None:
@@ -215,7 +220,7 @@ def run(
     ceilings = options.meters("--budget", budget)
     chosen = calendar if "calendar" in given else ""
     request = requests.Request(
-        agents=_agents(agent),
+        agents=_agents(agent, seat),
         battery=battery,
         draws=() if days is not None or trials is not None else draws,
         campaign=_campaign(
@@ -289,12 +294,14 @@ def _print_answer(line: str) -> None:
     ERR.print(f"preflight: {line}")
 
 
-def _agents(agents: list[str] | None) -> tuple[str, ...]:
-    if not agents:
+def _agents(agents: list[str] | None, seats: list[str] | None) -> tuple[str, ...]:
+    """Return the agent of each arm; the seats of a mixed crew make one more."""
+    crew = [SEATS + ";".join(seats)] if seats else []
+    if not agents and not crew:
         raise UsageError(
             "Name at least one --agent; `owa-bench list agents` shows those at hand."
         )
-    return tuple(agents)
+    return (*(agents or ()), *crew)
 
 
 def _campaign(

@@ -268,9 +268,9 @@ class SuiteCard:
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
     stated p, an oracle; its episodes enter no axis.
-    `seats` is the most agents that an episode seats at once; `sittings` whether it
-    restarts them, and `keep_notes` whether note and recall outlast that. `meters` are
-    the suite's own, called `name/..`.
+    `seats` is the most agents that an episode seats at once, `roles` their names;
+    `sittings` whether it restarts them, and `keep_notes` whether note and recall
+    outlast that. `meters` are the suite's own, called `name/..`.
     `honeypots` are families that cannot be done, `held_out` those of no public draw and
     of no practice; both are drawn only by name.
     `extra` is the optional part of the package that playing it needs, "" for none.
@@ -300,6 +300,7 @@ class SuiteCard:
     macros: tuple[str, ...] = ()
     native: bool = False
     seats: int = 1
+    roles: tuple[str, ...] = ()
     sittings: bool = False
     keep_notes: bool = False
     meters: tuple[WitnessedMeter, ...] = ()

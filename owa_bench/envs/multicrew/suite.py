@@ -35,6 +35,7 @@ class CrewSuite(ToolSuite):
         axes=("A", "G", "P", "S", "$"),
         rules=RULES,
         seats=len(ROLES),
+        roles=ROLES,
         held_out=generate.HELD_OUT,
     )
     oracle = CrewOracle()

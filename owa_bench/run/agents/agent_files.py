@@ -36,8 +36,8 @@ def pack_agents(agents: Iterable[AgentHandle], folder: Path) -> bytes:
         UsageError: The files have more than 64 MiB.
     """
     paths: dict[Path, None] = {}
-    for agent in agents:
-        for place in map(Path, code_paths(agent.origin)):
+    for member in (one for agent in agents for one in agent.members):
+        for place in map(Path, code_paths(member.origin)):
             if place.is_relative_to(folder):
                 paths.update(dict.fromkeys(_files(place)))
     size = sum(path.stat().st_size for path in paths)

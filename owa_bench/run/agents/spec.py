@@ -3,6 +3,9 @@
 Nothing of an agent is imported here: its code first runs in a process of its own.
 The fingerprint is the digest of the code that can be seen from outside.
 
+`seats:ROLE=SPEC;..;*=SPEC` seats an agent of its own in each role that is named, and
+the one of `*` in all others.
+
 Options stand after a registered agent's name: `NAME:key=value,key=value`. A comma parts
 two options only where `key=` follows, so a value may hold commas. A spec stands in the
 plan, which is public: a password has no place in it.
@@ -40,6 +43,8 @@ OriginKind = Literal[
     "model",
 ]
 CLIENT = "client:"
+SEATS = "seats:"
+_REST = "*"  # the roles that no other seat of a mixed crew names
 OUTSIDE = (CLIENT, PERSON, SCRIPTED_PERSON)  # agents that play from outside
 MODEL = "sb3:"
 _POLICY = "policy:"
@@ -71,6 +76,7 @@ class AgentHandle:
     """An agent that can be played: its name, what it is made of and what it needs.
 
     `view` is how it sees a tool suite, `hosting` where its code runs (`hosting.py`).
+    `seats` are the agents of a mixed crew by role; its own origin is that of `*`.
     """
 
     spec: str
@@ -84,6 +90,16 @@ class AgentHandle:
     options: Mapping[str, str] = field(default_factory=dict)
     view: View = "language"
     hosting: str = ""
+    seats: Mapping[str, "AgentHandle"] = field(default_factory=dict)
+
+    @property
+    def members(self) -> tuple["AgentHandle", ...]:
+        """The agents that are started: its own, of a mixed crew those of its seats."""
+        return tuple(self.seats.values()) or (self,)
+
+    def of(self, seat: str) -> "AgentHandle":
+        """Return the agent of a seat."""
+        return self.seats.get(seat) or self.seats.get(_REST) or self
 
     @property
     def screenshots(self) -> bool:
@@ -116,8 +132,8 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
         return _registered(spec, name, options)
     if spec.startswith(_POLICY):
         return _policy(spec)
-    if spec.startswith(OUTSIDE):
-        return _outside(spec)
+    if spec.startswith((SEATS, *OUTSIDE)):
+        return _mixed_crew(spec, place) if spec.startswith(SEATS) else _outside(spec)
     if _OBJECT.fullmatch(spec):
         return _object(spec, place)
     if spec.endswith(".py") and (place / spec).is_file():
@@ -244,6 +260,36 @@ def _service(spec: str) -> AgentHandle:
             f"names it is public), got {shown}."
         )
     return _handle(spec, parts.hostname, Origin(kind="http", target=spec))
+
+
+def _mixed_crew(spec: str, place: Path) -> AgentHandle:
+    """Return a crew whose seats are played by different agents."""
+    pairs = [part.partition("=") for part in spec.removeprefix(SEATS).split(";")]
+    roles = [role for role, _, _ in pairs]
+    if _REST not in roles or len(set(roles)) < len(roles) or "" in roles:
+        raise AgentSpecError(
+            f"`--seat` must name each role once, and `{_REST}` for the others; got "
+            f"{', '.join(roles)}."
+        )
+    seats = {role: load_agent(text, folder=place) for role, _, text in pairs}
+    for role, agent in seats.items():
+        outside = agent.origin.kind in ("client", "person") or agent.seats
+        if outside or agent.needs != "nothing" or agent.view != "language":
+            raise AgentSpecError(
+                f"`--seat {role}` must be an agent of the text view that the harness "
+                f"starts, without script and oracle, got {agent.spec!r}."
+            )
+    rest = seats[_REST]
+    others = "+".join(f"{r}={a.name}" for r, a in seats.items() if r != _REST)
+    limits = [set(agent.suites) for agent in seats.values() if agent.suites]
+    return _handle(
+        spec,
+        f"{rest.name}+{others}" if others else rest.name,
+        rest.origin,
+        _digest("|".join(f"{r}={seats[r].fingerprint}" for r in sorted(seats))),
+        suites=tuple(sorted(set.intersection(*limits))) if limits else (),
+        seats=seats,
+    )
 
 
 def source_files(origin: Origin) -> tuple[Path, ...]:

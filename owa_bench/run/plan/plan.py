@@ -289,6 +289,10 @@ def _misfit(agent: AgentHandle, suite: Suite) -> str:
     name, origin = suite.card.name, agent.origin
     if agent.suites and name not in agent.suites:
         return f"must play `{name}`, and it plays {', '.join(agent.suites)}"
+    roles = suite.card.roles
+    for role in agent.seats:
+        if role != "*" and role not in roles:
+            return f"must seat roles of `{name}` ({', '.join(roles) or 'none'}): {role}"
     speaks_tools = origin.kind in ("client", "person") or (
         origin.kind == "registry" and not agent.suites and not agent.native
     )

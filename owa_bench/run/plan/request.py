@@ -221,8 +221,16 @@ def _commitment_of(run_dir: Path | None) -> str:
 
 
 def _hosted(agent: AgentHandle, sandbox: Isolation, *, in_process: bool) -> AgentHandle:
-    hosting = hosting_of(agent.origin, sandbox, in_process=in_process)
-    return replace(agent, hosting=hosting)
+    hostings = {
+        hosting_of(member.origin, sandbox, in_process=in_process)
+        for member in agent.members
+    }
+    if len(hostings) > 1:
+        raise UsageError(
+            "The agents of `--seat` must all run in one kind of place, got "
+            f"{', '.join(sorted(hostings))}: an arm has one assurance."
+        )
+    return replace(agent, hosting=hostings.pop())
 
 
 def check_agents(request: Request, folder: Path | None = None) -> None:
@@ -238,16 +246,24 @@ def check_agents(request: Request, folder: Path | None = None) -> None:
     with ForkServer() as fork_server:
         launcher = AgentLauncher(fork_server)
         for text in request.agents:
-            origin = load_agent(text, folder=folder).origin
-            if origin.kind in ("object", "file", "model"):
-                hosting = hosting_of(origin, request.sandbox, in_process=False)
-                require_hosting(origin, hosting)
-                try:
-                    launcher.connect(origin, hosting=hosting).end()
-                except AgentFailure as failure:
-                    raise AgentSpecError(
-                        f"The agent {text!r} cannot be played: {failure}."
-                    ) from failure
+            for member in load_agent(text, folder=folder).members:
+                _check_agent(launcher, member, request.sandbox)
+
+
+def _check_agent(
+    launcher: AgentLauncher, agent: AgentHandle, sandbox: Isolation
+) -> None:
+    """Refuse an agent whose code cannot be imported."""
+    origin = agent.origin
+    if origin.kind in ("object", "file", "model"):
+        hosting = hosting_of(origin, sandbox, in_process=False)
+        require_hosting(origin, hosting)
+        try:
+            launcher.connect(origin, hosting=hosting).end()
+        except AgentFailure as failure:
+            raise AgentSpecError(
+                f"The agent {agent.spec!r} cannot be played: {failure}."
+            ) from failure
 
 
 def _read(kind: str, name: str) -> bytes:

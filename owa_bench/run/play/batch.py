@@ -192,9 +192,8 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         )
     _refuse_shared_process(plan)
     for arm in plan.arms:
-        require_hosting(
-            load_agent(arm.agent, folder=options.folder).origin, arm.hosting
-        )
+        for member in load_agent(arm.agent, folder=options.folder).members:
+            require_hosting(member.origin, arm.hosting)
     secret = escrow.find(options.home, plan.commitment).master
     root = mixed_master(secret, plan.verifier_nonce)
     lease = RunLease(layout)
@@ -229,7 +228,8 @@ def _preflight(specs: Iterable[str], budget: Budget, options: RunOptions) -> Non
     if options.preflight is None:
         return
     agents = {spec: load_agent(spec, folder=options.folder) for spec in specs}
-    for line in preflight(agents.values(), options.gateway, budget.act_s):
+    members = [member for agent in agents.values() for member in agent.members]
+    for line in preflight(members, options.gateway, budget.act_s):
         options.preflight(line)
 
 

@@ -163,6 +163,7 @@ class _Episode:
         self._opened = False
         self._budget: int | None = 0
         self._hosts: dict[str, _SeatHost] = {}
+        self._seat = ""  # that acts
         self.provider_failure = ""
 
     def play(self) -> EpisodeEnd:
@@ -251,7 +252,7 @@ class _Episode:
                 return exhausted.timed
             if self._agent.screenshots:
                 info = episode_setup.with_picture(env, info)
-            seat = str(info.get("seat", ""))
+            self._seat = seat = str(info.get("seat", ""))
             connection = self._connection(env, seat, int(info.get("sitting", 0)))
             move = connection.act(
                 observation, info, self._deadline_s(), numbers=numbers
@@ -296,7 +297,7 @@ class _Episode:
             tools=env.offered,
             memory_dir=connection.memory_dir,
             script=self._script(),
-            options=self._agent.options,
+            options=self._agent.of(seat).options,
         )
         connection.reset(terms, self._deadline_s())
         return connection
@@ -311,7 +312,7 @@ class _Episode:
 
     def _connect(self, env: PlayedEnv, seat: str) -> AgentConnection:
         """Return a connection to the agent, or to the suite's own policy."""
-        origin = self._agent.origin
+        origin = self._agent.of(seat).origin
         if origin.kind == "policy":
             policy = self._suite.policies[origin.target]
             transport = LocalTransport(lambda _config: policy(env.oracle_access()))
@@ -371,12 +372,13 @@ class _Episode:
 
     def _conclude_failed(self, env: PlayedEnv, failure: AgentFailure) -> Ending:
         """Conclude an episode that the agent failed."""
+        seat = f"{self._seat}: " if self._seat else ""
         if not isinstance(failure, AgentTimeout):
-            return env.conclude("agent_raised", str(failure))
+            return env.conclude("agent_raised", f"{seat}{failure}")
         exhausted = self.tally.exhausted()
         if exhausted is not None and exhausted.timed:
             return env.conclude("truncated", exhausted.reason)
-        return env.conclude("agent_timeout", str(failure))
+        return env.conclude("agent_timeout", f"{seat}{failure}")
 
     def _failure(self, error: Exception) -> EpisodeEnd:
         """Return the end of an attempt that the harness failed, its start written."""

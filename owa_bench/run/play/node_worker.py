@@ -119,7 +119,8 @@ def _arm_fault(arm: Arm, folder: Path) -> str:
     """Return why an arm's agent cannot be played here as the plan has it."""
     try:
         agent = load_agent(arm.agent, folder=folder)
-        require_hosting(agent.origin, arm.hosting)
+        for member in agent.members:
+            require_hosting(member.origin, arm.hosting)
     except OwaError as error:
         return str(error)
     if agent.fingerprint != arm.fingerprint:
