@@ -3,6 +3,7 @@
 The entry point of every Gymnasium id. Nothing else joins suites with operators.
 """
 
+import contextlib
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -31,7 +32,7 @@ from owa_bench.interfaces import (
 from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
-from owa_bench.shells.solution import solve
+from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.tool_env import Instances, plain_instances
 
 _WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
@@ -182,17 +183,25 @@ def script(suite: str, instance: Instance) -> tuple[str, ...]:
         The actions, as text.
     """
     still = msgspec.structs.replace(instance, drift_step=0)
+    return solution(suite, source(suite)(still)).actions
+
+
+def solution(suite: str, timeline: Timeline) -> OracleSolution:
+    """Return the oracle's own solution, with a laboratory for a suite that needs one.
+
+    Args:
+        suite: Name of the suite.
+        timeline: The episode's.
+
+    Returns:
+        The actions and their result.
+    """
     plugin: Suite = get("suites", suite)
-    processes = laboratory_options(plugin).values()
-    try:
-        laboratories = [process.of(still) for process in processes]
-        timeline = source(suite)(still)
-        return solve(
-            plugin, timeline, laboratory=next(iter(laboratories), None)
-        ).actions
-    finally:
-        for process in processes:
-            process.close()
+    process = laboratory_options(plugin).get("laboratories")
+    if process is None:
+        return solve(plugin, timeline)
+    with contextlib.closing(process):
+        return solve(plugin, timeline, laboratory=process.of(timeline.instance))
 
 
 def procedure(suite: str, instance: Instance) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ without instances, and the declared statistic.
 import multiprocessing
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import msgspec
@@ -54,8 +56,8 @@ class LaboratoryProcess:
     """The process behind an env's laboratories, started when it is first needed."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._end: Callable[[], object] | None = None
 
     def of(self, instance: Instance) -> "RemoteLaboratory":
         """Return the laboratory of an instance's next episode."""
@@ -85,24 +87,28 @@ class LaboratoryProcess:
 
     def close(self) -> None:
         """End the process."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        if self._end is not None:
+            self._end()
+        self._connection = self._end = None
 
     def _start(self) -> None:
         ours, theirs = multiprocessing.Pipe()
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603  our own module
+            process = subprocess.Popen(  # noqa: S603  our own module
                 [sys.executable, "-m", _SERVICE, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if _has_stderr() else subprocess.DEVNULL,
             )
         self._connection = ours
+        # An env that nobody closes ends its process when it is forgotten.
+        self._end = weakref.finalize(self, _end_process, process, ours)
+
+
+def _end_process(process: subprocess.Popen[bytes], connection: Connection) -> None:
+    connection.close()
+    process.kill()
+    process.wait()
 
 
 class RemoteLaboratory:
