@@ -16,11 +16,11 @@ from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.toml import in_file
 from owa_bench.records.validation import default_signs, load_signs
-from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import keys
 
 if TYPE_CHECKING:
+    from owa_bench.report.integrity_checks import CheckResult
     from owa_bench.scoring.power import Need
 
 _SPREADS = (0.0, 0.1, 0.25, 0.5)  # of one task's part in a change
@@ -137,7 +137,7 @@ def compare(
     note(made.note, OUT)
 
 
-def _print_checks(checks: Sequence[CheckResult], *, json: bool) -> None:
+def _print_checks(checks: "Sequence[CheckResult]", *, json: bool) -> None:
     """Print one line per check; CheckFailure if one does not hold."""
     if json:
         as_json(checks)

@@ -42,7 +42,10 @@ def test_the_committed_rate_by_wording_buys_no_world_model(
     for verdict in statement.write(layout.root, None).verdicts:
         [axis] = [axis for axis in verdict.axes if axis.symbol == "W"]
         high = axis.tasks_like_these.high
-        record_property(f"W, raw, upper of {verdict.arm}", (axis.value, axis.raw, high))
+        record_property(
+            f"W, raw, upper of {verdict.arm}",
+            (float(axis.value), float(axis.raw), float(high)),
+        )
         assert axis.details["stated"] == 1.0
         assert axis.value <= MOST
 
@@ -62,7 +65,7 @@ def test_rates_by_family_and_wording_buy_next_to_nothing(suite, record_property)
         q = classes[kind][0] / classes[kind][1]
         assumed += whole * q**2 + true * (1 - 2 * q)
     skill = 1 - own / assumed
-    record_property("skill of rates by family", skill)
+    record_property("skill of rates by family", float(skill))
     assert skill <= MOST
 
 

@@ -189,8 +189,9 @@ def world_model(run, episodes):
                 ((r if p is None else p) - y, r - y)
                 for r, (_, y, p) in zip(known, kept, strict=True)
             ]
-            own.append(np.mean([error**2 for error, _ in errors]))
-            assumed.append(np.mean([error**2 for _, error in errors]))
+            # an episode's part is kept to six decimals (docs/scoring.md)
+            own.append(round(float(np.mean([error**2 for error, _ in errors])), 6))
+            assumed.append(round(float(np.mean([error**2 for _, error in errors])), 6))
             for kind, y, _ in kept:
                 by_class[kind][0] += 1 / len(kept)
                 by_class[kind][1] += y / len(kept)

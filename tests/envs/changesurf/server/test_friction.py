@@ -15,7 +15,7 @@ from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.sink import ListSink
 from owa_bench.worlds.site import CODES, Friction
 from tests.builders import changesurf_worlds as worlds
 
@@ -194,7 +194,8 @@ def test_acts_that_friction_takes_are_marked_and_spend_no_step(browser):
     friction = Friction(requests=1, window_ms=20_000)
     timeline = site("depot/buy", 1, auth={"kind": "none"}, friction=friction)
     terms = EpisodeTerms(step_limit=2)
-    episode = Episode(SUITE, timeline, sink=NullSink(), terms=terms)
+    sink = ListSink()
+    episode = Episode(SUITE, timeline, sink=sink, terms=terms)
     try:
         menu = timeline.worlds[0].plan.label("menu:orders")
         marks = []
@@ -202,7 +203,7 @@ def test_acts_that_friction_takes_are_marked_and_spend_no_step(browser):
             found = [c for c in episode.session.state.controls if c.name == name]
             given = {"seconds": 20} if tool == "wait" else {"ref": found[0].ref}
             episode.step(call_text(tool, given))
-            acts = [e for e in episode._log if isinstance(e, Action)]
+            acts = [e for e in sink.events if isinstance(e, Action)]
             marks.append(acts[-1].waiting)
         assert marks == [True, True, False]
         assert (episode.steps, episode.spent) == (3, 1)
