@@ -189,7 +189,7 @@ def world_model(run, episodes):
                 ((r if p is None else p) - y, r - y)
                 for r, (_, y, p) in zip(known, kept, strict=True)
             ]
-            # an episode's part is kept to six decimals (docs/scoring.md)
+            # the package adds parts of episodes in millionths
             own.append(round(float(np.mean([error**2 for error, _ in errors])), 6))
             assumed.append(round(float(np.mean([error**2 for _, error in errors])), 6))
             for kind, y, _ in kept:
