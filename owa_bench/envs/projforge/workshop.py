@@ -281,6 +281,9 @@ class Workshop:
         """Return the reply of the job server, started anew where a job ended it."""
         if self._process is None or not self._process.alive:
             self.close()
+            work = self._folder / "work"  # a job that ended the server filled it
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir(exist_ok=True)
             self._process = self._sandbox.open(self._server())
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
