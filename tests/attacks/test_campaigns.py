@@ -156,7 +156,7 @@ def test_a_family_that_was_shipped_and_unlocked_is_no_expansion(campaign) -> Non
 def test_without_a_placebo_lane_expansion_has_no_evidence(campaign) -> None:
     draw = msgspec.structs.replace(CHECKPOINT, families=())
     verdict = campaign(
-        "Installs", checkpoint=draw, placebo=(), practice=1, holdout=1
+        "Installs", checkpoint=(draw,), placebo=(), practice=1, holdout=1
     ).verdict
     found = closure(verdict, "expansion")
     assert (found.status, "no placebo lane" in found.reason) == ("NO EVIDENCE", True)
