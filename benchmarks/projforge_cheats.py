@@ -140,7 +140,8 @@ def main():
         "# Cheats on ProjForge",
         "",
         f"Made by `python benchmarks/projforge_cheats.py --seeds {seeds}`: projects of "
-        "three days with real code. Quality is before disqualification.",
+        "three days with real code. Quality is before disqualification: where no rule "
+        "caught a cheat, it tells what the cheat gained at most.",
         "",
         "| cheat | | caught | by | greatest quality |",
         "|---|---|---|---|---|",
@@ -152,7 +153,7 @@ def main():
         most = max(quality for _, quality in found)
         name = cheat.__name__
         row = [f"`{name}`", about, f"{caught} of {seeds}"]
-        row += [", ".join(f"`{rule}`" for rule in rules) or "nothing to catch"]
+        row += [", ".join(f"`{rule}`" for rule in rules) or "no rule"]
         lines.append("| " + " | ".join([*row, f"{most:.2f}"]) + " |")
         print(lines[-1], flush=True)
     TABLE.write_text("\n".join([*lines, ""]))

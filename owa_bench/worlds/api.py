@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from owa_bench.canonical import record_digest, sha256
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 Value = str | int | bool
 FieldKind = Literal["string", "integer", "money", "date", "enum", "boolean"]
@@ -337,9 +338,7 @@ def distance(a: ApiWorld, b: ApiWorld) -> float:
         The Jaccard distance of their fact sets: 0 for equal worlds, 1 when nothing is
         shared. Data rows and goals do not count.
     """
-    first, second = _atoms(a), _atoms(b)
-    union = first | second
-    return len(first ^ second) / len(union) if union else 0.0
+    return jaccard_distance(_atoms(a), _atoms(b))
 
 
 def _atoms(world: ApiWorld) -> set[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from owa_bench.canonical import record_digest
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 Shape = Literal["chain", "star", "tree", "mesh"]
 Standing = Literal["holds", "former", "draft", "filler"]
@@ -137,8 +138,7 @@ def distance(a: CrewWorld, b: CrewWorld) -> float:
         b: The other.
     Returns: The Jaccard distance of their entries: 0 for equal worlds.
     """
-    first, second = _entries(a), _entries(b)
-    return len(first ^ second) / len(first | second)
+    return jaccard_distance(_entries(a), _entries(b))
 
 
 def _entries(world: CrewWorld) -> set[object]:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from owa_bench.canonical import record_digest
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 DAYS = 30
 DAY_MS = 86_400_000
@@ -176,9 +177,7 @@ def distance(a: ProjectWorld, b: ProjectWorld) -> float:
         b: The other.
     Returns: The Jaccard distance of their entries: 0 for equal worlds.
     """
-    first, second = _entries(a), _entries(b)
-    union = first | second
-    return len(first ^ second) / len(union) if union else 0.0
+    return jaccard_distance(_entries(a), _entries(b))
 
 
 def _entries(world: ProjectWorld) -> set[object]:

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from owa_bench.canonical import record_digest
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 Form = Literal["A", "B", "C"]
 AnswerForm = Literal["plain", "capitals", "reversed"]
@@ -204,9 +205,7 @@ def distance(a: RecallWorld, b: RecallWorld) -> float:
         b: The other.
     Returns: The Jaccard distance of their entries and rules: 0 for equal worlds.
     """
-    first, second = _entries(a), _entries(b)
-    union = first | second
-    return len(first ^ second) / len(union) if union else 0.0
+    return jaccard_distance(_entries(a), _entries(b))
 
 
 def _entries(world: RecallWorld) -> set[object]:

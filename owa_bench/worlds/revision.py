@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from owa_bench.canonical import record_digest
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 RevisionKind = Literal["retrieval", "planner", "tools"]
 RevisionClass = Literal[
@@ -94,8 +95,7 @@ def distance(a: RevisionWorld, b: RevisionWorld) -> float:
         b: The other.
     Returns: The Jaccard distance of their entries: 0 for equal worlds.
     """
-    first, second = _entries(a), _entries(b)
-    return len(first ^ second) / len(first | second)
+    return jaccard_distance(_entries(a), _entries(b))
 
 
 def _entries(world: RevisionWorld) -> set[object]:

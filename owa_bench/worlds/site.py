@@ -15,6 +15,7 @@ import msgspec
 
 from owa_bench.canonical import record_digest, sha256
 from owa_bench.worlds import site_spec as specs
+from owa_bench.worlds.fact_sets import jaccard_distance
 
 CODES = 16  # more sign-ins than an episode's steps allow [D]
 
@@ -248,9 +249,7 @@ def distance(a: SiteWorld, b: SiteWorld) -> float:
         The Jaccard distance of their fact sets: 0 for equal plans, 1 when nothing is
         shared.
     """
-    first, second = _facts(a.plan), _facts(b.plan)
-    union = first | second
-    return len(first ^ second) / len(union) if union else 0.0
+    return jaccard_distance(_facts(a.plan), _facts(b.plan))
 
 
 def _facts(plan: RenderPlan) -> set[tuple[Any, ...]]:

@@ -3,62 +3,28 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import CrewState
-from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
+from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import stream
+from owa_bench.shells.control_policy import Call, ControlPolicy
 from owa_bench.shells.schemas import draw
 from owa_bench.worlds.crew import CrewItem, CrewWorld
 
-_Call = Mapping[str, Any]
 
-
-class _Control:
-    """A policy of one seat that looks at the state and keeps nothing."""
-
-    def __init__(self, access: OracleAccess) -> None:
-        self._access = access
-        self._steps = 0
-        self._memory = Path()
-        self._tools: tuple[ToolSpec, ...] = ()
-        self._seed = 0
-
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin an episode."""
-        self._memory, self._tools, self._seed = memory_dir, tools, brief.seed
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text."""
-        self._steps += 1
-        timeline, state = self._access.observe()
-        hint = self._access.oracle.hint(timeline, state)
-        return json.dumps(self._next(hint, timeline.worlds[-1], state))
-
-    def close(self) -> None:
-        """End an episode."""
-
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
-        """Return the next call; `hint` is the right one."""
-        return hint
-
-
-class CrewNoOp(_Control):
+class CrewNoOp(ControlPolicy):
     """Finishes at once."""
 
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
         return {"tool": "finish", "arguments": {}}
 
 
-class CrewRandom(_Control):
+class CrewRandom(ControlPolicy):
     """Calls tools with arguments that their schemas and the family's form allow."""
 
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
-        rng = stream(self._seed, "random", self._steps)
+    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+        rng = stream(self.seed, "random", self.steps)
         names = [item.name for item in world.items]
         item = names[int(rng.integers(len(names)))]
         if item in state.drafts:
@@ -70,14 +36,14 @@ class CrewRandom(_Control):
         return {"tool": "work", "arguments": arguments}
 
 
-class CrewPlausibleWrong(_Control):
+class CrewPlausibleWrong(ControlPolicy):
     """Keeps the right order of work and hands in values that do not hold.
 
     They are what decoys and rivals say; where an item has neither, it is taken for
     another one.
     """
 
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
         done = {**state.merged, **state.drafts}
         for name, draft in state.drafts.items():
             if draft.ready <= state.tick and draft.author == state.seat:
@@ -115,10 +81,10 @@ def _mistaken(world: CrewWorld, item: CrewItem) -> dict[str, str]:
     return values
 
 
-class CrewOverDoer(_Control):
+class CrewOverDoer(ControlPolicy):
     """Works as the oracle does, then works an accepted item out anew, wrongly."""
 
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
+    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
         victim = world.items[-1]
         draft = state.drafts.get(victim.name)
         if hint["tool"] != "finish" and victim.name not in state.accepted:
@@ -130,13 +96,13 @@ class CrewOverDoer(_Control):
         if draft is not None:
             return {"tool": "pass_turn", "arguments": {}}
         fragment = draw(
-            family_of(world.family).form, rng=stream(self._seed, "over", self._steps)
+            family_of(world.family).form, rng=stream(self.seed, "over", self.steps)
         )
         pins = dict(state.merged[victim.name].pins)
         arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}
 
-    def _passed_on(self, world: CrewWorld, state: CrewState, name: str) -> _Call:
+    def _passed_on(self, world: CrewWorld, state: CrewState, name: str) -> Call:
         """Return the merge of a draft, or the approval that must come before it."""
         draft = state.drafts[name]
         if not world.reviewed or draft.approved:
@@ -147,13 +113,13 @@ class CrewOverDoer(_Control):
         return {"tool": "review", "arguments": approval}
 
 
-class CrewLeakProbe(_Control):
+class CrewLeakProbe(ControlPolicy):
     """Reads and tells what its process, its folder and its environment show."""
 
-    def _next(self, hint: _Call, world: CrewWorld, state: CrewState) -> _Call:
-        found = [path.name for path in sorted(self._memory.parent.iterdir())]
+    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+        found = [path.name for path in sorted(self.memory.parent.iterdir())]
         found += sorted(os.environ)
-        name = found[self._steps % len(found)][:60]
+        name = found[self.steps % len(found)][:60]
         return {"tool": "read", "arguments": {"name": name}}
 
 
@@ -163,5 +129,5 @@ POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "plausible_wrong": CrewPlausibleWrong,
     "over_doer": CrewOverDoer,
     "leak_probe": CrewLeakProbe,
-    "oracle": _Control,
+    "oracle": ControlPolicy,
 }

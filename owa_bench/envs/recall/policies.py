@@ -1,75 +1,45 @@
 """The control policies: floors, a leak probe, an over-doer and the oracle."""
 
-import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 from owa_bench.envs.recall.state import RecallState
 from owa_bench.envs.recall.wording import SLOTS
-from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
+from owa_bench.interfaces import Agent, OracleAccess
+from owa_bench.shells.control_policy import Call, ControlPolicy
+from owa_bench.worlds.recall import RecallWorld
 
 _WORDS = ("yes", "no", "the first", "the last", "nothing")
-_Call = Mapping[str, Any]
 
 
-class _Control:
-    """A policy that looks at the state and keeps nothing."""
-
-    def __init__(self, access: OracleAccess) -> None:
-        self._access = access
-        self._steps = 0
-        self._memory = Path()
-
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin a sitting."""
-        self._memory = memory_dir
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text."""
-        self._steps += 1
-        timeline, state = self._access.observe()
-        return json.dumps(self._next(self._access.oracle.hint(timeline, state), state))
-
-    def close(self) -> None:
-        """End a sitting."""
-
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
-        """Return the next call; `hint` is the right one."""
-        return hint
-
-
-class RecallNoOp(_Control):
+class RecallNoOp(ControlPolicy):
     """Finishes at once."""
 
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
+    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
         return {"tool": "finish", "arguments": {}}
 
 
-class RecallRandom(_Control):
+class RecallRandom(ControlPolicy):
     """Answers every item with a word that occurs in tasks."""
 
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
+    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
         if hint["tool"] != "answer":
             return hint
-        word = _WORDS[(self._steps * 7) % len(_WORDS)]
+        word = _WORDS[(self.steps * 7) % len(_WORDS)]
         return {"tool": "answer", "arguments": {"values": [word]}}
 
 
-class RecallPlausibleWrong(_Control):
+class RecallPlausibleWrong(ControlPolicy):
     """Answers with right values of other items: a retriever of the nearest entry.
 
     Values come from siblings and from statements that no longer hold, which a retriever
     that does not verify finds first; lists have their last two entries exchanged.
     """
 
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
+    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
         if hint["tool"] != "answer":
             return hint
-        card, world = state.card, state.script.world
+        card, notices = state.card, state.script.world.notices
         if card.exercise is not None:
             options = [o for o in card.exercise.options if o not in card.exercise.key]
             key = list(hint["arguments"]["values"])
@@ -79,7 +49,7 @@ class RecallPlausibleWrong(_Control):
         assert question is not None  # noqa: S101  an item is one of the two
         near = [
             notice
-            for notice in world.notices
+            for notice in notices
             if notice.relation == question.relation
             and notice.subject[:4] == question.subject[:4]
             and notice.value not in hint["arguments"]["values"]
@@ -92,10 +62,10 @@ class RecallPlausibleWrong(_Control):
         return {"tool": "answer", "arguments": arguments}
 
 
-class RecallOverDoer(_Control):
+class RecallOverDoer(ControlPolicy):
     """Answers as the oracle does, and with five entries too many each time."""
 
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
+    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
         if hint["tool"] != "answer":
             return hint
         arguments = dict(hint["arguments"])
@@ -105,15 +75,15 @@ class RecallOverDoer(_Control):
         return {"tool": "answer", "arguments": arguments}
 
 
-class RecallLeakProbe(_Control):
+class RecallLeakProbe(ControlPolicy):
     """Answers with what its process, its folder and its environment show."""
 
-    def _next(self, hint: _Call, state: RecallState) -> _Call:
+    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
         if hint["tool"] != "answer":
             return hint
-        found = [path.name for path in sorted(self._memory.parent.iterdir())]
+        found = [path.name for path in sorted(self.memory.parent.iterdir())]
         found += sorted(os.environ)
-        place = self._steps % len(found)
+        place = self.steps % len(found)
         return {"tool": "answer", "arguments": {"values": [found[place][:200]]}}
 
 
@@ -123,5 +93,5 @@ POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "plausible_wrong": RecallPlausibleWrong,
     "over_doer": RecallOverDoer,
     "leak_probe": RecallLeakProbe,
-    "oracle": _Control,
+    "oracle": ControlPolicy,
 }
