@@ -155,7 +155,7 @@ def mean_level(values: Floats, days: Floats | None = None) -> LagMixture:
     Source: [R] docs/scoring.md#intervals.
 
     >>> level = mean_level(np.array([1.0, 3.0, 2.0, 4.0]))
-    >>> float(level.value), bool(level.p_above(0.0) < 0.1)
+    >>> round(float(level.value), 9), bool(level.p_above(0.0) < 0.1)
     (2.5, True)
     """
     count = values.shape[-1]
