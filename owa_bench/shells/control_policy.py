@@ -7,7 +7,7 @@ from typing import Any
 
 from owa_bench.interfaces import Brief, OracleAccess, ToolSpec
 
-Call = Mapping[str, Any]
+NextCall = Mapping[str, Any]
 
 
 class ControlPolicy:
@@ -41,7 +41,7 @@ class ControlPolicy:
     def close(self) -> None:
         """End an episode, or a sitting of one."""
 
-    def _next(self, hint: Call, world: Any, state: Any) -> Call:
+    def _next(self, hint: NextCall, world: Any, state: Any) -> NextCall:
         """Return the next call.
 
         Args:

@@ -8,7 +8,7 @@ from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import CrewState
 from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import stream
-from owa_bench.shells.control_policy import Call, ControlPolicy
+from owa_bench.shells.control_policy import ControlPolicy, NextCall
 from owa_bench.shells.schemas import draw
 from owa_bench.worlds.crew import CrewItem, CrewWorld
 
@@ -16,14 +16,14 @@ from owa_bench.worlds.crew import CrewItem, CrewWorld
 class CrewNoOp(ControlPolicy):
     """Finishes at once."""
 
-    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+    def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:
         return {"tool": "finish", "arguments": {}}
 
 
 class CrewRandom(ControlPolicy):
     """Calls tools with arguments that their schemas and the family's form allow."""
 
-    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+    def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:
         rng = stream(self.seed, "random", self.steps)
         names = [item.name for item in world.items]
         item = names[int(rng.integers(len(names)))]
@@ -43,7 +43,7 @@ class CrewPlausibleWrong(ControlPolicy):
     another one.
     """
 
-    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+    def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:
         done = {**state.merged, **state.drafts}
         for name, draft in state.drafts.items():
             if draft.ready <= state.tick and draft.author == state.seat:
@@ -84,7 +84,7 @@ def _mistaken(world: CrewWorld, item: CrewItem) -> dict[str, str]:
 class CrewOverDoer(ControlPolicy):
     """Works as the oracle does, then works an accepted item out anew, wrongly."""
 
-    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+    def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:
         victim = world.items[-1]
         draft = state.drafts.get(victim.name)
         if hint["tool"] != "finish" and victim.name not in state.accepted:
@@ -102,7 +102,7 @@ class CrewOverDoer(ControlPolicy):
         arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}
 
-    def _passed_on(self, world: CrewWorld, state: CrewState, name: str) -> Call:
+    def _passed_on(self, world: CrewWorld, state: CrewState, name: str) -> NextCall:
         """Return the merge of a draft, or the approval that must come before it."""
         draft = state.drafts[name]
         if not world.reviewed or draft.approved:
@@ -116,7 +116,7 @@ class CrewOverDoer(ControlPolicy):
 class CrewLeakProbe(ControlPolicy):
     """Reads and tells what its process, its folder and its environment show."""
 
-    def _next(self, hint: Call, world: CrewWorld, state: CrewState) -> Call:
+    def _next(self, hint: NextCall, world: CrewWorld, state: CrewState) -> NextCall:
         found = [path.name for path in sorted(self.memory.parent.iterdir())]
         found += sorted(os.environ)
         name = found[self.steps % len(found)][:60]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from owa_bench.envs.recall.state import RecallState
 from owa_bench.envs.recall.wording import SLOTS
 from owa_bench.interfaces import Agent, OracleAccess
-from owa_bench.shells.control_policy import Call, ControlPolicy
+from owa_bench.shells.control_policy import ControlPolicy, NextCall
 from owa_bench.worlds.recall import RecallWorld
 
 _WORDS = ("yes", "no", "the first", "the last", "nothing")
@@ -15,14 +15,14 @@ _WORDS = ("yes", "no", "the first", "the last", "nothing")
 class RecallNoOp(ControlPolicy):
     """Finishes at once."""
 
-    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
+    def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:
         return {"tool": "finish", "arguments": {}}
 
 
 class RecallRandom(ControlPolicy):
     """Answers every item with a word that occurs in tasks."""
 
-    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
+    def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:
         if hint["tool"] != "answer":
             return hint
         word = _WORDS[(self.steps * 7) % len(_WORDS)]
@@ -36,7 +36,7 @@ class RecallPlausibleWrong(ControlPolicy):
     that does not verify finds first; lists have their last two entries exchanged.
     """
 
-    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
+    def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:
         if hint["tool"] != "answer":
             return hint
         card, notices = state.card, state.script.world.notices
@@ -65,7 +65,7 @@ class RecallPlausibleWrong(ControlPolicy):
 class RecallOverDoer(ControlPolicy):
     """Answers as the oracle does, and with five entries too many each time."""
 
-    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
+    def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:
         if hint["tool"] != "answer":
             return hint
         arguments = dict(hint["arguments"])
@@ -78,7 +78,7 @@ class RecallOverDoer(ControlPolicy):
 class RecallLeakProbe(ControlPolicy):
     """Answers with what its process, its folder and its environment show."""
 
-    def _next(self, hint: Call, world: RecallWorld, state: RecallState) -> Call:
+    def _next(self, hint: NextCall, world: RecallWorld, state: RecallState) -> NextCall:
         if hint["tool"] != "answer":
             return hint
         found = [path.name for path in sorted(self.memory.parent.iterdir())]
