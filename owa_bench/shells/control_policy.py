@@ -28,11 +28,23 @@ class ControlPolicy:
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode, or a sitting of one."""
+        """Begin an episode, or a sitting of one.
+
+        Args:
+            brief: The task; its seed is the policy's.
+            tools: Those on offer; unused.
+            memory_dir: The folder that the agent may keep things in.
+        """
         self.seed, self.memory = brief.seed, memory_dir
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text."""
+        """Return the next action.
+
+        Args:
+            observation: Unused.
+            info: Unused.
+        Returns: A call of a tool as JSON text.
+        """
         self.steps += 1
         timeline, state = self._access.observe()
         hint = self._access.oracle.hint(timeline, state)
