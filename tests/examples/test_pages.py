@@ -52,6 +52,19 @@ def test_figures_that_a_claim_points_to_are_there():
     assert lost == []
 
 
+TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_exist(page):
+    lost = []
+    for path, name in TEST.findall(page.read_text()):
+        file = ROOT / path
+        if not file.exists() or (f"def {name}(" not in file.read_text() and name):
+            lost.append(f"{path}::{name}")
+    assert lost == []
+
+
 def test_each_way_crosses_at_most_nine_files_that_exist():
     text = (ROOT / "docs" / "how-it-flows.md").read_text()
     ways = re.split(r"^## ", text, flags=re.M)[1:]

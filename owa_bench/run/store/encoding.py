@@ -42,17 +42,16 @@ class LineBuffer:
     """Lines of an open frame: checked and encoded as they come, redacted at its end.
 
     Attributes:
+        lines: Those so far, without newlines.
         size: Bytes of the lines, newlines included.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._events: list[Event] = []
-        self._lines: list[bytes] = []
+        self._varying: list[int] = []
+        self.lines: list[bytes] = []
         self.size = 0
-
-    def __len__(self) -> int:
-        return len(self._lines)
 
     def add(self, event: Event) -> None:
         """Take an event.
@@ -60,35 +59,29 @@ class LineBuffer:
         Raises:
             InfrastructureFailure: A field does not fit the schema.
         """
-        fits = _FITS.get(type(event))
-        if fits is not None and fits(event):
-            line = ENCODER.encode(event)
-        else:
+        kind = type(event)
+        if kind not in _FITS or not _FITS[kind](event):
             event = self._redactor.checked(event)
-            line = ENCODER.encode(event)
+        line = ENCODER.encode(event)
+        if kind in REPLAY_VARIES:
+            self._varying.append(len(self.lines))
         self._events.append(event)
-        self._lines.append(line)
+        self.lines.append(line)
         self.size += len(line) + 1
 
     def take(self) -> EncodedFrame:
         """Return the lines, every known secret replaced, and begin anew."""
-        events, lines = self._events, self._lines
-        self._events, self._lines, self.size = [], [], 0
-        starts = self._redactor.places(b"\n".join(lines))
-        ends = [*accumulate(len(line) + 1 for line in lines)] if starts else []
-        found = {bisect_right(ends, start) for start in starts}
-        replayed: list[bytes] = []
-        for place, (event, line) in enumerate(zip(events, lines, strict=True)):
-            if place in found:
-                lines[place], replay = self._redactor.encode(event)
-            elif type(event) in REPLAY_VARIES:
-                replay = _replayed(event, line)
-            else:
-                replay = line
-            if replay is not None:
-                replayed.append(replay)
-        replayed.append(b"")
-        return EncodedFrame(lines, b"\n".join(replayed))
+        events, lines, varying = self._events, self.lines, self._varying
+        self._events, self.lines, self._varying, self.size = [], [], [], 0
+        replayed: list[bytes | None] = [*lines]
+        for place in varying:
+            replayed[place] = _replayed(events[place], lines[place])
+        if starts := self._redactor.places(b"\n".join(lines)):
+            ends = [*accumulate(len(line) + 1 for line in lines)]
+            for place in {bisect_right(ends, start) for start in starts}:
+                lines[place], replayed[place] = self._redactor.encode(events[place])
+        said = [line for line in replayed if line is not None]
+        return EncodedFrame(lines, b"\n".join((*said, b"")))
 
 
 def _replayed(event: Event, line: bytes) -> bytes | None:

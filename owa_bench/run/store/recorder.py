@@ -80,16 +80,20 @@ class EpisodeWriter:
                 raise InfrastructureFailure(
                     f"Attempt {self.attempt_id} is closed and takes no more events."
                 )
-            lines = self._open
-            lines.add(event)
-            if isinstance(event, EpisodeEnd):
-                self._ended, self._timed = True, event.timed
+            buffer = self._open
+            buffer.add(event)
             if self._born == _NEVER:
                 self._born = time.monotonic()
-            count, size = len(self._lines) + len(lines), self._size + lines.size
-            full = count >= FRAME_LINES or size >= FRAME_BYTES
-            # Help is on disk before the agent has it: a killed worker loses none.
-            if full or not self._frames or isinstance(event, Intervention):
+            kind = type(event)
+            if kind is EpisodeEnd:
+                self._ended, self._timed = True, event.timed
+            if (
+                len(self._lines) + len(buffer.lines) >= FRAME_LINES
+                or self._size + buffer.size >= FRAME_BYTES
+                # Help is on disk before the agent has it: a killed worker loses none.
+                or kind is Intervention
+                or not self._frames
+            ):
                 self._flush()
 
     def blob(self, data: bytes) -> str:
@@ -162,7 +166,7 @@ class EpisodeWriter:
 
     def _hash(self) -> None:
         """Redact and chain the lines so far: what is learnt later changes none."""
-        if not len(self._open):
+        if not self._open.lines:
             return
         self._size += self._open.size
         lines, replay = self._open.take()

@@ -70,7 +70,7 @@ def test_a_frame_holds_the_lines_of_its_events_one_by_one() -> None:
     frame = buffer.take()
     assert (list(frame.lines), frame.replay) == slow(made)
     assert SECRET.encode() not in b"".join(frame.lines) + frame.replay
-    assert (len(buffer), buffer.size) == (0, 0)
+    assert (buffer.lines, buffer.size) == ([], 0)
 
 
 def test_every_kind_is_checked_without_being_decoded() -> None:
