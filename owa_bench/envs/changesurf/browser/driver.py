@@ -231,7 +231,10 @@ class Interceptor:
 
 
 # Headers that say which browser this is, not what was asked.
-_PRIVATE = ("user-agent", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
+_PRIVATE = (
+    *("user-agent", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform"),
+    "accept",  # which images a browser reads
+)
 
 
 def _common_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -344,6 +344,7 @@ async def accessible_nodes(channel: Channel) -> Nodes:
     """Return the nodes of the open page; a frame's are below the node of its element.
 
     A node that the browser ignores has no role; it stays, since its children may count.
+    Space in names is single and within: browsers differ in what they add around it.
     """
     shown = await channel.send("Page.getFrameTree", {})
     return await _nodes(channel, shown["frameTree"])
@@ -356,7 +357,7 @@ async def _nodes(channel: Channel, frame: Mapping[str, Any]) -> Nodes:
     nodes: Nodes = [
         [
             "" if node.get("ignored") else node.get("role", {}).get("value", ""),
-            node.get("name", {}).get("value", ""),
+            " ".join(node.get("name", {}).get("value", "").split()),
             [places[c] for c in node.get("childIds", ()) if c in places],
         ]
         for node in reply["nodes"]

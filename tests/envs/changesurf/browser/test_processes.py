@@ -5,6 +5,7 @@ import multiprocessing
 import pytest
 
 from owa_bench.canonical import sha256
+from owa_bench.envs.changesurf.browser.driver import _common_headers
 from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
@@ -57,3 +58,8 @@ def test_every_page_of_every_goal_hashes_equal_in_three_browsers(browser):
         clean, drifted = found[0][family, 0.0], found[0][family, 1.0]
         assert len(clean) > 2
         assert not {look for look, _, _ in clean} & {look for look, _, _ in drifted}
+
+
+def test_what_tells_browsers_apart_is_in_no_record_of_a_request():
+    sent = {"Accept": "image/jxl,*/*", "User-Agent": "some/1", "Referer": "https://a/"}
+    assert _common_headers(sent) == (("referer", "https://a/"),)
