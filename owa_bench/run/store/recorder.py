@@ -84,14 +84,13 @@ class EpisodeWriter:
             buffer.add(event)
             if self._born == _NEVER:
                 self._born = time.monotonic()
-            kind = type(event)
-            if kind is EpisodeEnd:
+            if isinstance(event, EpisodeEnd):
                 self._ended, self._timed = True, event.timed
             if (
                 len(self._lines) + len(buffer.lines) >= FRAME_LINES
                 or self._size + buffer.size >= FRAME_BYTES
                 # Help is on disk before the agent has it: a killed worker loses none.
-                or kind is Intervention
+                or isinstance(event, Intervention)
                 or not self._frames
             ):
                 self._flush()
