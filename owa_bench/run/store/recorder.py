@@ -42,6 +42,7 @@ LEVEL = 1
 # Blobs of an attempt whose digest is at hand: a reply is evidence and observation.
 _RECENT = 8
 _NEVER = float("inf")
+_NOTED = frozenset((EpisodeEnd, Intervention))
 
 
 class EpisodeWriter:
@@ -62,7 +63,8 @@ class EpisodeWriter:
         self._count = 0
         self._frames: list[tuple[int, int]] = []
         self._lines: list[bytes] = []
-        self._size = 0
+        # Of the open frame; the first event is written at once.
+        self._lines_left = self._bytes_left = 0
         self._born = _NEVER
         self._timed = False
         self._ended = False
@@ -84,14 +86,11 @@ class EpisodeWriter:
             buffer.add(event)
             if self._born == _NEVER:
                 self._born = time.monotonic()
-            if isinstance(event, EpisodeEnd):
-                self._ended, self._timed = True, event.timed
+            urgent = type(event) in _NOTED and self._note(event)
             if (
-                len(self._lines) + len(buffer.lines) >= FRAME_LINES
-                or self._size + buffer.size >= FRAME_BYTES
-                # Help is on disk before the agent has it: a killed worker loses none.
-                or isinstance(event, Intervention)
-                or not self._frames
+                urgent
+                or len(buffer.lines) >= self._lines_left
+                or buffer.size >= self._bytes_left
             ):
                 self._flush()
 
@@ -142,6 +141,13 @@ class EpisodeWriter:
             if now - self._born >= FRAME_S:
                 self._flush()
 
+    def _note(self, event: Event) -> bool:
+        """Take note of how an episode ended; return whether to write at once."""
+        if isinstance(event, EpisodeEnd):
+            self._ended, self._timed = True, event.timed
+        # Help is on disk before the agent has it: a killed worker loses none.
+        return isinstance(event, Intervention)
+
     def _seal(self, status: Status, memory: str | None) -> Leaf:
         """Write the closing line and return the leaf."""
         if status == "complete" and not self._ended:
@@ -167,7 +173,8 @@ class EpisodeWriter:
         """Redact and chain the lines so far: what is learnt later changes none."""
         if not self._open.lines:
             return
-        self._size += self._open.size
+        self._bytes_left -= self._open.size
+        self._lines_left -= len(self._open.lines)
         lines, replay = self._open.take()
         self._head = chain_lines(self._head, lines)
         self._replay.update(replay)
@@ -181,7 +188,7 @@ class EpisodeWriter:
         data = b"\n".join((ENCODER.encode(segment), *self._lines, b""))
         self._frames.append(self._recorder.append(data))
         self._lines.clear()
-        self._size = 0
+        self._lines_left, self._bytes_left = FRAME_LINES, FRAME_BYTES
         self._born = _NEVER
 
 
