@@ -38,7 +38,7 @@ _UP = (0.0, 0.0, 1.0)
 _LEVEL = (0.0, 0.0, 0.0, 1.0)
 _FAR = -1000.0  # m, where balls are parked that take no part
 _GAP = 10.0  # m between parked balls
-_SIDES = 32  # of cart and pole, as the released model is imported
+SIDES = 32  # of cart and pole, as the released model is imported
 _FRICTION = 0.5  # of cart and pole; balls and walls have none
 _COLOURS = {
     "cart": (0.25, 0.35, 0.45, 1.0),
@@ -255,8 +255,8 @@ def prism(radius: float, height: float) -> list[tuple[float, float, float]]:
         Corners in m, those of each edge one after the other.
     """
     corners = []
-    for side in range(_SIDES):
-        angle = 2.0 * math.pi * side / _SIDES
+    for side in range(SIDES):
+        angle = 2.0 * math.pi * side / SIDES
         x, y = radius * math.sin(angle), radius * math.cos(angle)
         corners += [(x, y, 0.5 * height), (x, y, -0.5 * height)]
     return corners

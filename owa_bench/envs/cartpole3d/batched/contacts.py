@@ -1,294 +1,399 @@
-"""Contact detection of balls, cart, pole and walls, and the sweeps that resolve them.
+"""Compiled contacts of balls, cart, pole and walls, and the impulses that part them.
 
-Balls meet walls and balls once they touch; a cylinder (cart, pole) counts from `NEAR`
-on, as far as the boxes around the bodies overlap. Several contacts of a lane are
-resolved by sweeps over all of them.
+The law is PyBullet's, measured on single contacts of it (tests/envs/cartpole3d). A
+contact asks for a speed of separation: restitution times the speed of approach if that
+is at least `_SLOW`, plus `_PUSH_OUT` times the depth; where bodies do not touch yet,
+less the gap over the tick. It only pushes, without friction. Balls meet walls and balls
+once they touch; cart and pole, prisms of 32 sides, count from `_NEAR` on, as far
+as the boxes around the bodies overlap. Contacts of a lane are met one after the other,
+in sweeps until none changes much. Arguments named world, lane, balls and contacts are
+records of `records`.
 """
 
 import math
 
-import torch
-from torch import Tensor
+from owa_bench.envs.cartpole3d import bodies
+from owa_bench.envs.cartpole3d.batched.motion import cross, direction, dot, solve_cart
+from owa_bench.envs.cartpole3d.batched.numbers import compiled
 
-from owa_bench.envs.cartpole3d.batched import impulses
-from owa_bench.envs.cartpole3d.batched.dynamics import Vector, direction, dot
-from owa_bench.envs.cartpole3d.batched.impulses import Contacts, Motion
-from owa_bench.worlds.physics import PhysicsWorld
+_MARGIN = 0.001  # m: PyBullet's, around prisms
+_NEAR = 0.02  # m: from here on a prism's contact counts
+_SLOW = 0.2  # m/s: below it nothing bounces
+_PUSH_OUT = 4.0  # 1/s: PyBullet's 0.08 of the depth in a tick of 0.02 s
+_SLOP = 1e-5  # m: depth that PyBullet leaves
+_SWEEPS = 50  # as PyBullet's solver
+_STILL = 1e-4  # m/s: a sweep that changes less is the last
+_NOBODY, _CART, _POLE = 0, 1, 2
+_WEDGE = 2.0 * math.pi / bodies.SIDES
+_APOTHEM, _EDGE = math.cos(0.5 * _WEDGE), math.sin(0.5 * _WEDGE)
 
-MARGIN = 0.001  # m: PyBullet's, around cylinders
-NEAR = 0.02  # m: from here on a cylinder's contact counts
-SWEEPS = 5
-STILL = 0.01  # m/s: a sweep that changes less is the last
 
+@compiled
+def resolve_contacts(world, lane, balls, contacts):
+    """Change the velocities of bodies that touch, before bodies move.
 
-def resolve_contacts(motion: Motion) -> None:
-    """Change the velocities of bodies that touch, in place, before bodies move."""
-    walls = _walls(motion)
-    others = [
-        contacts
-        for contacts in (
-            _pairs(motion),
-            *_balls_on_cart_pole(motion),
-            *_cart_pole_on_walls(motion),
-        )
-        if contacts is not None
-    ]
-    groups = others if walls is None else [walls, *others]
-    for contacts in groups:
-        impulses.sweep(motion, contacts)
-    if not others:
-        return  # walls at right angles do not disturb one another
-    groups = _coupled(groups, others, motion.lanes)
-    for _ in range(SWEEPS if groups else 0):
-        if max(impulses.sweep(motion, contacts) for contacts in groups) < STILL:
+    Args:
+        world: Its numbers.
+        lane: Changed in place.
+        balls: (slots,) records, changed in place.
+        contacts: Room for all that a lane can have.
+    """
+    count = _meet_walls(world, lane, balls, contacts, 0)
+    walls = count
+    count = _meet_pairs(world, lane, balls, contacts, count)
+    count = _meet_bodies(world, lane, balls, contacts, count)
+    count = _cart_pole_on_walls(world, lane, balls, contacts, count)
+    if count == 0:
+        return
+    for _ in range(_SWEEPS):
+        largest = 0.0
+        for i in range(count):
+            largest = max(largest, _push(world, lane, balls, contacts[i]))
+        # Walls at right angles do not disturb one another.
+        if largest < _STILL * world.ball_mass or count == walls or count == 1:
             return
 
 
-def _coupled(
-    groups: list[Contacts], others: list[Contacts], lanes: int
-) -> list[Contacts]:
-    """Return the contacts of lanes where one may disturb another."""
-    each = torch.bincount(torch.cat([group.lanes_of(lanes) for group in groups]))
-    free = torch.bincount(torch.cat([group.lanes_of(lanes) for group in others]))
-    both = each[: free.numel()] > 1
-    both &= free > 0
-    both = torch.cat((both, both.new_zeros(lanes - both.numel())))
-    if not both.any():
-        return []
-    masks = [(group, both[group.lanes_of(lanes)]) for group in groups]
-    return [group.select(mask) for group, mask in masks if mask.any()]
+@compiled
+def _rail_part(ball, n):
+    """Return n for a free ball, its part along the rail for one that is bound."""
+    rail = ball.rail
+    bound = rail[0] * rail[0] + rail[1] * rail[1]
+    along = rail[0] * n[0] + rail[1] * n[1]
+    free = 1.0 - bound
+    return rail[0] * along + free * n[0], rail[1] * along + free * n[1], free * n[2]
 
 
-def _lean(world: PhysicsWorld) -> float:
-    """Return the sine of a tilt that no pole of a living episode exceeds by much."""
-    return 1.25 * math.radians(world.pole.fall)
+@compiled
+def _give(world, ball, n, impulse):
+    """Give an impulse along n to a ball, as far as it can take it."""
+    speed = impulse / world.ball_mass * ball.moving
+    x, y, z = _rail_part(ball, n)
+    ball.speed[0] += speed * x
+    ball.speed[1] += speed * y
+    ball.speed[2] += speed * z
 
 
-def _walls(motion: Motion) -> Contacts | None:
-    """Return the contacts of balls with the six walls."""
-    world = motion.world
-    arena, radius = world.arena, world.ball.radius
-    middle = (arena.floor + arena.ceiling) / 2.0
-    x, y, z = motion.balls
-    reach = arena.half - radius
-    high = (arena.ceiling - arena.floor) / 2.0 - radius
-    z = z - middle
-    hit = torch.stack((x.abs() >= reach, y.abs() >= reach, z.abs() >= high))
-    hit &= motion.moving > 0
-    if motion.rails is not None:  # rails may lie outside the box
-        side, top = arena.half, high + radius
-        hit &= (x.abs() < side) & (y.abs() < side) & (z.abs() < top)
-    axis, ball = torch.nonzero(hit, as_tuple=True)
-    if not ball.numel():
-        return None
-    place = torch.where(axis == 0, x[ball], torch.where(axis == 1, y[ball], z[ball]))
-    sign = -torch.sign(place)
-    gap = torch.where(axis == 2, high, reach) - place.abs()
-    zero = torch.zeros_like(gap)
-    nx, ny, nz = (torch.where(axis == i, sign, zero) for i in range(3))
-    normal = (nx, ny, nz)
-    mass = impulses.inverse(impulses.ball_softness(motion, ball, normal))
-    contacts = Contacts(normal, mass, gap, zero.clone(), ball=ball)
-    bounce = motion.bounce[ball % motion.lanes]
-    return impulses.with_target_speed(motion, contacts, gap, bounce * bounce)
+@compiled
+def _softness(world, ball, n):
+    """Return the speed along n that a unit of impulse along n gives to a ball."""
+    return ball.moving * dot(_rail_part(ball, n), n) / world.ball_mass
 
 
-def _pairs(motion: Motion) -> Contacts | None:
-    """Return the contacts of balls with balls of their lane."""
-    lanes, radius = motion.lanes, motion.world.ball.radius
-    count = motion.moving.numel() // lanes
-    table = motion.balls.view(3, count, lanes)
-    least = 4.0 * radius * radius
-    firsts, seconds = [], []
-    for i in range(1, count):  # slot i against all below it
-        gaps = table[:, :i] - table[:, i : i + 1]
-        close = gaps.square().sum(0) <= least
-        slot, lane = torch.nonzero(close, as_tuple=True)
-        if lane.numel():
-            firsts.append(slot * lanes + lane)
-            seconds.append(i * lanes + lane)
-    if not firsts:
-        return None
-    first, second = torch.cat(firsts), torch.cat(seconds)
-    a, b = impulses.columns(motion.balls, first), impulses.columns(motion.balls, second)
-    x, y, z = (p - q for p, q in zip(a, b, strict=True))
-    length = (x * x + y * y + z * z).sqrt().clamp_min(1e-9)
-    normal = (x / length, y / length, z / length)
-    softness = impulses.ball_softness(motion, first, normal)
-    softness = softness + impulses.ball_softness(motion, second, normal)
-    # A ball in several pairs gets their pushes at once: each gives its share.
-    crowd = torch.bincount(torch.cat((first, second)), minlength=motion.moving.numel())
-    share = torch.maximum(crowd[first], crowd[second]).to(length.dtype)
-    gap = length - 2.0 * radius
-    mass = impulses.inverse(softness) / share
-    zero = torch.zeros_like(gap)
-    contacts = Contacts(normal, mass, gap, zero, ball=first, other=second)
-    bounce = motion.bounce[first % lanes]
-    return impulses.with_target_speed(motion, contacts, gap, bounce * bounce)
+@compiled
+def _parting(lane, balls, contact):
+    """Return the speed at which the two sides of a contact part."""
+    n = (contact.normal[0], contact.normal[1], contact.normal[2])
+    speed = 0.0
+    if contact.ball >= 0:
+        speed += dot(balls[contact.ball].speed, n)
+    if contact.other >= 0:
+        speed -= dot(balls[contact.other].speed, n)
+    if contact.body != _NOBODY:
+        side = lane.velocity[0] * n[0] + lane.velocity[1] * n[1]
+        if contact.body == _POLE:
+            side += dot(cross(lane.spin, contact.arm), n)
+        else:
+            side += lane.turn * (contact.arm[0] * n[1] - contact.arm[1] * n[0])
+        # Without a ball the wall is the other side: it pushes the cart along n.
+        speed = speed - side if contact.ball >= 0 else side
+    return speed
 
 
-def _balls_on_cart_pole(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
-    """Return the contacts of balls with carts and with poles."""
-    world, lanes = motion.world, motion.lanes
-    cart, pole, radius = world.cart, world.pole, world.ball.radius
-    count = motion.moving.numel() // lanes
-    x, y, z = motion.balls.view(3, count, lanes)
-    dx, dy = x - motion.cart[0], y - motion.cart[1]
-    end = pole.foot + pole.length
-    reach = radius + NEAR + _lean(world) * end + pole.radius
-    reach = max(reach, radius + cart.radius + NEAR)
-    top = cart.joint + end + radius + NEAR
-    near = (dx * dx + dy * dy < reach * reach) & (z < top)
-    ball = torch.nonzero(near.view(-1)).view(-1)
-    if not ball.numel():
-        return None, None
-    lane = ball % lanes
-    at = (dx.reshape(-1)[ball], dy.reshape(-1)[ball], motion.balls[2][ball])
-    return (
-        _balls_on_cart(motion, ball, lane, at),
-        _balls_on_pole(motion, ball, lane, at),
-    )
+@compiled
+def _push(world, lane, balls, contact):
+    """Push a contact to its target speed; return the change of its impulse."""
+    lack = contact.target - _parting(lane, balls, contact)
+    total = max(contact.impulse + lack * contact.mass, 0.0)
+    change = total - contact.impulse
+    if change == 0.0:
+        return 0.0
+    contact.impulse = total
+    n = (contact.normal[0], contact.normal[1], contact.normal[2])
+    if contact.ball >= 0:
+        _give(world, balls[contact.ball], n, change)
+    if contact.other >= 0:
+        _give(world, balls[contact.other], n, -change)
+    if contact.body != _NOBODY:
+        gain = contact.change
+        lane.velocity[0] += change * gain[0]
+        lane.velocity[1] += change * gain[1]
+        lane.spin[0] += change * gain[2]
+        lane.spin[1] += change * gain[3]
+        lane.spin[2] += change * gain[4]
+        lane.turn += change * gain[5]
+    return abs(change)
 
 
-def _balls_on_cart(
-    motion: Motion, ball: Tensor, lane: Tensor, at: Vector
-) -> Contacts | None:
-    """Return the contacts of these balls with the cart of their lane."""
-    cart, radius = motion.world.cart, motion.world.ball.radius
-    x, y, z = at
-    top = cart.bottom + cart.height
-    gap, (out, up) = _cylinder(torch.hypot(x, y), z, cart.radius, cart.bottom, top)
-    gap = gap - radius - MARGIN
-    box = cart.radius + radius + 3 * MARGIN
-    touching = (gap < NEAR) & (x.abs() <= box) & (y.abs() <= box)
-    if not touching.any():
-        return None
-    flat = torch.hypot(x, y).clamp_min(1e-9)
-    normal = _masked((out * x / flat, out * y / flat, up), touching)
-    ball, lane, gap = ball[touching], lane[touching], gap[touching]
-    return _on_body(motion, ball, lane, normal, None, gap)
+@compiled
+def _open(contact, ball, other, body, n):
+    """Begin a contact: who takes part, and its normal."""
+    contact.ball, contact.other, contact.body = ball, other, body
+    contact.normal[0], contact.normal[1], contact.normal[2] = n[0], n[1], n[2]
+    contact.arm[0] = contact.arm[1] = contact.arm[2] = 0.0
+    contact.impulse = 0.0
 
 
-def _balls_on_pole(
-    motion: Motion, ball: Tensor, lane: Tensor, at: Vector
-) -> Contacts | None:
-    """Return the contacts of these balls with the pole of their lane."""
-    world, pole = motion.world, motion.world.pole
-    low, high = pole.foot, pole.foot + pole.length
-    d = direction(motion.pole[:, lane])
-    r = (at[0], at[1], at[2] - world.cart.joint)
-    along = dot(r, d)
-    side = (r[0] - along * d[0], r[1] - along * d[1], r[2] - along * d[2])
-    flat = dot(side, side).sqrt()
-    gap, (out, up) = _cylinder(flat, along, pole.radius, low, high)
-    gap = gap - world.ball.radius - MARGIN
-    touching = gap < torch.where(_boxes_overlap(world, d, r), NEAR, 0.0)
-    if not touching.any():
-        return None
-    flat = flat.clamp_min(1e-9)
-    nx, ny, nz = (out * side[i] / flat + up * d[i] for i in range(3))
-    height = along.clamp(low, high)
-    arm = _masked((height * d[0], height * d[1], height * d[2]), touching)
-    ball, lane, gap = ball[touching], lane[touching], gap[touching]
-    normal = _masked((nx, ny, nz), touching)
-    return _on_body(motion, ball, lane, normal, arm, gap)
+@compiled
+def _close(world, lane, balls, contact, softness, gap, restitution):
+    """Finish a contact: its mass, and the speed of separation that it asks for."""
+    contact.mass = 1.0 / softness if softness > 1e-12 else 0.0
+    approach = -_parting(lane, balls, contact)
+    back = approach * restitution if approach >= _SLOW else 0.0
+    gap += _SLOP
+    contact.target = back + (gap / -world.tick if gap > 0.0 else gap * -_PUSH_OUT)
 
 
-def _masked(vector: Vector, mask: Tensor) -> Vector:
-    return vector[0][mask], vector[1][mask], vector[2][mask]
+@compiled
+def _meet_walls(world, lane, balls, contacts, count):
+    """Add the contacts of balls with the six walls; return how many there are."""
+    middle = 0.5 * (world.floor + world.ceiling)
+    side = world.half - world.ball_radius
+    high = 0.5 * (world.ceiling - world.floor) - world.ball_radius
+    bounce = lane.bounce * lane.bounce
+    for i in range(lane.arrived):
+        ball = balls[i]
+        x, y, z = ball.place[0], ball.place[1], ball.place[2] - middle
+        if ball.moving == 0.0 or (abs(x) < side and abs(y) < side and abs(z) < high):
+            continue
+        if world.railed and (  # rails may lie outside the box
+            abs(x) >= world.half
+            or abs(y) >= world.half
+            or abs(z) >= high + world.ball_radius
+        ):
+            continue
+        for axis in range(3):
+            place = x if axis == 0 else (y if axis == 1 else z)
+            gap = (high if axis == 2 else side) - abs(place)
+            if gap > 0.0:
+                continue
+            inward = -1.0 if place > 0.0 else 1.0
+            n = (
+                inward if axis == 0 else 0.0,
+                inward if axis == 1 else 0.0,
+                inward if axis == 2 else 0.0,
+            )
+            contact = contacts[count]
+            _open(contact, i, -1, _NOBODY, n)
+            soft = _softness(world, ball, n)
+            _close(world, lane, balls, contact, soft, gap, bounce)
+            count += 1
+    return count
 
 
-def _boxes_overlap(world: PhysicsWorld, d: Vector, r: Vector) -> Tensor:
-    """Return where the boxes that the engine draws around ball and pole overlap."""
-    pole = world.pole
-    low, high = pole.foot, pole.foot + pole.length
-    half, centre = (high - low) / 2.0, (high + low) / 2.0
-    inside = torch.ones_like(r[0], dtype=torch.bool)
-    for i in range(3):
-        width = half * d[i].abs() + pole.radius + world.ball.radius + 3 * MARGIN
-        inside &= (r[i] - centre * d[i]).abs() <= width
-    return inside
+@compiled
+def _meet_pairs(world, lane, balls, contacts, count):
+    """Add the contacts of balls with balls; return how many there are."""
+    wide = 2.0 * world.ball_radius
+    bounce = lane.bounce * lane.bounce
+    for i in range(1, lane.arrived):
+        at = balls[i].place
+        for j in range(i):
+            other = balls[j].place
+            x, y, z = other[0] - at[0], other[1] - at[1], other[2] - at[2]
+            square = x * x + y * y + z * z
+            if square > wide * wide:
+                continue
+            length = max(math.sqrt(square), 1e-9)
+            n = (x / length, y / length, z / length)
+            contact = contacts[count]
+            _open(contact, j, i, _NOBODY, n)
+            soft = _softness(world, balls[j], n) + _softness(world, balls[i], n)
+            _close(world, lane, balls, contact, soft, length - wide, bounce)
+            count += 1
+    return count
 
 
-def _cylinder(
-    out: Tensor, up: Tensor, radius: float, low: float, high: float
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Return distance and direction (outward, upward) of a point from a cylinder.
+@compiled
+def _prism(x, y, z, radius, low, high):
+    """Return how a point lies to a prism about the z axis.
 
-    A point inside is pushed out where the wall is nearest.
+    A point inside is pushed out where the surface is nearest.
+
+    Args:
+        x: Of the point, in the prism's frame, m.
+        y: The same.
+        z: The same.
+        radius: From the axis to an edge, m.
+        low: Of the prism's faces, m.
+        high: The same.
+    Returns: The distance, negative inside; the unit vector outwards (3); the nearest
+    point of the surface (3).
     """
-    dx = (out - radius).clamp_min(0.0)
-    dz = up - up.clamp(low, high)
-    length = torch.hypot(dx, dz)
-    depth_side, depth_top, depth_foot = radius - out, high - up, up - low
-    depth = torch.minimum(depth_side, torch.minimum(depth_top, depth_foot))
-    inside = length <= 0.0
-    ends = torch.where(depth_top < depth_foot, 1.0, -1.0)
-    by_side = depth_side <= torch.minimum(depth_top, depth_foot)
-    safe = length.clamp_min(1e-12)
-    nx = torch.where(inside, by_side.to(out.dtype), dx / safe)
-    nz = torch.where(inside, torch.where(by_side, 0.0, ends), dz / safe)
-    return torch.where(inside, -depth, length), (nx, nz)
+    middle = (math.floor(math.atan2(y, x) / _WEDGE) + 0.5) * _WEDGE
+    c, s = math.cos(middle), math.sin(middle)
+    depth = radius * _APOTHEM - (x * c + y * s)
+    along = y * c - x * s
+    beyond = max(abs(along) - radius * _EDGE, 0.0)
+    if along < 0.0:
+        beyond = -beyond
+    level = min(max(z, low), high)
+    if depth <= 0.0 or z != level:
+        out = max(-depth, 0.0)
+        beyond = beyond if depth <= 0.0 else 0.0
+        u, v, w = out * c - beyond * s, out * s + beyond * c, z - level
+        length = math.sqrt(u * u + v * v + w * w)
+        if length > 1e-12:
+            n = (u / length, v / length, w / length)
+            return length, n, (x - u, y - v, level)
+        return 0.0, (c, s, 0.0), (x, y, level)
+    if depth <= high - z and depth <= z - low:
+        return -depth, (c, s, 0.0), (x + depth * c, y + depth * s, z)
+    if high - z < z - low:
+        return z - high, (0.0, 0.0, 1.0), (x, y, high)
+    return low - z, (0.0, 0.0, -1.0), (x, y, low)
 
 
-def _on_body(
-    motion: Motion,
-    ball: Tensor,
-    lane: Tensor,
-    normal: Vector,
-    arm: Vector | None,
-    gap: Tensor,
-) -> Contacts:
-    """Return the contacts of balls with cart or pole; they do not bounce."""
-    back = (-normal[0], -normal[1], -normal[2])
-    response = impulses.cart_response(motion, lane, back, arm)
-    softness = impulses.ball_softness(motion, ball, normal)
-    mass, zero = impulses.inverse(response.softness + softness), torch.zeros_like(gap)
-    contacts = Contacts(
-        normal,
-        mass,
-        gap,
-        zero,
-        ball=ball,
-        lane=lane,
-        arm=arm,
-        response=response.changes,
+@compiled
+def _meet_bodies(world, lane, balls, contacts, count):
+    """Add the contacts of balls with cart and pole; return how many there are."""
+    end = world.foot + world.pole_length
+    d = direction(lane.pole)
+    flat = math.sqrt(d[0] * d[0] + d[1] * d[1])
+    reach = world.ball_radius + _NEAR
+    reach += max(flat * end + world.pole_radius, world.cart_radius)
+    top = world.joint + end + world.ball_radius + _NEAR
+    for i in range(lane.arrived):
+        at = balls[i].place
+        x, y, z = at[0] - lane.cart[0], at[1] - lane.cart[1], at[2]
+        if x * x + y * y < reach * reach and z < top:
+            count = _meet_cart(world, lane, balls, contacts, count, i, (x, y, z))
+            r = (x, y, z - world.joint)
+            count = _meet_pole(world, lane, balls, contacts, count, i, r)
+    return count
+
+
+@compiled
+def _meet_cart(world, lane, balls, contacts, count, i, at):
+    """Add the contact of ball i with the cart, if there is one; `at` is from it."""
+    top = world.bottom + world.cart_height
+    if at[2] - world.ball_radius > top + _NEAR + _MARGIN:
+        return count
+    c, s = math.cos(lane.yaw), math.sin(lane.yaw)
+    box = world.cart_radius * (abs(c) + abs(s)) + world.ball_radius + 3 * _MARGIN
+    if abs(at[0]) > box or abs(at[1]) > box:
+        return count
+    x, y = c * at[0] + s * at[1], c * at[1] - s * at[0]
+    gap, n, touched = _prism(x, y, at[2], world.cart_radius, world.bottom, top)
+    gap -= world.ball_radius + _MARGIN
+    if gap >= _NEAR:
+        return count
+    n = (c * n[0] - s * n[1], s * n[0] + c * n[1], n[2])
+    x, y = c * touched[0] - s * touched[1], s * touched[0] + c * touched[1]
+    contact = contacts[count]
+    _open(contact, i, -1, _CART, n)
+    contact.arm[0], contact.arm[1], contact.arm[2] = x, y, touched[2]
+    _finish(world, lane, balls, contact, (-n[0], -n[1], -n[2]), gap)
+    return count + 1
+
+
+@compiled
+def _meet_pole(world, lane, balls, contacts, count, i, r):
+    """Add the contact of ball i with the pole, if there is one; r is from its joint."""
+    low, high = world.foot, world.foot + world.pole_length
+    x, y, z, w = lane.pole[0], lane.pole[1], lane.pole[2], lane.pole[3]
+    a = (1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y))
+    b = (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x))
+    d = direction(lane.pole)
+    gap, n, touched = _prism(
+        dot(r, a), dot(r, b), dot(r, d), world.pole_radius, low, high
     )
-    return impulses.with_target_speed(motion, contacts, gap, 0.0)
-
-
-def _cart_pole_on_walls(motion: Motion) -> tuple[Contacts | None, Contacts | None]:
-    """Return contacts of the cart, and of a long pole's end, with the side walls."""
-    world, pole = motion.world, motion.world.pole
-    half = world.arena.half
-    gaps = half - world.cart.radius - motion.cart.abs()
-    cart = _point_on_walls(motion, gaps, motion.cart, None)
-    end = pole.foot + pole.length
-    if _lean(world) * end < world.cart.radius:
-        return cart, None
-    d = direction(motion.pole)
-    tip = motion.cart + end * torch.stack(d[:2])
-    gaps = half - pole.radius - tip.abs()
-    arm = (end * d[0], end * d[1], end * d[2])
-    return cart, _point_on_walls(motion, gaps, tip, arm)
-
-
-def _point_on_walls(
-    motion: Motion, gaps: Tensor, places: Tensor, arm: Vector | None
-) -> Contacts | None:
-    """Return the contacts of one point of cart or pole a lane with the side walls."""
-    axis, lane = torch.nonzero(gaps <= 0.0, as_tuple=True)
-    if not lane.numel():
-        return None
-    inward = -torch.sign(places[axis, lane])
-    zero = torch.zeros_like(inward)
-    x, y = (torch.where(axis == i, inward, zero) for i in range(2))
-    normal = (x, y, zero)
-    at = None if arm is None else _masked(arm, lane)
-    response = impulses.cart_response(motion, lane, normal, at)
-    gap = gaps[axis, lane]
-    mass, still = impulses.inverse(response.softness), torch.zeros_like(gap)
-    contacts = Contacts(
-        normal, mass, gap, still, lane=lane, arm=at, response=response.changes
+    gap -= world.ball_radius + _MARGIN
+    if gap >= _NEAR:
+        return count
+    half, centre = 0.5 * (high - low), 0.5 * (high + low)
+    for k in range(3):
+        width = half * abs(d[k]) + world.pole_radius * (abs(a[k]) + abs(b[k]))
+        width += world.ball_radius + 3 * _MARGIN
+        if gap >= 0.0 and abs(r[k] - centre * d[k]) > width:
+            return count
+    n = (
+        n[0] * a[0] + n[1] * b[0] + n[2] * d[0],
+        n[0] * a[1] + n[1] * b[1] + n[2] * d[1],
+        n[0] * a[2] + n[1] * b[2] + n[2] * d[2],
     )
-    return impulses.with_target_speed(motion, contacts, gap, 0.0)
+    contact = contacts[count]
+    _open(contact, i, -1, _POLE, n)
+    for k in range(3):
+        contact.arm[k] = touched[0] * a[k] + touched[1] * b[k] + touched[2] * d[k]
+    _finish(world, lane, balls, contact, (-n[0], -n[1], -n[2]), gap)
+    return count + 1
+
+
+@compiled
+def _cart_pole_on_walls(world, lane, balls, contacts, count):
+    """Add contacts of the cart, and of the pole's end, with the side walls."""
+    d, end = direction(lane.pole), world.foot + world.pole_length
+    for axis in range(2):
+        place = lane.cart[axis]
+        if world.half - world.cart_radius - abs(place) <= 0.0:
+            gap = world.half - world.cart_radius - abs(place)
+            count = _on_wall(
+                world, lane, balls, contacts, count, axis, place, gap, _CART
+            )
+        tip = place + end * d[axis]
+        gap = world.half - world.pole_radius - abs(tip)
+        if gap <= 0.0:
+            count = _on_wall(world, lane, balls, contacts, count, axis, tip, gap, _POLE)
+    return count
+
+
+@compiled
+def _on_wall(world, lane, balls, contacts, count, axis, place, gap, body):
+    """Add the contact of cart or pole's end with a side wall."""
+    inward = -1.0 if place > 0.0 else 1.0
+    n = (inward if axis == 0 else 0.0, inward if axis == 1 else 0.0, 0.0)
+    contact = contacts[count]
+    _open(contact, -1, -1, body, n)
+    if body == _POLE:
+        d, end = direction(lane.pole), world.foot + world.pole_length
+        for k in range(3):
+            contact.arm[k] = end * d[k]
+    _finish(world, lane, balls, contact, n, gap)
+    return count + 1
+
+
+@compiled
+def _finish(world, lane, balls, contact, push, gap):
+    """Finish a contact of cart or pole that is pushed along a unit vector."""
+    soft = _respond(world, lane, contact, push)
+    if contact.ball >= 0:
+        n = (contact.normal[0], contact.normal[1], contact.normal[2])
+        soft += _softness(world, balls[contact.ball], n)
+    _close(world, lane, balls, contact, soft, gap, 0.0)
+
+
+@compiled
+def _respond(world, lane, contact, push):
+    """Write what a unit of impulse does to cart and pole; return their softness."""
+    d, about = direction(lane.pole), world.about
+    share = world.pole_mass * world.centre / about
+    arm = (contact.arm[0], contact.arm[1], contact.arm[2])
+    load_x, load_y = push[0], push[1]
+    torque = (0.0, 0.0, 0.0)
+    if contact.body == _POLE:
+        torque = cross(arm, push)
+        lift = cross(torque, d)
+        load_x -= share * lift[0]
+        load_y -= share * lift[1]
+    x, y = solve_cart(world, d, load_x, load_y)
+    swing = cross(d, (x, y, 0.0))
+    soft = x * push[0] + y * push[1]
+    gain = contact.change
+    gain[0], gain[1] = x, y
+    along = dot(torque, d)
+    own = along / world.pole_axial - along / about
+    turn = (
+        torque[0] / about + own * d[0] - share * swing[0],
+        torque[1] / about + own * d[1] - share * swing[1],
+        torque[2] / about + own * d[2] - share * swing[2],
+    )
+    gain[2], gain[3], gain[4] = turn[0], turn[1], turn[2]
+    gain[5] = 0.0
+    if contact.body == _POLE:
+        soft += dot(cross(turn, arm), push)
+    elif contact.ball >= 0:
+        lever = arm[0] * push[1] - arm[1] * push[0]
+        gain[5] = lever / world.cart_axial
+        soft += lever * gain[5]
+    return soft

@@ -1,289 +1,238 @@
 """Batched simulator of CartPole3D and its control rules: nothing, random and PD."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from owa_bench.envs.cartpole3d import rules
-from owa_bench.envs.cartpole3d.batched import dynamics
-from owa_bench.envs.cartpole3d.batched import lanes as lane_draws
-from owa_bench.envs.cartpole3d.batched.contacts import resolve_contacts
-from owa_bench.envs.cartpole3d.batched.impulses import Motion
-from owa_bench.envs.cartpole3d.batched.lanes import Lanes
+from owa_bench.envs.cartpole3d.batched import kernels, records
 from owa_bench.envs.cartpole3d.start import SceneState
 from owa_bench.errors import FieldError
 from owa_bench.worlds.physics import PhysicsWorld
 
 STARTS = 4096  # start states that are drawn for a world; episodes begin from these
-# PD rule: e = tilt + RATE * tilt rate + PLACE * x + SPEED * v; none below DEAD.
-RATE, PLACE, SPEED, DEAD = 0.5, 0.02, 0.05, 0.002
-_RANDOM = 1 << 40  # seeds of the random rule lie apart from those of the physics
+Actions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.float32]
+_U64 = np.uint64
 
 
 class TickEnd(NamedTuple):
     """Flags (lanes,): where the pole has fallen, and where the ticks are used up."""
 
-    fallen: Tensor
-    late: Tensor
+    fallen: Flags
+    late: Flags
 
 
 class Simulator:
-    """Lanes of one world; everything is a tensor on `device`, lanes last.
+    """Lanes of one world, stepped by compiled kernels.
 
     Each lane has a seed; with its count of episodes it names the start (one of `starts`
     that the shared law drew) and all that is drawn later, so a lane's episodes do not
-    depend on the other lanes, their number or the device. `step` does not reset:
+    depend on the other lanes, their number or the threads. `step` does not reset:
     `restart` does, for the lanes that its mask names.
+
+    Args:
+        world: The world that is played.
+        count: Lanes, at least 1.
+        seed: Of all of them.
+        starts: Start states that are drawn.
+        threads: That share the lanes of a step.
+
+    Raises:
+        FieldError: A number is below 1.
+
+    Attributes:
+        lanes: (count,) records, `records.LANE`.
+        balls: (count, slots) records, `records.BALL`.
+        episodes: (count,) episodes that each lane has begun.
     """
 
     def __init__(
         self,
         world: PhysicsWorld,
-        lanes: int,
+        count: int,
         *,
         seed: int,
-        device: str = "cpu",
-        dtype: torch.dtype = torch.float32,
         starts: int = STARTS,
+        threads: int = 1,
     ) -> None:
-        if lanes < 1 or starts < 1:
-            raise FieldError("lanes, starts", (lanes, starts), "must be at least 1")
+        for name, value in (("count", count), ("starts", starts), ("threads", threads)):
+            if value < 1:
+                raise FieldError(name, value, "must be at least 1")
         self.world = world
-        self.count = lanes
-        self.device = _device(device)
-        self.dtype = dtype
-        self.slots = lane_draws.most_balls(world)
-        self._timetable = lane_draws.arrival_timetable(world, self.device)
-        self._railed = any(law.kind == "rail" for law in world.laws)
-        self._pushes = torch.tensor(rules.DIRECTIONS, dtype=dtype).T.to(self.device)
-        self._pushes *= world.cart.push
-        self._sine, self._tangent = rules.fall_bounds(world.pole.fall)
-        self._starts = self._columns(lane_draws.draw_states(world, starts, seed))
-        self._play_hidden_tick(self._starts)
-        numbers = torch.arange(lanes, device=self.device)
-        self.seeds = lane_draws.child_seeds(numbers, seed)
-        self.episodes = torch.zeros_like(numbers)
-        self.lanes = self._new_episodes(numbers)
+        self.count = count
+        self.slots = records.most_balls(world)
+        self._numbers = records.world_record(world)
+        self._due = records.timetable(world)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        shares = np.linspace(0, count, min(threads, count) + 1).astype(int)
+        self._shares = [slice(a, b) for a, b in pairwise(shares)]
+        self._rooms = [self._room() for _ in self._shares]
+        self._first = records.lanes_of(
+            records.draw_states(world, starts, seed), self.slots
+        )
+        self._first[0]["seed"] = np.arange(starts)
+        kernels.play_hidden_tick(
+            self._numbers, *self._first, self._due, *self._rooms[0]
+        )
+        self.episodes = np.zeros(count, np.int64)
+        self.seeds = _children(np.arange(count, dtype=_U64), seed)
+        self.lanes = np.zeros(count, records.LANE)
+        self.balls = np.zeros((count, self.slots), records.BALL)
+        self._fallen, self._late = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        self._begin(np.arange(count))
 
-    @torch.no_grad()
-    def step(self, actions: Tensor) -> TickEnd:
+    def step(self, actions: Actions) -> TickEnd:
         """Play one action a lane.
 
         A lane that has fallen goes on falling until it is restarted.
 
         Args:
-            actions: (lanes,) of int64, 0 to 4.
+            actions: (count,), 0 to 4.
 
         Returns:
-            Which lanes have fallen, and which are late.
+            Which lanes have fallen, and which are late; the next step writes over it.
+
+        Raises:
+            FieldError: There is not one action of 0 to 4 a lane.
         """
-        lanes = self.lanes
-        self._tick(lanes, self._pushes[:, actions])
-        lanes.ticks.add_(1)
-        return TickEnd(self._has_fallen(lanes), lanes.ticks >= self.world.ticks)
+        actions = np.ascontiguousarray(actions, dtype=np.int64)
+        if actions.shape != (self.count,):
+            raise FieldError("actions", actions.shape, f"must be ({self.count},)")
+        if actions.min() < 0 or actions.max() >= len(rules.DIRECTIONS):
+            raise FieldError("actions", actions.tolist()[:8], "must be 0 to 4")
+        if self._pool is None:
+            self._play(self._shares[0], self._rooms[0], actions)
+        else:
+            work = [self._pool.submit(self._play, *one, actions) for one in self._parts]
+            for part in work:
+                part.result()
+        return TickEnd(self._fallen, self._late)
 
-    @torch.no_grad()
-    def restart(self, mask: Tensor | None = None) -> None:
+    def restart(self, mask: Flags | None = None) -> None:
         """Begin the next episode of the lanes of a mask, of all lanes without one."""
-        if mask is None:
-            mask = torch.ones(self.count, dtype=torch.bool, device=self.device)
-        at = torch.nonzero(mask).view(-1)
-        if at.numel():
+        at = np.arange(self.count) if mask is None else np.flatnonzero(mask)
+        if at.size:
             self.episodes[at] += 1
-            self.lanes.put(at, self._new_episodes(at))
+            self._begin(at)
 
-    @torch.no_grad()
     def set_states(self, states: list[SceneState]) -> None:
         """Put exact states into all lanes; their hidden tick is not played.
 
         Raises:
-            FieldError: there is not one state a lane.
+            FieldError: There is not one state a lane.
         """
         if len(states) != self.count:
             raise FieldError(
                 "len(states)", len(states), f"must be {self.count}, one a lane"
             )
-        self.lanes = self._columns(states)
-        self.lanes.seeds.copy_(self.seeds)
+        self.lanes, self.balls = records.lanes_of(states, self.slots)
+        self.lanes["seed"] = self.seeds
 
-    def core(self) -> Tensor:
-        """Return the observation of cart and pole, (11, lanes)."""
-        lanes = self.lanes
-        cart, pole = lanes.poses(self.world.lag)
-        return torch.cat((cart, lanes.cart_velocity, pole, lanes.pole_velocity))
-
-    def full(self, slots: int = rules.SLOTS) -> Tensor:
-        """Return the core and `slots` balls, (11 + 7 slots, lanes).
+    def observe(self, slots: int = 0, out: npt.NDArray[Any] | None = None) -> Any:
+        """Return the observations: cart and pole, then so many balls.
 
         A ball is presence, place and velocity; of more balls than slots the nearest to
         the pole's centre of mass.
+
+        Args:
+            slots: Balls that are shown.
+            out: (count, 11 + 7 slots) to write into; float32 of its own without.
+
+        Returns:
+            (count, 11 + 7 slots).
         """
-        there, places, speeds = self._visible_balls(slots)
-        places = torch.where(there, places, 0.0)
-        parts = torch.cat((there.to(self.dtype)[None], places, speeds))
-        flat = parts.transpose(0, 1).reshape(-1, self.count)
-        short = slots * rules.PER_BALL - flat.shape[0]
-        return torch.cat((self.core(), flat, flat.new_zeros(short, self.count)))
+        if out is None:
+            shape = (self.count, rules.CORE + rules.PER_BALL * slots)
+            out = np.empty(shape, np.float32)
+        kernels.observe(self._numbers, self.lanes, self.balls, out)
+        return out
 
-    def _visible_balls(self, slots: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return presence, places and velocities of the balls that are shown."""
-        lanes = self.lanes
-        if self.slots <= slots:
-            return lanes.there, lanes.balls, lanes.velocity
-        cart, pole = lanes.poses(self.world.lag)
-        centre = self.world.pole.centre * torch.stack(dynamics.direction(pole))
-        centre[:2] += cart
-        centre[2] += self.world.cart.joint
-        gaps = (lanes.balls - centre[:, None]).square().sum(0)
-        at = gaps.topk(slots, dim=0, largest=False).indices
-        wide = at.expand(3, slots, self.count)
-        return (
-            lanes.there.gather(0, at),
-            lanes.balls.gather(1, wide),
-            lanes.velocity.gather(1, wide),
+    @property
+    def _parts(self) -> list[tuple[slice, tuple[Any, Any]]]:
+        return list(zip(self._shares, self._rooms, strict=True))
+
+    def _play(self, share: slice, room: tuple[Any, Any], actions: Actions) -> None:
+        """Play a share of the lanes."""
+        kernels.play(
+            self._numbers,
+            self.lanes[share],
+            self.balls[share],
+            self._due,
+            *room,
+            actions[share],
+            self._fallen[share],
+            self._late[share],
         )
 
-    def _has_fallen(self, lanes: Lanes) -> Tensor:
-        """Return where roll or pitch is beyond the limit, as `rules.has_fallen`."""
-        x, y, z, w = lanes.poses(self.world.lag)[1]
-        level = 1.0 - 2.0 * (x * x + y * y)
-        rolled = (2.0 * (w * x + y * z)).abs() > self._tangent * level
-        tilted: Tensor = rolled | ((2.0 * (w * y - z * x)).abs() > self._sine)
-        return tilted
+    def _room(self) -> tuple[Any, Any]:
+        """Return a thread's room for contacts and forces."""
+        contacts = np.zeros(records.most_contacts(self.slots), records.CONTACT)
+        return contacts, np.zeros((self.slots, 3))
 
-    def _columns(self, states: list[SceneState]) -> Lanes:
-        return lane_draws.lanes_of(
-            states, self.slots, device=self.device, dtype=self.dtype
-        )
-
-    @torch.no_grad()
-    def _play_hidden_tick(self, lanes: Lanes) -> None:
-        """Play the tick before an episode: the start's own push and no action."""
-        count = lanes.ticks.numel()
-        lanes.seeds.copy_(torch.arange(count, device=self.device))
-        self._tick(lanes, lanes.push)
-        lanes.age.add_(1)
-
-    def _new_episodes(self, at: Tensor) -> Lanes:
-        """Return the first states of the next episodes of the lanes `at`."""
-        seeds = lane_draws.child_seeds(self.seeds[at], self.episodes[at])
-        many = self._starts.ticks.numel()
-        lanes = self._starts.take((seeds >> 1) % many)
-        lanes.seeds.copy_(seeds)
-        return lanes
-
-    def _tick(self, lanes: Lanes, push: Tensor) -> None:
-        """Play a tick in place: let balls come, then move everything."""
-        if not self.world.spawns:
-            self._move(lanes, push)
-            return
-        lane_draws.spawn_due_balls(self.world, lanes, self._timetable)
-        occupied = lanes.occupied()
-        self._move(occupied, push)
-        lanes.write_back(occupied)
-
-    def _move(self, lanes: Lanes, push: Tensor) -> None:
-        """Move everything by one tick, in place."""
-        world, dt = self.world, self.world.tick
-        rails = lanes.rails if self._railed else None
-        pushed = dynamics.ball_accelerations(world, lanes)
-        change = dynamics.cart_pole_accelerations(world, lanes, push)
-        lanes.cart_velocity.add_(change.cart, alpha=dt)
-        lanes.pole_velocity.add_(change.pole, alpha=dt)
-        speed = dynamics.damp_balls(world, lanes.velocity, rails)
-        if pushed is not None:
-            if rails is not None:
-                along = (rails * pushed).sum(0)
-                bound = rails.square().sum(0)
-                pushed = rails * along + (1.0 - bound) * pushed
-            speed = speed + dt * (pushed * lanes.moving)
-        lanes.velocity.copy_(speed)
-        motion = Motion(
-            world,
-            lanes.cart,
-            lanes.cart_velocity,
-            lanes.pole,
-            lanes.pole_velocity,
-            lanes.balls.view(3, -1),
-            lanes.velocity.view(3, -1),
-            lanes.moving.view(-1),
-            lanes.bounce,
-            None if rails is None else rails.view(3, -1),
-        )
-        resolve_contacts(motion)
-        if world.lag:
-            lanes.shown_cart.copy_(lanes.cart)
-            lanes.shown_pole.copy_(lanes.pole)
-        lanes.cart.add_(lanes.cart_velocity, alpha=dt)
-        lanes.pole.copy_(dynamics.rotate(lanes.pole, lanes.pole_velocity, dt))
-        lanes.balls.add_(lanes.velocity, alpha=dt)
+    def _begin(self, at: npt.NDArray[np.intp]) -> None:
+        """Put the first states of their next episodes into the lanes `at`."""
+        seeds = _children(self.seeds[at], self.episodes[at])
+        chosen = (seeds >> _U64(1)) % _U64(len(self._first[0]))
+        self.lanes[at] = self._first[0][chosen]
+        self.balls[at] = self._first[1][chosen]
+        self.lanes["seed"][at] = seeds
 
 
-def _device(name: str) -> torch.device:
-    """Return the device of a name; FieldError for one that torch lacks here."""
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise FieldError("device", name, "must be cpu, cuda or cuda:N") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise FieldError(
-            "device",
-            name,
-            "needs a GPU that torch can see, and there is none here: take cpu",
-        )
-    return device
+def _children(seeds: npt.NDArray[Any], path: Any) -> npt.NDArray[Any]:
+    """Return each seed's child at a path: one for all, or one each."""
+    made = np.empty(seeds.shape, _U64)
+    kernels.child_seeds(seeds, np.broadcast_to(path, seeds.shape).astype(_U64), made)
+    return made
 
 
 # --- control rules --------------------------------------------------------------------
 
 
-ControlRule = Callable[[Simulator], Tensor]
+ControlRule = Callable[[Simulator], Actions]
 
 
-def nothing(simulator: Simulator) -> Tensor:
-    """Return action 0 for every lane, (lanes,) of int64."""
-    return torch.zeros(simulator.count, dtype=torch.int64, device=simulator.device)
+def nothing(simulator: Simulator) -> Actions:
+    """Return action 0 for every lane, (count,)."""
+    return np.zeros(simulator.count, np.int64)
 
 
-def random(simulator: Simulator) -> Tensor:
-    """Return an action drawn uniformly by each lane's own seed and tick, (lanes,)."""
-    lanes = simulator.lanes
-    seeds = lane_draws.child_seeds(lanes.seeds, lanes.ticks)
-    u = lane_draws.uniform(seeds, _RANDOM, 1, torch.float32)[0]
-    return (5.0 * u).to(torch.int64)
+def random(simulator: Simulator) -> Actions:
+    """Return an action drawn uniformly by each lane's own seed and tick, (count,)."""
+    actions = np.empty(simulator.count, np.int64)
+    kernels.random_actions(simulator.lanes, actions)
+    return actions
 
 
-def pd(simulator: Simulator) -> Tensor:
-    """Return (lanes,) pushes along the axis with the larger error, towards the lean."""
-    x, y, vx, vy, qx, qy, qz, qw, wx, wy, _ = simulator.core()
-    pitch = torch.asin((2.0 * (qw * qy - qz * qx)).clamp(-1.0, 1.0))
-    roll = torch.atan2(2.0 * (qw * qx + qy * qz), 1.0 - 2.0 * (qx * qx + qy * qy))
-    ex = pitch + RATE * wy + PLACE * x + SPEED * vx
-    ey = -roll - RATE * wx + PLACE * y + SPEED * vy
-    along_x = torch.where(ex > 0, 1, 2)
-    along_y = torch.where(ey > 0, 3, 4)
-    action = torch.where(ex.abs() >= ey.abs(), along_x, along_y)
-    return torch.where(torch.maximum(ex.abs(), ey.abs()) < DEAD, 0, action)
+def pd(simulator: Simulator) -> Actions:
+    """Return (count,) pushes along the axis with the larger error, towards the lean."""
+    actions = np.empty(simulator.count, np.int64)
+    rows = np.empty((simulator.count, rules.CORE))
+    kernels.pd_actions(simulator.observe(out=rows), actions)
+    return actions
 
 
 CONTROLS: dict[str, ControlRule] = {"nothing": nothing, "random": random, "pd": pd}
 
 
-def episode_lengths(simulator: Simulator, rule: ControlRule) -> Tensor:
+def episode_lengths(simulator: Simulator, rule: ControlRule) -> npt.NDArray[np.int64]:
     """Return how many steps the next episode of every lane lasts.
 
     Args:
-        simulator: its lanes are restarted.
-        rule: chooses the actions.
+        simulator: Its lanes are restarted.
+        rule: Chooses the actions.
 
     Returns:
-        (lanes,) of int64.
+        (count,).
     """
     simulator.restart()
-    steps = torch.zeros_like(simulator.episodes)
-    alive = torch.ones(simulator.count, dtype=torch.bool, device=simulator.device)
+    steps = np.zeros(simulator.count, np.int64)
+    alive = np.ones(simulator.count, np.bool_)
     for _ in range(simulator.world.ticks):
         fallen, _ = simulator.step(rule(simulator))
         steps += alive

@@ -6,7 +6,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
@@ -45,14 +44,14 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         magnitude: float = 1.0,
         obs: ObservationMode = "full",
         seed: int = 0,
-        device: str = "cpu",
         starts: int = STARTS,
+        threads: int = 1,
     ) -> None:
         if obs not in ("full", "core"):
             raise FieldError("obs", obs, one_of(obs, ("full", "core")))
         self.num_envs = num_envs
         self.simulator: Simulator
-        self._make = (levels.level(spec, level, magnitude), device, starts)
+        self._make = (levels.level(spec, level, magnitude), starts, threads)
         self._slots = rules.SLOTS if obs == "full" else 0
         self.single_observation_space = observation_space(self._slots)
         self.single_action_space = spaces.Discrete(len(rules.DIRECTIONS))
@@ -89,30 +88,25 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             Gymnasium's five, each (num_envs, ..), and info.
         """
         simulator = self.simulator
-        chosen = torch.as_tensor(np.asarray(actions), device=simulator.device)
-        fallen, late = simulator.step(chosen.long())
+        ended = simulator.step(actions)
+        fallen, late = ended.fallen.copy(), ended.late & ~ended.fallen
         over = fallen | late
         info: dict[str, Any] = {}
-        if bool(over.any()):
-            flags = over.cpu().numpy()
-            last = np.where(flags[:, None], self._observe(), np.float32(0))
-            info = {"final_obs": last, "_final_obs": flags}
+        if over.any():
+            last = np.where(over[:, None], self._observe(), np.float32(0))
+            info = {"final_obs": last, "_final_obs": over}
             simulator.restart(over)
         reward = np.full(self.num_envs, 1.0 / simulator.world.ticks)
-        terminated = fallen.cpu().numpy()
-        truncated = (late & ~fallen).cpu().numpy()
-        return self._observe(), reward, terminated, truncated, info
+        return self._observe(), reward, fallen, late, info
 
     def _build(self, seed: int) -> None:
-        world, device, starts = self._make
+        world, starts, threads = self._make
         self.simulator = Simulator(
-            world, self.num_envs, seed=seed, device=device, starts=starts
+            world, self.num_envs, seed=seed, starts=starts, threads=threads
         )
 
     def _observe(self) -> _Numbers:
-        simulator = self.simulator
-        table = simulator.full(self._slots) if self._slots else simulator.core()
-        rows: _Numbers = table.T.contiguous().to(torch.float32).cpu().numpy()
+        rows: _Numbers = self.simulator.observe(self._slots)
         return rows
 
 
@@ -157,7 +151,7 @@ class _BatchedVecEnv(VecEnv):
         return rows, reward.astype(np.float32), over, infos
 
     def close(self) -> None:
-        """Release nothing: everything is a tensor."""
+        """Release nothing: everything is an array."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute of the shared env, once a lane."""
