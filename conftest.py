@@ -25,8 +25,8 @@ settings.load_profile("busy")
 
 _NEEDS = {
     "inspect_ai": ["owa_bench/bridges/inspect.py"],
+    "numba": ["owa_bench/envs/cartpole3d/batched/*.py"],
     "torch": [
-        "owa_bench/envs/cartpole3d/batched/*.py",
         "owa_bench/subjects/cartpole*.py",
         "owa_bench/subjects/learning.py",
     ],

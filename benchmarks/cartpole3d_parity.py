@@ -1,7 +1,8 @@
 """CartPole3D beside recorded episodes of the released generator, touches included.
 
 `python benchmarks/cartpole3d_parity.py` plays the recorded actions from the recorded
-starts of tests/golden/cartpole3d_recorded.npz and prints, by level, in how many
+starts of tests/golden/cartpole3d_recorded.npz, on PyBullet and on the compiled step,
+and prints, for each and by level, in how many
 episodes both end on the same tick and how far the observations of cart and pole lie
 apart; `--check` exits 1 where the bounds below do not hold; `--store FILE` makes the
 golden file from a file of recordings.
@@ -13,12 +14,15 @@ levels of the same policy and number start alike). Recorded values are rounded t
 
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench.envs.cartpole3d import levels
+from owa_bench.envs.cartpole3d.batched.simulator import Simulator
 from owa_bench.envs.cartpole3d.env import CartPole3DEnv
 from owa_bench.envs.cartpole3d.rules import CORE
 from owa_bench.envs.cartpole3d.start import BallState, SceneState
@@ -40,6 +44,16 @@ class Deviation(NamedTuple):
     ended: int
     recorded: int
     largest: float
+
+
+class Play(NamedTuple):
+    """What was seen of cart and pole, (ticks + 1, 11), and the tick of the end."""
+
+    seen: Table
+    ended: int
+
+
+Player = Callable[[int, str, SceneState, Table], Play]
 
 
 def start_of(row: Table) -> SceneState:
@@ -64,22 +78,19 @@ def start_of(row: Table) -> SceneState:
     )
 
 
-def deviation(name: str, start: SceneState, seen: Table, actions: Table) -> Deviation:
-    """Play one recorded episode.
+def on_engine(level: int, difficulty: str, start: SceneState, actions: Table) -> Play:
+    """Play actions on PyBullet.
 
     Args:
-        name: of the episode.
-        start: where it begins.
-        seen: (ticks + 1, 11) recorded observations of cart and pole.
-        actions: (ticks,) recorded actions.
+        level: of the released generator.
+        difficulty: its preset.
+        start: where the episode begins.
+        actions: (ticks,).
 
     Returns:
-        Its deviation.
+        What was seen of cart and pole.
     """
-    level, difficulty, *_ = name.split("_")
-    env = CartPole3DEnv(
-        spec="released", level=int(level[1:]), difficulty=difficulty, obs="core"
-    )
+    env = CartPole3DEnv(spec="released", level=level, difficulty=difficulty, obs="core")
     observed = [env.reset(seed=0, options={"start": start})[0]]
     ended = len(actions) + 1
     for tick, action in enumerate(actions, start=1):
@@ -89,21 +100,48 @@ def deviation(name: str, start: SceneState, seen: Table, actions: Table) -> Devi
             ended = tick
             break
     env.close()
-    both = min(len(observed), len(seen))
-    apart = np.abs(np.array(observed[:both], dtype=np.float64) - seen[:both])
-    return Deviation(ended, len(actions), float(apart.max()))
+    return Play(np.array(observed, dtype=np.float64), ended)
 
 
-def deviations(path: Path) -> dict[str, Deviation]:
-    """Return the deviation of each recorded episode of a file, by name."""
+def on_compiled(level: int, difficulty: str, start: SceneState, actions: Table) -> Play:
+    """Play actions on the compiled step; the rest as `on_engine`."""
+    world = levels.level("released", level, levels.magnitude_of(difficulty))
+    lanes = Simulator(world, 1, seed=0, starts=1)
+    lanes.set_states([start], hidden_tick=True)
+    observed = [lanes.observe()[0]]
+    ended = len(actions) + 1
+    for tick, action in enumerate(actions, start=1):
+        over = lanes.step(np.array([action]))
+        observed.append(lanes.observe()[0])
+        if over.fallen[0] or over.late[0]:
+            ended = tick
+            break
+    return Play(np.array(observed, dtype=np.float64), ended)
+
+
+def deviations(path: Path, player: Player = on_engine) -> dict[str, Deviation]:
+    """Return the deviation of each recorded episode, by name.
+
+    Args:
+        path: the file of recordings.
+        player: plays the actions.
+
+    Returns:
+        The deviations.
+    """
     with np.load(path) as stored:
         table = dict(stored)
     found = {}
     for name in sorted(key[:-4] for key in table if key.endswith("_act")):
-        alike = "_".join(["L0_easy", *name.split("_")[2:]])
+        level, difficulty, *rest = name.split("_")
+        alike = "_".join(["L0_easy", *rest])
         start = start_of(table[f"{alike}_init"].astype(np.float64))
         seen = table[f"{name}_obs"][:, :CORE].astype(np.float64)
-        found[name] = deviation(name, start, seen, table[f"{name}_act"])
+        actions = table[f"{name}_act"]
+        play = player(int(level[1:]), difficulty, start, actions)
+        both = min(len(play.seen), len(seen))
+        apart = float(np.abs(play.seen[:both] - seen[:both]).max())
+        found[name] = Deviation(play.ended, len(actions), apart)
     return found
 
 
@@ -147,7 +185,8 @@ def main() -> int:
         print(store(Path(sys.argv[2])))
         return 0
     text, holds = page(deviations(GOLDEN))
-    print(text)
+    print(f"PyBullet\n\n{text}\n\nCompiled step\n")
+    print(page(deviations(GOLDEN, on_compiled))[0])
     return 0 if holds or "--check" not in sys.argv else 1
 
 

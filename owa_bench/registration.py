@@ -15,6 +15,14 @@ ENV_IDS = {
     "owa_bench/SelfRev-v1": ("owa_bench.run.assembly:make_env", "selfrev"),
     "owa_bench/ToolQuest-v2": ("owa_bench.run.assembly:make_env", "toolquest"),
 }
+# Twins for training that no run records: each with an env of many lanes, too.
+_FAST = "owa_bench.envs.cartpole3d.batched"
+FAST_IDS = {
+    "owa_bench/CartPole3DFast-v2": (
+        f"{_FAST}.single_env:CartPole3DFastEnv",
+        f"{_FAST}.vector_env:BatchedCartPole3D",
+    ),
+}
 
 
 def register_ids() -> None:
@@ -30,3 +38,10 @@ def register_ids() -> None:
     for env_id, (entry_point, suite) in (ENV_IDS | others).items():
         if env_id not in registry:
             register(id=env_id, entry_point=entry_point, kwargs={"suite": suite})
+    for env_id, (entry_point, vector_entry_point) in FAST_IDS.items():
+        if env_id not in registry:
+            register(
+                id=env_id,
+                entry_point=entry_point,
+                vector_entry_point=vector_entry_point,
+            )

@@ -325,7 +325,7 @@ def _controls(level: int, plan: MeasurementPlan) -> list[RawRow]:
             "agent": name,
             "domain": level,
             "performance": float(
-                batched.episode_lengths(simulator, policy).double().mean() / world.ticks
+                batched.episode_lengths(simulator, policy).mean() / world.ticks
             ),
         }
         for name, policy in batched.CONTROLS.items()

@@ -46,7 +46,7 @@ class LevelsBatch:
         """Return the policies' inputs, (lanes, 10)."""
         rows = torch.empty(self.lanes, INPUTS)
         for simulator, at in self._parts:
-            rows[at] = policy_inputs(simulator.core())
+            rows[at] = policy_inputs(torch.from_numpy(simulator.observe()))
         return rows
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,23 +61,25 @@ class LevelsBatch:
         failed = torch.empty(self.lanes, dtype=torch.bool)
         late = torch.empty_like(failed)
         for simulator, at in self._parts:
-            failed[at], late[at] = simulator.step(actions[at])
+            ended = simulator.step(actions[at].numpy())
+            failed[at] = torch.from_numpy(ended.fallen)
+            late[at] = torch.from_numpy(ended.late)
         return failed, late
 
     def restart(self, mask: Tensor | None = None) -> None:
         """Begin episodes, of all lanes without a mask (lanes,)."""
         for simulator, at in self._parts:
-            simulator.restart(None if mask is None else mask[at])
+            simulator.restart(None if mask is None else mask[at].numpy())
 
 
 def policy_inputs(core: Tensor) -> Tensor:
-    """Return a policy's scaled inputs (lanes, 10) from observations (11, lanes)."""
-    x, y, z, w = core[4:8]
+    """Return a policy's scaled inputs (lanes, 10) from observations (lanes, 11)."""
+    x, y, z, w = core[:, 4:8].unbind(1)
     roll = torch.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
     pitch = torch.asin((2.0 * (w * y - z * x)).clamp(-1.0, 1.0))
     yaw = torch.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    table = torch.cat((core[:4], torch.stack((roll, pitch, yaw)), core[8:]))
-    return table.T * torch.tensor(_SCALE)
+    turned = torch.stack((roll, pitch, yaw), 1)
+    return torch.cat((core[:, :4], turned, core[:, 8:]), 1) * torch.tensor(_SCALE)
 
 
 def level_world(

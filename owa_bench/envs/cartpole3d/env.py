@@ -17,7 +17,7 @@ from owa_bench.envs.cartpole3d.levels import (
     SUITE,
     VERSION,
     LevelSequence,
-    magnitude_of,
+    one_magnitude,
 )
 from owa_bench.envs.cartpole3d.scene import Scene
 from owa_bench.envs.cartpole3d.start import SceneState, StartSampler, Vector3
@@ -88,7 +88,7 @@ class CartPole3DEnv(gym.Env[Any, Any]):
         self._levels = LevelSequence(
             spec=spec,
             levels=tuple(levels) if levels else ((1, level),),
-            magnitude=_one_magnitude(difficulty, magnitude),
+            magnitude=one_magnitude(difficulty, magnitude),
         )
         self._source = source
         self._slots = slots if obs == "full" else 0
@@ -362,16 +362,6 @@ def _unmoved_rails(scene: Scene) -> list[Vector3]:
     """Return earlier places such that balls on rails seem to rest, as released."""
     moving = zip(scene.live, scene.lows, scene.before, strict=True)
     return [now if ball.kind == RAIL else old for ball, now, old in moving]
-
-
-def _one_magnitude(difficulty: str | None, magnitude: float | None) -> float:
-    """Return the magnitude that either of the two names; hard if neither does."""
-    if difficulty is not None and magnitude is not None:
-        raise UsageError(
-            f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
-        )
-    given = difficulty if magnitude is None else magnitude
-    return magnitude_of("hard" if given is None else given)
 
 
 def observation_space(slots: int) -> spaces.Box:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from owa_bench.discovery import get
-from owa_bench.errors import FieldError, InstanceError, one_of
+from owa_bench.errors import FieldError, InstanceError, UsageError, one_of
 from owa_bench.interfaces import DriftEvent, Operator, World
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import stream
@@ -209,3 +209,24 @@ class LevelSchedule:
         if not 0 <= delta <= 1:
             raise FieldError("delta", delta, "must be in [0, 1]")
         return int(delta > 0)
+
+
+def one_magnitude(difficulty: str | None, magnitude: float | None) -> float:
+    """Return the magnitude that either of the two names; hard if neither does.
+
+    Args:
+        difficulty: A preset's name.
+        magnitude: In [0, 1].
+
+    Returns:
+        The magnitude.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    if difficulty is not None and magnitude is not None:
+        raise UsageError(
+            f"Give `difficulty` or `magnitude`, got {difficulty} and {magnitude}."
+        )
+    given = difficulty if magnitude is None else magnitude
+    return magnitude_of("hard" if given is None else given)

@@ -3,12 +3,15 @@
 import itertools
 import math
 
+import cartpole3d_parity as parity
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 from owa_bench.envs.cartpole3d import levels
 from owa_bench.envs.cartpole3d.start import BallState, SceneState, draw_start
-from owa_bench.errors import FieldError
+from owa_bench.errors import FieldError, UsageError
 from owa_bench.seeding import stream
 from tests.builders.slices import by_commit
 
@@ -314,7 +317,7 @@ def test_more_balls_than_slots_are_shown_by_distance():
 @pytest.mark.parametrize("actions", [[0], [0, 5], [0, -1], [[0, 0]]])
 def test_actions_that_are_none_are_refused(actions):
     lanes = Simulator(world(), 2, seed=1, starts=2)
-    with pytest.raises(FieldError, match="actions. must be"):
+    with pytest.raises(FieldError, match="must be"):
         lanes.step(np.array(actions))
 
 
@@ -360,3 +363,56 @@ def test_stable_baselines_learns_on_it():
     model.learn(1024)
     assert len(model.ep_info_buffer) > 10
     assert all(5 < episode["l"] <= 200 for episode in model.ep_info_buffer)
+
+
+def fast(**options):
+    return gymnasium.make("owa_bench/CartPole3DFast-v2", **options)
+
+
+@pytest.mark.parametrize("obs", ["core", "full"])
+def test_the_quick_env_passes_gymnasiums_checker(obs):
+    check_env(fast(obs=obs, level=4).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.physics
+def test_the_quick_env_starts_where_the_engine_does(make):
+    quick, engine = fast(level=9, difficulty="easy"), make(level=9, magnitude=EASY)
+    for seed in range(5):
+        ours, theirs = quick.reset(seed=seed)[0], engine.reset(seed=seed)[0]
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    for action in (1, 3, 0, 2):
+        ours, *flags, _ = quick.step(action)
+        theirs, *expected, _ = engine.step(action)
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+        assert flags == expected
+
+
+def test_the_quick_env_names_what_is_wrong():
+    env = fast()
+    with pytest.raises(UsageError, match="reset first"):
+        env.unwrapped.step(0)
+    env.reset(seed=1)
+    with pytest.raises(FieldError, match="0 to 4"):
+        env.unwrapped.step(5)
+    with pytest.raises(FieldError, match="options"):
+        env.reset(options={"instance": 1})
+    with pytest.raises(UsageError, match="difficulty"):
+        fast(difficulty="easy", magnitude=0.5)
+
+
+def test_many_lanes_by_gymnasiums_own_call():
+    many = gymnasium.make_vec(
+        "owa_bench/CartPole3DFast-v2",
+        num_envs=8,
+        vectorization_mode="vector_entry_point",
+        obs="core",
+        starts=8,
+    )
+    assert many.reset(seed=1)[0].shape == (8, 11)
+
+
+def test_recorded_episodes_of_the_generator_end_on_the_same_tick():
+    """By `benchmarks/cartpole3d_parity.py`, of 36, touches included."""
+    found = parity.deviations(parity.GOLDEN, parity.on_compiled).values()
+    assert sum(one.ended == one.recorded for one in found) >= 34
+    assert sum(one.largest <= parity.CLOSE for one in found) >= 28

@@ -81,18 +81,44 @@ def play(worlds, lanes, balls, due, contacts, forces, actions, fallen, late):
         fallen: (n,) written: whether the pole has fallen.
         late: (n,) written: whether the ticks are used up.
     """
-    world = worlds[0]
     for i in range(lanes.shape[0]):
-        lane = lanes[i]
-        push = _PUSHES[actions[i]]
-        x, y = world.push * push[0], world.push * push[1]
-        _tick(world, lane, balls[i], due, contacts, forces, x, y)
-        lane.ticks += 1
-        q = lane.seen_pole if world.lag else lane.pole
-        level = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
-        rolled = abs(2.0 * (q[3] * q[0] + q[1] * q[2])) > world.tangent * level
-        fallen[i] = rolled or abs(2.0 * (q[3] * q[1] - q[2] * q[0])) > world.sine
-        late[i] = lane.ticks >= world.ticks
+        fallen[i], late[i] = _play_lane(
+            worlds[0], lanes[i], balls[i], due, contacts, forces, actions[i]
+        )
+
+
+@compiled
+def play_one(worlds, lanes, balls, due, contacts, forces, action, rows):
+    """Play one action of one lane and observe it.
+
+    Args:
+        worlds: (1,) the world.
+        lanes: (1,) changed in place.
+        balls: (1, slots) changed in place.
+        due: (laws, ticks + 2) where balls arrive.
+        contacts: Room for a lane's contacts.
+        forces: (slots, 3) room.
+        action: 0 to 4.
+        rows: (1, 11 + 7 room) written.
+    Returns: Whether the pole has fallen, and whether the ticks are used up.
+    """
+    ended = _play_lane(worlds[0], lanes[0], balls[0], due, contacts, forces, action)
+    observe(worlds, lanes, balls, rows)
+    return ended
+
+
+@compiled
+def _play_lane(world, lane, balls, due, contacts, forces, action):
+    """Play one action of a lane; return whether it has fallen, and is late."""
+    push = _PUSHES[action]
+    x, y = world.push * push[0], world.push * push[1]
+    _tick(world, lane, balls, due, contacts, forces, x, y)
+    lane.ticks += 1
+    q = lane.seen_pole if world.lag else lane.pole
+    level = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
+    rolled = abs(2.0 * (q[3] * q[0] + q[1] * q[2])) > world.tangent * level
+    fallen = rolled or abs(2.0 * (q[3] * q[1] - q[2] * q[0])) > world.sine
+    return fallen, lane.ticks >= world.ticks
 
 
 @compiled

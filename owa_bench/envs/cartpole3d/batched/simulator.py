@@ -106,12 +106,7 @@ class Simulator:
             raise FieldError("actions", actions.shape, f"must be ({self.count},)")
         if actions.min() < 0 or actions.max() >= len(rules.DIRECTIONS):
             raise FieldError("actions", actions.tolist()[:8], "must be 0 to 4")
-        if self._pool is None:
-            self._play(self._shares[0], self._rooms[0], actions)
-        else:
-            work = [self._pool.submit(self._play, *one, actions) for one in self._parts]
-            for part in work:
-                part.result()
+        self._share(lambda share, room: self._play(share, room, actions))
         return TickEnd(self._fallen, self._late)
 
     def restart(self, mask: Flags | None = None) -> None:
@@ -121,8 +116,14 @@ class Simulator:
             self.episodes[at] += 1
             self._begin(at)
 
-    def set_states(self, states: list[SceneState]) -> None:
-        """Put exact states into all lanes; their hidden tick is not played.
+    def set_states(
+        self, states: list[SceneState], *, hidden_tick: bool = False
+    ) -> None:
+        """Put exact states into all lanes.
+
+        Args:
+            states: One a lane.
+            hidden_tick: Whether the tick before an episode is played.
 
         Raises:
             FieldError: There is not one state a lane.
@@ -133,6 +134,10 @@ class Simulator:
             )
         self.lanes, self.balls = records.lanes_of(states, self.slots)
         self.lanes["seed"] = self.seeds
+        if hidden_tick:
+            kernels.play_hidden_tick(
+                self._numbers, self.lanes, self.balls, self._due, *self._rooms[0]
+            )
 
     def observe(self, slots: int = 0, out: npt.NDArray[Any] | None = None) -> Any:
         """Return the observations: cart and pole, then so many balls.
@@ -150,12 +155,25 @@ class Simulator:
         if out is None:
             shape = (self.count, rules.CORE + rules.PER_BALL * slots)
             out = np.empty(shape, np.float32)
-        kernels.observe(self._numbers, self.lanes, self.balls, out)
-        return out
+        rows = out
+        self._share(
+            lambda share, _: kernels.observe(
+                self._numbers, self.lanes[share], self.balls[share], rows[share]
+            )
+        )
+        return rows
 
-    @property
-    def _parts(self) -> list[tuple[slice, tuple[Any, Any]]]:
-        return list(zip(self._shares, self._rooms, strict=True))
+    def parts(self) -> tuple[Any, Any, Any, Any, Any, Any]:
+        """Return what kernels of one lane take, as it is now, before the action."""
+        return (self._numbers, self.lanes, self.balls, self._due, *self._rooms[0])
+
+    def _share(self, work: Callable[[slice, tuple[Any, Any]], None]) -> None:
+        """Do a piece of work on every share of the lanes, each in a thread."""
+        if self._pool is None:
+            work(self._shares[0], self._rooms[0])
+            return
+        for _ in self._pool.map(work, self._shares, self._rooms):
+            pass
 
     def _play(self, share: slice, room: tuple[Any, Any], actions: Actions) -> None:
         """Play a share of the lanes."""
