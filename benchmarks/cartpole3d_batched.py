@@ -120,8 +120,8 @@ def write_table(count: int) -> None:
                 "# CartPole3D: episodes of the compiled step beside PyBullet's",
                 "",
                 "Made by `python benchmarks/cartpole3d_batched.py --episodes "
-                f"{count}`: mean steps of {count} episodes on PyBullet and {MANY:,} on the "
-                "compiled step, level at easy; p of the two-sample "
+                f"{count}`: mean steps of {count} episodes on PyBullet and {MANY:,} on "
+                "the compiled step, level at easy; p of the two-sample "
                 "Kolmogorov-Smirnov test.",
                 "",
                 f"By Holm's rule {failing} of {len(values)} comparisons differ at "
