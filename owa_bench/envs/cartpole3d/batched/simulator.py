@@ -15,17 +15,17 @@ from owa_bench.errors import FieldError
 from owa_bench.worlds.physics import PhysicsWorld
 
 STARTS = 4096  # start states that are drawn for a world; episodes begin from these
-Actions = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.float32]
+LaneActions = npt.NDArray[np.int64]
+LaneFlags = npt.NDArray[np.bool_]
+
 _U64 = np.uint64
 
 
 class TickEnd(NamedTuple):
-    """Flags (lanes,): where the pole has fallen, and where the ticks are used up."""
+    """LaneFlags (lanes,): where the pole has fallen, and where the ticks are used up."""
 
-    fallen: Flags
-    late: Flags
+    fallen: LaneFlags
+    late: LaneFlags
 
 
 class Simulator:
@@ -87,7 +87,7 @@ class Simulator:
         self._fallen, self._late = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self._begin(np.arange(count))
 
-    def step(self, actions: Actions) -> TickEnd:
+    def step(self, actions: LaneActions) -> TickEnd:
         """Play one action a lane.
 
         A lane that has fallen goes on falling until it is restarted.
@@ -109,7 +109,7 @@ class Simulator:
         self._share(lambda share, room: self._play(share, room, actions))
         return TickEnd(self._fallen, self._late)
 
-    def restart(self, mask: Flags | None = None) -> None:
+    def restart(self, mask: LaneFlags | None = None) -> None:
         """Begin the next episode of the lanes of a mask, of all lanes without one."""
         at = np.arange(self.count) if mask is None else np.flatnonzero(mask)
         if at.size:
@@ -175,7 +175,7 @@ class Simulator:
         for _ in self._pool.map(work, self._shares, self._rooms):
             pass
 
-    def _play(self, share: slice, room: tuple[Any, Any], actions: Actions) -> None:
+    def _play(self, share: slice, room: tuple[Any, Any], actions: LaneActions) -> None:
         """Play a share of the lanes."""
         kernels.play(
             self._numbers,
@@ -212,22 +212,22 @@ def _children(seeds: npt.NDArray[Any], path: Any) -> npt.NDArray[Any]:
 # --- control rules --------------------------------------------------------------------
 
 
-ControlRule = Callable[[Simulator], Actions]
+ControlRule = Callable[[Simulator], LaneActions]
 
 
-def nothing(simulator: Simulator) -> Actions:
+def nothing(simulator: Simulator) -> LaneActions:
     """Return action 0 for every lane, (count,)."""
     return np.zeros(simulator.count, np.int64)
 
 
-def random(simulator: Simulator) -> Actions:
+def random(simulator: Simulator) -> LaneActions:
     """Return an action drawn uniformly by each lane's own seed and tick, (count,)."""
     actions = np.empty(simulator.count, np.int64)
     kernels.random_actions(simulator.lanes, actions)
     return actions
 
 
-def pd(simulator: Simulator) -> Actions:
+def pd(simulator: Simulator) -> LaneActions:
     """Return (count,) pushes along the axis with the larger error, towards the lean."""
     actions = np.empty(simulator.count, np.int64)
     rows = np.empty((simulator.count, rules.CORE))
