@@ -22,7 +22,7 @@ _U64 = np.uint64
 
 
 class TickEnd(NamedTuple):
-    """LaneFlags (lanes,): where the pole has fallen, and where the ticks are used up."""
+    """Flags (lanes,): where the pole has fallen, and where the ticks are used up."""
 
     fallen: LaneFlags
     late: LaneFlags
