@@ -48,6 +48,8 @@ class LineBuffer:
         size: Bytes of the lines, newlines included.
     """
 
+    __slots__ = ("_redactor", "_varying", "lines", "size")
+
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._varying: list[tuple[int, Event]] = []
@@ -61,13 +63,14 @@ class LineBuffer:
             InfrastructureFailure: A field does not fit the schema.
         """
         kind = type(event)
-        fits = _FITS.get(kind)
-        if fits is None or not fits(event):
+        fits, varies = _KINDS.get(kind, _UNKNOWN)
+        if not fits(event):
             event = self._redactor.checked(event)
         line = _encode(event)
-        if kind in REPLAY_VARIES:
-            self._varying.append((len(self.lines), event))
-        self.lines.append(line)
+        lines = self.lines
+        if varies:
+            self._varying.append((len(lines), event))
+        lines.append(line)
         self.size += len(line) + 1
 
     def take(self) -> EncodedFrame:
@@ -130,3 +133,5 @@ def _fitting(kind: type[Event]) -> Callable[[Event], bool]:
 
 
 _FITS = {kind: _fitting(kind) for kind in get_args(AnyEvent)}
+_KINDS = {kind: (fits, kind in REPLAY_VARIES) for kind, fits in _FITS.items()}
+_UNKNOWN: tuple[Callable[[Event], bool], bool] = (lambda _: False, False)
