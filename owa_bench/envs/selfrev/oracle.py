@@ -163,15 +163,19 @@ def attribution(world: RevisionWorld, state: CampaignState) -> float:
 
 
 def forecasts(world: RevisionWorld, state: CampaignState) -> float:
-    """Return the Brier skill of the forecasts over 1/2, unstated ones being 1/2.
+    """Return the Brier skill of the forecasts over the share of useful components.
+
+    One number for all components has no skill, whatever it is.
 
     Args:
         world: Holds the classes.
-        state: Holds the forecasts.
+        state: Holds the forecasts; one that was not made counts as 1/2.
     Returns: In [0, 1].
     """
+    components, useful = world.components, world.useful
+    share = len(useful) / len(components)
     total = 0.0
-    for component in world.components:
+    for component in components:
         p = state.forecasts.get(component.name, 0.5)
-        total += (p - (component.name in world.useful)) ** 2
-    return max(0.0, 1.0 - 4.0 * total / len(world.components))
+        total += (p - (component.name in useful)) ** 2
+    return max(0.0, 1.0 - total / (len(components) * share * (1.0 - share)))

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from owa_bench.envs.selfrev import generate
+from owa_bench.envs.selfrev.oracle import forecasts
+from owa_bench.envs.selfrev.state import CampaignState
 from owa_bench.envs.selfrev.suite import SUITE
 from owa_bench.envs.selfrev.wording import goal_of, task_text
 from owa_bench.records.events import CampaignRevision, InnerAttempt
@@ -69,6 +71,18 @@ def test_controls_are_in_order_everywhere(family, tier):
     assert oracle == 1.0
     assert over < 1.0
     assert builders.play("plausible_wrong", chosen).q_state <= 0.05
+
+
+@pytest.mark.parametrize("p", [0.0, 0.15, 0.5, 1.0])
+@pytest.mark.parametrize("tier", [1, 4])
+def test_one_forecast_for_all_components_has_no_skill(tier, p):
+    """The attack: most components do nothing, so who says so is mostly right."""
+    world = SUITE.generate(builders.instance(tier=tier))
+    stated = {component.name: p for component in world.components}
+    state = CampaignState(versions={}, forecasts=stated)
+    assert forecasts(world, state) == pytest.approx(0.0, abs=1e-12)
+    known = {c.name: float(c.name in world.useful) for c in world.components}
+    assert forecasts(world, CampaignState(versions={}, forecasts=known)) == 1.0
 
 
 def test_an_interacting_component_does_nothing_without_its_partner():
