@@ -344,7 +344,9 @@ def kappas(
         points: the checkpoints.
         dynamic: (checkpoints,) AAI_dyn, which the agent's kappa reads.
         protocol: the protocol with its rules.
-        missing: axes without evidence, without which AAI_dyn is not computable.
+        missing: axes without evidence in the run, named where AAI_dyn lacks a day; a
+            run may lack an axis that each checkpoint has, as that of a frozen control
+            lacks what is played once.
         root: seed of the resamples.
 
     Returns:
@@ -353,10 +355,10 @@ def kappas(
     if points.reason and not points.days:
         return ()
     reason = None
-    if missing:
-        reason = f"not computable: no evidence on {', '.join(missing)}"
-    elif np.isnan(dynamic).any():
+    if np.isnan(dynamic).any():
         reason = "not computable: AAI_dyn is not measured at each checkpoint"
+        if missing:
+            reason = f"not computable: no evidence on {', '.join(missing)}"
     elif not (dynamic > 0).all():
         reason = "not computable: an axis stands at 0 at a checkpoint"
     rules, level = protocol.improvement, protocol.statistics.level
