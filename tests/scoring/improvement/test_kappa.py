@@ -11,7 +11,9 @@ from scipy import stats
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.improvement.kappa import inversions, theil_sen
+from owa_bench.scoring import findings
+from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
+from owa_bench.scoring.improvement.kappa import inversions, kappas, theil_sen
 from owa_bench.scoring.pipeline import judge
 from tests.builders.campaign import practice
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of
@@ -118,6 +120,26 @@ def test_three_days_are_too_few_and_the_agent_names_its_axes() -> None:
     assert (family.slope, family.interval.low, family.checkpoints) == (None, None, 3)
     shown = [x for x, _ in family.points]
     assert shown == pytest.approx([DAILY, 2 * DAILY, 3 * DAILY], rel=1e-3)
+
+
+def test_an_axis_that_each_checkpoint_has_may_lack_in_the_run(monkeypatch) -> None:
+    """As G of a frozen control does, which plays nothing of what is played once."""
+    given: list[CheckpointSeries] = []
+
+    def keep(points: CheckpointSeries, *_: object) -> tuple[()]:
+        given.append(points)
+        return ()
+
+    monkeypatch.setattr(findings, "kappas", keep)
+    verdict(campaign(8, gain=0.02))
+    measured = np.linspace(0.3, 0.5, 8)
+    whole = kappas(given[0], measured, PROTOCOL, ("G",), ROOT)[0]
+    assert whole.reason is None
+    assert whole.slope is not None
+    assert whole.slope > 0
+    measured[3] = math.nan
+    whole = kappas(given[0], measured, PROTOCOL, ("G",), ROOT)[0]
+    assert whole.reason == "not computable: no evidence on G"
 
 
 def test_a_family_slope_is_gain_per_kappa_unit() -> None:
