@@ -51,8 +51,11 @@ def test_the_frontiers_cells_are_played_at_every_budget():
     assert {len(v) for (_, delta), v in budgets.items() if delta in helped} == {5}
 
 
-def test_the_demo_gives_no_level():
-    assert not draws.load_battery("demo").gives_level
+def test_the_demo_gives_a_level_line_and_is_no_placement():
+    demo = draws.load_battery("demo")
+    draws.check_admissible(demo, DEFAULT)
+    assert demo.gives_level
+    assert demo.underpowered
 
 
 def test_too_few_instances_are_refused():
