@@ -65,10 +65,9 @@ def play(agent, state, battery, workers):
 
 
 def read(out):
-    """Return the verdicts of the agent and of its frozen control."""
+    """Return the verdict of the agent."""
     report = json.loads((out / "report.json").read_text())
-    verdicts = {v["arm"]: v for v in report["judgement"]["verdicts"]}
-    return verdicts[out.name], verdicts[f"{out.name} (frozen)"]
+    return next(v for v in report["judgement"]["verdicts"] if v["arm"] == out.name)
 
 
 def figures(verdict):
@@ -95,9 +94,19 @@ def kappa_cell(verdict):
     return bounded(whole["slope"], whole["interval"])
 
 
+def frozen_cell(verdict):
+    """Return the frozen control's slope on what the learner spent."""
+    for table in verdict["tables"]:
+        if table["title"].startswith("Counterfactual"):
+            row = dict(zip(table["columns"], table["rows"][0], strict=True))
+            bounds = {"low": row["frozen low"], "high": row["frozen high"]}
+            return bounded(row["slope frozen"], bounds)
+    return f"{NOTHING}: no control"
+
+
 def rows(verdicts):
     """Yield the lines of the table: a row a figure, a column an agent."""
-    own = [verdicts[agent][0] for agent in AGENTS]
+    own = [verdicts[agent] for agent in AGENTS]
     for symbol in AXES:
         axes = [next(a for a in v["axes"] if a["symbol"] == symbol) for v in own]
         yield symbol, *(bounded(a["value"], a["tasks_like_these"]) for a in axes)
@@ -113,7 +122,7 @@ def rows(verdicts):
             ),
         )
     yield "kappa", *(kappa_cell(v) for v in own)
-    yield "kappa, frozen control", *(kappa_cell(verdicts[a][1]) for a in AGENTS)
+    yield "slope of AAI_dyn, frozen control", *(frozen_cell(v) for v in own)
     for name in ("maintenance", "expansion"):
         closures = [next(c for c in v["closures"] if c["name"] == name) for v in own]
         yield name, *(f"{c['status']}: {c['reason']}" for c in closures)
@@ -124,7 +133,7 @@ def rows(verdicts):
 
 def gate_rows(verdicts):
     """Yield a line for every gate of AAI-1 and AAI-2: its status for each agent."""
-    gates = [verdicts[agent][0]["gates"] for agent in AGENTS]
+    gates = [verdicts[agent]["gates"] for agent in AGENTS]
     for line in zip(*gates, strict=True):
         if line[0]["level"] <= 2:
             name = f"AAI-{line[0]['level']} {line[0]['gate']}"
@@ -133,7 +142,7 @@ def gate_rows(verdicts):
 
 def expectations(verdicts):
     """Yield what was expected beforehand, and how it came out."""
-    found = {agent: figures(verdicts[agent][0]) for agent in AGENTS}
+    found = {agent: figures(verdicts[agent]) for agent in AGENTS}
     for name, low, high in EXPECTED:
         ends = found[low].get(name), found[high].get(name)
         text = "no evidence"

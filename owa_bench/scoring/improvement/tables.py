@@ -224,14 +224,15 @@ def counterfactual_table(window: CampaignWindow) -> CellTable | None:
     for name, pair in pairs.items():
         spent, level = window.points.spent, window.level
         found = counterfactual(name, spent, *pair, least=least, level=level)
-        slopes = (found.agent.slope.value, found.frozen.slope.value, *found.gap.slope)
+        slopes = (found.agent.slope.value, *found.frozen.slope, *found.gap.slope)
         bends = [window.curvature_of(v, rules.link).curvature for v in pair]
         rows.append((name, *map(figure, slopes), *bends, found.gap.reason))
     days = window.points.days
     return CellTable(
         title="Counterfactual: the same checkpoints with learning frozen",
         columns=(
-            *("of", "slope", "slope frozen", "slope of the gap", "low", "high"),
+            *("of", "slope", "slope frozen", "frozen low", "frozen high"),
+            *("slope of the gap", "low", "high"),
             *(f"c_g ({rules.link})", "c_g frozen", "why"),
         ),
         rows=tuple(rows),

@@ -208,13 +208,14 @@ def test_the_counterfactual_takes_the_control_from_the_agent() -> None:
     found = {row[0]: row[1:] for row in tables.counterfactual_table(one).rows}  # type: ignore[union-attr]
     assert set(found) == {DYNAMIC, "toolquest/reconcile"}
     for series in found.values():
-        own, frozen, gap, low, high = series[:5]
+        own, frozen, least, most, gap, low, high = series[:7]
         assert own == pytest.approx(slope_on_spent(agent), abs=1e-6)
         assert frozen == pytest.approx(-0.01, abs=1e-6)
+        assert least <= frozen <= most
         assert gap == pytest.approx(slope_on_spent(agent - control), abs=1e-6)
         assert low < gap < high
-        assert series[5] == one.curvature_of(agent, RULES.link).curvature
-        assert series[6] == one.curvature_of(control, RULES.link).curvature
+        assert series[7] == one.curvature_of(agent, RULES.link).curvature
+        assert series[8] == one.curvature_of(control, RULES.link).curvature
     assert tables.counterfactual_table(window()) is None
     shifted = one.frozen.points._replace(days=DAYS[1:])  # type: ignore[union-attr]
     other = one._replace(frozen=one.frozen._replace(points=shifted))  # type: ignore[union-attr]
