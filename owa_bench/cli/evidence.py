@@ -100,9 +100,6 @@ def reveal(
 
 def witness_plan(
     run_dir: Path = RunDir,
-    git: Path | None = option(
-        None, "Commit the plan digest in this repository.", metavar="REPO"
-    ),
     rfc3161: str | None = option(
         None, "Have the digest stamped at this address.", metavar="URL"
     ),
@@ -116,20 +113,17 @@ def witness_plan(
 
       owa-bench run --battery toolquest --agent agentic --out RUN --plan-only
 
-      owa-bench witness RUN --git PATH/TO/A/PUBLISHED/REPOSITORY
+      owa-bench witness RUN --nonce TEXT --key verifier
 
       owa-bench run --out RUN --resume
 
-    It weighs something once others have seen it: push the commit.
+    It weighs something where a reader's registry names who signed: the verifier signs
+    on a machine of theirs. Dates of commits prove nothing.
     """
-    if sum(way is not None for way in (git, rfc3161, nonce)) != 1:
-        raise UsageError(
-            "Name one way to witness: --git REPO, --rfc3161 URL or --nonce TEXT."
-        )
+    if (rfc3161 is None) == (nonce is None):
+        raise UsageError("Name one way to witness: --rfc3161 URL or --nonce TEXT.")
     layout, own = RunLayout(run_dir), False
-    if git is not None:
-        made = witness.by_git(layout, git)
-    elif rfc3161 is not None:
+    if rfc3161 is not None:
         made = witness.by_rfc3161(layout, rfc3161)
     else:
         signer = keys.ensure(keys.data_folder(), key)
@@ -160,8 +154,8 @@ def replay(
 ) -> None:
     """Play recorded actions again from the revealed seeds and compare what happens.
 
-    Needs reveal.json. A receipt over every episode by a second party (another key than
-    the plan's) lifts the run to assurance V4.
+    Needs reveal.json. A receipt over every counted episode lifts the run to assurance
+    V4 where the registry of a reader names your key.
 
       owa-bench replay runs/first
 

@@ -14,6 +14,7 @@ from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records import protocol as protocols
 from owa_bench.records import score as score
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.registry import Registry, read_registry
 from owa_bench.records.toml import in_file
 from owa_bench.records.validation import default_signs, load_signs
 from owa_bench.run.plan.plan import read_plan
@@ -31,6 +32,9 @@ def report(
     run_dir: Path = RunDir,
     require: str | None = option(None, "Exit 1 unless every agent has this level."),
     norms: Path | None = option(None, "Norms of people, from `owa-bench norms`."),
+    registry: Path | None = option(
+        None, "Verifiers whose witnesses and replays count (V3, V4), a TOML file."
+    ),
     unsigned: bool = option(False, "A draft (V0) of a run not yet whole."),
     key: str = KeyName,
     json: bool = AsJson,
@@ -38,8 +42,8 @@ def report(
     """Judge a run; write report.json, report.dsse.json (signed) and report.html.
 
     Reads the run directory and nothing else; a second report replaces the first. A
-    level below a gate is no error unless --require asks for it. Norms are copied into
-    the run directory, and read from there.
+    level below a gate is no error unless --require asks for it. Norms and the registry
+    are copied into the run directory, and read from there.
 
       owa-bench report runs/first
 
@@ -54,6 +58,8 @@ def report(
     signer = None if unsigned else keys.load(keys.data_folder(), key)
     if norms is not None:
         statement.add_norms(run_dir, norms)
+    if registry is not None:
+        statement.add_registry(run_dir, registry)
     judgement = statement.write(run_dir, signer)
     if json:
         as_json(judgement)
@@ -76,12 +82,16 @@ def verify(
     run_dir: Path = RunDir,
     public_key: str | None = option(None, "Hex of the key you trust, not the plan's."),
     verifier_key: str | None = option(None, "Hex of the key of who ran it for you."),
+    registry: Path | None = option(
+        None, "Verifiers whose witnesses and replays you count, a TOML file."
+    ),
     json: bool = AsJson,
 ) -> None:
     """Check that nothing was added, removed, edited or reordered.
 
     One line per check: ok, FAIL, or -- where there was nothing to check. Needs no agent
     and no key of yours; --public-key holds the signatures to a key that you trust.
+    Without --registry nobody's witness or replay counts: V2 at most.
 
       owa-bench verify runs/first
 
@@ -90,7 +100,10 @@ def verify(
     from owa_bench.report import verify as verifying
 
     checks = verifying.verify(
-        run_dir, _hex("--public-key", public_key), _hex("--verifier-key", verifier_key)
+        run_dir,
+        _hex("--public-key", public_key),
+        _hex("--verifier-key", verifier_key),
+        None if registry is None else _registry(registry),
     )
     _print_checks(checks, json=json)
 
@@ -157,6 +170,16 @@ def _level(text: str) -> int:
     if digits not in {"0", "1", "2", "3", "4", "5"}:
         raise FieldError("--require", text, "must be one of AAI-0 .. AAI-5")
     return int(digits)
+
+
+def _registry(path: Path) -> Registry:
+    """Return the registry that a file holds."""
+    try:
+        return read_registry(path.read_bytes(), path.name)
+    except OSError as error:
+        raise FieldError(
+            "--registry", str(path), f"must be a file ({error})"
+        ) from error
 
 
 def _hex(name: str, text: str | None) -> bytes | None:

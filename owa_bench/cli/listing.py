@@ -27,7 +27,7 @@ _COLUMNS = {
     "gates": ("gate", "about"),
 }
 _PROGRAMS = {
-    "git": ("witness --git", "sudo apt-get install git"),
+    "git": ("ProjForge", "sudo apt-get install git"),
     "bwrap": ("sandboxes for untrusted agents", "sudo apt-get install bubblewrap"),
     "openssl": ("checking a signature without us", "sudo apt-get install openssl"),
 }

@@ -41,6 +41,7 @@ class RunLayout:
     witness = _Entry("witness")  # the evidence of time
     receipts = _Entry("receipts")  # folder of signed replays and checkpoints
     reveal = _Entry("reveal.json")  # master secret and nonce, written after the window
+    registry = _Entry("registry.toml")  # whose attestations the report counts, if any
     norms = _Entry("norms.dsse.json")  # the norms that the report reads, if any
     ratings = _Entry("ratings")  # folder of signed ratings of open texts
     report = _Entry("report.json")  # the report's figures

@@ -2,7 +2,7 @@
 
 A witness shows that a plan existed when somebody else could see it, so that a plan
 cannot be rewritten after the run. Of a time stamp only the imprint, the nonce and the
-time are read; the service's signature is checked with `openssl ts -verify`.
+time are read here; `registry` holds its signature to a root that the reader names.
 
     witness/*.json                 Witness
     receipts/*.dsse.json           DSSE envelope of RECEIPT_TYPE over a Receipt
@@ -13,7 +13,6 @@ The payloads are RFC 8785 JSON, signed by the key that signed the plan.
 
 import base64
 import datetime
-import hashlib
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -26,16 +25,16 @@ REQUEST_TYPE = "application/timestamp-query"
 REPLY_TYPE = "application/timestamp-reply"
 _SHA256_OID = "2.16.840.1.101.3.4.2.1"
 _GRANTED = (0, 1)  # PKI statuses: granted, granted with modifications
-WitnessKind = Literal["git", "rfc3161", "nonce"]
+WitnessKind = Literal["rfc3161", "nonce"]
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of evidence that the plan of `plan_digest` existed.
 
     `attempts` were on record when it was made: 0 means before episode 0. `evidence`
-    is the raw git commit object, or the base64 of the RFC 3161 reply, or a DSSE
-    envelope over (plan digest, nonce). `place` is the commit, the service's address, or
-    the public key that signed. `claimed` is what the evidence says of its own time.
+    is the base64 of the RFC 3161 reply, or a DSSE envelope over (plan digest, nonce,
+    time). `place` is the service's address, or the public key that signed. `claimed` is
+    the time that was signed.
     """
 
     kind: WitnessKind
@@ -144,32 +143,21 @@ def fault(witness: Witness, plan_digest: str) -> str:
         return str(error)
 
 
-def nonce_document(plan_digest: str, nonce: str) -> bytes:
+def nonce_document(plan_digest: str, nonce: str, time: str) -> bytes:
     """Return the bytes that are signed when a nonce is returned with a plan.
 
     Args:
         plan_digest: SHA-256 of the plan, in hex.
         nonce: The verifier's.
+        time: When the verifier saw the plan, by the verifier's clock (ISO 8601, UTC).
     Returns: RFC 8785 JSON.
     """
-    document: dict[str, Any] = {"nonce": nonce, "plan_digest": plan_digest}
+    document: dict[str, Any] = {
+        "nonce": nonce,
+        "plan_digest": plan_digest,
+        "time": time,
+    }
     return canonical_json(document)
-
-
-def commit_digest(commit: bytes) -> str:
-    """Return the name git gives to a raw commit object (SHA-1)."""
-    head = b"commit %d\0" % len(commit)
-    return hashlib.sha1(head + commit, usedforsecurity=False).hexdigest()
-
-
-def _git_fault(witness: Witness) -> str:
-    raw = witness.evidence.encode()
-    if commit_digest(raw) != witness.place:
-        return f"the commit object does not hash to {witness.place}"
-    _, _, message = witness.evidence.partition("\n\n")
-    if witness.plan_digest not in message:
-        return "the commit's message does not name the plan"
-    return ""
 
 
 def _stamp_fault(witness: Witness) -> str:
@@ -184,9 +172,10 @@ def _stamp_fault(witness: Witness) -> str:
 def _nonce_fault(witness: Witness) -> str:
     key = bytes.fromhex(witness.place)
     signed = unseal(witness.evidence.encode(), key, RECEIPT_TYPE)
-    if signed != nonce_document(witness.plan_digest, witness.nonce):
-        return "what was signed is not this nonce with this plan"
+    asked = nonce_document(witness.plan_digest, witness.nonce, witness.claimed)
+    if signed != asked:
+        return "what was signed is not this nonce and time with this plan"
     return ""
 
 
-_FAULTS = {"git": _git_fault, "rfc3161": _stamp_fault, "nonce": _nonce_fault}
+_FAULTS = {"rfc3161": _stamp_fault, "nonce": _nonce_fault}

@@ -7,11 +7,14 @@
     V4  replay passed by a second party
     V5  executed by the verifier, with the verifier's seeds
 
-Agents that could see the harness hold a run at V2, those of another machine at V4.
+V3 and V4 count who is named in a registry of verifiers (`records.registry`): anybody
+can make a second key. Agents that could see the harness hold a run at V2, those of
+another machine at V4.
 
 Source: `docs/traces.md#assurance`.
 """
 
+import base64
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -24,9 +27,12 @@ from owa_bench.errors import CheckFailure, TraceError
 from owa_bench.records import witness
 from owa_bench.records.layout import RECEIPT_TYPE
 from owa_bench.records.plan import WEAK_HOSTINGS, Plan
+from owa_bench.records.registry import Registry
 from owa_bench.records.witness import Receipt, Witness
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.integrity_checks import CheckResult
+
+_NO_REGISTRY = "counts where a registry of verifiers names its signer (--registry)"
 
 
 class AssuranceLevel(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +85,7 @@ def assess(
     *,
     signed: bool,
     verifier: bytes | None = None,
+    registry: Registry | None = None,
 ) -> Assurance:
     """Return the assurance that the run directory supports now.
 
@@ -88,6 +95,7 @@ def assess(
         signed: whether its report is signed.
         verifier: public key of the party that asks, which alone can know that it
             executed the run itself; None if it does not say.
+        registry: whose witnesses and replays count; None: nobody's.
 
     Returns:
         Every level with its condition, and the highest met with all below it.
@@ -103,8 +111,8 @@ def assess(
         (True, "the least: figures from a run directory"),
         (not broken, f"fails: {broken}" if broken else passed),
         (signed, (own_key or "not signed") + hosted),
-        _attested(witnesses(bundle), "no witness of the plan"),
-        _attested(receipts(bundle), "no signed replay"),
+        _attested(witnesses(bundle, registry), "no witness of the plan"),
+        _attested(receipts(bundle, registry), "no signed replay"),
         _executed(bundle, verifier),
     )
     levels = tuple(
@@ -133,34 +141,76 @@ def hosting_cap(plan: Plan) -> tuple[int, str]:
     return cap, f"agents {shown}: V{cap} at most"
 
 
-def witnesses(bundle: Bundle) -> tuple[AttestationCheck, ...]:
-    """Return every witness of the plan, checked against it."""
+def witnesses(
+    bundle: Bundle, registry: Registry | None = None
+) -> tuple[AttestationCheck, ...]:
+    """Return every witness of the plan, checked against it.
+
+    Args:
+        bundle: the run directory.
+        registry: whose count; None: nobody's.
+
+    Returns:
+        The checks, by name of file.
+    """
     paths = sorted(bundle.layout.witness.glob("*.json"))
-    return tuple(_check_witness(bundle, path) for path in paths)
+    return tuple(_check_witness(bundle, registry, path) for path in paths)
 
 
-def receipts(bundle: Bundle) -> tuple[AttestationCheck, ...]:
-    """Return every signed replay, checked against the run."""
+def receipts(
+    bundle: Bundle, registry: Registry | None = None
+) -> tuple[AttestationCheck, ...]:
+    """Return every signed replay, checked against the run.
+
+    Args:
+        bundle: the run directory.
+        registry: whose count; None: nobody's.
+
+    Returns:
+        The checks, by name of file.
+    """
     paths = sorted(bundle.layout.receipts.glob("replay*.dsse.json"))
-    return tuple(_check_receipt(bundle, path) for path in paths)
+    return tuple(_check_receipt(bundle, registry, path) for path in paths)
 
 
-def _check_witness(bundle: Bundle, path: Path) -> AttestationCheck:
+def _check_witness(
+    bundle: Bundle, registry: Registry | None, path: Path
+) -> AttestationCheck:
     try:
         record = msgspec.json.decode(path.read_bytes(), type=Witness)
     except (OSError, msgspec.DecodeError) as error:
         return AttestationCheck(path.name, "", f"does not read: {error}")
-    text = " ".join(part for part in (record.kind, record.claimed or "") if part)
-    shortfall = ""
+    text = " ".join(filter(None, (record.kind, record.claimed)))
+    if fault := witness.fault(record, bundle.plan_digest):
+        return AttestationCheck(path.name, text, fault)
+    shortfall, who = "", ""
     if record.attempts:
         shortfall = f"was made when {record.attempts} attempts had begun"
     elif record.place == bundle.plan.public_key:
         shortfall = "is signed by the run's own key, not by a verifier"
-    fault = witness.fault(record, bundle.plan_digest)
-    return AttestationCheck(path.name, text, fault, shortfall)
+    elif registry is None:
+        shortfall = _NO_REGISTRY
+    elif record.kind == "nonce":
+        who = registry.verifier_of(record.place)
+        shortfall = "" if who else _unnamed(registry, record.place)
+    else:
+        token = base64.b64decode(record.evidence)
+        who = registry.service_of(token, record.plan_digest)
+        shortfall = "" if who else f"is of no service that {registry.name!r} names"
+    if who and registry is not None:
+        text += f" by {who} ({registry.name})"
+    return AttestationCheck(path.name, text, "", shortfall)
 
 
-def _check_receipt(bundle: Bundle, path: Path) -> AttestationCheck:
+def _unnamed(registry: Registry, key: str) -> str:
+    """Return why the signature of a key that a registry does not name has no weight."""
+    signer = key_id(bytes.fromhex(key))
+    return f"is signed by key {signer}, which {registry.name!r} does not name"
+
+
+def _check_receipt(
+    bundle: Bundle, registry: Registry | None, path: Path
+) -> AttestationCheck:
     try:
         receipt = msgspec.json.decode(peek(path.read_bytes()), type=Receipt)
         key = bytes.fromhex(receipt.public_key)
@@ -172,6 +222,12 @@ def _check_receipt(bundle: Bundle, path: Path) -> AttestationCheck:
         fault, shortfall = _fault(bundle, receipt), _shortfall(bundle, receipt)
     except TraceError as error:
         return AttestationCheck(path.name, text, str(error))
+    if registry is None:
+        shortfall = shortfall or _NO_REGISTRY
+    elif who := registry.verifier_of(receipt.public_key):
+        text += f" of {who} ({registry.name})"
+    else:
+        shortfall = shortfall or _unnamed(registry, receipt.public_key)
     return AttestationCheck(path.name, text, fault, shortfall)
 
 
@@ -190,7 +246,7 @@ def _fault(bundle: Bundle, receipt: Receipt) -> str:
 def _shortfall(bundle: Bundle, receipt: Receipt) -> str:
     """Return why a receipt is not a second party's replay of the whole run."""
     counted = {leaf.attempt_id for leaf in bundle.counted if leaf is not None}
-    left_out = counted - set(receipt.episodes) - set(receipt.exempt)
+    left_out = counted - set(receipt.episodes)
     if left_out:
         return f"leaves out {len(left_out)} of {len(counted)} episodes"
     if receipt.public_key == bundle.plan.public_key:

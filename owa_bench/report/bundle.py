@@ -25,6 +25,7 @@ from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.protocol import load as load_protocol
+from owa_bench.records.registry import Registry, read_registry
 from owa_bench.records.shards import TraceFrame, index_shard, is_attempt_id
 from owa_bench.report.attempts import RecordedAttempt, read_attempt
 
@@ -60,6 +61,12 @@ class Bundle:
     def prices(self) -> PriceCard:
         """The price card, validated."""
         return load_prices(self.price_bytes)
+
+    @cached_property
+    def registry(self) -> Registry | None:
+        """The registry of verifiers that the report was made under, if any."""
+        path = self.layout.registry
+        return read_registry(_bytes(path), path.name) if path.exists() else None
 
     @cached_property
     def norms(self) -> HumanNorms | None:

@@ -18,6 +18,7 @@ from owa_bench.canonical import canonical_json, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.norms import read_norms, refuse_other_terms
+from owa_bench.records.registry import read_registry
 from owa_bench.records.score import Judgement
 from owa_bench.report import assurance
 from owa_bench.report.bundle import Bundle, read
@@ -57,7 +58,9 @@ def write(run_dir: Path, key: Ed25519PrivateKey | None) -> Judgement:
                 f"The evidence must hold before it is signed: {'; '.join(broken)}. If "
                 "a crash left it so, `owa-bench run --resume --out DIR` mends it."
             )
-    report = compose(bundle, assurance.assess(bundle, checks, signed=key is not None))
+    registry = bundle.registry
+    found = assurance.assess(bundle, checks, signed=key is not None, registry=registry)
+    report = compose(bundle, found)
     html = render_page(bundle, report)
     report = msgspec.structs.replace(report, page=sha256(html))
     publish(bundle.layout, report, html, key)
@@ -77,6 +80,26 @@ def add_norms(run_dir: Path, path: Path) -> None:
     bundle, envelope = read(run_dir), path.read_bytes()
     refuse_other_terms(read_norms(envelope, path.name), bundle.plan)
     write_atomically(bundle.layout.norms, envelope)
+
+
+def add_registry(run_dir: Path, path: Path) -> None:
+    """Copy a registry of verifiers into a run directory, where the report reads it.
+
+    Args:
+        run_dir: the run directory.
+        path: the registry, a TOML file.
+
+    Raises:
+        FieldError: it is none.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FieldError(
+            "--registry", str(path), f"must be a file ({error})"
+        ) from error
+    read_registry(data, path.name)
+    write_atomically(read(run_dir).layout.registry, data)
 
 
 def publish(
@@ -135,10 +158,13 @@ def trace_digests(layout: RunLayout) -> dict[str, str]:
 
 
 def input_digests(layout: RunLayout) -> dict[str, str]:
-    """Return the SHA-256 of the signed inputs that the report read, by file name."""
+    """Return the SHA-256 of what the report read beside the events, by file name."""
     return {
         path.relative_to(layout.root).as_posix(): sha256(path.read_bytes())
-        for path in (layout.norms, *sorted(layout.ratings.glob("*.dsse.json")))
+        for path in (
+            *(layout.registry, layout.norms),
+            *sorted(layout.ratings.glob("*.dsse.json")),
+        )
         if path.is_file()
     }
 

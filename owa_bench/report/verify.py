@@ -16,6 +16,7 @@ from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceErr
 from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.records.packs import read_pruned
 from owa_bench.records.price_card import episode_cost
+from owa_bench.records.registry import Registry
 from owa_bench.report import assurance
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
@@ -38,7 +39,10 @@ class SignedReport(NamedTuple):
 
 
 def verify(
-    run_dir: Path, public: bytes | None = None, verifier: bytes | None = None
+    run_dir: Path,
+    public: bytes | None = None,
+    verifier: bytes | None = None,
+    registry: Registry | None = None,
 ) -> tuple[CheckResult, ...]:
     """Return every check of a run directory, in order.
 
@@ -47,6 +51,7 @@ def verify(
         public: the public key that the reader trusts; None takes the one that the
             plan names.
         verifier: the public key of a party that executed the run itself.
+        registry: whose witnesses and replays the reader counts; None: nobody's.
 
     Returns:
         The checks of the evidence, then those of the report.
@@ -56,7 +61,7 @@ def verify(
     """
     bundle = read(run_dir)
     checks = check_evidence(bundle, public)
-    return (*checks, *_report_checks(bundle, checks, public, verifier))
+    return (*checks, *_report_checks(bundle, checks, public, verifier, registry))
 
 
 def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
@@ -72,7 +77,12 @@ def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
             f"{run_dir} holds no report; make one with `owa-bench report {run_dir}`."
         )
     claimed = signed.report.assurance
-    now = assurance.assess(bundle, check_evidence(bundle), signed=claimed.level > 1)
+    now = assurance.assess(
+        bundle,
+        check_evidence(bundle),
+        signed=claimed.level > 1,
+        registry=bundle.registry,
+    )
     try:
         report = compose(bundle, claimed)
     except OwaError as error:
@@ -111,6 +121,7 @@ def _report_checks(
     checks: tuple[CheckResult, ...],
     public: bytes | None,
     verifier: bytes | None,
+    registry: Registry | None,
 ) -> Iterator[CheckResult]:
     """Yield the checks of the report over evidence that was checked already."""
     signed = read_signed_report(bundle)
@@ -125,12 +136,23 @@ def _report_checks(
         yield _trace_files(bundle, signed)
         yield from _inputs(bundle, signed)
         yield _page(bundle, signed)
-    yield _witness(bundle)
+    yield _witness(bundle, registry)
     claimed = None if signed is None else signed.report.assurance
     is_signed = claimed is not None and claimed.level > 1
-    now = assurance.assess(bundle, checks, signed=is_signed, verifier=verifier)
+    now = assurance.assess(
+        bundle, checks, signed=is_signed, verifier=verifier, registry=registry
+    )
     if claimed is None:
         yield CheckResult("assurance", True, f"{now.name} now; {_NO_REPORT}")
+    elif registry is None and bundle.registry is not None:
+        # Nobody's word is taken; whether the run's own registry bears the claim is.
+        theirs = assurance.assess(
+            bundle, checks, signed=is_signed, registry=bundle.registry
+        )
+        held = _assurance_claim(claimed, theirs)
+        words = f"{now.name} now; {claimed.name} when signed, by a registry that the "
+        words += "run names: --registry names your own"
+        yield held if not held.ok else held._replace(detail=words)
     else:
         yield _assurance_claim(claimed, now)
 
@@ -219,9 +241,13 @@ def _trace_files(bundle: Bundle, signed: SignedReport) -> CheckResult:
 
 
 def _inputs(bundle: Bundle, signed: SignedReport) -> Iterator[CheckResult]:
-    """Yield whether norms and ratings are those that were signed; nothing without."""
+    """Yield whether registry, norms and ratings are as signed; nothing without."""
     found = input_digests(bundle.layout)
-    names = {name for name in signed.subjects if name.endswith(".dsse.json")}
+    names = {
+        name
+        for name in signed.subjects
+        if name.endswith(".dsse.json") or name == bundle.layout.registry.name
+    }
     faults = []
     for name in sorted(names | set(found)):
         if name not in found:
@@ -231,7 +257,7 @@ def _inputs(bundle: Bundle, signed: SignedReport) -> Iterator[CheckResult]:
         elif found[name] != signed.subjects[name]:
             faults.append(f"{name} is not as it was signed")
     if names or found:
-        yield check_result("people", faults, f"{', '.join(sorted(found))} as signed")
+        yield check_result("inputs", faults, f"{', '.join(sorted(found))} as signed")
 
 
 def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
@@ -244,9 +270,12 @@ def _page(bundle: Bundle, signed: SignedReport) -> CheckResult:
     return check_result("page", faults, path.name)
 
 
-def _witness(bundle: Bundle) -> CheckResult:
+def _witness(bundle: Bundle, registry: Registry | None) -> CheckResult:
     """Return whether every witness and receipt of the run holds."""
-    found = (*assurance.witnesses(bundle), *assurance.receipts(bundle))
+    found = (
+        *assurance.witnesses(bundle, registry),
+        *assurance.receipts(bundle, registry),
+    )
     if not found:
         return skipped_check(
             "witness", "nobody witnessed the plan: it could be rewritten"

@@ -11,9 +11,16 @@ from pathlib import Path
 import msgspec
 import zstandard
 
-from owa_bench.canonical import canonical_json, chain_start, chain_step, seal
+from owa_bench.canonical import (
+    canonical_json,
+    chain_start,
+    chain_step,
+    public_bytes,
+    seal,
+)
 from owa_bench.records.events import DECODER, ENCODER, AnyEvent
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
+from owa_bench.records.registry import Registry, VerifierKey
 from owa_bench.records.shards import frame_lines
 from owa_bench.records.trace import Closing, Segment, replay_line
 from owa_bench.report import assurance, bundle, statement, verify
@@ -21,7 +28,7 @@ from owa_bench.report.composition import compose
 from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.report.render_html import render_page
 from owa_bench.run.store import files
-from tests.builders.run_directory import KEY
+from tests.builders.run_directory import KEY, OTHER_KEY
 
 Lines = dict[str, list[bytes]]
 
@@ -129,7 +136,25 @@ def change(rows: list[bytes], kind: type[AnyEvent], **fields: object) -> None:
 def unmet(root, level):
     """Return why a rung of the assurance ladder is not met; no check may fail."""
     run = bundle.read(root)
-    rung = assurance.assess(run, check_evidence(run), signed=True).rungs[level]
+    checks = check_evidence(run)
+    found = assurance.assess(run, checks, signed=True, registry=registry_of(OTHER_KEY))
+    rung = found.rungs[level]
     assert not rung.met
     assert failing(root) == set()
     return rung.evidence
+
+
+def registry_of(*keys):
+    """Return the registry of a reader who trusts these keys."""
+    named = [public_bytes(key.public_key()).hex() for key in keys]
+    verifiers = tuple(VerifierKey(name="a verifier", key=key) for key in named)
+    return Registry(name="the reader's", verifier=verifiers)
+
+
+def write_registry(layout, *keys):
+    """Put the registry of these keys into a run directory; return its text."""
+    named = [public_bytes(key.public_key()).hex() for key in keys]
+    text = 'name = "the run\'s"\n'
+    text += "".join(f'[[verifier]]\nname = "v"\nkey = "{key}"\n' for key in named)
+    layout.registry.write_text(text)
+    return text

@@ -23,9 +23,11 @@ from tests.attacks.tampering import (
     failing,
     inside,
     recomputed,
+    registry_of,
     resign_plan,
     sign,
     unmet,
+    write_registry,
 )
 from tests.builders.run_directory import (
     KEY,
@@ -243,11 +245,37 @@ def test_rewrite_the_plan_afterwards_is_shown_by_a_witness(tmp_path):
     layout = make_run(tmp_path / "run", make_plan(2), entries=slice(0, 0), shards=0)
     witness.by_nonce(layout, "a verifier's nonce", OTHER_KEY)
     make_run(layout.root, make_plan(2))
+    write_registry(layout, OTHER_KEY)
     statement.write(layout.root, KEY)
     assert failing(layout.root) == set()
     assert bundle_report(layout).assurance.level == 3
     rewritten(layout)
     assert failing(layout.root) == {"witness", "assurance"}
+    trusting = verify.verify(layout.root, registry=registry_of(OTHER_KEY))
+    assert {c.name for c in trusting if not c.ok} == {"witness", "assurance"}
+
+
+def test_a_registry_of_the_submitters_own_lifts_nothing_for_a_reader(tmp_path):
+    """The attack: a second key of one's own, and a registry that names it."""
+    layout = make_run(tmp_path / "run", make_plan(2), entries=slice(0, 0), shards=0)
+    witness.by_nonce(layout, "my own nonce", OTHER_KEY)
+    make_run(layout.root, make_plan(2))
+    write_registry(layout, OTHER_KEY)
+    statement.write(layout.root, KEY)
+    assert bundle_report(layout).assurance.level == 3  # the page names the registry
+    plain = verify.verify(layout.root)[-1]
+    assert plain.ok
+    assert plain.detail.startswith("V2 now; V3 when signed, by a registry that the run")
+    mine = verify.verify(layout.root, registry=registry_of())[-1]
+    assert not mine.ok
+    assert "does not name" in mine.detail
+
+
+def test_a_registry_put_in_after_signing_is_found(tmp_path):
+    layout = make_run(tmp_path / "run", make_plan(1))
+    statement.write(layout.root, KEY)
+    write_registry(layout, OTHER_KEY)
+    assert "inputs" in failing(layout.root)
 
 
 def test_a_witness_made_after_episode_0_does_not_count(run):

@@ -24,8 +24,15 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
-from tests.attacks.tampering import change, failing, inside, recomputed, unmet
-from tests.builders.run_directory import OTHER_KEY
+from tests.attacks.tampering import (
+    change,
+    failing,
+    inside,
+    recomputed,
+    registry_of,
+    unmet,
+)
+from tests.builders.run_directory import KEY, OTHER_KEY
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +159,20 @@ def test_a_violation_struck_from_the_record_comes_back_in_replay(honest, attacke
 def test_a_second_partys_replay_gives_v4_only_above_a_witness(attacked):
     replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
     run = bundle.read(attacked.root)
-    ladder = assurance.assess(run, check_evidence(run), signed=True)
+    trusted = registry_of(OTHER_KEY)
+    ladder = assurance.assess(run, check_evidence(run), signed=True, registry=trusted)
     assert ladder.rungs[4].met
     assert ladder.level == 2
+
+
+@pytest.mark.parametrize("registry", [None, registry_of(), registry_of(KEY)])
+def test_a_second_key_of_ones_own_is_no_second_party(attacked, registry):
+    """The attack: the submitter makes another key and signs a replay with it."""
+    replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
+    run = bundle.read(attacked.root)
+    ladder = assurance.assess(run, check_evidence(run), signed=True, registry=registry)
+    assert not ladder.rungs[4].met
+    assert "registry" in ladder.rungs[4].evidence or "name" in ladder.rungs[4].evidence
 
 
 def hosted(plan, hosting):
@@ -167,7 +185,9 @@ def test_agents_that_could_see_the_harness_hold_a_run_at_v2(attacked, hosting):
     replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
     run = bundle.read(attacked.root)
     run = dataclasses.replace(run, plan=hosted(run.plan, hosting))
-    ladder = assurance.assess(run, check_evidence(run), signed=True)
+    ladder = assurance.assess(
+        run, check_evidence(run), signed=True, registry=registry_of(OTHER_KEY)
+    )
     assert not ladder.rungs[4].met
     assert "V2 at most" in ladder.rungs[4].evidence
 
@@ -193,3 +213,12 @@ def test_a_replay_by_the_runs_own_key_does_not_count(honest, attacked):
 def test_a_replay_of_some_episodes_does_not_count(attacked):
     replay.sign(attacked, replay.replay_run(attacked, 1), OTHER_KEY)
     assert "leaves out" in unmet(attacked.root, 4)
+
+
+def test_a_replay_that_exempts_an_episode_lifts_nothing(attacked):
+    """The attack: call what did not replay one that a clock ended."""
+    replays = replay.replay_run(attacked)
+    first, *others = replays.attempts
+    exempt = first._replace(outcome="exempt")
+    replay.sign(attacked, replays._replace(attempts=(exempt, *others)), OTHER_KEY)
+    assert "leaves out 1 of" in unmet(attacked.root, 4)

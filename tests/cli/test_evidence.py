@@ -63,9 +63,12 @@ def test_a_reveal_that_was_edited(owa, run):
     ("ways", "code", "words"),
     [
         ("", 2, "Name one way to witness"),
-        ("--git . --nonce 0123456789", 2, "Name one way to witness"),
+        (
+            "--rfc3161 http://x/ --nonce 0123456789",
+            2,
+            "Name one way to witness",
+        ),
         ("--nonce short", 2, "must have at least 8 characters, got 'short'"),
-        ("--git .", 2, "must be a git repository"),
         ("--rfc3161 nonsense", 2, "must be an http:// or https:// address"),
         ("--rfc3161 http://127.0.0.1:9/", 1, "gave no token"),
     ],
@@ -88,13 +91,23 @@ def test_a_witnessed_plan_stands_higher(owa, place):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
     assert owa(f"run --out x {flags} --plan-only").code == 0
     assert "own key" in owa("witness x --nonce 0123456789").err
-    assert owa("keygen verifier").code == 0
+    key = json.loads(owa("keygen verifier --json").out)["public_hex"]
     assert not owa("witness x --nonce 0123456789 --key verifier").err
     assert owa("run --out x --resume").code == 0
-    assert owa("report x").code == 0
-    said = owa("verify x")
+    (place / "trusted.toml").write_text(
+        f'name = "mine"\n[[verifier]]\nname = "a lab"\nkey = "{key}"\n'
+    )
+    assert owa("report x --registry trusted.toml").code == 0
+    assert "V2 now; V3 when signed" in owa("verify x").out
+    said = owa("verify x --registry trusted.toml")
     assert said.code == 0
     assert "V3 now" in said.out
+    (place / "other.toml").write_text('name = "other"\n')
+    assert owa("verify x --registry other.toml").code == 1
+    (place / "bad.toml").write_text('name = "b"\n[[verifier]]\nname = "x"\nkey = "1"\n')
+    for words in ("verify x --registry bad.toml", "report x --registry bad.toml"):
+        assert "bad.toml: verifier.0.key" in owa(words).err
+    assert "must be a file" in owa("verify x --registry gone.toml").err
     assert RunLayout(place / "x").witness.is_dir()
 
 

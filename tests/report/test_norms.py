@@ -120,10 +120,10 @@ def test_a_report_reads_norms_and_verify_and_recompute_hold_them(five, tmp_path)
     assert [c.name for c in verify(run.root) if not c.ok] == []
     other = make_norms(runs(tmp_path / "others", FIVE[:4], scripted=True))
     run.norms.write_bytes(sealed_norms(other, KEY))
-    assert [c.name for c in verify(run.root) if not c.ok] == ["people"]
+    assert [c.name for c in verify(run.root) if not c.ok] == ["inputs"]
     assert not all(check.ok for check in recompute(run.root))
     run.norms.unlink()
-    assert [c.name for c in verify(run.root) if not c.ok] == ["people"]
+    assert [c.name for c in verify(run.root) if not c.ok] == ["inputs"]
 
 
 def test_norms_of_other_terms_are_refused(five, tmp_path):

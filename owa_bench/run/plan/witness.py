@@ -1,17 +1,15 @@
 """Evidence of time for a plan, made before episode 0 (`run --plan-only`, then this).
 
-    git       a commit in a repository whose history others keep; message: plan digest
     rfc3161   a token of a time-stamping service over the plan digest
-    nonce     a verifier's nonce, signed together with the plan digest
+    nonce     a verifier's nonce, signed together with the plan digest and the time
 
-Each adds one file to `witness/`. Evidence starts to weigh when somebody else has seen
-it: push the commit, hand the signature to the verifier.
+Each adds one file to `witness/`. It weighs something where the reader's registry names
+who signed. Dates of commits prove nothing: whoever commits sets them.
 """
 
 import base64
+import datetime
 import itertools
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import canonical_json, public_bytes, seal
-from owa_bench.errors import CheckFailure, FieldError, MissingPartError, UsageError
+from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.shards import scan
 from owa_bench.records.witness import (
@@ -34,38 +32,6 @@ from owa_bench.records.witness import (
 from owa_bench.run.store.files import plan_digest, shard_paths, write_whole
 
 _TIMEOUT_S = 30.0
-
-
-def by_git(layout: RunLayout, repository: Path) -> Witness:
-    """Commit the plan digest to a repository; its files and index stay as they are.
-
-    Args:
-        layout: The run directory.
-        repository: A git repository whose history others keep.
-
-    Returns:
-        The witness, written to `witness/`.
-
-    Raises:
-        MissingPartError: There is no git.
-        FieldError: The folder is no repository.
-    """
-    if not _git(repository, "rev-parse", "--git-dir", check=False):
-        raise FieldError(
-            "--git", str(repository), "must be a git repository (`git init` makes one)"
-        )
-    head = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD", check=False)
-    if head:
-        tree = _git(repository, "rev-parse", "HEAD^{tree}")
-    else:
-        tree = _git(repository, "hash-object", "-w", "-t", "tree", "/dev/null")
-    parents, expected = (("-p", head), (head,)) if head else ((), ())
-    message = f"owa-bench plan {plan_digest(layout)}"
-    commit = _git(repository, "commit-tree", tree, *parents, "-m", message)
-    _git(repository, "update-ref", "-m", message, "HEAD", commit, *expected)
-    raw = _git(repository, "cat-file", "commit", commit, strip=False)
-    claimed = _git(repository, "show", "-s", "--format=%cI", commit)
-    return _write(layout, kind="git", place=commit, evidence=raw, claimed=claimed)
 
 
 def by_rfc3161(
@@ -102,7 +68,7 @@ def by_rfc3161(
 
 
 def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
-    """Sign a verifier's nonce together with the plan digest.
+    """Sign a verifier's nonce together with the plan digest and the time.
 
     Args:
         layout: The run directory.
@@ -117,10 +83,15 @@ def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
     """
     if len(nonce) < 8:
         raise FieldError("nonce", nonce, "must have at least 8 characters")
-    envelope = seal(RECEIPT_TYPE, nonce_document(plan_digest(layout), nonce), key)
-    place = public_bytes(key.public_key()).hex()
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    document = nonce_document(plan_digest(layout), nonce, now)
     return _write(
-        layout, kind="nonce", place=place, evidence=envelope.decode(), nonce=nonce
+        layout,
+        kind="nonce",
+        place=public_bytes(key.public_key()).hex(),
+        evidence=seal(RECEIPT_TYPE, document, key).decode(),
+        nonce=nonce,
+        claimed=now,
     )
 
 
@@ -169,26 +140,3 @@ def _post(url: str, body: bytes, client: httpx.Client | None) -> bytes:
             f"The time-stamping service {url} gave no token: {why}."
         ) from error
     return reply.content
-
-
-def _git(
-    repository: Path, *arguments: str, check: bool = True, strip: bool = True
-) -> str:
-    """Return what a git command printed; "" where it failed and need not succeed."""
-    program = shutil.which("git")
-    if program is None:
-        raise MissingPartError("git", "sudo apt-get install git")
-    done = subprocess.run(  # noqa: S603 - fixed verbs, no shell
-        [program, "-C", str(repository), *arguments],
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode and not check:
-        return ""
-    if done.returncode:
-        raise UsageError(
-            f"git {arguments[0]} failed in {repository}: {done.stderr.decode().strip()}"
-        )
-    shown = done.stdout.decode()
-    return shown.strip() if strip else shown

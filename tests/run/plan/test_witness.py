@@ -13,11 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.errors import (
     CheckFailure,
     FieldError,
-    MissingPartError,
     RunDirectoryError,
-    UsageError,
 )
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.registry import Registry, TimeService
 from owa_bench.records.witness import (
     REPLY_TYPE,
     Witness,
@@ -44,13 +43,6 @@ digests = sha256
 """
 
 
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", folder, *arguments], check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
 def openssl(folder: Path, words: str) -> str:
     """Run openssl in a folder and return all that it printed."""
     done = subprocess.run(
@@ -61,18 +53,6 @@ def openssl(folder: Path, words: str) -> str:
         text=True,
     )
     return done.stdout + done.stderr
-
-
-@pytest.fixture
-def repository(tmp_path) -> Path:
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    git(folder, "config", "user.name", "A. Tester")
-    git(folder, "config", "user.email", "tester@example.org")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -118,58 +98,6 @@ def read_back(layout: RunLayout, name: str) -> Witness:
     return msgspec.json.decode((layout.witness / name).read_bytes(), type=Witness)
 
 
-# --- git ------------------------------------------------------------------------------
-
-
-def test_commit_names_the_plan_and_leaves_files_alone(layout, repository) -> None:
-    (repository / "mine.txt").write_text("staged, not committed")
-    git(repository, "add", "mine.txt")
-    made = witness.by_git(layout, repository)
-    digest = plan_digest(layout)
-    assert git(repository, "rev-parse", "HEAD") == made.place
-    assert git(repository, "log", "-1", "--format=%s") == f"owa-bench plan {digest}"
-    assert git(repository, "ls-tree", "-r", "--name-only", "HEAD") == ""
-    assert git(repository, "status", "--porcelain") == "A  mine.txt"
-    assert read_back(layout, "git.json") == made
-    assert made.attempts == 0
-    assert fault(made, digest) == ""
-
-
-def test_commit_follows_what_was_there(layout, repository) -> None:
-    (repository / "a").write_text("a")
-    git(repository, "add", "a")
-    git(repository, "commit", "--quiet", "-m", "first")
-    first = git(repository, "rev-parse", "HEAD")
-    made = witness.by_git(layout, repository)
-    assert git(repository, "rev-parse", "HEAD^") == first
-    assert git(repository, "ls-tree", "-r", "--name-only", "HEAD") == "a"
-    assert fault(made, plan_digest(layout)) == ""
-
-
-def test_changed_commit_is_found_out(layout, repository) -> None:
-    made = witness.by_git(layout, repository)
-    digest = plan_digest(layout)
-    moved = made.evidence.replace("tester", "tamper")
-    changed = msgspec.structs.replace(made, evidence=moved)
-    assert "does not hash" in fault(changed, digest)
-    assert "not this one" in fault(made, "0" * 64)
-    stolen = msgspec.structs.replace(made, plan_digest="0" * 64)
-    assert "does not name the plan" in fault(stolen, "0" * 64)
-
-
-def test_folder_that_is_no_repository_is_refused(layout, tmp_path) -> None:
-    with pytest.raises(UsageError, match="must be a git repository"):
-        witness.by_git(layout, tmp_path / "run")
-
-
-def test_missing_git_is_named_with_its_install_line(
-    layout, repository, monkeypatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(MissingPartError, match="apt-get install git"):
-        witness.by_git(layout, repository)
-
-
 # --- RFC 3161 -------------------------------------------------------------------------
 
 
@@ -185,6 +113,44 @@ def test_service_stamps_the_plan(layout, stamping) -> None:
     token.write_bytes(base64.b64decode(made.evidence))
     check = f"ts -verify -in token.tsr -CAfile cert.pem -data {layout.plan}"
     assert "Verification: OK" in openssl(folder, check)
+
+
+def test_a_token_counts_where_its_root_stands_in_the_registry(layout, stamping) -> None:
+    url, folder = stamping
+    made = witness.by_rfc3161(layout, url)
+    token, digest = base64.b64decode(made.evidence), plan_digest(layout)
+
+    def named(pem: str) -> Registry:
+        return Registry(name="r", time_service=(TimeService(name="here", root=pem),))
+
+    ours = named((folder / "cert.pem").read_text())
+    assert ours.service_of(token, digest) == "here"
+    assert ours.service_of(token, "0" * 64) == ""
+    openssl(
+        folder,
+        "req -x509 -newkey rsa:2048 -nodes -subj /CN=t -keyout k2.pem -out c2.pem "
+        "-addext extendedKeyUsage=critical,timeStamping",
+    )
+    assert named((folder / "c2.pem").read_text()).service_of(token, digest) == ""
+    assert Registry(name="none").service_of(token, digest) == ""
+
+
+def test_a_token_without_a_signature_counts_for_nobody(layout, stamping) -> None:
+    """The attack: the stamp's content rewritten, so that no signature fits it."""
+    url, folder = stamping
+    made = witness.by_rfc3161(layout, url)
+    token = base64.b64decode(made.evidence)
+    digest = bytes.fromhex(plan_digest(layout))
+    forged = token.replace(digest, bytes(32))
+    assert forged != token
+    assert read_time_stamp(forged).digest == "00" * 32
+    ours = Registry(
+        name="r",
+        time_service=(
+            TimeService(name="here", root=(folder / "cert.pem").read_text()),
+        ),
+    )
+    assert ours.service_of(forged, "00" * 32) == ""
 
 
 def test_token_of_another_plan_is_found_out(layout, stamping) -> None:
@@ -238,6 +204,8 @@ def test_nonce_is_signed_with_the_plan(layout) -> None:
     digest = plan_digest(layout)
     assert fault(made, digest) == ""
     assert read_back(layout, "nonce.json") == made
+    earlier = msgspec.structs.replace(made, claimed="2020-01-01T00:00:00+00:00")
+    assert "not this nonce and time" in fault(earlier, digest)
     other = msgspec.structs.replace(made, nonce="verifier nonce 2")
     assert "not this nonce" in fault(other, digest)
     forged = msgspec.structs.replace(made, place="00" * 32)
