@@ -20,12 +20,16 @@ from owa_bench.records.packs import open_regular
 from owa_bench.records.trace import Closing, Segment, attempt_id
 
 # Compressed bytes decoded at a time: zstd makes up to 32,768 of one.
-_CHUNK = 1 << 12
+_CHUNK = 1 << 9
 # A frame closes at 256 KiB of events; one giant event may exceed that, this never.
 _FRAME_LIMIT = 1 << 27
+# Events pack to a fifth, thousands of equal lines to a hundredth; one event of equal
+# letters to less. A frame beyond this is there to exhaust its reader.
+_DENSEST, _FREE = 1000, 1 << 23
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _HEAD = b'{"lease":'
 _CLOSING = b'{"closing":'
+_HEAD_BYTES = 1 << 12
 _LONGEST_NAME = 20
 
 
@@ -107,7 +111,7 @@ def read_lease(path: Path) -> str:
         TraceError: The file cannot be read.
     """
     with open_regular(path) as file:
-        text = _decompress(file.read(_CHUNK), 0).text
+        text = _decompress(file.read(_HEAD_BYTES), 0).text
     if not text.startswith(_HEAD):
         return ""
     try:
@@ -244,9 +248,10 @@ def _decompress(data: bytes, offset: int) -> Frame:
         while at < len(data) and not reader.eof and not fault:
             text += reader.decompress(data[at : at + _CHUNK])
             at = min(at + _CHUNK, len(data))
-            if len(text) > _FRAME_LIMIT:
+            if len(text) > min(_FRAME_LIMIT, _FREE + _DENSEST * (at - offset)):
                 fault = (
-                    f"a frame must unpack to at most {_FRAME_LIMIT} bytes, got more."
+                    f"a frame must unpack to at most {_FRAME_LIMIT} bytes, and to "
+                    f"{_DENSEST} times its own, got more."
                 )
     except zstandard.ZstdError as error:
         fault = str(error)

@@ -18,6 +18,7 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records import trace
+from owa_bench.records.hostile_files import refuse_hostile_files
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.norms import HumanNorms, read_norms, refuse_other_terms
 from owa_bench.records.plan import Plan, fault
@@ -158,8 +159,10 @@ def read(run_dir: Path) -> Bundle:
     Raises:
         RunDirectoryError: it is no run directory, or a file that every run has is
             missing or half written.
+        CheckFailure: it holds files that no run holds, which nobody should read.
     """
     layout = RunLayout(Path(run_dir))
+    refuse_hostile_files(layout)
     document = _plan_document(layout)
     index, torn, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
@@ -183,7 +186,7 @@ def document_of(path: Path) -> dict[str, Any]:
         document = json.loads(_bytes(path), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(
-            f"{path} must be a whole JSON document, got: {error}. {_FIX}"
+            f"{path} must be a whole JSON document, got: {error}."
         ) from error
     if not isinstance(document, dict):
         raise RunDirectoryError(
@@ -219,7 +222,7 @@ def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:
         wrong = str(error)
     if wrong:
         raise RunDirectoryError(
-            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}. {_FIX}"
+            f"{layout.plan} must be a plan (owa-plan-1), got: {wrong}."
         )
     return found
 

@@ -13,7 +13,7 @@ import msgspec
 
 from owa_bench.canonical import canonical_json, key_id, peek, sha256, unseal
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError, TraceError
-from owa_bench.records.layout import STATEMENT_TYPE
+from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
 from owa_bench.records.packs import read_pruned
 from owa_bench.records.price_card import episode_cost
 from owa_bench.records.registry import Registry
@@ -57,9 +57,15 @@ def verify(
         The checks of the evidence, then those of the report.
 
     Raises:
-        RunDirectoryError: `run_dir` is no run, or a file cannot be read at all.
+        RunDirectoryError: `run_dir` is no run.
+        CheckFailure: it is one, and a file that every run has does not read.
     """
-    bundle = read(run_dir)
+    try:
+        bundle = read(run_dir)
+    except RunDirectoryError as error:
+        if RunLayout(run_dir).plan.exists():
+            raise CheckFailure(str(error)) from error
+        raise
     checks = check_evidence(bundle, public)
     return (*checks, *_report_checks(bundle, checks, public, verifier, registry))
 
