@@ -61,13 +61,23 @@ def verify(
         CheckFailure: it is one, and a file that every run has does not read.
     """
     try:
-        bundle = read(run_dir)
+        return tuple(_checks(read(run_dir), public, verifier, registry))
     except RunDirectoryError as error:
         if RunLayout(run_dir).plan.exists():
             raise CheckFailure(str(error)) from error
         raise
+
+
+def _checks(
+    bundle: Bundle,
+    public: bytes | None,
+    verifier: bytes | None,
+    registry: Registry | None,
+) -> Iterator[CheckResult]:
+    """Yield every check of a run directory, in order."""
     checks = check_evidence(bundle, public)
-    return (*checks, *_report_checks(bundle, checks, public, verifier, registry))
+    yield from checks
+    yield from _report_checks(bundle, checks, public, verifier, registry)
 
 
 def recompute(run_dir: Path) -> tuple[CheckResult, ...]:
@@ -117,7 +127,9 @@ def read_signed_report(bundle: Bundle) -> SignedReport | None:
         report = msgspec.convert(predicate, Report)
     except (ValueError, KeyError, TypeError, RecursionError, CheckFailure) as error:
         raise RunDirectoryError(
-            f"{path} must be a signed report (owa-report-1), got: {error}."
+            f"{path} must be a signed report (owa-report-1), got: "
+            f"{str(error).rstrip('.')}. `owa-bench report {bundle.layout.root}` makes "
+            "it anew."
         ) from error
     return SignedReport(subjects, predicate, report)
 

@@ -81,7 +81,7 @@ def test_a_number_that_canonical_json_does_not_have(run, read):
 def test_envelopes_that_are_none(run, envelope):
     signed = run.report_envelope.read_bytes()
     run.report_envelope.write_bytes(envelope)
-    with pytest.raises(RunDirectoryError, match="must be a signed report"):
+    with pytest.raises(CheckFailure, match="must be a signed report"):
         verify.verify(run.root)
     run.report_envelope.write_bytes(signed)
     run.plan_envelope.write_bytes(envelope)

@@ -76,7 +76,7 @@ def test_without_report_or_reveal_these_checks_are_skipped_not_passed(tmp_path):
 def test_a_torn_report_is_a_clear_error(tmp_path):
     layout = make_run(tmp_path / "run", make_plan(1))
     layout.report_envelope.write_text('{"payload": "')
-    with pytest.raises(RunDirectoryError, match="must be a signed report"):
+    with pytest.raises(CheckFailure, match="must be a signed report"):
         verify.verify(layout.root)
 
 

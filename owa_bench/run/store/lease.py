@@ -78,4 +78,7 @@ def _read(layout: RunLayout) -> LeaseNote:
     try:
         return msgspec.json.decode(layout.lease.read_bytes(), type=LeaseNote)
     except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"{layout.lease} cannot be read: {error}.") from error
+        raise RunDirectoryError(
+            f"{layout.lease} cannot be read: {error}. Put back a copy or, where no "
+            "worker of this run is alive any more, remove it; then resume."
+        ) from error
