@@ -1,7 +1,7 @@
 import pytest
 
 from owa_bench.canonical import public_bytes
-from owa_bench.errors import RunDirectoryError
+from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.report import statement, verify
 from tests.builders.run_directory import KEY, make_plan, make_run
 
