@@ -10,22 +10,10 @@ from msgspec.structs import replace
 
 from owa_bench import calendars, discovery
 from owa_bench.calendars import Calendar
-from owa_bench.canonical import (
-    canonical_json,
-    document_digest,
-    key_id,
-    public_bytes,
-    seal,
-    unseal,
-)
-from owa_bench.errors import (
-    CheckFailure,
-    FieldError,
-    PlanError,
-    RunDirectoryError,
-    UsageError,
-)
+from owa_bench.canonical import canonical_json, document_digest, seal
+from owa_bench.errors import FieldError, PlanError, RunDirectoryError, UsageError
 from owa_bench.interfaces import HasReadyCheck, Suite
+from owa_bench.records.hostile_files import refuse_hostile_files
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
     MOST,
@@ -382,39 +370,14 @@ def write_plan(
     return document_digest(plan)
 
 
-def mend_signature(
-    layout: RunLayout, plan: Plan, key: Ed25519PrivateKey | None
-) -> None:
-    """Sign a run's plan again where what its signature was in does not read.
-
-    Args:
-        layout: The run directory.
-        plan: The plan that it holds.
-        key: The key at hand, if any.
-
-    Raises:
-        RunDirectoryError: The signature does not read, and the key is another one.
-    """
-    public = bytes.fromhex(plan.public_key)
-    try:
-        unseal(layout.plan_envelope.read_bytes(), public, PLAN_TYPE)
-    except (OSError, CheckFailure) as error:
-        if key is None or public_bytes(key.public_key()) != public:
-            raise RunDirectoryError(
-                f"{layout.plan_envelope} does not read ({str(error).rstrip('.')}), and "
-                f"the key that signed the plan, {key_id(public)}, is not here: put "
-                "back a copy of the file."
-            ) from error
-        payload = canonical_json(msgspec.json.decode(layout.plan.read_bytes()))
-        write_whole(layout.plan_envelope, seal(PLAN_TYPE, payload, key))
-
-
 def read_plan(layout: RunLayout) -> Plan:
     """Return the plan of a run directory.
 
     Raises:
         RunDirectoryError: It has none that reads back.
+        CheckFailure: It holds files that no run holds.
     """
+    refuse_hostile_files(layout)
     if not layout.plan.is_file():
         raise RunDirectoryError(
             f"{layout.root} is no run directory: it holds no plan.json. "

@@ -23,7 +23,6 @@ from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
-from owa_bench.records.hostile_files import refuse_hostile_files
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.trace import (
@@ -38,13 +37,7 @@ from owa_bench.run.agents.hosting import IN_PROCESS, OUTLASTING, require_hosting
 from owa_bench.run.agents.spec import OUTSIDE, load_agent
 from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import SUPERVISOR, USD, RunTally, totals
-from owa_bench.run.plan.plan import (
-    differences,
-    mend_signature,
-    read_plan,
-    refuse_unready,
-    write_plan,
-)
+from owa_bench.run.plan.plan import differences, read_plan, refuse_unready, write_plan
 from owa_bench.run.plan.request import (
     PlanDraft,
     Progress,
@@ -53,6 +46,7 @@ from owa_bench.run.plan.request import (
     check_agents,
     draft_plan,
 )
+from owa_bench.run.plan.signature import mend_signature
 from owa_bench.run.play import executors, ray_executor, worker_processes
 from owa_bench.run.play.executors import Executor
 from owa_bench.run.play.failure_limit import FailureLimit
@@ -145,16 +139,11 @@ def resume(out: Path, options: RunOptions) -> RunSummary:
 
     Raises:
         RunDirectoryError: It holds no run.
-        CheckFailure: It holds files that no run holds.
         UsageError: Agents, suites or packages are not those of the plan any more.
     """
-    layout = RunLayout(out)
-    refuse_hostile_files(layout)
-    plan = read_plan(layout)
+    plan = read_plan(layout := RunLayout(out))
     with directory.locked(out) as lock:
-        known = options.key in keys.key_names(options.home)
-        key = keys.load(options.home, options.key) if known else None
-        mend_signature(layout, plan, key)
+        mend_signature(layout, plan, options.home, options.key)
         directory.refuse_differences(directory.drifted(plan, options.folder), layout)
         return _play(layout, options, lock)
 
