@@ -139,6 +139,7 @@ class SuiteEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The signed list of everything that will be played, and the terms.
 
+    `battery_digest` is the SHA-256 of the battery's file, where the plan gives a level.
     `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
     whose index kappa reads from day to day; none: all of the index but R.
     """
@@ -169,6 +170,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     underpowered: bool = False
     dynamics: tuple[str, ...] = ()
     created: str = ""
+    battery_digest: str = ""
 
 
 def supervisor_budget(plan: Plan, entry: PlanEntry, horizon: int) -> int | None:

@@ -25,6 +25,7 @@ from owa_bench.report.comparison import report_comparison
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.report.ratings import rating_tables
+from owa_bench.report.terms import own_terms
 from owa_bench.scoring.norms import norm_tables
 from owa_bench.scoring.pipeline import judge
 
@@ -206,6 +207,7 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
         assurance=assurance,
         lost=bundle.lost_costs(bundle.prices),
         norms=bundle.norms,
+        own_terms=own_terms(bundle.plan),
     )
 
 

@@ -36,7 +36,8 @@ class JudgingContext(NamedTuple):
 
     `faults` say why the battery is not admissible, `exposures` the drift of each
     episode and `lost` the agent's cost in micro-USD of attempts that do not count, both
-    by index of the plan entry; `norms` are figures of persons.
+    by index of the plan entry; `norms` are figures of persons; `own_terms` is what of
+    the terms is the submitter's own.
     """
 
     plan: Plan
@@ -49,6 +50,7 @@ class JudgingContext(NamedTuple):
     exposures: Mapping[int, DriftExposure]
     lost: Mapping[int, float] = {}
     norms: HumanNorms | None = None
+    own_terms: str = ""
 
 
 class ArmEpisodes(NamedTuple):

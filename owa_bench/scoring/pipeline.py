@@ -69,6 +69,7 @@ def judge(
     assurance: int | None = None,
     lost: Mapping[int, float] = {},
     norms: HumanNorms | None = None,
+    own_terms: str = "",
 ) -> Judgement:
     """Return the judgement over a run's counted attempts; a pure function.
 
@@ -84,6 +85,7 @@ def judge(
         assurance: Rung of the assurance ladder (3: plan witnessed before episode 0).
         lost: Micro-USD that agents used in attempts that do not count, by plan index.
         norms: Figures of persons under the run's terms; they replace thresholds.
+        own_terms: What of the terms is the submitter's own: then no level is given.
 
     Returns:
         The judgement.
@@ -108,6 +110,7 @@ def judge(
         exposures=exposures,
         lost=lost,
         norms=norms,
+        own_terms=own_terms,
     )
     scored = episodes.take(~native.rows)
     judged = [
@@ -259,6 +262,9 @@ def _placement(
         return _INADMISSIBLE
     automation = gate.is_fixed_automation(findings.axes, context.protocol)
     placed = gate.place(gates, context.protocol, automation=automation)
+    if context.own_terms:
+        text = f"{gate.NOT_PLACED} (own terms: {context.own_terms}); by them "
+        return placed._replace(level=None, text=text + placed.text)
     return gate.marked_underpowered(placed) if context.plan.underpowered else placed
 
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from owa_bench import calendars, discovery
+from owa_bench.canonical import sha256
 from owa_bench.errors import BatteryError, FieldError, UnknownNameError, one_of
 from owa_bench.interfaces import Suite, SuiteCard
 from owa_bench.records.plan import MOST, PlanEntry
@@ -297,19 +298,28 @@ def load_battery(name: str) -> Battery:
         UnknownNameError: The package holds no such battery.
         BatteryError: Naming field, value and rule.
     """
-    if name.endswith(".toml"):
-        try:
-            data = Path(name).read_bytes()
-        except OSError as error:
-            raise BatteryError(
-                "battery", name, f"must be a file that can be read ({error.strerror})"
-            ) from error
-    elif name in battery_names():
-        data = (resources.files(_BATTERIES) / f"{name}.toml").read_bytes()
-    else:
-        raise UnknownNameError("battery", name, battery_names())
+    data = _battery_bytes(name)
     with in_file(name):
         return parse_battery(data)
+
+
+def file_digest(name: str | None) -> str:
+    """Return the SHA-256 of the file of a battery, "" without one."""
+    return "" if name is None else sha256(_battery_bytes(name))
+
+
+def _battery_bytes(name: str) -> bytes:
+    """Return the file of a battery of a name, or of a .toml file."""
+    if name in battery_names():
+        return (resources.files(_BATTERIES) / f"{name}.toml").read_bytes()
+    if not name.endswith(".toml"):
+        raise UnknownNameError("battery", name, battery_names())
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise BatteryError(
+            "battery", name, f"must be a file that can be read ({error.strerror})"
+        ) from error
 
 
 def parse_battery(data: bytes) -> Battery:

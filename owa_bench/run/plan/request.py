@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import structs
 
 from owa_bench import discovery
 from owa_bench.canonical import sha256
@@ -38,7 +37,7 @@ from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.budget import MICRO, SUPERVISOR, USD
 from owa_bench.run.plan.campaign import Campaign, plan_campaign
-from owa_bench.run.plan.draws import Draw, check_admissible, load_battery
+from owa_bench.run.plan.draws import Draw, check_admissible, file_digest, load_battery
 from owa_bench.run.plan.plan import plan_draws, read_plan
 from owa_bench.run.plan.trials import Trials, plan_trials
 from owa_bench.run.store import directory, keys
@@ -170,7 +169,7 @@ def draft_plan(
     with in_file(request.price_card):
         price_card.load(prices_file)
     levelled = battery is not None and battery.gives_level
-    if battery is not None and levelled:
+    if battery and levelled:
         check_admissible(battery, rules)
     terms = Plan(
         name=request.name,
@@ -187,6 +186,7 @@ def draft_plan(
         verifier_nonce=request.verifier_nonce,
         transcripts=request.transcripts,
         underpowered=battery is not None and battery.underpowered,
+        battery_digest=file_digest(request.battery) if levelled else "",
     )
     parts = (battery, request.campaign, request.trials, request.draws or None)
     if sum(part is not None for part in parts) != 1:
@@ -195,7 +195,7 @@ def draft_plan(
         )
     campaign = request.campaign
     if battery is not None and battery.campaign is not None:
-        said = structs.asdict(battery.campaign)
+        said = msgspec.structs.asdict(battery.campaign)
         campaign = Campaign(
             checkpoint=tuple(draw for draw in battery.suite if not draw.once),
             once=tuple(draw for draw in battery.suite if draw.once),
