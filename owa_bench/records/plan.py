@@ -173,6 +173,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     battery_digest: str = ""
 
 
+class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan gives one agent's gates to read.
+
+    `tasks` are pairs by the axis that their suites give evidence on, `families` those
+    of all suites, `projects` tasks of ProjForge. Of a campaign: checkpoint episodes of
+    the smallest family on a day, days with any, tasks of the smallest drifted lane of
+    maintenance, days with one. 0: none.
+    """
+
+    tasks: Mapping[str, int]
+    families: int
+    projects: int
+    family_day: int
+    days: int
+    lane: int
+    lane_days: int
+
+
 def supervisor_budget(plan: Plan, entry: PlanEntry, horizon: int) -> int | None:
     """Return how often an entry's agent may ask its supervisor, None: no limit.
 

@@ -7,10 +7,15 @@ import numpy as np
 from scipy import stats
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.plan import SampleSizes
 from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.scoring.maintenance import kept_share
+from owa_bench.seeding import stream
 
 _SHARES = ("axis", "tools", "core", "project", "cognitive")
 _MOST = 10**7  # instances beyond which a gate is called out of reach
+_ROUNDS = 2_000  # simulated campaigns of maintenance
+_KEPT_LEVEL = 0.82  # mean quality of their lanes, as in benchmarks/gate_passes.py
 
 
 class Need(NamedTuple):
@@ -22,6 +27,21 @@ class Need(NamedTuple):
     true: float | None
     instances: int | None
     note: str
+
+
+class GatePower(NamedTuple):
+    """A gate's chance to pass an able agent with what a plan gives it; None: unknown.
+
+    An able agent is `true` where the gate asks for `required`; `planned` counts what
+    `Need.instances` counts.
+    """
+
+    level: int
+    gate: str
+    required: float | None
+    true: float | None
+    planned: int | None
+    power: float | None
 
 
 def chance_to_pass(
@@ -120,6 +140,124 @@ def slope_instances(
     design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
     sigma = slope / (reach * design)
     return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
+
+
+def slope_power(
+    slope: float, instances: int, days: int, units_a_day: float, level: float
+) -> float:
+    """Return the chance that a slope's interval clears 0: `slope_instances` solved.
+
+    Formula:
+        Phi(slope / sd - z_(1+level)/2), sd of the slope by `slope_instances`
+    Shapes: scalars. Units: per kappa unit; kappa units a day.
+    Missing: independent errors of the days are assumed. Errors: ScoringError unless
+        slope, instances and spending are above 0 and there are 5 days.
+    Source: docs/scoring.md#kappa [R].
+
+    >>> round(slope_power(0.05, 122, 7, 1.0, 0.95), 2)
+    0.8
+    """
+    if not (slope > 0 and instances > 0 and units_a_day > 0) or days < 5:
+        raise ScoringError(
+            "A slope's power needs size, instances, spending and 5 days, got "
+            f"{slope}, {instances}, {units_a_day}, {days}."
+        )
+    design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
+    sigma = 0.5 / math.sqrt(instances / (1 + 10 / (days - 4)))
+    reach = float(stats.norm.ppf((1 + level) / 2))
+    return float(stats.norm.cdf(slope / (sigma * design) - reach))
+
+
+def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
+    """Return how often maintenance passes for an agent that keeps everything.
+
+    Simulated: tasks of value 0 or 1, days without shocks of their own.
+
+    Args:
+        days: Days with both lanes.
+        tasks: Tasks of a lane.
+        protocol: Published numbers.
+
+    Returns:
+        The share of 2,000 simulated campaigns.
+    """
+    rules = protocol.closures
+    if days < max(rules.days, 2) or not tasks:
+        return 0.0
+    rng = stream(0, "power", "maintenance", days, tasks)
+    drifted, clean = rng.binomial(tasks, _KEPT_LEVEL, (2, _ROUNDS, days)) / tasks
+    level = protocol.statistics.gate_level
+    found = kept_share(drifted, clean, 0.0, rules.rho, level)
+    return float(found.passes(rules.rho).mean())
+
+
+def gate_powers(
+    protocol: Protocol, sizes: SampleSizes, *, units_a_day: float = 1.0
+) -> tuple[GatePower, ...]:
+    """Return what chance a plan gives an able agent at every line of the gate table.
+
+    Args:
+        protocol: Published numbers.
+        sizes: What the plan gives the gates to read.
+        units_a_day: Kappa units that the agent spends a day.
+
+    Returns:
+        A record per line, in the protocol's order.
+    """
+    return tuple(
+        _gate_power(rule, protocol, sizes, units_a_day) for rule in protocol.gates
+    )
+
+
+def _gate_power(
+    rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float
+) -> GatePower:
+    need = _need(rule, protocol, units_a_day)
+    rules = protocol.statistics
+    planned: int | None = None
+    power: float | None = None
+    if rule.gate == "kappa" and need.true is not None:
+        planned = sizes.family_day
+        if planned and sizes.days >= max(rule.days, 5):
+            power = slope_power(
+                need.true, planned, sizes.days, units_a_day, rules.level
+            )
+        else:
+            power = 0.0
+    elif rule.gate == "closure" and need.gate == "maintenance":
+        planned = sizes.lane
+        power = maintenance_power(sizes.lane_days, sizes.lane, protocol)
+    elif rule.gate in _SHARES and rule.gate != "cognitive":
+        planned = _planned(rule, protocol, sizes)
+        power = _share_power(need, planned, protocol)
+    return GatePower(need.level, need.gate, need.required, need.true, planned, power)
+
+
+def _planned(rule: GateRule, protocol: Protocol, sizes: SampleSizes) -> int:
+    """Return what a share gate counts."""
+    if rule.gate == "project":
+        return sizes.projects
+    if rule.gate == "tools":
+        return sizes.tasks.get("T", 0)
+    if rule.gate == "core":
+        return min(sizes.tasks.get(symbol, 0) for symbol in protocol.index.core)
+    return sizes.families if rule.of == "G" else sizes.tasks.get(rule.of, 0)
+
+
+def _share_power(need: Need, planned: int, protocol: Protocol) -> float:
+    if need.true is None or need.required is None or not planned:
+        return 0.0
+    spread = worst_spread(need.true)
+    if not spread:
+        return 1.0
+    rules = protocol.statistics
+    return chance_to_pass(
+        need.true,
+        spread / math.sqrt(planned),
+        need.required,
+        rules.gate_slack,
+        rules.gate_level,
+    )
 
 
 def equivalence_tasks(spread: float, margin: float, alpha: float, power: float) -> int:

@@ -352,6 +352,19 @@ def test_nothing_is_played_after_the_reveal(owa):
     assert "its seeds are public" in late.err
 
 
+def test_a_dry_run_of_a_battery_shows_the_power_of_its_gates(owa, place):
+    said = json.loads(
+        owa("run --battery demo --agent noop --out x --dry-run --json").out
+    )
+    power = {(row["level"], row["gate"]): row for row in said["gates"]}
+    assert power[1, "A"]["planned"] == 12  # 3 families, 2 tiers, 2 instances
+    assert power[1, "G"]["planned"] == 3
+    assert power[2, "M"]["power"] == power[2, "kappa"]["power"] == 0.0
+    text = owa("run --battery demo --agent noop --out x --dry-run").out
+    assert "power of the gates" in text
+    assert "Below 0.8: AAI-1 A" in " ".join(text.split())
+
+
 def test_dry_run_plays_nothing(owa, place):
     said = owa(f"{RUN} --agent noop --agent fixed --dry-run")
     assert said.code == 0

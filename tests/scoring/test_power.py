@@ -7,14 +7,18 @@ import pytest
 from scipy import stats
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.plan import SampleSizes
 from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.improvement.kappa import theil_sen
 from owa_bench.scoring.power import (
     chance_to_pass,
+    gate_powers,
     instances,
     level_power,
+    maintenance_power,
     needs,
     slope_instances,
+    slope_power,
     worst_spread,
 )
 from tests.builders.episodes import PROTOCOL
@@ -176,3 +180,46 @@ def test_a_levels_power_is_the_product_over_its_gates() -> None:
     assert level_power(PROTOCOL, 2, tasks, 0.0) < expected
     default = level_power(PROTOCOL, 2, tasks, rules.power_margin)
     assert level_power(PROTOCOL, 2, tasks) == default
+
+
+def sizes(tasks: int, **given: int) -> SampleSizes:
+    read = dict.fromkeys("AGPMTRSW$", tasks)
+    counts = {"families": tasks, "projects": tasks, "family_day": tasks}
+    lanes = {"days": 30, "lane": tasks, "lane_days": 30}
+    return SampleSizes(tasks=read, **(counts | lanes | given))
+
+
+def test_the_n_of_every_gate_gives_its_power_there_and_less_below() -> None:
+    for need in needs(PROTOCOL):
+        if need.instances in (None, 1) or need.gate in ("kappa", "cognitive"):
+            continue
+        place = (need.level, need.gate)
+        power = {
+            n: {(p.level, p.gate): p for p in gate_powers(PROTOCOL, sizes(n))}[place]
+            for n in (need.instances, need.instances // 2)
+        }
+        enough, half = power.values()
+        assert enough.planned == need.instances
+        assert enough.power is not None
+        assert half.power is not None
+        assert half.power < PROTOCOL.statistics.power <= enough.power
+
+
+def test_what_a_plan_does_not_play_has_no_power() -> None:
+    found = gate_powers(PROTOCOL, sizes(0, days=0, lane_days=0))
+    assert {one.power for one in found} <= {0.0, 1.0, None}
+    assert all(one.power == 0.0 for one in found if one.gate in ("A", "S", "kappa"))
+
+
+def test_the_power_of_a_slope_rises_with_days_and_episodes() -> None:
+    base = slope_power(0.02, 60, 14, 1.0, 0.95)
+    assert base < slope_power(0.02, 120, 14, 1.0, 0.95)
+    assert base < slope_power(0.02, 60, 20, 1.0, 0.95)
+    with pytest.raises(ScoringError, match="5 days"):
+        slope_power(0.02, 60, 4, 1.0, 0.95)
+
+
+def test_the_power_of_maintenance_is_that_of_its_own_test() -> None:
+    assert maintenance_power(6, 168, PROTOCOL) == 0.0
+    short, long = (maintenance_power(days, 168, PROTOCOL) for days in (7, 14))
+    assert short < 0.5 < 0.7 < long

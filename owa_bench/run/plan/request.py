@@ -312,17 +312,16 @@ class RunEstimate(NamedTuple):
     transcript_bytes: int
 
 
-def estimate(request: Request, options: RunOptions) -> RunEstimate:
-    """Return what playing a request would take; nothing is played.
+def estimate(draft: PlanDraft, options: RunOptions) -> RunEstimate:
+    """Return what playing a plan would take; nothing is played.
 
     Args:
-        request: What would be played; a wrong one raises as in `draft_plan`.
+        draft: The plan with its protocol and price card.
         options: How it would be played.
 
     Returns:
         The estimate.
     """
-    draft = draft_plan(request, options.folder, in_process=options.in_process)
     plan, ceilings = draft.plan, draft.plan.budget
     hint_min = protocol.load(draft.protocol).quality.minutes_per_hint
     prices = price_card.load(draft.price_card)

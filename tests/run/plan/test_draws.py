@@ -31,7 +31,7 @@ def test_what_ships():
     assert {"demo", "toolquest", "web", "web_demo"} <= set(draws.battery_names())
 
 
-@pytest.mark.parametrize("name", ["toolquest", "web", "level_2", "level_4"])
+@pytest.mark.parametrize("name", ["toolquest", "web", "level_2", "level_4", "full"])
 def test_a_whole_battery_is_admissible(name):
     battery = draws.load_battery(name)
     draws.check_admissible(battery, DEFAULT)

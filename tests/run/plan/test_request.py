@@ -15,7 +15,7 @@ from owa_bench.run.plan.request import WORKER_START_S, Request, draft_plan, esti
 def test_by_hand(small, run_options):
     budget = Budget(steps=10, act_s=2.0)
     asked = small("noop", "fixed", interventions=(0, 3), budget=budget)
-    found = estimate(asked, run_options)
+    found = estimate(draft_plan(asked), run_options)
     assert found.episodes == 4
     assert found.by_arm == {"noop": 2, "fixed": 2}
     assert found.longest_s == 4 * 10 * 2.0
@@ -29,13 +29,17 @@ def test_by_hand(small, run_options):
 
 def test_a_ceiling_bounds_a_meter(small, run_options):
     ceiling = Budget(steps=10, episode_meters=(("tokens_in", 5.0),))
-    assert estimate(small("noop", budget=ceiling), run_options).unknown == (
+    assert estimate(draft_plan(small("noop", budget=ceiling)), run_options).unknown == (
         "tokens_out",
     )
     free = Budget(steps=10)
-    loose = estimate(small("noop", budget=free, interventions=(9,)), run_options)
+    loose = estimate(
+        draft_plan(small("noop", budget=free, interventions=(9,))), run_options
+    )
     tight = Budget(steps=10, run_meters=(("supervisor_min", 1.0),))
-    bound = estimate(small("noop", budget=tight, interventions=(9,)), run_options)
+    bound = estimate(
+        draft_plan(small("noop", budget=tight, interventions=(9,))), run_options
+    )
     assert bound.cost_micro_usd < loose.cost_micro_usd
 
 
@@ -51,7 +55,7 @@ def test_the_time_is_what_the_suites_cards_say(run_options):
     }
     assert seconds["changesurf"] > 5 * seconds["toolquest"]
     whole = sum(seconds[entry.suite] for entry in entries)
-    found = estimate(asked, dataclasses.replace(run_options, workers=2))
+    found = estimate(draft_plan(asked), dataclasses.replace(run_options, workers=2))
     sizes = [get("suites", entry.suite).card.episode_bytes for entry in entries]
     assert found.record_bytes == sum(record for record, _ in sizes)
     assert found.transcript_bytes == sum(texts for _, texts in sizes)
@@ -59,15 +63,17 @@ def test_the_time_is_what_the_suites_cards_say(run_options):
 
 
 def test_the_web_battery_takes_hours(run_options):
-    found = estimate(Request(agents=("agentic",), battery="web"), run_options)
+    found = estimate(
+        draft_plan(Request(agents=("agentic",), battery="web")), run_options
+    )
     assert found.scripted_s > 3600.0
 
 
 def test_nothing_is_written(small, run_options):
-    estimate(small("noop"), run_options)
+    estimate(draft_plan(small("noop")), run_options)
     assert not run_options.home.exists()
 
 
 def test_a_wrong_request_raises_as_in_play(small, run_options):
     with pytest.raises(UnknownNameError):
-        estimate(small("nop"), run_options)
+        estimate(draft_plan(small("nop")), run_options)
