@@ -63,7 +63,8 @@ def _powers(draft: PlanDraft) -> "tuple[GatePower, ...]":
         return ()
     from owa_bench.scoring.power import gate_powers  # brings SciPy
 
-    return gate_powers(protocol.load(draft.protocol), sample_sizes(draft.plan))
+    rules = protocol.load(draft.protocol)
+    return gate_powers(rules, sample_sizes(draft.plan, rules.projects.suite))
 
 
 def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> None:

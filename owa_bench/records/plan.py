@@ -177,9 +177,9 @@ class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan gives one agent's gates to read.
 
     `tasks` are pairs by the axis that their suites give evidence on, `families` those
-    of all suites, `projects` tasks of ProjForge. Of a campaign: checkpoint episodes of
-    the smallest family on a day, days with any, tasks of the smallest drifted lane of
-    maintenance, days with one. 0: none.
+    of all suites, `projects` tasks of the suite of projects. Of a campaign: checkpoint
+    episodes of the smallest family on a day, days with any, tasks of the smallest
+    drifted lane of maintenance, days with one. 0: none.
     """
 
     tasks: Mapping[str, int]

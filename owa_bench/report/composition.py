@@ -21,6 +21,7 @@ from owa_bench.records.trace import Trace
 from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.checklist import checklist_table
 from owa_bench.report.comparison import report_comparison
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
@@ -124,7 +125,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
         renderer=figures.VERSION,
         judgement=judgement,
         assurance=assurance,
-        run=_facts(bundle),
+        run=_facts(bundle, judgement),
         environment=bundle.plan.environment,
         drift=drift_counts(bundle.traces()),
         breaches=violation_counts(bundle.traces()),
@@ -211,8 +212,9 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
     )
 
 
-def _facts(bundle: Bundle) -> RunFacts:
+def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
     plan = bundle.plan
+    terms = (plan, bundle.protocol, judgement, bundle.norms)
     states = Counter(leaf.status for leaf in bundle.leaves)
     suites = tuple(
         (
@@ -241,5 +243,6 @@ def _facts(bundle: Bundle) -> RunFacts:
             CellTable("suites", _SUITES, suites),
             *(norm_tables(bundle.norms) if bundle.norms else ()),
             *rating_tables(bundle),
+            *((checklist_table(*terms),) if plan.battery else ()),
         ),
     )

@@ -23,6 +23,7 @@ from owa_bench.scoring.attempt_sets import read_sets
 from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.companions.novelty import trials
+from owa_bench.scoring.crosswalk import crosswalk_table
 from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.findings import (
     ArmEpisodes,
@@ -204,6 +205,7 @@ def _judged(
         tables=(
             *descriptive.tables(table, sample),
             *_sensitivities(context, sample, estimates, findings, dynamics),
+            *((crosswalk_table(sample, findings.axes),) if plan.battery else ()),
             *dynamics.tables,
             *robotics_tables(sample, findings, context.protocol),
             *(drift_response.dose_tables(doses) if doses else ()),

@@ -6,14 +6,13 @@ from owa_bench import discovery
 from owa_bench.interfaces import SuiteCard
 from owa_bench.records.plan import Arm, Plan, PlanEntry, SampleSizes
 
-_PROJECTS = "project"  # the domain whose episodes are projects
 
-
-def sample_sizes(plan: Plan) -> SampleSizes:
+def sample_sizes(plan: Plan, projects: str) -> SampleSizes:
     """Return the sample sizes of a plan, those of its first agent.
 
     Args:
         plan: The plan.
+        projects: The suite whose episodes are projects.
 
     Returns:
         Tasks by axis, families, projects, and what is played a day.
@@ -36,7 +35,7 @@ def sample_sizes(plan: Plan) -> SampleSizes:
     return SampleSizes(
         tasks={symbol: len(pairs) for symbol, pairs in sorted(tasks.items())},
         families=len({(entry.suite, entry.family) for entry in scored}),
-        projects=len({e.pair for e in scored if _card(e).domain == _PROJECTS}),
+        projects=len({e.pair for e in scored if e.suite == projects}),
         family_day=min(daily.values(), default=0),
         days=len({day for _, _, day in daily}),
         lane=min(lanes.values(), default=0),

@@ -6,7 +6,7 @@ from owa_bench.run.plan.sample_sizes import sample_sizes
 
 def test_full_gives_every_axis_but_e_tasks_to_read():
     plan = draft_plan(Request(agents=("noop",), battery="full"), in_process=False).plan
-    found = sample_sizes(plan)
+    found = sample_sizes(plan, "projforge")
     assert sorted(found.tasks) == sorted("AGPMTRSW$")
     assert min(found.tasks.values()) >= 150
     assert (found.family_day, found.days) == (126, 44)
@@ -17,7 +17,7 @@ def test_full_gives_every_axis_but_e_tasks_to_read():
 
 def test_controls_practice_and_attempt_sets_are_not_counted():
     plan = draft_plan(Request(agents=("noop",), battery="full_small")).plan
-    found = sample_sizes(plan)
+    found = sample_sizes(plan, "projforge")
     assert found.tasks["T"] == 2 * 2  # the pairs of ToolQuest's days, each once
     assert found.tasks["S"] == 2  # not its controls
     assert (found.lane, found.days) == (2, 8)
