@@ -40,15 +40,24 @@ def sha256(data: bytes) -> str:
 def canonical_json(document: Any) -> bytes:
     """Return the RFC 8785 bytes of a small document (structs are taken apart).
 
+    A NumPy number is written as the Python number that it is.
+
     Raises:
         CheckFailure: it has none, for example for an integer above 2^53.
     """
     try:
-        return rfc8785.dumps(msgspec.to_builtins(document))
+        return rfc8785.dumps(msgspec.to_builtins(document, enc_hook=_number))
     except rfc8785.CanonicalizationError as error:
         raise CheckFailure(
             f"A document must have canonical JSON (RFC 8785), got: {error}."
         ) from error
+
+
+def _number(value: Any) -> Any:
+    """Return a NumPy scalar as a Python number."""
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError
 
 
 def document_digest(document: Any) -> str:

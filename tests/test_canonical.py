@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -262,3 +263,11 @@ def test_openssl_checks_the_signature(tmp_path) -> None:
         check=True,
     )
     assert b"Verified Successfully" in done.stdout
+
+
+def test_a_numpy_number_is_the_number():
+    numbers = {"a": np.int64(3), "b": np.bool_(True), "c": np.float64(0.5)}
+    plain = {"a": 3, "b": True, "c": 0.5}
+    assert canonical_json(numbers) == canonical_json(plain)
+    with pytest.raises(TypeError, match="unsupported"):
+        canonical_json({"a": object()})

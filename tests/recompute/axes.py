@@ -23,7 +23,10 @@ def calibrated(run, symbol, raw):
 
 
 def scored(episodes):
-    """Return the episodes axes may rest on: holdout, else every day's checkpoints."""
+    """Return the episodes axes may rest on: holdout, else every day's checkpoints.
+
+    Suites that are played once have holdout episodes beside the days of others.
+    """
     plain = [
         one
         for one in episodes
@@ -32,7 +35,12 @@ def scored(episodes):
         and not one["honeypot"]
     ]
     holdout = [one for one in plain if one["entry"]["phase"] == "holdout"]
-    return holdout or [one for one in plain if one["entry"]["phase"] == "checkpoint"]
+    once = {one["entry"]["suite"] for one in holdout}
+    return holdout + [
+        one
+        for one in plain
+        if one["entry"]["phase"] == "checkpoint" and one["entry"]["suite"] not in once
+    ]
 
 
 def base_rows(episodes):
@@ -100,10 +108,10 @@ def autonomy(run, episodes):
 
 
 def generality(run, episodes):
-    """Return the share of the families played whose mean quality is at threshold."""
+    """Return the share of families whose mean quality is at threshold, all played."""
     rules, rows = run.protocol["generality"], base_rows(episodes)
     played = {one["family"] for one in rows} & set(family_weights(run.plan))
-    if not played:
+    if not played or played < set(family_weights(run.plan)):
         return None
     covered = [
         weighted(run, [one for one in rows if one["family"] == family], quality)

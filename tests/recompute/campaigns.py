@@ -5,10 +5,12 @@ Source: docs/scoring.md#attempt-sets, #kappa, #closures and #intervals.
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 from scipy import optimize, stats
 
+from tests.recompute import inner
 from tests.recompute.axes import base_rows, clip, family_weights, weighted
 from tests.recompute.days import mean_law, reach_of, share_below
 
@@ -44,7 +46,7 @@ def self_revision(run, arm):
         }
     )
     if not windows:
-        return None, None
+        return inner.self_revision(run, own)
     frozen, placebo = controls(run, arm)
     total = gated = 0.0
     for window in windows:
@@ -59,7 +61,11 @@ def self_revision(run, arm):
             return None, None
         c = {name: weighted(run, s, lambda o: o["q"]) for name, s in sets.items()}
         one_law = len({o["entry"]["world_day"] for s in sets.values() for o in s}) == 1
-        early = [o for o in base_rows(own) if o["entry"]["day"] < window[0]]
+        early = [
+            o
+            for o in base_rows(own)
+            if o["entry"]["day"] is not None and o["entry"]["day"] < window[0]
+        ]
         before = max(c["before"], weighted(run, early, lambda o: o["q"]) or 0.0)
         gain = c["after"] - before
         if not one_law:
@@ -194,11 +200,17 @@ def on_day(rows, day):
 
 def kappa(run, arm, family):
     """Return points, days of the window, slope, interval, p and slope of the logit."""
-    marks, days, spent, window = checkpoints(run, arm)
+    marks, days, *_ = checkpoints(run, arm)
     values = [
         float(np.mean([o["q"] for o in on_day(marks, day) if o["family"] == family]))
         for day in days
     ]
+    return kappa_of(run, arm, values)
+
+
+def kappa_of(run, arm, values):
+    """Return the same of any series of the checkpoints, one value a day."""
+    _, days, spent, window = checkpoints(run, arm)
     found = {"points": list(zip(spent, values, strict=True)), "days": len(window)}
     if len(window) < run.protocol["improvement"]["checkpoints_min"]:
         return found | {"slope": None}
@@ -292,6 +304,12 @@ def installed(run, arm):
     }
 
 
-def families_played(run, arm):
-    rows = base_rows(run.of_arm(arm["name"]))
-    return sorted({one["family"] for one in rows} & set(family_weights(run.plan)))
+def daily(run):
+    """Return a run's plan with the suites of the days alone, if any has days."""
+    played = {e["suite"] for e in run.plan["entries"] if e["phase"] == "checkpoint"}
+    suites = [suite for suite in run.plan["suites"] if suite["name"] in played]
+    return replace(run, plan=run.plan | {"suites": suites or run.plan["suites"]})
+
+
+def families_of_days(run):
+    return sorted(family_weights(daily(run).plan))

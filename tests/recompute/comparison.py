@@ -41,7 +41,7 @@ def figures(run, verdict):
     for index in verdict["indices"]:
         yield index["name"], index["value"], found[index["name"]]
     yield from frontier_figures(run, episodes, verdict["frontier"])
-    yield from kappa_figures(run, arm, verdict["kappas"], found["AAI_dyn"])
+    yield from kappa_figures(run, arm, verdict["kappas"])
     yield from closure_figures(run, arm, verdict["closures"])
 
 
@@ -87,17 +87,20 @@ def each(name, printed, found):
         yield (f"{name} {place}", *pair)
 
 
-def kappa_figures(run, arm, printed, dynamic):
+def kappa_figures(run, arm, printed):
     if printed:
         families = [score["family"] for score in printed]
-        yield "kappas", families, [None, *campaigns.families_played(run, arm)]
+        yield "kappas", families, [None, *campaigns.families_of_days(run)]
     for score in printed:
         family = score["family"]
         if family is None:
-            assert dynamic is None, "AAI_dyn by day is not recomputed"
-            yield "kappa", score["slope"], None
-            continue
-        found, name = campaigns.kappa(run, arm, family), f"kappa of {family}"
+            series = index_by_day(run, arm)
+            if None in series or min(series) <= 0:
+                yield "kappa", score["slope"], None
+                continue
+            found, name = campaigns.kappa_of(run, arm, series), "kappa"
+        else:
+            found, name = campaigns.kappa(run, arm, family), f"kappa of {family}"
         yield f"{name}, days", score["checkpoints"], found["days"]
         for key in ("slope", "p", "logit", "logit_p"):
             yield f"{name}, {key}", score[key], found.get(key)
@@ -110,6 +113,23 @@ def kappa_figures(run, arm, printed, dynamic):
                 for all_ in (score["points"], found["points"])
             ]
             yield from each(f"{name}, {axis}", *series)
+
+
+def index_by_day(run, arm):
+    """Return AAI_dyn at each day's checkpoint, None where an axis is missing."""
+    days = campaigns.checkpoints(run, arm)[1]
+    days_run, weights = campaigns.daily(run), composites.states(run)
+    own = [
+        one for one in run.of_arm(arm["name"]) if one["entry"]["phase"] == "checkpoint"
+    ]
+    series = []
+    for day in days:
+        rows = campaigns.on_day(own, day)
+        values = {symbol: read(days_run, rows) for symbol, read in AXES.items()}
+        values["M"], _ = memory.memory(days_run, rows)
+        values["S"] = crews.sociality(days_run, rows)["S"]
+        series.append(composites.geometric(values, weights))
+    return series
 
 
 def closure_figures(run, arm, printed):

@@ -17,7 +17,7 @@ def indices(run, values):
     """Return the five composites of the axes' values; None where one is missing."""
     rules = run.protocol["index"]
     used = {name: w for name, w in rules["weights"].items() if w > 0}
-    flows = {n: w for n, w in used.items() if n not in rules["dynamic_without"]}
+    flows = states(run)
     whole, mean = geometric(values, used), arithmetic(values, used)
     unevenness = None if whole is None else (whole / mean if mean else 0.0)
     return {
@@ -26,6 +26,18 @@ def indices(run, values):
         "jaggedness": unevenness,
         "AAI_J": None if whole is None else whole * unevenness ** rules["gamma"],
         "core": geometric(values, dict.fromkeys(rules["core"], 1.0)),
+    }
+
+
+def states(run):
+    """Return the weights of the axes of AAI_dyn, those that the plan names if any."""
+    rules, named = run.protocol["index"], run.plan.get("dynamics", ())
+    return {
+        name: weight
+        for name, weight in rules["weights"].items()
+        if weight > 0
+        and name not in rules["dynamic_without"]
+        and (name in named or not named)
     }
 
 

@@ -6,6 +6,8 @@ are played here are played by its command line.
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,44 @@ from tests.recompute.reading import read_run
 
 HERE = Path(__file__).parent
 PROTOCOL = HERE.parents[1] / "owa_bench" / "protocols" / "default.toml"
+BATTERY = """
+name = "short"
+protocol = "{protocol}"
+gives_level = false
+
+[[suite]]
+name = "toolquest"
+families = ["reconcile", "restock"]
+tiers = [1]
+deltas = [0]
+episodes = 2
+interventions = [0, "protocol"]
+
+[[suite]]
+name = "recall"
+families = ["retrieval"]
+tiers = [1]
+deltas = [0]
+once = true
+
+[campaign]
+days = 6
+holdout = 4
+maintenance = 4
+dynamics = ["A", "P", "$"]
+"""
+RECORDER = HERE.parents[1] / "benchmarks" / "record_runs.py"
 SHORT = {"set_min": 4, "practice_min": 1, "checkpoints_min": 5}
+
+
+def play(folder, *words):
+    """Play and report a run whose worlds are the same every time."""
+    command = [sys.executable, str(RECORDER), "--under", "5a" * 32]
+    command += ["run", "--out", str(folder), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = owa_bench("report", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def differences(folder):
@@ -53,18 +92,28 @@ def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
     text = re.sub(r"(?m)^days = 7( +# \[D\] N_days)", r"days = 4\1", text)
     protocol = tmp_path / "short.toml"
     protocol.write_text(text.replace('name = "default', 'name = "short'))
-    terms = "--suite toolquest --family reconcile,restock --tier 1 --delta 0"
-    terms += " --episodes 2 --days 6 --holdout 4 --maintenance 4 --no-transcripts"
-    words = [*terms.split(), "--agent", "self_improving", "--protocol", str(protocol)]
+    battery = tmp_path / "short_battery.toml"
+    battery.write_text(BATTERY.format(protocol=protocol))
     folder = tmp_path / "sets"
-    for command in (["run", "--out", str(folder), *words], ["report", str(folder)]):
-        done = owa_bench(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
+    play(folder, "--battery", str(battery), "--agent", "self_improving")
     run = read_run(folder)
     shown = {n: p for n, p, _ in figures(run, run.report["judgement"]["verdicts"][0])}
     # theta too, unless the drift of these drawn days did not bite
-    for name in ("R", "kappa of toolquest/restock, slope"):
+    for name in ("R", "kappa of toolquest/restock, slope", "kappa, slope"):
         assert shown[name] is not None
+    assert not differences(folder)[1]
+
+
+@pytest.mark.slow
+def test_revision_of_campaigns_inside_episodes(tmp_path):
+    """R of SelfRev, every capability and e-value from the inner attempts."""
+    folder = tmp_path / "selfrev"
+    terms = "--suite selfrev --tier 1 --delta 0 --no-transcripts"
+    agents = ["--agent", "revise_bonferroni", "--agent", "revise_greedy"]
+    play(folder, *terms.split(), *agents)
+    run = read_run(folder)
+    honest = figures(run, run.report["judgement"]["verdicts"][0])
+    assert {name: printed for name, printed, _ in honest}["R"] > 0.05
     assert not differences(folder)[1]
 
 
@@ -75,10 +124,7 @@ def test_memory_and_the_cognitive_gate_of_a_run_of_recall(tmp_path):
     terms += " --episodes 4 --interventions 0 --no-transcripts"
     agents = ["--agent", "fading_store:half_life=40", "--agent", "bm25"]
     folder = tmp_path / "recall"
-    played = ["run", "--out", str(folder), *terms.split(), *agents]
-    for command in (played, ["report", str(folder)]):
-        done = owa_bench(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
+    play(folder, *terms.split(), *agents)
     run = read_run(folder)
     for verdict in run.report["judgement"]["verdicts"]:
         shown = {name: printed for name, printed, _ in figures(run, verdict)}

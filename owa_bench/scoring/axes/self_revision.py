@@ -129,7 +129,7 @@ def revision_gain(
     c = {n: _capability(q[kept], family, weights) for n, q in found.q.items()}
     present = np.isin(np.arange(len(weights)), family)
     earlier = np.where(present, found.earlier, np.nan)
-    base = np.fmax(c["before"], _weighted(earlier, weights))
+    base = float(np.fmax(c["before"], _weighted(earlier, weights)))
     own = gain = c["after"] - base
     if not found.one_law:
         gain = own - (c["control_after"] - c["control_before"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from owa_bench.canonical import canonical_json
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
 from owa_bench.records.score import AxisScore
@@ -136,7 +137,9 @@ def test_a_patch_takes_all_credit() -> None:
 def test_harm_then_repair_earns_nothing() -> None:
     sly = self_revision(np.array([0.0, 1.0]), np.array([-0.2, 0.2]), np.array(0.0))
     assert sly == 0.0
-    assert read({"after": 0.1}).value == 0.0
+    found = read({"after": 0.1})
+    assert found.value == 0.0
+    assert canonical_json(found)  # its report can be written
 
 
 def test_an_ablation_that_keeps_the_gain_earns_nothing() -> None:
