@@ -57,7 +57,7 @@ def _number(value: Any) -> Any:
     """Return a NumPy scalar as a Python number."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         return value.item()
-    raise NotImplementedError
+    raise TypeError(f"A document holds records and numbers, got {type(value)}.")
 
 
 def document_digest(document: Any) -> str:
