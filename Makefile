@@ -37,10 +37,11 @@ bench:
 	    $(PY) $$file || exit 1; \
 	done
 
-# Re-make the golden digests of worlds; a change is a change of scores.
+# Re-make the golden digests of worlds and of what batteries ask; a change is a change of scores.
 golden:
 	$(PY) benchmarks/golden.py
 	$(PY) benchmarks/golden_physics.py
+	$(PY) benchmarks/battery_digests.py
 
 # Do the tests of scoring and report notice a changed operator? 300 mutants by a committed seed.
 mutants:

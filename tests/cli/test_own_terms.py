@@ -1,12 +1,18 @@
 """A battery of easy tasks and a protocol whose gates ask for nothing give no level."""
 
 import json
+from importlib.resources import files
 
 import pytest
+from msgspec.structs import replace
 
+from benchmarks import battery_digests
+from owa_bench.canonical import sha256
 from owa_bench.records.layout import RunLayout
 from owa_bench.report.terms import own_terms
+from owa_bench.run.plan.draws import battery_names, load_battery
 from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import Request, draft_plan
 from tests.builders.episodes import PROTOCOL_BYTES
 
 BATTERY = """\
@@ -56,3 +62,85 @@ def test_a_battery_under_the_name_of_a_shipped_one_is_told_by_its_digest(owa, pl
 def test_the_packages_terms_are_nobodys_own(owa, place):
     assert owa("run --battery demo --agent noop --out x --plan-only").code == 0
     assert own_terms(read_plan(RunLayout(place / "x"))) == ""
+
+
+def test_easy_tasks_under_the_digest_of_a_shipped_battery_give_no_level(owa, place):
+    """The attack: a patched program writes the digest of the package's battery."""
+    (place / "mine.toml").write_text(BATTERY.format(name="demo", protocol="default"))
+    flags = "--battery mine.toml --agent noop --out x --plan-only"
+    assert owa(f"run {flags}").code == 0
+    plan = read_plan(RunLayout(place / "x"))
+    shipped = sha256((files("owa_bench.batteries") / "demo.toml").read_bytes())
+    words = own_terms(replace(plan, battery_digest=shipped))
+    assert words.startswith("entries under the name of battery demo: arm noop")
+
+
+@pytest.fixture
+def campaign():
+    """The plan of a battery with days, by two agents."""
+    asked = Request(agents=("noop", "agentic"), battery="full_small")
+    return draft_plan(asked).plan
+
+
+def test_two_agents_of_a_campaign_are_asked_for_the_packages_entries(campaign):
+    assert own_terms(campaign) == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"delta": 0.0},
+        {"interventions": None},
+        {"family": "sla_report"},
+        {"tools_off": ("search",)},
+        {"lane": None},
+        {"version": 1},
+    ],
+)
+def test_no_field_of_an_entry_can_be_made_easier(campaign, change):
+    last = max(
+        (e for e in campaign.entries if e.lane == "agentic" and e.delta == 1.0),
+        key=lambda entry: entry.index,
+    )
+    entries = list(campaign.entries)
+    entries[last.index] = replace(last, **change)
+    assert "arm agentic" in own_terms(replace(campaign, entries=tuple(entries)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda p: {"entries": p.entries[:-1]}, "arm agentic"),
+        (lambda p: {"entries": p.entries[::-1]}, "arm noop"),
+        (lambda p: {"dynamics": ("A",)}, "arm noop"),
+        (lambda p: {"help_share": 1.0}, "arm noop"),
+        (lambda p: {"calendar": "daily:0.01"}, "arm noop"),
+        (lambda p: {"underpowered": False}, "arm noop"),
+        (lambda p: {"suites": p.suites[1:]}, "arm noop"),
+        (
+            lambda p: {"arms": tuple(a for a in p.arms if not a.frozen)},
+            "has no frozen control",
+        ),
+        (
+            lambda p: {"arms": tuple(a for a in p.arms if not a.baseline)},
+            "no baseline",
+        ),
+    ],
+)
+def test_no_term_of_a_plan_can_be_made_easier(campaign, change, words):
+    assert words in own_terms(replace(campaign, **change(campaign)))
+
+
+def test_the_digests_that_ship_are_of_the_batteries_that_ship():
+    written = json.loads(battery_digests.FILE.read_text())
+    levels = [n for n in battery_names() if load_battery(n).gives_level]
+    assert sorted(written) == sorted(levels)
+    for name in levels:
+        if name != "full":  # 238,000 entries: the fast ones alone
+            assert written[name] == battery_digests.digests(name), name
+
+
+@pytest.mark.slow
+def test_the_digests_of_full_are_of_full():
+    written = json.loads(battery_digests.FILE.read_text())
+    assert written["full"] == battery_digests.digests("full")
