@@ -63,6 +63,8 @@ docs/companions.md.
 """
 ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is played."
 
+VERIFIER_HELP = "What a verifier runs: a service that challenges signed plans."
+
 
 class MeasureGroup(TyperGroup):
     """The commands of `measure`, imported when one is asked for: SciPy takes long."""
@@ -149,6 +151,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "validate": validating.validate,
     "keygen": evidence.keygen,
     "witness": evidence.witness_plan,
+    "challenge": evidence.challenge_plan,
     "prune": evidence.prune,
     "replay": evidence.replay,
     "doctor": listing.doctor,
@@ -166,6 +169,9 @@ escrow = typer.Typer(help=ESCROW_HELP, no_args_is_help=True)
 escrow.command("commit")(expand(evidence.commit))
 escrow.command("reveal")(expand(evidence.reveal))
 app.add_typer(escrow, name="escrow")
+verifier = typer.Typer(help=VERIFIER_HELP, no_args_is_help=True)
+verifier.command("serve")(expand(serving.serve_challenges))
+app.add_typer(verifier, name="verifier")
 measure = typer.Typer(help=MEASURE_HELP, no_args_is_help=True, cls=MeasureGroup)
 app.add_typer(measure, name="measure")
 

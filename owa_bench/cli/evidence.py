@@ -145,6 +145,39 @@ def witness_plan(
         )
 
 
+def challenge_plan(
+    run_dir: Path = RunDir,
+    url: str | None = option(None, "The verifier's service.", metavar="URL"),
+    key: str = KeyName,
+    json: bool = AsJson,
+) -> None:
+    """Give a plan the challenge that its seeds wait for, or ask a verifier for it.
+
+    A plan that names a challenger is played on worlds that nobody knew when it was
+    signed. The submitter:
+
+      owa-bench run --battery toolquest --agent agentic --out RUN --plan-only
+      --challenger KEY
+
+      owa-bench challenge RUN --url http://verifier.example:8327
+
+      owa-bench run --out RUN --resume
+
+    The verifier, without a service, on a machine of theirs:
+
+      owa-bench challenge RUN --key verifier
+    """
+    layout = RunLayout(run_dir)
+    if url is not None:
+        made = witness.ask_challenge(layout, url)
+    else:
+        made = witness.challenge(layout, keys.load(keys.data_folder(), key))
+    if json:
+        as_json(made)
+        return
+    OUT.print(f"Plan {made.plan_digest} challenged with {made.nonce[:16]}..")
+
+
 def replay(
     run_dir: Path = RunDir,
     episodes: int | None = option(None, "Replay only this many, spread over the plan."),

@@ -43,7 +43,7 @@ _DRAWN = (
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
     *("steps", "budget", "run_budget", "nonce", "no_transcripts", "plan_only"),
-    *("sandbox", "worlds_of"),
+    *("sandbox", "worlds_of", "challenger"),
 )
 # Options that a resume needs again: they are no part of the plan.
 _AGAIN = (
@@ -131,6 +131,11 @@ def run(
     ),
     run_budget: list[str] | None = TERMS(None, "The same for the whole run."),
     nonce: str | None = TERMS(None, "A verifier's nonce, mixed into seeds."),
+    challenger: str = TERMS(
+        "",
+        "Public key of a verifier, whose challenge to the signed plan enters the "
+        "seeds: with --plan-only.",
+    ),
     worlds_of: Path | None = TERMS(
         None, "Play the worlds of this run of yours, to compare with it; not revealed."
     ),
@@ -243,6 +248,7 @@ def run(
         ),
         transcripts=not no_transcripts,
         verifier_nonce=nonce,
+        challenger=challenger,
         worlds_of=worlds_of,
         **terms,
     )
@@ -274,6 +280,9 @@ def _refuse_contradictions(
         if "calendar" in given and load_battery(battery).campaign is not None:
             why = f"does not go with --battery {battery}: its campaign has its own."
             options.refuse_together(given, ("calendar",), why)
+    if not {"plan_only", "dry_run", "resume"} & given:
+        why = "goes with --plan-only: the seeds wait for the challenge."
+        options.refuse_together(given, ("challenger",), why)
     if "days" not in given:
         options.refuse_together(given, _CAMPAIGN, "goes with --days.")
     if "trials" in given:

@@ -76,6 +76,35 @@ def serve(
     )
 
 
+def serve_challenges(
+    key: str = KeyName,
+    host: str = option("127.0.0.1", "Where it listens."),
+    port: int = option(8327, "0: any free one."),
+) -> None:
+    """Serve a verifier: submitters ask it for the challenges of their plans.
+
+    It signs with your key, and keeps a line for every plan in your data folder
+    (verifier/KEY.jsonl): GET /submitters/PUBLICKEY says how many somebody asked for.
+
+      owa-bench keygen verifier
+
+      owa-bench verifier serve --key verifier
+    """
+    from owa_bench.bridges import verifier
+
+    if not host:
+        raise FieldError("--host", host, "must name an address")
+    home = keys.data_folder()
+    desk = verifier.Verifier(keys.load(home, key), home / "verifier" / f"{key}.jsonl")
+    ERR.print(f"verifier {desk.public}")
+    verifier.serve_verifier(
+        desk,
+        host,
+        port and options.port(port),
+        lambda url: ERR.print(f"serving on {url}"),
+    )
+
+
 def visit(
     family: str = option(..., "Site and goal."),
     seed: int = option(1, "Which instance."),

@@ -141,7 +141,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `battery_digest` is the SHA-256 of the battery's file, where the plan gives a level.
     `underpowered`: the battery is too small to place an agent. `dynamics` are the axes
-    whose index kappa reads from day to day; none: all of the index but R.
+    whose index kappa reads from day to day; none: all of the index but R. `challenger`
+    is the public key of the verifier whose challenge enters the seeds, "" for none.
     """
 
     schema: str = SCHEMA
@@ -171,6 +172,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     dynamics: tuple[str, ...] = ()
     created: str = ""
     battery_digest: str = ""
+    challenger: str = ""
 
 
 class SampleSizes(msgspec.Struct, frozen=True, kw_only=True):

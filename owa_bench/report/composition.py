@@ -16,6 +16,7 @@ import msgspec
 
 from owa_bench.canonical import key_id
 from owa_bench.records.events import Drift, Violation
+from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Judgement
 from owa_bench.records.trace import Trace
 from owa_bench.report import figures
@@ -39,8 +40,9 @@ LIMITS = (
     " counts the runs that were thrown away.",
     "A human or an oracle inside the agent. The harness sees actions, not who chose"
     " them. A run executed by the verifier (V5) narrows this.",
-    "Seed grinding without a nonce. Whoever picks the master secret may pick one with"
-    " easy worlds, unless a verifier's nonce is mixed in.",
+    "Seed grinding without a challenge. Whoever picks the master secret may pick one"
+    " with easy worlds, and a nonce that was known before does not hinder that; only a"
+    " verifier's challenge to the signed plan does.",
     "A plan rewritten afterwards. Whoever holds the signing key can write another plan"
     " and sign it anew; only a witness from before episode 0 (V3) shows it.",
 )
@@ -54,7 +56,7 @@ _SUITES = ("suite", "version", "families", "tiers", "weight", "source digest")
 
 _FROM_PLAN = (
     *("name", "battery", "created", "attempt_rule", "transcripts", "commitment"),
-    *("verifier_nonce", "calendar", "public_key"),
+    *("calendar", "public_key"),
 )
 
 
@@ -212,6 +214,14 @@ def _judge(bundle: Bundle, assurance: int | None) -> Judgement:
     )
 
 
+def _given_nonce(plan: Plan) -> str | None:
+    """Return what a verifier gave to the seeds, in words."""
+    if plan.challenger:
+        signer = key_id(bytes.fromhex(plan.challenger))
+        return f"challenge of key {signer}, given after the plan was signed"
+    return plan.verifier_nonce
+
+
 def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
     plan = bundle.plan
     terms = (plan, bundle.protocol, judgement, bundle.norms)
@@ -229,6 +239,7 @@ def _facts(bundle: Bundle, judgement: Judgement) -> RunFacts:
     )
     return RunFacts(
         **{name: getattr(plan, name) for name in _FROM_PLAN},
+        verifier_nonce=_given_nonce(plan),
         suites=tuple(f"{s.name} v{s.version}" for s in plan.suites),
         arms=tuple((arm.name, arm.agent, arm.fingerprint) for arm in plan.arms),
         planned=len(plan.entries),

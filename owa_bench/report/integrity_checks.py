@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from owa_bench.errors import RunDirectoryError
+from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
+from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
 from owa_bench.records.trace import Leaf
 from owa_bench.report.attempts import RecordedAttempt
@@ -130,7 +131,12 @@ def _seed_root(bundle: Bundle, faults: list[str]) -> bytes | None:
         ) from error
     if commitment(nonce, master) != bundle.plan.commitment:
         faults.append("what was revealed does not open the plan's commitment")
-    return mixed_master(master, bundle.plan.verifier_nonce)
+    try:
+        given = seed_nonce(bundle.layout, bundle.plan, bundle.plan_digest)
+    except CheckFailure as error:
+        faults.append(str(error))
+        return None
+    return mixed_master(master, given)
 
 
 def _chain_faults(attempt: RecordedAttempt, recorded: Leaf | None) -> Iterator[str]:

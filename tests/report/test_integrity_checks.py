@@ -61,6 +61,7 @@ def checked(
         "leaf_faults": [],
         "missing": (),
         "layout": SimpleNamespace(reveal="reveal.json"),
+        "plan_digest": "",
     }
     return check_attempts(SimpleNamespace(**(bundle | changes)))  # type: ignore[arg-type]
 

@@ -92,7 +92,7 @@ def test_every_part_of_the_judgement_is_on_the_page(page):
         "Fabricated usage",
         "The best of several whole runs",
         "A human or an oracle inside the agent",
-        "Seed grinding without a nonce",
+        "Seed grinding without a challenge",
         "A plan rewritten afterwards",
         "owa-protocol-1",
         "evaluation unknown",

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import CheckFailure, TraceError, UsageError
+from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.store.files import write_whole
+from owa_bench.run.store.files import plan_digest, write_whole
 from owa_bench.run.store.keys import check_private, write_private
 from owa_bench.seeding import commitment, fresh_bytes, mixed_master
 
@@ -105,7 +106,7 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
         plan: Its plan.
 
     Returns:
-        The master, any verifier's nonce mixed in.
+        The master, a verifier's challenge or nonce mixed in.
 
     Raises:
         UsageError: The run is not revealed.
@@ -117,7 +118,8 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
             "Its owner runs: owa-bench escrow reveal"
         )
     escrow = _checked(layout.reveal, plan.commitment)
-    return mixed_master(escrow.master, plan.verifier_nonce)
+    nonce = seed_nonce(layout, plan, plan_digest(layout))
+    return mixed_master(escrow.master, nonce)
 
 
 def _checked(path: Path, name: str) -> Escrow:

@@ -1,6 +1,7 @@
 """The plan of a run: every episode and the terms, fixed before episode 0."""
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeVar
 
@@ -31,6 +32,7 @@ from owa_bench.run.store.directory import environment, source_digest
 from owa_bench.run.store.files import write_whole
 
 _NONCE_MIN = 8
+_KEY = re.compile("[0-9a-f]{64}")
 # Fields that are set when a plan is written, so that two plans may differ in them.
 _SET_WHEN_WRITTEN = {"commitment", "created", "public_key"}
 _Item = TypeVar("_Item")
@@ -222,6 +224,12 @@ def _check_terms(plan: Plan) -> None:
                 f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes",
             )
     nonce = plan.verifier_nonce
+    if plan.challenger and not _KEY.fullmatch(plan.challenger):
+        rule = "must be the public key of a verifier, 64 hex digits"
+        raise PlanError("challenger", plan.challenger, rule)
+    if plan.challenger and nonce is not None:
+        rule = "does not go with a challenger, whose nonce comes later"
+        raise PlanError("verifier_nonce", nonce, rule)
     if nonce is not None and len(nonce) < _NONCE_MIN:
         raise PlanError(
             "verifier_nonce", nonce, f"must have at least {_NONCE_MIN} characters"

@@ -70,6 +70,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str = "nested"
     transcripts: bool = True
     verifier_nonce: str | None = None
+    challenger: str = ""
     sandbox: Isolation = "auto"
     worlds_of: Path | None = None
 
@@ -184,6 +185,7 @@ def draft_plan(
         help_share=rules.frontier.interventions_share,
         calendar=request.calendar,
         verifier_nonce=request.verifier_nonce,
+        challenger=request.challenger,
         transcripts=request.transcripts,
         underpowered=battery is not None and battery.underpowered,
         battery_digest=file_digest(request.battery) if levelled else "",

@@ -1,7 +1,8 @@
 """Evidence of time for a plan, made before episode 0 (`run --plan-only`, then this).
 
     rfc3161   a token of a time-stamping service over the plan digest
-    nonce     a verifier's nonce, signed together with the plan digest and the time
+    nonce     a verifier's nonce, signed together with the plan digest and the time;
+              that of the plan's challenger enters the seeds
 
 Each adds one file to `witness/`. It weighs something where the reader's registry names
 who signed. Dates of commits prove nothing: whoever commits sets them.
@@ -17,7 +18,7 @@ import httpx
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from owa_bench.canonical import canonical_json, public_bytes, seal
+from owa_bench.canonical import canonical_json, keyed_digest, public_bytes, seal
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.shards import scan
@@ -25,10 +26,12 @@ from owa_bench.records.witness import (
     REPLY_TYPE,
     REQUEST_TYPE,
     Witness,
+    fault,
     nonce_document,
     read_time_stamp,
     time_stamp_query,
 )
+from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store.files import plan_digest, shard_paths, write_whole
 
 _TIMEOUT_S = 30.0
@@ -92,6 +95,92 @@ def by_nonce(layout: RunLayout, nonce: str, key: Ed25519PrivateKey) -> Witness:
         evidence=seal(RECEIPT_TYPE, document, key).decode(),
         nonce=nonce,
         claimed=now,
+    )
+
+
+def challenge(layout: RunLayout, key: Ed25519PrivateKey) -> Witness:
+    """Sign the challenge of a plan: the nonce that its seeds wait for.
+
+    It follows from key and plan, so asking again gives the same one, and nobody without
+    the key knows it before.
+
+    Args:
+        layout: The run directory.
+        key: The challenger's.
+
+    Returns:
+        The witness, written to `witness/`.
+
+    Raises:
+        FieldError: The plan names another challenger, or none.
+    """
+    plan = read_plan(layout)
+    mine = public_bytes(key.public_key()).hex()
+    if plan.challenger != mine:
+        named = plan.challenger or "none (run --plan-only --challenger KEY)"
+        rule = f"must be the challenger that the plan names: {named}"
+        raise FieldError("--key", mine, rule)
+    return by_nonce(layout, challenge_nonce(key, plan_digest(layout)), key)
+
+
+def challenge_nonce(key: Ed25519PrivateKey, digest: str) -> str:
+    """Return the nonce with which a verifier challenges a plan.
+
+    Args:
+        key: The verifier's.
+        digest: Of the plan, in hex.
+
+    Returns:
+        64 hex digits, HMAC(private key, "challenge" | digest).
+    """
+    return keyed_digest(key.private_bytes_raw(), "challenge", digest).hex()
+
+
+def ask_challenge(
+    layout: RunLayout, url: str, *, client: httpx.Client | None = None
+) -> Witness:
+    """Ask a verifier's service (`owa-bench verifier serve`) for the challenge.
+
+    Args:
+        layout: The run directory, whose signed plan is sent.
+        url: Address of the service.
+        client: Sends the request; None for a fresh client.
+
+    Returns:
+        The witness, written to `witness/`.
+
+    Raises:
+        FieldError: `url` is no address.
+        CheckFailure: The service does not answer, refuses, or signs something else.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise FieldError("--url", url, "must be an http:// or https:// address")
+    post = httpx.post if client is None else client.post
+    body = layout.plan_envelope.read_bytes()
+    try:
+        reply = post(f"{url.rstrip('/')}/challenge", content=body, timeout=_TIMEOUT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = str(error).rstrip(".")
+        raise CheckFailure(f"The verifier {url} does not answer: {why}.") from error
+    if reply.status_code != httpx.codes.OK:
+        raise CheckFailure(f"The verifier {url} refuses: {reply.text.strip()}")
+    try:
+        told = msgspec.json.decode(reply.content, type=Witness)
+    except msgspec.DecodeError as error:
+        raise CheckFailure(
+            f"The verifier {url} sends no challenge: {error}."
+        ) from error
+    wrong = fault(told, plan_digest(layout))
+    if wrong or told.place != read_plan(layout).challenger:
+        wrong = wrong or "it is of another key than the plan's challenger"
+        raise CheckFailure(f"The challenge of {url} does not hold: {wrong}.")
+    return _write(
+        layout,
+        kind=told.kind,
+        place=told.place,
+        evidence=told.evidence,
+        nonce=told.nonce,
+        claimed=told.claimed,
     )
 
 

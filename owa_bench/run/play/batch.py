@@ -23,6 +23,7 @@ from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
+from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.trace import (
@@ -196,7 +197,8 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         for member in load_agent(arm.agent, folder=options.folder).members:
             require_hosting(member.origin, arm.hosting)
     secret = escrow.find(options.home, plan.commitment).master
-    root = mixed_master(secret, plan.verifier_nonce)
+    nonce = seed_nonce(layout, plan, files.plan_digest(layout))
+    root = mixed_master(secret, nonce)
     lease = RunLease(layout)
     leaves = files.rebuild_leaves(layout)
     items = pending(plan, leaves, root)

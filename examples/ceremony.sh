@@ -1,0 +1,50 @@
+#!/bin/sh
+# The whole way to a report that a stranger may trust: three parties, each with a data
+# folder and a key of its own. Needs owa-bench on the PATH; makes everything in $1.
+#
+#   sh examples/ceremony.sh /tmp/ceremony [BATTERY]
+#
+# submitter  plans, is challenged, plays, reveals, reports
+# verifier   challenges the signed plan (a service), replays the run and signs that
+# reader     trusts the verifiers of a registry, and nobody else
+set -eu
+place=$1
+battery=${2:-demo}
+mkdir -p "$place"
+run=$place/run
+as() { who=$1; shift; OWA_BENCH_HOME=$place/$who owa-bench "$@"; }
+
+echo "== the verifier: a key, a service, a line in the readers' registry"
+as verifier keygen verifier --json > "$place/verifier.json"
+key=$(sed -n 's/.*"public_hex": *"\([0-9a-f]*\)".*/\1/p' "$place/verifier.json")
+cat > "$place/registry.toml" <<TOML
+name = "ceremony"
+[[verifier]]
+name = "the verifier of this script"
+key = "$key"
+TOML
+OWA_BENCH_HOME=$place/verifier owa-bench verifier serve --key verifier --port 0 \
+  2> "$place/service.log" &
+service=$!
+trap 'kill $service 2> /dev/null || true' EXIT
+until url=$(sed -n 's/^serving on //p' "$place/service.log") && [ -n "$url" ]; do
+  kill -0 $service
+  sleep 0.2
+done
+
+echo "== the submitter: a signed plan, a challenge, the play, the reveal, the report"
+as submitter run --battery "$battery" --agent agentic --out "$run" \
+  --plan-only --challenger "$key"
+as submitter challenge "$run" --url "$url"
+as submitter run --out "$run" --resume
+as submitter escrow reveal "$run"
+
+echo "== the verifier: a replay of every episode, signed"
+as verifier replay "$run" --sign --key verifier
+
+echo "== the submitter: the report, with the registry that the readers name"
+as submitter report "$run" --registry "$place/registry.toml"
+
+echo "== a reader"
+as reader verify "$run" --registry "$place/registry.toml"
+as reader recompute "$run"

@@ -1,0 +1,179 @@
+"""Challenge after commitment: nobody knows a world when the plan is signed."""
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from owa_bench.bridges.verifier import Verifier, application
+from owa_bench.errors import CheckFailure, FieldError, PlanError
+from owa_bench.records.layout import RunLayout
+from owa_bench.report import bundle
+from owa_bench.report.integrity_checks import check_attempts
+from owa_bench.run.plan import escrow, witness
+from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.play import batch
+from owa_bench.run.store import keys
+from owa_bench.seeding import instance_seed
+
+URL = "http://verifier"
+
+
+@pytest.fixture
+def verifier_key(tmp_path):
+    keys.keygen(tmp_path / "theirs", "verifier")
+    return keys.load(tmp_path / "theirs", "verifier")
+
+
+@pytest.fixture
+def service(tmp_path, verifier_key):
+    """The verifier's service, without a socket."""
+    desk = Verifier(verifier_key, tmp_path / "theirs" / "log.jsonl")
+    return TestClient(application(desk), base_url=URL)
+
+
+class Client:
+    """Sends requests to a service without a socket, which has no timeouts."""
+
+    def __init__(self, service):
+        self.service = service
+
+    def post(self, url, *, content, timeout):
+        return self.service.post(url, content=content)
+
+
+@pytest.fixture
+def planned(tmp_path, small, run_options, verifier_key):
+    """A plan that waits for the verifier's challenge."""
+    request = small("noop", challenger=keys.public_hex(verifier_key))
+    out = tmp_path / "run"
+    batch.play(request, out, run_options, plan_only=True)
+    return RunLayout(out)
+
+
+def seeds(layout):
+    return [
+        attempt.events[0].instance.seed
+        for attempt in bundle.read(layout.root).attempts()
+    ]
+
+
+def test_nothing_is_played_before_the_challenge(planned, run_options):
+    with pytest.raises(CheckFailure, match="waits for the challenge of key"):
+        batch.resume(planned.root, run_options)
+    assert not list(planned.shards.glob("*"))
+
+
+def test_seeds_follow_from_the_challenge_and_verify_says_so(
+    planned, run_options, verifier_key
+):
+    found = witness.challenge(planned, verifier_key)
+    batch.resume(planned.root, run_options)
+    plan = read_plan(planned)
+    master = escrow.find(run_options.home, plan.commitment).master
+    pair = plan.entries[0].pair
+    assert seeds(planned)[0] != instance_seed(master, pair)
+    escrow.reveal(run_options.home, planned)
+    root = escrow.revealed_root(planned, plan)
+    assert seeds(planned) == [instance_seed(root, pair)]
+    checked = check_attempts(bundle.read(planned.root))
+    assert checked.faults["seed"] == []
+    assert found.attempts == 0
+
+
+def test_a_master_that_was_ground_before_is_worth_nothing(planned, verifier_key):
+    """The attack: eight masters, the worlds of each looked at, the easiest kept."""
+    digests = [f"{number:064x}" for number in range(8)]
+    told = {witness.challenge_nonce(verifier_key, digest) for digest in digests}
+    assert len(told) == 8  # of every plan another: none is known before it is signed
+
+
+def test_the_challenge_taken_out_or_put_beside_another_is_found(
+    planned, run_options, verifier_key
+):
+    witness.challenge(planned, verifier_key)
+    batch.resume(planned.root, run_options)
+    escrow.reveal(run_options.home, planned)
+    witness.by_nonce(planned, "a second one", verifier_key)
+    faults = check_attempts(bundle.read(planned.root)).faults["seed"]
+    assert "must hold one challenge" in faults[0]
+    for path in planned.witness.glob("*.json"):
+        path.unlink()
+    faults = check_attempts(bundle.read(planned.root)).faults["seed"]
+    assert "waits for the challenge" in faults[0]
+
+
+def test_another_key_cannot_challenge(planned, run_options, tmp_path):
+    own = keys.load(run_options.home, keys.DEFAULT)
+    with pytest.raises(FieldError, match="must be the challenger that the plan names"):
+        witness.challenge(planned, own)
+    witness.by_nonce(planned, "one of my own", own)
+    with pytest.raises(CheckFailure, match="waits for the challenge"):
+        batch.resume(planned.root, run_options)
+
+
+def test_a_service_gives_one_plan_one_challenge(planned, service, verifier_key):
+    first = witness.ask_challenge(planned, URL, client=Client(service))
+    again = witness.ask_challenge(planned, URL, client=Client(service))
+    assert first == again
+    assert first.nonce == witness.challenge_nonce(verifier_key, first.plan_digest)
+    key = read_plan(planned).public_key
+    assert service.get(f"/submitters/{key}").json()["plans"] == 1
+    assert service.get("/").json() == {"verifier": first.place}
+
+
+def test_a_service_that_was_restarted_counts_on(
+    planned, service, verifier_key, tmp_path
+):
+    first = witness.ask_challenge(planned, URL, client=Client(service))
+    later = Verifier(verifier_key, tmp_path / "theirs" / "log.jsonl")
+    assert later.challenge(planned.plan_envelope.read_bytes()) == first
+    assert later.plans_of(read_plan(planned).public_key) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "is not DSSE JSON"),
+        (b'{"payload": "e30="}', "must be a signed plan"),
+        (b"[" * 100_000, "is not DSSE JSON"),
+    ],
+)
+def test_a_service_refuses_what_is_no_signed_plan(service, body, words):
+    answer = service.post("/challenge", content=body)
+    assert answer.status_code == 400
+    assert words in answer.text
+
+
+def test_a_service_refuses_a_plan_that_names_somebody_else(
+    tmp_path, small, run_options, service
+):
+    batch.play(small("noop"), tmp_path / "other", run_options, plan_only=True)
+    with pytest.raises(CheckFailure, match="must name this verifier"):
+        witness.ask_challenge(
+            RunLayout(tmp_path / "other"), URL, client=Client(service)
+        )
+
+
+def test_a_challenge_of_another_plan_is_refused(planned, verifier_key, monkeypatch):
+    class Liar:
+        def post(self, *_, **__):
+            made = witness.challenge(planned, verifier_key)
+            told = msgspec.structs.replace(made, nonce="another nonce")
+            return witness.httpx.Response(200, content=msgspec.json.encode(told))
+
+    with pytest.raises(CheckFailure, match="does not hold"):
+        witness.ask_challenge(planned, URL, client=Liar())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"challenger": "me"}, "must be the public key of a verifier"),
+        ({"challenger": "a" * 64, "verifier_nonce": "12345678"}, "does not go with"),
+    ],
+)
+def test_a_wrong_challenger_is_named(tmp_path, small, run_options, changes, words):
+    with pytest.raises(PlanError, match=words):
+        batch.play(
+            small("noop", **changes), tmp_path / "r", run_options, plan_only=True
+        )
