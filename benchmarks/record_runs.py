@@ -72,8 +72,11 @@ def record(name: str, command: str) -> None:
         ):
             owa_under(master, folder, words)
         old, new = (episodes_of(folder / at / name) for at in ("old", "."))
-        moved = sum(one != other for one, other in zip(old, new, strict=True))
-        print(f"{name}: {moved} of {len(new)} episodes are others", flush=True)
+        if len(old) != len(new):
+            print(f"{name}: {len(new)} episodes, {len(old)} before: another plan")
+        else:
+            moved = sum(one != other for one, other in zip(old, new, strict=True))
+            print(f"{name}: {moved} of {len(new)} episodes are others", flush=True)
         data = io.BytesIO()
         with tarfile.open(fileobj=data, mode="w") as made:
             made.add(folder / name, name)

@@ -162,6 +162,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": exporting.export,
     "visit": serving.visit,
     "view": viewing.view,
+    "leaderboard": viewing.leaderboard,
 }
 for verb, command in COMMANDS.items():
     app.command(verb)(expand(command))

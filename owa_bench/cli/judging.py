@@ -101,9 +101,9 @@ def verify(
 
     checks = verifying.verify(
         run_dir,
-        _hex("--public-key", public_key),
-        _hex("--verifier-key", verifier_key),
-        None if registry is None else _registry(registry),
+        public_key_of("--public-key", public_key),
+        public_key_of("--verifier-key", verifier_key),
+        None if registry is None else registry_of(registry),
     )
     _print_checks(checks, json=json)
 
@@ -172,7 +172,7 @@ def _level(text: str) -> int:
     return int(digits)
 
 
-def _registry(path: Path) -> Registry:
+def registry_of(path: Path) -> Registry:
     """Return the registry that a file holds."""
     try:
         return read_registry(path.read_bytes(), path.name)
@@ -182,7 +182,7 @@ def _registry(path: Path) -> Registry:
         ) from error
 
 
-def _hex(name: str, text: str | None) -> bytes | None:
+def public_key_of(name: str, text: str | None) -> bytes | None:
     """Return the 32 bytes of a public key in hex."""
     if text is None:
         return None

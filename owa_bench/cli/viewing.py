@@ -1,8 +1,11 @@
-"""`owa-bench view`: the episodes of a run, to look at in a browser."""
+"""`owa-bench view` and `leaderboard`: pages of runs, to look at in a browser."""
 
 from pathlib import Path
 
+import typer
+
 from owa_bench.cli.console import ERR, OUT, as_json, note
+from owa_bench.cli.judging import public_key_of, registry_of
 from owa_bench.cli.options import AsJson, RunDir, option
 from owa_bench.errors import FieldError
 from owa_bench.records.layout import RunLayout
@@ -44,3 +47,39 @@ def view(
         raise FieldError("--serve", True, "must stand without --out and --json")
     note(f"The site is at http://127.0.0.1:{port}/ until Ctrl-C.", ERR)
     site_server.serve_site(run_dir, port)
+
+
+def leaderboard(
+    runs: list[Path] = typer.Argument(help="Run directories.", show_default=False),
+    registry: Path = option(..., "Verifiers whose challenges and replays you count."),
+    out: Path = option(Path("leaderboard"), "Folder of the page."),
+    evaluator_key: str | None = option(
+        None, "Hex of your key, for runs that you executed yourself (V5)."
+    ),
+    json: bool = AsJson,
+) -> None:
+    """Make a leaderboard from run directories, and say why others give no row.
+
+    A row needs a shipped battery that places agents, a challenge and a replay by
+    verifiers of the registry (V4) or your own key (V5), and agents in sandboxes. Each
+    directory is verified and recomputed.
+
+      owa-bench leaderboard runs/one runs/two --registry trusted.toml --out board
+    """
+    from owa_bench.report import leaderboard as boards
+
+    board = boards.leaderboard(
+        runs, registry_of(registry), public_key_of("--evaluator-key", evaluator_key)
+    )
+    page = boards.write_board(board, out)
+    if json:
+        as_json(board._asdict())
+        return
+    for row in board.rows:
+        OUT.print(
+            f"{row.agent}  {row.level}  {row.rung}  "
+            f"AAI {boards.figure_text(row.composite)}"
+        )
+    for refused in board.refused:
+        note(f"{refused.run}: {refused.reason}")
+    OUT.print(f"\nLeaderboard: {page.resolve()}")

@@ -24,7 +24,7 @@ WEAK_HOSTINGS: Mapping[str, int] = {
     "person": 2,
     "remote": 4,
 }
-_KEY = re.compile(r"([0-9a-f]{64})?")
+KEY = re.compile(r"([0-9a-f]{64})?")  # a public key in hex, or none
 
 
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,6 +222,6 @@ def fault(plan: Plan) -> str:
             f"it was written as {plan.schema!r} by an earlier version of owa_bench; "
             f"this one reads {SCHEMA!r}: read it with the version that wrote it"
         )
-    if not _KEY.fullmatch(plan.public_key):
+    if not KEY.fullmatch(plan.public_key):
         return f"`public_key` must be 64 hex digits, got {plan.public_key!r}"
     return ""

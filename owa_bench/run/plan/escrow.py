@@ -118,8 +118,24 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
             "Its owner runs: owa-bench escrow reveal"
         )
     escrow = _checked(layout.reveal, plan.commitment)
-    nonce = seed_nonce(layout, plan, plan_digest(layout))
-    return mixed_master(escrow.master, nonce)
+    return seed_root(layout, plan, escrow.master)
+
+
+def seed_root(layout: RunLayout, plan: Plan, master: bytes) -> bytes:
+    """Return the secret that a run's seeds derive from.
+
+    Args:
+        layout: The run directory.
+        plan: Its plan.
+        master: The master that it commits to.
+
+    Returns:
+        The master, a verifier's challenge or nonce mixed in.
+
+    Raises:
+        CheckFailure: The plan waits for a challenge, or holds two.
+    """
+    return mixed_master(master, seed_nonce(layout, plan, plan_digest(layout)))
 
 
 def _checked(path: Path, name: str) -> Escrow:

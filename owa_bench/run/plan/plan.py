@@ -1,7 +1,6 @@
 """The plan of a run: every episode and the terms, fixed before episode 0."""
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeVar
 
@@ -17,6 +16,7 @@ from owa_bench.interfaces import HasReadyCheck, Suite
 from owa_bench.records.hostile_files import refuse_hostile_files
 from owa_bench.records.layout import PLAN_TYPE, RunLayout
 from owa_bench.records.plan import (
+    KEY,
     MOST,
     SOURCE_RULE,
     Arm,
@@ -32,7 +32,6 @@ from owa_bench.run.store.directory import environment, source_digest
 from owa_bench.run.store.files import write_whole
 
 _NONCE_MIN = 8
-_KEY = re.compile("[0-9a-f]{64}")
 # Fields that are set when a plan is written, so that two plans may differ in them.
 _SET_WHEN_WRITTEN = {"commitment", "created", "public_key"}
 _Item = TypeVar("_Item")
@@ -223,17 +222,15 @@ def _check_terms(plan: Plan) -> None:
                 most,
                 f"must be at most {calendar.reach:g}, as far as {plan.calendar} goes",
             )
-    nonce = plan.verifier_nonce
-    if plan.challenger and not _KEY.fullmatch(plan.challenger):
-        rule = "must be the public key of a verifier, 64 hex digits"
-        raise PlanError("challenger", plan.challenger, rule)
-    if plan.challenger and nonce is not None:
-        rule = "does not go with a challenger, whose nonce comes later"
-        raise PlanError("verifier_nonce", nonce, rule)
-    if nonce is not None and len(nonce) < _NONCE_MIN:
-        raise PlanError(
-            "verifier_nonce", nonce, f"must have at least {_NONCE_MIN} characters"
+    nonce, key = plan.verifier_nonce, plan.challenger
+    if key and (nonce is not None or not KEY.fullmatch(key)):
+        rule = (
+            "must be the public key of a verifier, 64 hex digits, and no nonce beside"
         )
+        raise PlanError("challenger", key, rule)
+    if nonce is not None and len(nonce) < _NONCE_MIN:
+        rule = f"must have at least {_NONCE_MIN} characters"
+        raise PlanError("verifier_nonce", nonce, rule)
 
 
 def _calendar(plan: Plan, suite: Suite) -> Calendar:

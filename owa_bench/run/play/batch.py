@@ -23,7 +23,6 @@ from owa_bench.canonical import canonical_json, seal
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
-from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
 from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.trace import (
@@ -57,7 +56,7 @@ from owa_bench.run.play.work_items import MAX_FAILURES, pending
 from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
 from owa_bench.run.store.lease import RunLease
-from owa_bench.seeding import mixed_master, redact_key
+from owa_bench.seeding import redact_key
 
 _LOG = logging.getLogger(__name__)
 
@@ -197,8 +196,7 @@ def _play(layout: RunLayout, options: RunOptions, lock: int) -> RunSummary:
         for member in load_agent(arm.agent, folder=options.folder).members:
             require_hosting(member.origin, arm.hosting)
     secret = escrow.find(options.home, plan.commitment).master
-    nonce = seed_nonce(layout, plan, files.plan_digest(layout))
-    root = mixed_master(secret, nonce)
+    root = escrow.seed_root(layout, plan, secret)
     lease = RunLease(layout)
     leaves = files.rebuild_leaves(layout)
     items = pending(plan, leaves, root)

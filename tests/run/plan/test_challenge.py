@@ -169,7 +169,7 @@ def test_a_challenge_of_another_plan_is_refused(planned, verifier_key, monkeypat
     ("changes", "words"),
     [
         ({"challenger": "me"}, "must be the public key of a verifier"),
-        ({"challenger": "a" * 64, "verifier_nonce": "12345678"}, "does not go with"),
+        ({"challenger": "a" * 64, "verifier_nonce": "12345678"}, "and no nonce beside"),
     ],
 )
 def test_a_wrong_challenger_is_named(tmp_path, small, run_options, changes, words):

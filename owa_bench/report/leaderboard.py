@@ -1,0 +1,249 @@
+"""Leaderboard: rows of run directories that a reader can trust, and why others cannot.
+
+    board = leaderboard([Path("runs/a"), Path("runs/b")], registry)
+    write_board(board, Path("board"))
+
+Nothing is entered by hand: a row is what a run directory proves under the reader's
+registry of verifiers. Source: docs/leaderboard.md.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from owa_bench.canonical import key_id
+from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError
+from owa_bench.records.battery_terms import arm_role
+from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan
+from owa_bench.records.registry import Registry
+from owa_bench.records.score import AgentVerdict
+from owa_bench.report import verify
+from owa_bench.report.assurance import Assurance, assess
+from owa_bench.report.bundle import Bundle, read
+from owa_bench.report.integrity_checks import CheckResult
+from owa_bench.report.statement import write_atomically
+from owa_bench.report.templates import page_template
+from owa_bench.report.terms import own_terms
+from owa_bench.scoring.observables import observe
+from owa_bench.scoring.task_means import mean_over_tasks
+
+PAGE = "index.html"
+LEAST = 4  # V4: replayed by a second party
+_MICRO = 10**6
+
+
+class Figure(NamedTuple):
+    """A figure with the ends of its 95 percent interval; None: not known."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class BoardRow(NamedTuple):
+    """An agent of a run that counts.
+
+    `cost` is USD an episode of agent and human streams, `success` a share of the
+    unaided episodes, `axes` the ten by symbol. `rung` is the assurance, "V4" or "V5".
+    """
+
+    agent: str
+    run: str
+    battery: str
+    rung: str
+    level: str
+    order: int
+    composite: Figure
+    success: Figure
+    cost: Figure
+    axes: tuple[tuple[str, Figure], ...]
+    submitter: str
+    made: str
+
+
+class RefusedRun(NamedTuple):
+    """A run directory that gives no row, and why."""
+
+    run: str
+    reason: str
+
+
+class Standings(NamedTuple):
+    """A leaderboard by level, then index; the registry that it counts by."""
+
+    registry: str
+    rows: tuple[BoardRow, ...]
+    refused: tuple[RefusedRun, ...]
+
+
+def leaderboard(
+    runs: Sequence[Path], registry: Registry, evaluator: bytes | None = None
+) -> Standings:
+    """Return the leaderboard of run directories.
+
+    Args:
+        runs: The run directories.
+        registry: Whose challenges and replays count.
+        evaluator: Public key of the party that asks, where it executed runs itself.
+
+    Returns:
+        A row an agent of every run that counts, and what was refused.
+    """
+    bundles: dict[Path, Bundle] = {}
+    refused = []
+    for run in runs:
+        try:
+            bundles[run] = read(run)
+        except OwaError as error:
+            refused.append(RefusedRun(str(run), str(error)))
+    played = Counter(bundle.plan_digest for bundle in bundles.values())
+    rows: list[BoardRow] = []
+    for run, bundle in bundles.items():
+        try:
+            if played[bundle.plan_digest] > 1:
+                raise CheckFailure("its plan was played in several directories here")
+            rows += _rows(bundle, registry, evaluator)
+        except OwaError as error:
+            refused.append(RefusedRun(str(run), str(error).rstrip(".")))
+    rows.sort(key=lambda row: (-row.order, -(row.composite.value or 0.0), row.agent))
+    return Standings(registry.name, tuple(rows), tuple(refused))
+
+
+def _rows(
+    bundle: Bundle, registry: Registry, evaluator: bytes | None
+) -> Iterator[BoardRow]:
+    """Yield the rows of a run; CheckFailure says why it gives none."""
+    plan, run = bundle.plan, bundle.layout.root
+    if words := _unfit(plan, registry, evaluator):
+        raise CheckFailure(words)
+    if bundle.missing:
+        raise CheckFailure(f"{len(bundle.missing)} planned episodes were not played")
+    public = bytes.fromhex(plan.public_key)
+    checks = verify.verify(run, public, evaluator, registry)
+    _refuse_broken([*checks, *verify.recompute(run)])
+    found = assess(bundle, checks, signed=True, verifier=evaluator, registry=registry)
+    if found.level < LEAST:
+        short = found.rungs[found.level + 1]
+        raise CheckFailure(
+            f"{found.name}, and V{LEAST} is asked for: {short.name} is not met "
+            f"({short.evidence})"
+        )
+    signed = verify.read_signed_report(bundle)
+    if signed is None:
+        raise RunDirectoryError("it holds no report")
+    learners = {arm.name for arm in plan.arms if arm_role(arm) == "learner"}
+    for verdict in signed.report.judgement.verdicts:
+        if verdict.arm in learners:
+            yield _row(bundle, verdict, found)
+
+
+def _unfit(plan: Plan, registry: Registry, evaluator: bytes | None) -> str:
+    """Return which of the terms of a plan is not for a leaderboard, "" for none."""
+    if plan.battery is None:
+        return "it plays no battery that gives a level"
+    if theirs := own_terms(plan):
+        return f"own terms: {theirs}"
+    if plan.underpowered:
+        return f"battery {plan.battery} is under-powered and places nobody"
+    open_arms = [arm for arm in plan.arms if not _is_sandboxed(arm)]
+    if open_arms:
+        arm = open_arms[0]
+        return f"agent {arm.name} was {arm.hosting or 'anywhere'}, not in a sandbox"
+    executed = evaluator is not None and evaluator.hex() == plan.public_key
+    if not executed and not registry.verifier_of(plan.challenger):
+        return "its seeds wait for no challenge of a verifier that the registry names"
+    return ""
+
+
+def _is_sandboxed(arm: Arm) -> bool:
+    return arm.hosting not in WEAK_HOSTINGS
+
+
+def _refuse_broken(checks: Sequence[CheckResult]) -> None:
+    broken = [check for check in checks if not check.ok]
+    if broken:
+        raise CheckFailure(f"{broken[0].name} fails: {broken[0].detail}")
+
+
+def _row(bundle: Bundle, verdict: AgentVerdict, found: Assurance) -> BoardRow:
+    index = next(one for one in verdict.indices if one.name == "AAI")
+    interval = index.tasks_like_these
+    success, cost = _outcomes(bundle, verdict.arm)
+    plan = bundle.plan
+    return BoardRow(
+        agent=verdict.agent,
+        run=bundle.layout.root.name,
+        battery=plan.battery or "",
+        rung=found.name,
+        level=verdict.level_text,
+        order=-1 if verdict.level is None else verdict.level,
+        composite=Figure(index.value, interval.low, interval.high),
+        success=success,
+        cost=cost,
+        axes=tuple(
+            (
+                axis.symbol,
+                Figure(
+                    axis.value, axis.tasks_like_these.low, axis.tasks_like_these.high
+                ),
+            )
+            for axis in verdict.axes
+        ),
+        submitter=key_id(bytes.fromhex(plan.public_key)),
+        made=plan.created[:10],
+    )
+
+
+def _outcomes(bundle: Bundle, arm: str) -> tuple[Figure, Figure]:
+    """Return the share of unaided successes and USD an episode, with intervals."""
+    table = observe(bundle.traces(), bundle.prices)
+    own = table.take((table.arm == arm) & (table.condition == ""))
+    alone = own.take((own.interventions == 0) & (own.phase != "practice"))
+    if not len(own) or not len(alone):
+        return Figure(None), Figure(None)
+    usd = (own.cost_agent + own.cost_human) / _MICRO
+    success = Figure(*mean_over_tasks(alone.u.astype(float), alone.pair))
+    if np.isnan(usd).any():
+        return success, Figure(None)
+    return success, Figure(*mean_over_tasks(usd, own.pair, share=False))
+
+
+def write_board(board: Standings, folder: Path) -> Path:
+    """Write a leaderboard as one page without scripts.
+
+    Args:
+        board: The leaderboard.
+        folder: Where to; made where it is missing.
+
+    Returns:
+        The page.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    template = page_template("leaderboard.html.j2", {"shown": figure_text})
+    page = folder / PAGE
+    write_atomically(page, template.render(board=board).encode())
+    return page
+
+
+def figure_text(figure: Figure, decimals: int = 3) -> str:
+    """Return a figure with its interval as text.
+
+    Args:
+        figure: The figure.
+        decimals: Places after the point.
+
+    Returns:
+        Such as "0.500 [0.400, 0.600]".
+
+    >>> [figure_text(f) for f in (Figure(0.5, 0.4, 0.6), Figure(None), Figure(1.0))]
+    ['0.500 [0.400, 0.600]', 'NO EVIDENCE', '1.000']
+    """
+    if figure.value is None:
+        return "NO EVIDENCE"
+    text = f"{figure.value:.{decimals}f}"
+    if figure.low is None or figure.high is None:
+        return text
+    return f"{text} [{figure.low:.{decimals}f}, {figure.high:.{decimals}f}]"
