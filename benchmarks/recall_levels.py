@@ -32,6 +32,7 @@ AGENTS = {
     "fading_store, half-life 14 days": "fading_store:half_life=14",
     "bounded_buffer, 20 words or facts": "bounded_buffer:capacity=20",
     "no_memory": "no_memory",
+    "program_induction": "program_induction",
     "chat, language-model with memory": CHAT,
 }
 FIGURES = ("VRP@5", "1 - HR@5", "span", "delayed recall", "fidelity")

@@ -12,9 +12,10 @@ from owa_bench.errors import FieldError
 from owa_bench.interfaces import AgentCard, AgentConfig
 from owa_bench.skills.handicaps import NONE, knob_options, read_handicaps
 from owa_bench.skills.recall import stores
+from owa_bench.skills.recall.deeds import read_passage
 from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
-from owa_bench.skills.recall.player import RecallPlayer
+from owa_bench.skills.recall.player import RecallPlayer, Solver
 from owa_bench.skills.recall.tunable import OPTIONS, TunablePlayer
 
 _CAPACITY = "Words of a list, and facts between sittings, that it keeps."
@@ -55,12 +56,22 @@ def _card(
         # A half-life is in days here, and in episodes elsewhere.
         given = {k: v for k, v in config.options.items() if k != "half_life"}
         limits = read_handicaps(given)
-        solver = RuleInducer(limits.depth).answer if induces else _no_answer
+        solver = _reasoner(limits.depth) if induces else _no_answer
         return RecallPlayer(begin, ListMemory(capacity), solver, limits.calibration)
 
     return AgentCard(
         name=name, about=about, make=make, suites=("recall",), options=options or {}
     )
+
+
+def _reasoner(depth: float) -> Solver:
+    """Return a solver that reads passages and finds rules up to a depth."""
+    inducer = RuleInducer(depth)
+
+    def solve(prompt: str, pages: list[str]) -> list[str] | None:
+        return read_passage(prompt, pages) or inducer.answer(prompt, pages)
+
+    return solve
 
 
 def _no_answer(prompt: str, pages: list[str]) -> None:
@@ -113,7 +124,7 @@ AGENTS = (
     ),
     _card(
         "program_induction",
-        "Keeps every fact asked for; finds rules on lists and concepts by search.",
+        "Keeps every fact asked for, reads passages, finds rules by search.",
         partial(_fading, default=math.inf),
         {"half_life": _HALF_LIFE, **knob_options("depth", "calibration")},
         induces=True,

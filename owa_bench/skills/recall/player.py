@@ -124,9 +124,10 @@ class RecallPlayer:
             return self._answer_query(query)
         values = self._solve(card.text, self._pages)
         if values is None:
-            words = self._lists.answer(card.text)
-            values = [in_form(word, self._goal["answer_form"]) for word in words]
+            values = self._lists.answer(card.text)
             self._lists.clear()
+        if "Options: " not in card.text:
+            values = [in_form(value, self._goal["answer_form"]) for value in values]
         self._pages.clear()
         if not any(values):
             return "go_on", {}
