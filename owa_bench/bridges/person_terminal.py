@@ -117,6 +117,7 @@ class TerminalScreen:
         self._write(prompt)
         line = self._answers.readline()
         if not line:
+            self._write("\nEnd of input: you leave.\n")
             raise PersonLeaves
         return line.rstrip("\n")
 

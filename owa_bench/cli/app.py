@@ -30,7 +30,7 @@ from owa_bench.cli import (
 )
 from owa_bench.cli.console import ERR, OUT
 from owa_bench.cli.options import expand
-from owa_bench.errors import OwaError
+from owa_bench.errors import FieldError, OwaError
 
 HELP = """Measure how much can be delegated to an agent, and prove it.
 
@@ -197,6 +197,12 @@ _CODES: tuple[tuple[type[OwaError], int], ...] = (
     (errors.FailureLimitError, 4),
     (OwaError, 1),
 )
+_FLAGS = {  # fields of a plan by the flag that sets them
+    "budget.steps": "--steps",
+    "budget.act_s": "--act-seconds",
+    "budget.episode_meters": "--budget",
+    "budget.run_meters": "--run-budget",
+}
 # All that the parser refuses; typer gives no name of its own to this parent.
 _Refused = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
@@ -209,7 +215,7 @@ def main() -> None:
         _say(_refused(error))
         sys.exit(2)
     except OwaError as error:
-        _say(str(error))
+        _say(_as_given(error))
         sys.exit(next(code for kind, code in _CODES if isinstance(error, kind)))
     except OSError as error:
         _say(_of_system(error))
@@ -219,6 +225,14 @@ def main() -> None:
     if code == _CTRL_C:
         ERR.print("Stopped.")
     sys.exit(code)
+
+
+def _as_given(error: OwaError) -> str:
+    """Return an error's message, with the flag that set the field in its place."""
+    words = {word.partition("=")[0] for word in sys.argv[1:]}
+    if isinstance(error, FieldError) and _FLAGS.get(error.field) in words:
+        return str(FieldError(_FLAGS[error.field], error.value, error.rule))
+    return str(error)
 
 
 def _refused(error: typer.BadParameter) -> str:

@@ -102,6 +102,9 @@ def play(
     ERR.print(
         f"{summary.complete} of {summary.entries} episodes complete in {summary.root}"
     )
+    if summary.complete < summary.entries:
+        screen_flag = " --page" if page else ""
+        ERR.print(f"go on: owa-bench play --out {out}{screen_flag} --resume")
 
 
 def norms(

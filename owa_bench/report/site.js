@@ -5,6 +5,9 @@
 const byId = (id) => document.getElementById(id);
 const LIST_ROWS = 500; // shown at first
 const SHORT = 4000; // characters of a text shown at first
+const ONE_LINE = 100; // characters of arguments that stand beside their tool
+const DRIFT_LINES = 3; // changes between two steps that are shown unfolded
+const DRIFT_NAMES = 5; // operators that are named where the changes are folded
 
 function node(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties || {});
@@ -195,9 +198,35 @@ function domText(text) {
   }).filter(Boolean).join("\n");
 }
 
+const short = (digest) => (/^[0-9a-f]{64}$/.test(digest) ? digest.slice(0, 8) : digest);
+const fixed = (number) => String(Number(number.toPrecision(4)));
+
+// A time of the episode's clock, in the unit in which it is easiest to read.
+function clock(ms) {
+  const units = [[86400e3, 2, "days"], [3600e3, 2, "h"], [60e3, 2, "min"], [1e3, 1, "s"]];
+  const [size, , name] = units.find(([unit, least]) => ms >= least * unit) || [1, 0, "ms"];
+  return `${fixed(ms / size)} ${name}`;
+}
+
 const money = (micro) => (micro === null ? "unknown" : (micro / 1e6).toFixed(6) + " USD");
 
-// What an event adds to its step; a kind that is not here is shown as JSON.
+// Names and values of an event without those that its step shows already.
+function plain({ event, step, role, source, ...rest }) {
+  const value = (one) =>
+    Array.isArray(one) ? one.map(value).join(", ")
+      : one && typeof one === "object" ? plain(one)
+        : typeof one === "number" ? fixed(one) : short(String(one));
+  return Object.entries(rest).map(([name, one]) => `${name} ${value(one)}`).join(" · ");
+}
+
+function probeText(e) {
+  if (e.mode === "retrieve") return `returned ${(e.returned || []).length}, ${e.relevant ?? 1} relevant`;
+  return (e.mode || "recall") + (e.span ? ` of ${e.span} items` : "");
+}
+
+const RULE_STATS = (e) => `statistic ${fixed(e.statistic)} over ${e.pairs} pairs, e-value ${fixed(e.e_value)}`;
+
+// What an event adds to its step; of a kind that is not here, its names and values.
 const SHOW = {
   call: (e) => [
     node("p", { className: "mono" }, `${e.method} ${e.target} → ${e.status}${e.ok ? "" : " (failed)"}`),
@@ -217,7 +246,29 @@ const SHOW = {
   belief: (e) => [chip(`p(${e.proposition}) = ${e.p}`)],
   resolution: (e) => [chip(`${e.proposition}: ${e.y ? "true" : "false"}`)],
   violation: (e) => [node("p", { className: "bad" }, `Rule ${e.rule} broken (${e.severity}): ${e.evidence}`)],
-  intervention: (e) => [node("p", null, `Supervisor (${e.kind}): ${e.question || ""} → ${e.answer || ""}`)],
+  intervention: (e) => [
+    node("p", null, `Supervisor: ${e.kind}, ${e.minutes} min`), folded("question", e.question), folded("answer", e.answer),
+  ],
+  sitting: (e) => [
+    node("p", { className: "small" }, `A new process of ${e.role || "the agent"} begins sitting ${e.number + 1}`),
+  ],
+  probe: (e) => [
+    chip(`memory check after ${e.lag_days} days: ${e.correct ? "right" : "wrong"}`, e.correct ? "good" : "bad"),
+    node("span", { className: "small" }, ` ${e.item}, ${probeText(e)}`),
+  ],
+  board: (e) => [chip(`board: ${e.item} ${e.status}${e.owner ? " by " + e.owner : ""}`)],
+  conflict: (e) => [chip(`conflict over ${e.item}${e.resolved ? ", resolved" : ""}`, e.resolved ? "good" : "bad")],
+  holdout_registration: (e) => [
+    node("p", null, `Holdout test ${short(e.plan)} registered: ${e.components.join(", ")}, ${e.pairs} pairs, level ${e.level}`),
+  ],
+  holdout_answer: (e) => [node("p", null, `Holdout test ${short(e.plan)} answered: ${RULE_STATS(e)}`)],
+  campaign_revision: (e) => [
+    node("p", null, `Version ${short(e.start)} became ${short(e.final)}: ` +
+      `${(e.components || []).map((one) => one.name).join(", ") || "nothing"} adopted, ${e.proposals || 0} proposals`),
+  ],
+  realised: (e) => [
+    node("p", { className: "small" }, "Drift as the agent sees it: " + e.measures.map(([name, size]) => `${name} ${fixed(size)}`).join(", ")),
+  ],
   tools: (e) => [node("p", { className: "small" }, "Tools on offer: " + e.names.join(", "))],
   message: (e) => [
     node("p", null, `Message from ${e.sender} to ${(e.receivers || []).join(", ")}`), folded("text", e.digest),
@@ -230,14 +281,43 @@ const SHOW = {
 
 function shownEvent(event) {
   if (SHOW[event.event]) return SHOW[event.event](event);
-  return [node("p", { className: "mono" }, event.event + " " + JSON.stringify({ ...event, event: undefined, step: undefined }))];
+  return [node("p", { className: "small" }, `${event.event.replaceAll("_", " ")}: ${plain(event)}`)];
 }
 
-function shownDrift(event) {
+// What the laboratory played in a step: one line a batch and condition.
+function innerAttempts(own) {
+  const batches = new Map();
+  for (const event of own.filter((each) => each.event === "inner_attempt")) {
+    const name = `batch ${event.batch}${event.condition ? ", " + event.condition.replaceAll("_", " ") : ""}`;
+    if (!batches.has(name)) batches.set(name, []);
+    batches.get(name).push(event);
+  }
+  return [...batches].map(([name, played]) => {
+    const mean = played.reduce((sum, event) => sum + event.quality, 0) / played.length;
+    const label = `${name}: ${played.length} attempts of version ${short(played[0].version)}, mean quality ${mean.toFixed(3)}`;
+    const lines = played.map((e) => `${e.number}: quality ${e.quality.toFixed(3)}, ${e.steps} steps, pair ${e.pair}`);
+    return node("details", null, node("summary", null, label), textBlock(lines.join("\n")));
+  });
+}
+
+function driftText(event) {
   const effect = event.effective === event.announcement ? "" : `, ${event.effective} in effect`;
-  return node("div", { className: "struck" },
-    `Drift at ${event.at_ms} ms: ${event.operator} on ${event.target} ` +
-    `(${event.announcement}${effect}, intensity ${Number(event.intensity.toPrecision(3))}, weight ${event.weight})`);
+  return `Drift at ${clock(event.at_ms)}: ${event.operator} on ${event.target} ` +
+    `(${event.announcement}${effect}, intensity ${Number(event.intensity.toPrecision(3))}, weight ${event.weight})`;
+}
+
+// Drift that struck between two steps: many changes are folded behind their count.
+function shownDrift(events) {
+  const lines = events.map((event) => node("div", null, driftText(event)));
+  if (events.length <= DRIFT_LINES) return node("div", { className: "struck" }, ...lines);
+  const counts = new Map();
+  events.forEach(({ operator }) => counts.set(operator, (counts.get(operator) || 0) + 1));
+  const named = [...counts].map(([name, count]) => (count > 1 ? `${name} (${count})` : name));
+  const more = named.length > DRIFT_NAMES ? ` and ${named.length - DRIFT_NAMES} other operators` : "";
+  const names = named.slice(0, DRIFT_NAMES).join(", ") + more;
+  const times = [...new Set([events[0], events[events.length - 1]].map((event) => clock(event.at_ms)))].join(" to ");
+  const label = `Drift at ${times}: ${events.length} changes: ${names}`;
+  return node("details", { className: "struck" }, node("summary", null, label), ...lines);
 }
 
 function actionParts(text) {
@@ -245,8 +325,11 @@ function actionParts(text) {
     const move = JSON.parse(text);
     if (typeof move.tool === "string") {
       const given = move.arguments || {};
-      const empty = Object.keys(given).length === 0;
-      return [node("span", { className: "tool" }, move.tool), empty ? null : textBlock(JSON.stringify(given, null, 1))];
+      const line = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
+      const tool = node("span", { className: "tool" }, move.tool);
+      if (line.length > ONE_LINE) return [tool, textBlock(JSON.stringify(given, null, 1))];
+      if (line) tool.append(node("span", { className: "given mono" }, ` ${line}`));
+      return [tool, null];
     }
   } catch { /* not a tool call: shown as it is */ }
   return [node("span", { className: "tool mono" }, text), null];
@@ -263,7 +346,7 @@ function stepCard(attempt, number, own) {
   if (action) {
     const [tool, given] = actionParts(action.action);
     body = given;
-    head.append(tool, node("span", { className: "small" }, `${action.at_ms} ms`));
+    head.append(tool, node("span", { className: "small" }, clock(action.at_ms)));
     if (action.role) head.append(chip(action.role));
     if (action.reward) head.append(chip(`reward ${action.reward}`));
     if (action.verified) head.append(chip("verified", "good"));
@@ -279,13 +362,15 @@ function stepCard(attempt, number, own) {
     head.append(node("span", { className: "small" }, amounts.join(" · ")));
   }
   if (body) card.append(body);
-  const rest = own.filter((event) => event !== action).flatMap(shownEvent).filter(Boolean);
+  const others = own.filter((event) => event !== action && event.event !== "inner_attempt");
+  const rest = [...others.flatMap(shownEvent), ...innerAttempts(own)].filter(Boolean);
   card.append(...rest);
   const seen = own.find((event) => event.event === "observation");
   const place = seen ? seen.blob : action ? action.observation : null;
   if (typeof place === "number") {
     const shown = node("div", null);
-    card.append(node("p", { className: "small" }, number ? "then saw" : "saw"), shown);
+    const who = action && seen && seen.role !== action.role ? seen.role + " " : "";
+    card.append(node("p", { className: "small" }, `${number ? "then " : ""}${who}saw`), shown);
     partOf(place).then((text) => shown.append(textBlock(pretty(String(text)))));
   } else if (!rest.length && !body) card.classList.add("slim");
   return card;
@@ -296,7 +381,11 @@ function timeline(attempt, events) {
   const cards = [];
   const at = new Map();
   for (const event of events) {
-    if (event.event === "drift") cards.push({ drift: event });
+    if (event.event === "drift") {
+      const last = cards[cards.length - 1];
+      if (last && last.drift) last.drift.push(event);
+      else cards.push({ drift: [event] });
+    }
     else if (event.event !== "episode_start" && event.event !== "episode_end") {
       const step = event.step ?? (event.event === "resolution" ? Infinity : 0);
       if (!at.has(step)) {
@@ -318,11 +407,11 @@ function facts(row, start, end) {
     ["agent", `${row.agent} (${start.agent})`],
     ["instance", `${row.family} T${row.tier}, seed ${start.instance.seed}, pair ${start.pair}, repeat ${start.repeat || 0}`],
     ["drift", row.delta === null ? `day ${row.day}` : `${row.delta}, realised ${start.realised}`],
-    ["outcome", end ? `${end.outcome}: ${end.reason}` : row.state],
-    ["q_state", end ? `${row.q_state} of ${start.theta} asked; Q ${end.quality}; success ${row.success ? "yes" : "no"}` : "–"],
-    ["time", end ? `${end.simulated_s} s simulated, ${end.wall_s} s of the wall; ${row.steps} steps` : `${row.steps} steps so far`],
+    ["outcome", !end ? row.state : end.reason === end.outcome ? end.outcome : `${end.outcome}: ${end.reason}`],
+    ["q_state", end ? `${fixed(row.q_state)} of ${start.theta} asked; Q ${fixed(end.quality)}; success ${row.success ? "yes" : "no"}` : "–"],
+    ["time", end ? `${clock(1000 * end.simulated_s)} simulated, ${clock(1000 * end.wall_s)} of the wall clock; ${row.steps} steps` : `${row.steps} steps so far`],
     ["cost", money(row.cost) + " (agent and human streams)"],
-    ["supervisor", start.interventions === null ? "no limit" : `${start.interventions} answers at most`],
+    ["supervisor", start.interventions === null ? "no limit" : `at most ${start.interventions} answer${start.interventions === 1 ? "" : "s"}`],
     ["attempt", `${row.attempt}, ${row.state}`],
   ];
   return node("dl", { className: "facts" }, ...pairs.flatMap(([name, value]) => [node("dt", null, name), node("dd", null, value)]));

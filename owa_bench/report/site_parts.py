@@ -34,6 +34,7 @@ _DIGESTS = frozenset(
     {
         *("blob", "observation", "request", "response", "prompt", "reply", "output"),
         *("digest", "before", "after", "world", "fingerprint", "played"),
+        *("question", "answer", "manifest"),
     }
 )
 
@@ -116,7 +117,11 @@ class SiteParts:
             return name
         if media == _NUMBERS:
             return self.add(_array_json(data))
-        return self.add(json.dumps(data.decode("utf-8", "replace")).encode())
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = f"{len(data)} bytes that are no text"
+        return self.add(json.dumps(text).encode())
 
 
 def deflated(data: bytes) -> str:

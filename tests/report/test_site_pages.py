@@ -1,6 +1,7 @@
 """Site of a run in a real browser, from the disk: every suite, no agent's script."""
 
 import io
+import re
 
 import msgspec
 import numpy as np
@@ -10,6 +11,9 @@ from benchmarks.report_pages import browser
 from owa_bench.records.events import Action, Artifact, ModelCall
 from owa_bench.records.layout import RunLayout
 from owa_bench.report.site import write_site
+from owa_bench.run.plan.draws import Draw
+from owa_bench.run.plan.request import Request, RunOptions
+from owa_bench.run.play import batch
 from tests.builders.run_directory import make_plan, make_run
 from tests.golden.test_stored_runs import ARCHIVES, unpack
 
@@ -195,6 +199,52 @@ def test_changesurf_shows_pictures_and_dom(opened, tmp_path):
     window.tab.wait_for_selector("details[open] pre")
     assert "<html" in window.text("details[open] pre")
     assert 'link "' in window.text("#episode")
+
+
+SUITES = {  # an agent, a draw, and texts that the page of its last episode must show
+    "toolquest": ("agentic", "restock", 1.0, ("Drift at 0 ms: ", " changes: api/")),
+    "recall": ("exact_store", "retrieval", 0.5, ("memory check after ", "sitting 2")),
+    "multicrew": ("fifo", "schedule", 0.5, ("Message from ", "board: ", "lead")),
+    "selfrev": (
+        "revise_greedy",
+        "memory",
+        0.0,
+        ("batch d1: 12 attempts of ", "adopted"),
+    ),
+    "projforge_fast": ("codemod", "billing", 0.5, ("30 days simulated", "sitting 2")),
+    "changesurf": ("oracle", "depot/quote", 1.0, ("Drift as the agent sees it: ",)),
+    "cartpole3d": ("pd", "table1/1", 0.5, ("physics/cart_mass", "reward 0.005")),
+}
+WIDTHS = (1280, 390)  # px: of a notebook, of a phone
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_an_episode_of_every_suite_is_read_at_both_widths(opened, suite, tmp_path):
+    if suite == "cartpole3d":
+        pytest.importorskip("pybullet")
+    agent, family, delta, texts = SUITES[suite]
+    draw = Draw(name=suite, families=(family,), tiers=(1,), deltas=(delta,), episodes=1)
+    batch.play(
+        Request(agents=(agent,), draws=(draw,), name=suite),
+        tmp_path / "run",
+        RunOptions(home=tmp_path / "home"),
+    )
+    window = opened(tmp_path / "run")
+    window.go("")
+    name = window.tab.evaluate("order")[-1]
+    window.go(name)
+    window.until("document.querySelectorAll('.step').length > 3")
+    page = window.tab.text_content("#episode")
+    for text in texts:
+        assert text in page
+    assert '{"' not in "".join(window.tab.locator(".step > p").all_inner_texts())
+    assert not re.search(r"\b[0-9a-f]{64}\b", page.replace(name, ""))
+    assert len(window.tab.locator(".struck").all()) < 30
+    for width in WIDTHS:
+        window.tab.set_viewport_size({"width": width, "height": 900})
+        assert window.tab.evaluate("document.documentElement.scrollWidth") <= width
+        top = "document.querySelector('#step-1').getBoundingClientRect().top + scrollY"
+        assert window.tab.evaluate(top) < 1.5 * 900, width
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)
