@@ -1,5 +1,6 @@
 """Campaigns of SelfRev in one process: an agent or a list of calls, short worlds."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -113,7 +114,8 @@ def play(player, chosen=None, *, interventions=0, declares=(), **changes):
     """Play a campaign.
 
     Args:
-        player: A policy's name, an agent's, or a function from a world to calls.
+        player: A policy's name, an agent or its name, or a function from a world to
+            calls.
         chosen: The instance.
         interventions: How often the supervisor may be asked.
         declares: Events that the agent declares with its first move.
@@ -135,12 +137,12 @@ def play(player, chosen=None, *, interventions=0, declares=(), **changes):
         sink.emit(event)
         env.declare(event)
     replies = []
-    while env.ending is None:
-        observation, *_, info = env.step(agent(observation, info))
-        replies.append(observation["text"])
-    state = env.oracle_access().observe()[1]
-    ending = env.ending
-    env.close()
+    with contextlib.closing(env):
+        while env.ending is None:
+            observation, *_, info = env.step(agent(observation, info))
+            replies.append(observation["text"])
+        state = env.oracle_access().observe()[1]
+        ending = env.ending
     return PlayedCampaign(
         ending.q_state, state, world, sink.events, replies, sink.blobs
     )
@@ -155,7 +157,9 @@ def _agent(player, env, world):
             return json.dumps({"tool": tool, "arguments": arguments})
 
         return scripted
-    if player in SUITE.policies:
+    if hasattr(player, "reset"):
+        agent = player
+    elif player in SUITE.policies:
         agent = SUITE.policies[player](env.oracle_access())
     else:
         agent = CARDS[player].make(AgentConfig())

@@ -3,6 +3,9 @@
 Source: docs/language-model-agents.md#play-a-language-model.
 """
 
-from owa_bench.agents.language_model.agent import AGENT
+from owa_bench.agents.language_model.agent import AGENT as _PLAYER
+from owa_bench.agents.language_model.proposer import PROPOSER
 
-__all__ = ["AGENT"]
+AGENTS = (_PLAYER, PROPOSER)
+
+__all__ = ["AGENTS"]

@@ -1,7 +1,8 @@
-"""Acceptors of SelfRev: one scripted proposer, four rules of adoption.
+"""Acceptors of SelfRev: four rules of adoption, and what is proposed to them.
 
-Each proposes one component at a time against the current version. Where there are more
-components than tests, those with the best scores in development are tested.
+Each proposes one component at a time against the current version, in the proposer's
+order. Where there are more components than tests, those with the best scores in
+development are tested.
 """
 
 import json
@@ -28,6 +29,7 @@ class RevisionCall(NamedTuple):
 
 Calls = Generator[RevisionCall, str, list[str]]
 Acceptor = Callable[[Mapping[str, Any]], Calls]
+Proposer = Callable[[Brief], Sequence[str]]
 
 
 class RevisionAgent:
@@ -35,10 +37,12 @@ class RevisionAgent:
 
     Args:
         acceptor: Returns the components that it adopted.
+        proposer: Names the components worth a proposal, the best first; None: all.
     """
 
-    def __init__(self, acceptor: Acceptor) -> None:
+    def __init__(self, acceptor: Acceptor, proposer: Proposer | None = None) -> None:
         self._acceptor = acceptor
+        self._propose = proposer
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -50,7 +54,7 @@ class RevisionAgent:
             tools: Play no part.
             memory_dir: Plays no part.
         """
-        self._calls = self._campaign(brief.goal)
+        self._calls = self._campaign(brief)
         self._begun = False
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
@@ -71,8 +75,11 @@ class RevisionAgent:
     def close(self) -> None:
         """End the campaign; nothing is kept."""
 
-    def _campaign(self, goal: Mapping[str, Any]) -> Generator[RevisionCall, str, None]:
-        adopted = yield from self._acceptor(goal)
+    def _campaign(self, brief: Brief) -> Generator[RevisionCall, str, None]:
+        goal = brief.goal
+        chosen = names_of(goal) if self._propose is None else self._propose(brief)
+        offered = {**goal, "components": [{"name": name} for name in chosen]}
+        adopted = (yield from self._acceptor(offered)) if chosen else []
         for name in names_of(goal):
             p = 0.95 if name in adopted else 0.1
             yield RevisionCall("forecast", {"component": name, "p": p})
@@ -188,3 +195,11 @@ def _developed(version: str, count: int) -> Generator[RevisionCall, str, float]:
     reply = yield RevisionCall("run_dev", {"version": version, "count": count})
     found = _NUMBER.search(reply)
     return float(found[1]) if found else 0.0
+
+
+ACCEPTORS: Mapping[str, Acceptor] = {
+    "greedy": greedy,
+    "bonferroni": bonferroni,
+    "halving": halving,
+    "e_process": e_process,
+}
