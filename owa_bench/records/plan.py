@@ -12,6 +12,7 @@ from owa_bench.records.events import Condition, Phase, Side
 SOURCE_RULE = 2  # of plans made now; see SuiteEntry
 MOST = 1_000_000  # of anything counted in a plan; far above what can be played
 SCHEMA = "owa-plan-2"
+MAX_FAILURES = 3  # `Plan.attempt_rule`: attempts of an entry that the harness failed
 PERSON = "person:"  # before the name of a person in an arm's agent
 SCRIPTED_PERSON = "scripted-person:"  # a program in a person's place
 # The assurance of a run is at most this, by the hosting of any of its agents.

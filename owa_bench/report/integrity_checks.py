@@ -11,7 +11,14 @@ from typing import NamedTuple
 from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
 from owa_bench.records.challenge import seed_nonce
-from owa_bench.records.plan import Plan, PlanEntry, supervisor_budget
+from owa_bench.records.event_base import VOLATILE_METERS
+from owa_bench.records.plan import (
+    MAX_FAILURES,
+    Budget,
+    Plan,
+    PlanEntry,
+    supervisor_budget,
+)
 from owa_bench.records.trace import Leaf
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.bundle import Bundle
@@ -32,6 +39,7 @@ _HTTP = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _INSTANCE_TERMS = ("suite", "version", "family", "tier", "repeat")
 
 
+_CLOCK_SLACK = 0.01  # share by which two clocks of one machine may differ
 _SHOWN = 3  # faults named in one line; the rest is counted
 
 
@@ -104,6 +112,7 @@ def check_attempts(bundle: Bundle) -> AttemptFaults:
         faults["frames"] += attempt.faults
         faults["chain"] += _chain_faults(attempt, recorded.get(name))
         faults["count"] += _count_faults(attempt, recorded.get(name))
+        faults["count"] += _clock_faults(attempt, bundle.plan.budget)
         faults["episode id"] += _identity_faults(attempt, bundle.plan, entries)
         faults["seed"] += _seed_faults(attempt, seeds, root)
         faults["cost"] += _usage_faults(attempt)
@@ -157,6 +166,35 @@ def _count_faults(attempt: RecordedAttempt, recorded: Leaf | None) -> Iterator[s
         yield f"{name}: {count} events, leaves.jsonl says {recorded.count}"
 
 
+def _clock_faults(attempt: RecordedAttempt, budget: Budget) -> Iterator[str]:
+    """Yield where the end of an attempt that a clock ended does not fit the budget.
+
+    What a clock of a suite's own decided ends in any other way: replay bounds it.
+    """
+    end = attempt.events[-1] if attempt.events else None
+    if not isinstance(end, events.EpisodeEnd) or not end.timed:
+        return
+    least = min(budget.act_s, budget.episode_wall_s or budget.act_s)
+    kind, _, meter = end.reason.partition(":")
+    name = attempt.attempt_id
+    if end.outcome == "truncated" and kind == "budget":
+        limits = dict(budget.run_meters)
+        own = ((m, v) for m, v in budget.episode_meters if m in VOLATILE_METERS)
+        limits.update(own)
+        if meter == "wall_s" and budget.episode_wall_s is not None:
+            limits[meter], least = budget.episode_wall_s, budget.episode_wall_s
+        if meter not in limits:
+            yield f"{name}: a clock of {meter} ended it, the plan has none"
+        least = least if meter == "wall_s" else 0.0
+    elif end.outcome != "agent_timeout":
+        return
+    if end.wall_s < least * (1 - _CLOCK_SLACK):
+        yield (
+            f"{name}: a clock ended it after {end.wall_s:g} s, the least that the plan "
+            f"gives is {least:g} s"
+        )
+
+
 def _compare(
     recorded: Mapping[str, Leaf], leaves: list[Leaf], faults: dict[str, list[str]]
 ) -> None:
@@ -188,6 +226,12 @@ def _numbering_faults(bundle: Bundle, leaves: list[Leaf]) -> Iterator[str]:
             yield f"entry {index} has attempts {numbers}, not all from 0"
         if any(leaf.status == "complete" for leaf in attempts[:-1]):
             yield f"entry {index} was played again after a complete attempt"
+        failed = [leaf.status for leaf in attempts[:-1]].count("infrastructure")
+        if failed >= MAX_FAILURES:
+            yield (
+                f"entry {index} was played again after {failed} attempts that the "
+                f"harness failed, the plan's rule allows {MAX_FAILURES}"
+            )
     if bundle.missing:
         yield f"{len(bundle.missing)} planned episodes have no attempt"
 

@@ -2,8 +2,13 @@
 
 Instance and world come from the revealed master, never from the record; actions are
 the recorded ones with their secrets put back, and what the agent declared is written
-where it stood. Everything else is measured anew, and every line must be equal. Attempts
-that a clock ended are exempt: they differ from machine to machine.
+where it stood. Everything else is measured anew, and every line must be equal.
+
+An attempt that a clock ended is played up to there, and ends with what the state is
+worth then. Where a clock of the suite's own decided something on the way (a job that
+took too long), the lines may differ, and the attempt is exempt if it was given no more
+than the replay reaches. An attempt that the harness failed is played to its last
+action: one whose actions end the episode was complete.
 """
 
 import hashlib
@@ -18,7 +23,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from owa_bench.canonical import seal, sha256
 from owa_bench.errors import OwaError, UsageError
-from owa_bench.records.events import Action, AnyEvent, Belief, Event, Intervention
+from owa_bench.records.events import (
+    Action,
+    AnyEvent,
+    Belief,
+    EpisodeEnd,
+    Event,
+    Execution,
+    Intervention,
+)
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
 from owa_bench.records.plan import Plan, PlanEntry
 from owa_bench.records.trace import (
@@ -112,7 +125,7 @@ def replay_run(
     episodes: int | None = None,
     progress: Callable[[AttemptReplay], None] = lambda _: None,
 ) -> RunReplay:
-    """Replay the counted attempts of a run, or some of them.
+    """Replay the attempts of a run that count or that the harness failed, or some.
 
     Which ones is drawn afresh each time, so that nobody can know beforehand.
 
@@ -138,7 +151,8 @@ def replay_run(
         raise UsageError(
             f"{layout.root} holds no complete episode yet: nothing to replay."
         )
-    chosen = _choose(complete, episodes)
+    failed = [leaf for leaf in leaves if leaf.status == "infrastructure"]
+    chosen = _choose([*complete, *failed], episodes)
     entries = {entry.index: entry for entry in plan.entries}
     attempts: list[AttemptReplay] = []
 
@@ -224,19 +238,26 @@ def replay_attempt(
     Returns:
         What came of it.
     """
-    name = trace.leaf.attempt_id
-    if trace.end.timed:
-        return AttemptReplay(name, "exempt", f"a clock ended it: {trace.end.reason}")
+    name, recorded = trace.leaf.attempt_id, trace.end
     sink = ReplaySink(redact_key(root))
     try:
-        _play(env, plan, entry, trace, root, sink, playback)
+        _play_actions(env, plan, entry, trace, root, sink, playback)
+        if recorded.outcome == "infrastructure":
+            detail = _false_failure(env, trace, sink.lines)
+            return AttemptReplay(name, "different" if detail else "same", detail)
+        again = _end(env, trace, sink)
     except OwaError as error:
         return AttemptReplay(name, "different", f"it cannot be played again: {error}")
     detail = _difference(trace, sink.lines)
-    return AttemptReplay(name, "different" if detail else "same", detail)
+    if not detail or not _own_clock(trace):
+        return AttemptReplay(name, "different" if detail else "same", detail)
+    if recorded.q_state > again.q_state or recorded.quality > again.quality:
+        detail = f"a clock, and q_state {recorded.q_state:g} against {again.q_state:g}"
+        return AttemptReplay(name, "different", f"{detail} of its actions")
+    return AttemptReplay(name, "exempt", "a clock of the suite decided: " + detail)
 
 
-def _play(
+def _play_actions(
     env: PlayedEnv,
     plan: Plan,
     entry: PlanEntry,
@@ -245,7 +266,7 @@ def _play(
     sink: ReplaySink,
     playback: Playback | None,
 ) -> None:
-    """Play the recorded actions into `sink`, as the loop would have."""
+    """Play the recorded actions into `sink`, as the loop would have; end nothing."""
     outer = EpisodeSink(sink, evaluation=not entry.kept)
     env.attach(outer)
     env.reset(
@@ -269,10 +290,44 @@ def _play(
         elif _is_declared(event):
             outer.emit(event)
             env.declare(event)
+
+
+def _end(env: PlayedEnv, trace: Trace, sink: ReplaySink) -> EpisodeEnd:
+    """End a played episode as it was ended, and return the last event."""
     ending = env.conclude(trace.end.outcome, trace.end.reason)
     if trace.end.outcome == "agent_raised":  # its memory_dir can fail it after the end
         ending = ending._replace(outcome="agent_raised")
-    outer.emit(episode_setup.episode_end(env, ending, timed=False, wall_s=0.0))
+    timed = trace.end.timed
+    end = episode_setup.episode_end(env, ending, timed=timed, wall_s=0.0)
+    sink.emit(end)
+    return end
+
+
+def _own_clock(trace: Trace) -> bool:
+    """Return whether a clock of the suite's own may have decided something.
+
+    Where a deadline or a ceiling of the plan ended an attempt in which no command ran,
+    a replay ends just there.
+    """
+    end = trace.end
+    by_plan = end.outcome == "agent_timeout" or end.reason.startswith("budget:")
+    return end.timed and (not by_plan or any(trace.of(Execution)))
+
+
+def _false_failure(env: PlayedEnv, trace: Trace, lines: Sequence[bytes]) -> str:
+    """Return why an attempt is not one that the harness failed, "" where it may be."""
+    if env.ending is not None:
+        return (
+            "it is said to have failed through the harness, and its actions end the "
+            f"episode ({env.ending.outcome}): it was complete"
+        )
+    if not trace.start.horizon:  # the world was not opened: nothing was played
+        return ""
+    recorded = [line for line in map(replay_line, trace.events[:-1]) if line]
+    for place, (old, new) in enumerate(itertools.zip_longest(recorded, lines)):
+        if old is not None and old != new:
+            return f"event {place}: recorded {_cut(old, new)}"
+    return ""
 
 
 def _allowed(trace: Trace) -> int | None:

@@ -118,6 +118,7 @@ def rehashed(name: str, rows: list[bytes], plan_digest: str) -> list[bytes]:
         count=len(events),
         head=head.hex(),
         replay=replay.hexdigest(),
+        timed=getattr(DECODER.decode(events[-1]), "timed", False),
     )
     return [*events, ENCODER.encode(closing)]
 

@@ -12,10 +12,12 @@ from owa_bench.records.events import (
     Action,
     Call,
     EpisodeEnd,
+    EpisodeStart,
     Subgoal,
     Violation,
 )
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.trace import Closing
 from owa_bench.report import assurance, bundle, statement, verify
 from owa_bench.report.evidence_checks import check_evidence
 from owa_bench.run import replay
@@ -144,6 +146,72 @@ def test_replay_names_an_episode_whose_events_were_forged(attacked, edit):
     replays = replay.replay_run(attacked)
     assert not replays.passed
     assert {a.outcome for a in replays.attempts} >= {"different"}
+
+
+def test_a_clock_that_never_ended_anything_is_found(attacked):
+    """The attack: call bad episodes timed, which no replay can show, and perfect."""
+
+    def edit(lines):
+        fields = {"quality": 1.0, "q_state": 1.0, "success": True}
+        change(lost(lines), EpisodeEnd, timed=True, **fields)
+
+    inside(attacked, edit)
+    assert failing(attacked.root) == set()
+    replays = replay.replay_run(attacked)
+    assert not replays.passed
+    assert {a.outcome for a in replays.attempts} == {"same", "different"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"outcome": "agent_timeout", "reason": "x"}, "the least that the plan gives"),
+        ({"outcome": "truncated", "reason": "budget:wall_s"}, "the plan has none"),
+        ({"outcome": "truncated", "reason": "budget:usd"}, "the plan has none"),
+    ],
+)
+def test_a_clock_that_the_plan_does_not_have_is_found(attacked, fields, words):
+    """The attack: call an episode ended by a clock that the plan did not set."""
+    fields["timed"] = True
+    inside(attacked, lambda lines: change(lost(lines), EpisodeEnd, **fields))
+    found = {c.name: c.detail for c in verify.verify(attacked.root) if not c.ok}
+    assert set(found) == {"count"}
+    assert words in found["count"]
+
+
+def excused(lines, times):
+    """Call a lost attempt the harness' failure so many times, then play it again."""
+    name = next(name for name, rows in lines.items() if rows is lost(lines))
+    rows = lines.pop(name)
+    entry, good = name.partition(".")[0], list(rows)
+    change(rows, EpisodeEnd, outcome="infrastructure", reason="OSError: no socket")
+    failed = msgspec.json.decode(rows[-1], type=Closing)
+    failed = msgspec.structs.replace(failed, status="infrastructure", memory=None)
+    rows[-1] = ENCODER.encode(failed)
+    for attempt in range(times + 1):
+        again = list(good if attempt == times else rows)
+        change(again, EpisodeStart, attempt=attempt)
+        lines[f"{entry}.{attempt}"] = again
+
+
+def test_bad_attempts_called_failures_of_the_harness_end_by_the_rule(attacked):
+    """The attack: label bad complete attempts `infrastructure`, ten times."""
+    inside(attacked, lambda lines: excused(lines, 10))
+    found = {c.name: c.detail for c in verify.verify(attacked.root) if not c.ok}
+    assert set(found) == {"count"}
+    assert "after 10 attempts that the harness failed" in found["count"]
+
+
+def test_a_complete_attempt_called_a_failure_of_the_harness_is_found(attacked):
+    """The attack: as often as the plan's rule allows."""
+    inside(attacked, lambda lines: excused(lines, 1))
+    assert failing(attacked.root) == set()
+    replays = replay.replay_run(attacked)
+    (found,) = (a for a in replays.attempts if a.outcome != "same")
+    assert "its actions end the episode" in found.detail
+    complete = (a for a in replays.attempts if a is not found)
+    replay.sign(attacked, replays._replace(attempts=tuple(complete)), OTHER_KEY)
+    assert "leaves out 1 of" in unmet(attacked.root, 4)
 
 
 def test_a_violation_struck_from_the_record_comes_back_in_replay(honest, attacked):

@@ -152,6 +152,21 @@ def test_attempts_are_numbered_from_0_and_end_with_a_complete_one() -> None:
     assert missing == {"count": ["2 planned episodes have no attempt"]}
 
 
+def test_no_more_than_three_attempts_may_fail_through_the_harness() -> None:
+    lost = [again("infrastructure", number) for number in range(1, 4)]
+    first = recorded(
+        two()[1],
+        closing=msgspec.structs.replace(honest()[1].closing, status="infrastructure"),
+    )
+    assert faults([honest()[0], first, *lost[:2]]) == {}
+    assert faults([honest()[0], first, *lost]) == {
+        "count": [
+            "entry 1 was played again after 3 attempts that the harness failed, the "
+            "plan's rule allows 3"
+        ]
+    }
+
+
 def test_faults_of_files_are_passed_on() -> None:
     broken = recorded(two()[1], faults=("a torn frame",))
     found = faults([honest()[0], broken], faults=["no shard"], leaf_faults=["no leaf"])

@@ -233,11 +233,27 @@ def test_dropped_and_added_events_are_found(copy, traces) -> None:
         assert replay.replay_run(copy).attempts[0].outcome == "different"
 
 
-def test_attempt_that_a_clock_ended_is_exempt(copy, traces) -> None:
-    recorded_again(copy, traces[:1], first_only(EpisodeEnd, timed=True))
+@pytest.mark.parametrize(
+    ("call", "end", "outcome"),
+    [
+        ({}, {}, "same"),
+        ({"status": 299}, {}, "exempt"),
+        ({"status": 299}, {"q_state": 0.0, "quality": 0.0}, "exempt"),
+        ({"status": 299}, {"outcome": "agent_timeout"}, "different"),
+        ({"status": 299}, {"reason": "budget:wall_s"}, "different"),
+        ({}, {"q_state": 2.0}, "different"),
+        ({}, {"quality": 2.0}, "different"),
+    ],
+)
+def test_what_a_clock_decided_is_worth_at_most_what_the_replay_reaches(
+    copy, traces, call, end, outcome
+) -> None:
+    earlier = first_only(Call, **call)
+    last = first_only(EpisodeEnd, timed=True, **end)
+    recorded_again(copy, traces[:1], lambda event: last(earlier(event)))
     replays = replay.replay_run(copy)
-    assert [a.outcome for a in replays.attempts] == ["exempt"]
-    assert not replays.passed
+    assert [a.outcome for a in replays.attempts] == [outcome]
+    assert replays.passed == (outcome == "same")
 
 
 def test_before_the_reveal_nothing_can_be_replayed(copy) -> None:

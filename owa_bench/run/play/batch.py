@@ -24,7 +24,7 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.layout import CHECKPOINT_TYPE, RunLayout
-from owa_bench.records.plan import Budget, Plan
+from owa_bench.records.plan import MAX_FAILURES, Budget, Plan
 from owa_bench.records.trace import (
     Leaf,
     counted_leaves,
@@ -52,7 +52,7 @@ from owa_bench.run.play.executors import Executor
 from owa_bench.run.play.failure_limit import FailureLimit
 from owa_bench.run.play.loop import AttemptResult
 from owa_bench.run.play.preflight import preflight
-from owa_bench.run.play.work_items import MAX_FAILURES, pending
+from owa_bench.run.play.work_items import pending
 from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
 from owa_bench.run.store.lease import RunLease

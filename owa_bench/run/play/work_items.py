@@ -15,15 +15,12 @@ import msgspec
 from msgspec.structs import replace
 
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.plan import Plan, PlanEntry
+from owa_bench.records.plan import MAX_FAILURES, Plan, PlanEntry
 from owa_bench.records.trace import Leaf
 from owa_bench.run.play.history import NO_HISTORY, EntryHistory, read_history
 from owa_bench.run.store.memory import lane_key
 from owa_bench.run.store.memory_folder import EMPTY
 from owa_bench.seeding import instance_seed
-
-# `Plan.attempt_rule`: attempts of an entry that the harness may fail before it is left.
-MAX_FAILURES = 3
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,10 +16,13 @@ from owa_bench.records.events import (
 )
 from owa_bench.records.plan import Budget
 from owa_bench.records.trace import replay_line
+from owa_bench.run import replay
+from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_sink import EpisodeSink
 from owa_bench.run.store import files
+from owa_bench.shells.tool_env import ToolEnv
 
 
 def traces(layout):
@@ -132,6 +135,27 @@ def test_an_env_that_raises_in_a_step_is_the_harness(played, small, monkeypatch)
     monkeypatch.setattr("owa_bench.shells.tool_env.ToolEnv.step", broken)
     leaves = files.read_leaves(played(small("noop")))
     assert {leaf.status for leaf in leaves} == {"infrastructure"}
+
+
+def test_an_attempt_that_the_harness_failed_replays_to_its_last_action(
+    played, small, monkeypatch, run_options
+):
+    working, steps = ToolEnv.step, []
+
+    def failing(self, action):
+        steps.append(action)
+        if len(steps) == 3:
+            raise OSError("no socket left")
+        return working(self, action)
+
+    monkeypatch.setattr(ToolEnv, "step", failing)
+    layout = played(small("fixed"))
+    monkeypatch.undo()
+    statuses = [leaf.status for leaf in files.read_leaves(layout)]
+    assert statuses == ["infrastructure", "complete"]
+    escrow.reveal(run_options.home, layout)
+    replays = replay.replay_run(layout)
+    assert [attempt.outcome for attempt in replays.attempts] == ["same", "same"]
 
 
 def test_an_exhausted_budget_truncates_and_is_scored(played, small):
