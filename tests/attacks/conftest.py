@@ -4,6 +4,7 @@ import pytest
 
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import statement, verify
+from tests.attacks import attack_table, tampering
 from tests.builders.run_directory import KEY, make_plan, make_run
 from tests.conftest import draw_nothing
 
@@ -24,3 +25,30 @@ def honest(tmp_path_factory):
 def run(honest, tmp_path):
     """A copy of the honest run, to attack."""
     return RunLayout(shutil.copytree(honest.root, tmp_path / "run"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--attack-table",
+        action="store_true",
+        help="print who attacks how and what caught it (pytest tests/attacks)",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _checks_that_caught(request, monkeypatch):
+    """Keep the names of the checks that failed in a test."""
+    caught = []
+    monkeypatch.setattr(tampering, "CAUGHT", caught)
+    request.node.user_properties.append(("caught", caught))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("--attack-table"):
+        return
+    rows = attack_table.attack_rows(
+        (report.nodeid, dict(report.user_properties).get("caught", ()))
+        for report in terminalreporter.stats.get("passed", ())
+    )
+    terminalreporter.section("attacks")
+    terminalreporter.write_line(attack_table.table(rows))

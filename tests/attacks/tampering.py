@@ -31,16 +31,21 @@ from owa_bench.run.store import files
 from tests.builders.run_directory import KEY, OTHER_KEY
 
 Lines = dict[str, list[bytes]]
+CAUGHT: list[str] = []  # names of the checks that failed in the present test
 
 
 def failing(run_dir: Path, public: bytes | None = None) -> set[str]:
     """Return the names of the checks that fail."""
-    return {check.name for check in verify.verify(run_dir, public) if not check.ok}
+    found = {check.name for check in verify.verify(run_dir, public) if not check.ok}
+    CAUGHT.extend(found)
+    return found
 
 
 def recomputed(run_dir: Path) -> set[str]:
     """Return the names of the comparisons that fail."""
-    return {check.name for check in verify.recompute(run_dir) if not check.ok}
+    found = {check.name for check in verify.recompute(run_dir) if not check.ok}
+    CAUGHT.extend(found)
+    return found
 
 
 def attempts(layout: RunLayout) -> Lines:
