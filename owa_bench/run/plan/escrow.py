@@ -15,6 +15,7 @@ from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.plan import Plan
 from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.store.directory import refuse_revealed
 from owa_bench.run.store.files import plan_digest, write_whole
 from owa_bench.run.store.keys import check_private, write_private
 from owa_bench.seeding import commitment, fresh_bytes, mixed_master
@@ -119,6 +120,24 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
         )
     escrow = _checked(layout.reveal, plan.commitment)
     return seed_root(layout, plan, escrow.master)
+
+
+def shared_commitment(run_dir: Path | None) -> str:
+    """Return the commitment of a run whose worlds another plays too, "" without one.
+
+    Raises: UsageError: the run is revealed, or its worlds belong to its plan alone.
+    """
+    if run_dir is None:
+        return ""
+    layout = RunLayout(run_dir)
+    refuse_revealed(layout)
+    plan = read_plan(layout)
+    if plan.challenger:
+        raise UsageError(
+            f"The worlds of {run_dir} derive from a challenge to its own plan, so no "
+            "other plan can play them: play both agents in one run (--agent twice)."
+        )
+    return plan.commitment
 
 
 def seed_root(layout: RunLayout, plan: Plan, master: bytes) -> bytes:

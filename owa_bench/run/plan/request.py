@@ -23,7 +23,6 @@ from owa_bench.errors import (
 from owa_bench.interfaces import Suite
 from owa_bench.records import price_card, protocol
 from owa_bench.records.events import EpisodeEnd
-from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget, Plan, PlanEntry
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.toml import in_file
@@ -35,12 +34,13 @@ from owa_bench.run.agents.hosting import Isolation, hosting_of, require_hosting
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.agents.transports import AgentTransport
 from owa_bench.run.gateway.options import GatewayOptions
+from owa_bench.run.plan import escrow
 from owa_bench.run.plan.budget import MICRO, SUPERVISOR, USD
 from owa_bench.run.plan.campaign import Campaign, plan_campaign
 from owa_bench.run.plan.draws import Draw, check_admissible, file_digest, load_battery
-from owa_bench.run.plan.plan import plan_draws, read_plan
+from owa_bench.run.plan.plan import plan_draws
 from owa_bench.run.plan.trials import Trials, plan_trials
-from owa_bench.run.store import directory, keys
+from owa_bench.run.store import keys
 
 _PROTOCOLS = "owa_bench.protocols"
 BASELINE = "fixed"  # the drift-blind agent beside the lanes of maintenance
@@ -179,7 +179,7 @@ def draft_plan(
         arms=(),
         entries=(),
         budget=request.budget,
-        commitment=_commitment_of(request.worlds_of),
+        commitment=escrow.shared_commitment(request.worlds_of),
         protocol_digest=sha256(protocol_file),
         price_digest=sha256(prices_file),
         help_share=rules.frontier.interventions_share,
@@ -211,15 +211,6 @@ def draft_plan(
     else:
         plan = plan_draws(battery.suite if battery else request.draws, agents, terms)
     return PlanDraft(plan, protocol_file, prices_file)
-
-
-def _commitment_of(run_dir: Path | None) -> str:
-    """Return the commitment of another run, "" without one: a fresh one is made."""
-    if run_dir is None:
-        return ""
-    layout = RunLayout(run_dir)
-    directory.refuse_revealed(layout)
-    return read_plan(layout).commitment
 
 
 def _hosted(agent: AgentHandle, sandbox: Isolation, *, in_process: bool) -> AgentHandle:

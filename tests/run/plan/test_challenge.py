@@ -1,16 +1,20 @@
 """Challenge after commitment: nobody knows a world when the plan is signed."""
 
+import shutil
+
 import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from owa_bench.bridges.verifier import Verifier, application
-from owa_bench.errors import CheckFailure, FieldError, PlanError
+from owa_bench.errors import CheckFailure, FieldError, PlanError, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.report import bundle
+from owa_bench.records.registry import Registry, VerifierKey
+from owa_bench.report import assurance, bundle
 from owa_bench.report.integrity_checks import check_attempts
 from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.plan import read_plan
+from owa_bench.run.plan.request import draft_plan
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 from owa_bench.seeding import instance_seed
@@ -85,6 +89,56 @@ def test_a_master_that_was_ground_before_is_worth_nothing(planned, verifier_key)
     digests = [f"{number:064x}" for number in range(8)]
     told = {witness.challenge_nonce(verifier_key, digest) for digest in digests}
     assert len(told) == 8  # of every plan another: none is known before it is signed
+
+
+def test_worlds_of_before_the_challenge_that_were_played_are_found(
+    planned, run_options, verifier_key, monkeypatch
+):
+    """The attack: a patched program plays the worlds of the master alone."""
+    with monkeypatch.context() as patch:
+        patch.setattr(escrow, "seed_nonce", lambda *_: None)
+        batch.resume(planned.root, run_options)
+    witness.challenge(planned, verifier_key)
+    assert check_attempts(bundle.read(planned.root)).faults["seed"] == []
+    escrow.reveal(run_options.home, planned)
+    faults = check_attempts(bundle.read(planned.root)).faults["seed"]
+    assert "not the seed that the master gives" in faults[0]
+
+
+def test_equal_plans_under_equal_challenges_have_equal_replay_roots(
+    planned, run_options, verifier_key, tmp_path
+):
+    again = RunLayout(shutil.copytree(planned.root, tmp_path / "again"))
+    for layout in (planned, again):
+        witness.challenge(layout, verifier_key)
+        batch.resume(layout.root, run_options)
+    first, second = (batch.summary(layout) for layout in (planned, again))
+    assert first.replay_root == second.replay_root
+    assert first.evidence_root != second.evidence_root
+
+
+def test_a_witness_alone_does_not_show_that_nothing_had_been_played(
+    tmp_path, small, run_options, verifier_key
+):
+    """The attack: have the plan witnessed after the run and write that it was before.
+
+    What was on record then is the submitter's word. A challenge cannot come late: the
+    seeds derive from it.
+    """
+    layout = RunLayout(tmp_path / "plain")
+    batch.play(small("noop"), layout.root, run_options)
+    late = witness.by_nonce(layout, "a verifier's nonce", verifier_key)
+    (path,) = layout.witness.iterdir()
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(late, attempts=0)))
+    named = VerifierKey(name="a lab", key=keys.public_hex(verifier_key))
+    trusted = Registry(name="r", verifier=(named,))
+    (found,) = assurance.witnesses(bundle.read(layout.root), trusted)
+    assert (found.fault, found.shortfall) == ("", "")
+
+
+def test_the_worlds_of_a_challenged_run_are_no_other_plans(planned, small):
+    with pytest.raises(UsageError, match="a challenge to its own plan"):
+        draft_plan(small("noop", worlds_of=planned.root))
 
 
 def test_the_challenge_taken_out_or_put_beside_another_is_found(
