@@ -7,6 +7,7 @@ import typer
 from owa_bench.cli.console import ERR, OUT, as_json, note
 from owa_bench.cli.judging import public_key_of, registry_of
 from owa_bench.cli.options import AsJson, RunDir, option
+from owa_bench.cli.options import port as port_of
 from owa_bench.errors import FieldError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
@@ -45,6 +46,7 @@ def view(
         return
     if out is not None or json:
         raise FieldError("--serve", True, "must stand without --out and --json")
+    port_of(port)
     note(f"The site is at http://127.0.0.1:{port}/ until Ctrl-C.", ERR)
     site_server.serve_site(run_dir, port)
 

@@ -162,8 +162,9 @@ def read(run_dir: Path) -> Bundle:
         CheckFailure: it holds files that no run holds, which nobody should read.
     """
     layout = RunLayout(Path(run_dir))
+    _refuse_no_run(layout)
     refuse_hostile_files(layout)
-    document = _plan_document(layout)
+    document = document_of(layout.plan)
     index, torn, faults = _index_shards(layout)
     leaves, leaf_faults = _recorded_leaves(layout)
     return Bundle(
@@ -200,8 +201,8 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _plan_document(layout: RunLayout) -> dict[str, Any]:
-    """Return the plan as plain data, exactly as the file has it."""
+def _refuse_no_run(layout: RunLayout) -> None:
+    """Refuse a folder without a plan, whatever else it holds."""
     if not layout.root.is_dir():
         raise RunDirectoryError(
             f"A run directory must exist, got {layout.root}. {_FIX}"
@@ -210,7 +211,6 @@ def _plan_document(layout: RunLayout) -> dict[str, Any]:
         raise RunDirectoryError(
             f"{layout.root} is no run directory: it holds no plan.json. {_FIX}"
         )
-    return document_of(layout.plan)
 
 
 def _plan(layout: RunLayout, document: dict[str, Any]) -> Plan:

@@ -26,11 +26,19 @@ def test_a_folder_that_holds_something_else_is_refused(owa, run, place):
     assert said.code == 2
     assert "must be a new folder or an earlier site" in said.err
     assert owa("view nothing").code == 2
+    with (place / "mine" / "large").open("wb") as large:
+        large.truncate(1 << 30)  # no run's file, but nobody says that this is a run
+    refused = owa("view mine")
+    assert refused.code == 2
+    assert "holds no plan.json" in refused.err
 
 
 def test_serve_stands_alone(owa, run, monkeypatch):
     served = []
     monkeypatch.setattr(site_server, "serve_site", lambda *a: served.append(a))
     assert owa("view run --serve --json").code == 2
+    refused = owa("view run --serve --port 99999")
+    assert refused.code == 2
+    assert "`--port` must lie in 0..65535" in refused.err
     assert owa("view run --serve --port 9").code == 0
     assert served == [(Path("run"), 9)]

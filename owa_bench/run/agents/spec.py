@@ -268,7 +268,8 @@ def _mixed_crew(spec: str, place: Path) -> AgentHandle:
     roles = [role for role, _, _ in pairs]
     if _REST not in roles or len(set(roles)) < len(roles) or "" in roles:
         raise AgentSpecError(
-            f"`--seat` must name each role once, and `{_REST}` for the others; got "
+            f"`--seat` must read ROLE=AGENT, once a role and once `{_REST}` for the "
+            "others (such as --seat lead=fifo --seat '*'=fifo); got "
             f"{', '.join(roles)}."
         )
     seats = {role: load_agent(text, folder=place) for role, _, text in pairs}

@@ -116,7 +116,7 @@ def revealed_root(layout: RunLayout, plan: Plan) -> bytes:
     if not layout.reveal.exists():
         raise UsageError(
             f"{layout.root} is not revealed yet, so its seeds are not known. "
-            "Its owner runs: owa-bench escrow reveal"
+            f"Its owner runs: owa-bench escrow reveal {layout.root}"
         )
     escrow = _checked(layout.reveal, plan.commitment)
     return seed_root(layout, plan, escrow.master)

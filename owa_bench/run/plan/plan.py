@@ -382,12 +382,12 @@ def read_plan(layout: RunLayout) -> Plan:
         RunDirectoryError: It has none that reads back.
         CheckFailure: It holds files that no run holds.
     """
-    refuse_hostile_files(layout)
-    if not layout.plan.is_file():
+    if not layout.plan.exists():
         raise RunDirectoryError(
             f"{layout.root} is no run directory: it holds no plan.json. "
             f"`owa-bench run --out {layout.root}` makes one."
         )
+    refuse_hostile_files(layout)
     try:
         plan = msgspec.json.decode(layout.plan.read_bytes(), type=Plan)
         wrong = fault(plan)
