@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from owa_bench import __version__, errors
 from owa_bench.cli import (
+    evaluating,
     evidence,
     exporting,
     judging,
@@ -142,6 +143,7 @@ def _options(
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": listing.list_plugins,
     "run": playing.run,
+    "evaluate": evaluating.evaluate,
     "train": training.train,
     "report": judging.report,
     "verify": judging.verify,

@@ -203,7 +203,7 @@ def run(
     _refuse_contradictions(given, calendar, battery)
     again = _resume_command(out, options.flags(context, _AGAIN))
     if resume and not agent and not seat:
-        _play(out, lambda o: batch.resume(out, o), run_options, again, json=json)
+        play_shown(out, lambda o: batch.resume(out, o), run_options, again, json=json)
         return
     if trials is not None:
         delta = delta or "1"  # a trial has one novelty, whole
@@ -259,7 +259,7 @@ def run(
     def play(told: requests.RunOptions) -> batch.RunSummary:
         return batch.play(request, out, told, resume=resume, plan_only=plan_only)
 
-    _play(out, play, run_options, again, json=json)
+    play_shown(out, play, run_options, again, json=json)
 
 
 def _refuse_contradictions(
@@ -337,7 +337,7 @@ def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials |
 # --- playing and what came of it ------------------------------------------------------
 
 
-def _play(
+def play_shown(
     out: Path,
     play: Callable[[requests.RunOptions], batch.RunSummary],
     run_options: requests.RunOptions,
@@ -347,7 +347,12 @@ def _play(
 ) -> None:
     """Play, show progress, and print what the directory then holds.
 
-    `again` is the command that goes on with the run.
+    Args:
+        out: The run directory.
+        play: Plays it under `run_options` with progress; returns what it holds.
+        again: The command that goes on with the run.
+        run_options: How it is played.
+        json: Whether the summary is printed as JSON.
     """
     outcomes = Outcomes()
     try:

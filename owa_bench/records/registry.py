@@ -10,6 +10,10 @@ or the root of its time-stamping service, stands in a registry that the reader n
     name = "a lab"
     key = "HEX"                    # Ed25519, 64 hex digits
 
+    [[evaluator]]                  # plays submitted agents itself: its runs are V5
+    name = "another lab"
+    key = "HEX"
+
     [[time_service]]
     name = "a service"
     root = "-----BEGIN CERTIFICATE-----..."
@@ -53,15 +57,20 @@ class TimeService(TomlRecord, frozen=True):
 
 
 class Registry(TomlRecord, frozen=True):
-    """The verifiers and time-stamping services that a reader trusts."""
+    """The verifiers, evaluators and time-stamping services that a reader trusts."""
 
     name: str
     verifier: tuple[VerifierKey, ...] = ()
+    evaluator: tuple[VerifierKey, ...] = ()
     time_service: tuple[TimeService, ...] = ()
 
     def verifier_of(self, key: str) -> str:
         """Return the name of the verifier with this key in hex, "" for none."""
         return next((one.name for one in self.verifier if one.key == key), "")
+
+    def evaluator_of(self, key: str) -> str:
+        """Return the name of the evaluator with this key in hex, "" for none."""
+        return next((one.name for one in self.evaluator if one.key == key), "")
 
     def service_of(self, reply: bytes, digest: str) -> str:
         """Return the name of the service whose root a time stamp's signature leads to.

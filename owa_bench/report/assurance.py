@@ -113,8 +113,11 @@ def assess(
         (signed, (own_key or "not signed") + hosted),
         _attested(witnesses(bundle, registry), "no witness of the plan"),
         _attested(receipts(bundle, registry), "no signed replay"),
-        _executed(bundle, verifier),
+        _executed(bundle, verifier, registry),
     )
+    if conditions[5][0]:  # who played it saw the plan before and every episode
+        own = (True, "who signed the plan played it for the reader")
+        conditions = (*conditions[:3], own, own, conditions[5])
     levels = tuple(
         AssuranceLevel(
             name=name,
@@ -262,12 +265,20 @@ def _attested(found: Sequence[AttestationCheck], none: str) -> tuple[bool, str]:
     return bool(good), "; ".join(good or bad) or none
 
 
-def _executed(bundle: Bundle, verifier: bytes | None) -> tuple[bool, str]:
-    """Return whether the party that asks executed this run with seeds of its own."""
-    if verifier is None:
+def _executed(
+    bundle: Bundle, verifier: bytes | None, registry: Registry | None
+) -> tuple[bool, str]:
+    """Return whether a party that the reader trusts executed this run itself.
+
+    That is the party that asks, or an evaluator of the registry.
+    """
+    key = bundle.plan.public_key
+    who = "" if registry is None else registry.evaluator_of(key)
+    if verifier is None and not who:
         return False, "only the verifier can say so"
-    if verifier.hex() != bundle.plan.public_key:
+    if not who and verifier is not None and verifier.hex() != key:
         return False, "the plan is signed by another key than the verifier's"
     if bundle.plan.verifier_nonce is None:
         return False, "no verifier's nonce in the seeds"
-    return True, "plan signed by the verifier, seeds mixed with the verifier's nonce"
+    name = f"evaluator {who}" if who else "the verifier"
+    return True, f"plan signed by {name}, seeds mixed with a nonce of theirs"

@@ -152,7 +152,8 @@ def _unfit(plan: Plan, registry: Registry, evaluator: bytes | None) -> str:
     if open_arms:
         arm = open_arms[0]
         return f"agent {arm.name} was {arm.hosting or 'anywhere'}, not in a sandbox"
-    executed = evaluator is not None and evaluator.hex() == plan.public_key
+    executed = bool(registry.evaluator_of(plan.public_key))
+    executed |= evaluator is not None and evaluator.hex() == plan.public_key
     if not executed and not registry.verifier_of(plan.challenger):
         return "its seeds wait for no challenge of a verifier that the registry names"
     return ""
