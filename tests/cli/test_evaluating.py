@@ -80,7 +80,10 @@ def test_a_bundle_of_terabytes_is_refused_before_it_is_unpacked(tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("files", "words"),
-    [({"a.py": AGENT}, "must hold agent.toml"), ({"agent.toml": b"x = 1"}, "is not a field")],
+    [
+        ({"a.py": AGENT}, "must hold agent.toml"),
+        ({"agent.toml": b"x = 1"}, "is not a field"),
+    ],
 )
 def test_a_bundle_without_a_manifest_is_named(tmp_path, files, words):
     with pytest.raises(FieldError, match=words):
