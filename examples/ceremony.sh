@@ -48,3 +48,5 @@ as submitter report "$run" --registry "$place/registry.toml"
 echo "== a reader"
 as reader verify "$run" --registry "$place/registry.toml"
 as reader recompute "$run"
+# A row for a battery that places agents; for an under-powered one the reason why not.
+as reader leaderboard "$run" --registry "$place/registry.toml" --out "$place/board"
