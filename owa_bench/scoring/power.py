@@ -204,13 +204,19 @@ def gate_powers(
     Returns:
         A record per line, in the protocol's order.
     """
+    upkeep = maintenance_power(sizes.lane_days, sizes.lane, protocol)
     return tuple(
-        _gate_power(rule, protocol, sizes, units_a_day) for rule in protocol.gates
+        _gate_power(rule, protocol, sizes, units_a_day, upkeep)
+        for rule in protocol.gates
     )
 
 
 def _gate_power(
-    rule: GateRule, protocol: Protocol, sizes: SampleSizes, units_a_day: float
+    rule: GateRule,
+    protocol: Protocol,
+    sizes: SampleSizes,
+    units_a_day: float,
+    upkeep: float,
 ) -> GatePower:
     need = _need(rule, protocol, units_a_day)
     rules = protocol.statistics
@@ -226,7 +232,7 @@ def _gate_power(
             power = 0.0
     elif rule.gate == "closure" and need.gate == "maintenance":
         planned = sizes.lane
-        power = maintenance_power(sizes.lane_days, sizes.lane, protocol)
+        power = upkeep
     elif rule.gate in _SHARES and rule.gate != "cognitive":
         planned = _planned(rule, protocol, sizes)
         power = _share_power(need, planned, protocol)
