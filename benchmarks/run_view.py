@@ -34,14 +34,20 @@ SHOWN = {
         *("--delta", "1", "--episodes", "1", "--agent", "pd"),
     ),
     "recall": (
-        "--suite",
-        "recall",
-        "--tier",
-        "1",
-        "--episodes",
-        "1",
-        "--agent",
-        "noop",
+        *("--suite", "recall", "--family", "retrieval", "--tier", "1"),
+        *("--episodes", "1", "--agent", "exact_store"),
+    ),
+    "multicrew": (
+        *("--suite", "multicrew", "--family", "schedule", "--tier", "1"),
+        *("--delta", "1", "--episodes", "1", "--agent", "fifo"),
+    ),
+    "selfrev": (
+        *("--suite", "selfrev", "--family", "memory", "--tier", "1"),
+        *("--delta", "0", "--episodes", "1", "--agent", "revise_bonferroni"),
+    ),
+    "projforge_fast": (
+        *("--suite", "projforge_fast", "--family", "billing", "--tier", "1"),
+        *("--delta", "1", "--episodes", "1", "--agent", "codemod"),
     ),
 }
 
@@ -126,7 +132,10 @@ PLACES = {
     "toolquest": {"list": "", "toolquest": "000004.0/3"},
     "changesurf": {"changesurf": "000000.0/6"},
     "cartpole3d": {"cartpole3d": "000000.0"},
-    "recall": {"recall": "000000.0/1"},
+    "recall": {"recall": "000000.0"},
+    "multicrew": {"multicrew": "000000.0/8"},
+    "selfrev": {"selfrev": "000000.0/4"},
+    "projforge_fast": {"projforge_fast": "000000.0/12"},
 }
 
 

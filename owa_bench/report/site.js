@@ -252,10 +252,6 @@ const SHOW = {
   sitting: (e) => [
     node("p", { className: "small" }, `A new process of ${e.role || "the agent"} begins sitting ${e.number + 1}`),
   ],
-  probe: (e) => [
-    chip(`memory check after ${e.lag_days} days: ${e.correct ? "right" : "wrong"}`, e.correct ? "good" : "bad"),
-    node("span", { className: "small" }, ` ${e.item}, ${probeText(e)}`),
-  ],
   board: (e) => [chip(`board: ${e.item} ${e.status}${e.owner ? " by " + e.owner : ""}`)],
   conflict: (e) => [chip(`conflict over ${e.item}${e.resolved ? ", resolved" : ""}`, e.resolved ? "good" : "bad")],
   holdout_registration: (e) => [
@@ -279,6 +275,8 @@ const SHOW = {
     : [folded(`${e.name} (${e.media})`, e.blob, pretty)],
 };
 
+const GROUPED = new Set(["inner_attempt", "probe"]); // of these a step has many
+
 function shownEvent(event) {
   if (SHOW[event.event]) return SHOW[event.event](event);
   return [node("p", { className: "small" }, `${event.event.replaceAll("_", " ")}: ${plain(event)}`)];
@@ -297,6 +295,23 @@ function innerAttempts(own) {
     const label = `${name}: ${played.length} attempts of version ${short(played[0].version)}, mean quality ${mean.toFixed(3)}`;
     const lines = played.map((e) => `${e.number}: quality ${e.quality.toFixed(3)}, ${e.steps} steps, pair ${e.pair}`);
     return node("details", null, node("summary", null, label), textBlock(lines.join("\n")));
+  });
+}
+
+// The memory checks of a step: one line a delay and outcome, the items behind it.
+function memoryChecks(own) {
+  const groups = new Map();
+  for (const event of own.filter((each) => each.event === "probe")) {
+    const delay = event.lag_days ? ` after ${event.lag_days} ${event.lag_days === 1 ? "day" : "days"}` : "";
+    const name = `${event.correct ? "right" : "wrong"}${delay}`;
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(event);
+  }
+  return [...groups].map(([name, asked]) => {
+    const label = `${asked.length} memory ${asked.length === 1 ? "check" : "checks"} ${name}`;
+    const lines = asked.map((e) => `${e.item}, ${probeText(e)}`);
+    const head = node("summary", null, chip(label, asked[0].correct ? "good" : "bad"));
+    return node("details", null, head, textBlock(lines.join("\n")));
   });
 }
 
@@ -362,8 +377,8 @@ function stepCard(attempt, number, own) {
     head.append(node("span", { className: "small" }, amounts.join(" · ")));
   }
   if (body) card.append(body);
-  const others = own.filter((event) => event !== action && event.event !== "inner_attempt");
-  const rest = [...others.flatMap(shownEvent), ...innerAttempts(own)].filter(Boolean);
+  const others = own.filter((event) => event !== action && !GROUPED.has(event.event));
+  const rest = [...others.flatMap(shownEvent), ...innerAttempts(own), ...memoryChecks(own)].filter(Boolean);
   card.append(...rest);
   const seen = own.find((event) => event.event === "observation");
   const place = seen ? seen.blob : action ? action.observation : null;

@@ -203,7 +203,7 @@ def test_changesurf_shows_pictures_and_dom(opened, tmp_path):
 
 SUITES = {  # an agent, a draw, and texts that the page of its last episode must show
     "toolquest": ("agentic", "restock", 1.0, ("Drift at 0 ms: ", " changes: api/")),
-    "recall": ("exact_store", "retrieval", 0.5, ("memory check after ", "sitting 2")),
+    "recall": ("exact_store", "retrieval", 0.5, ("memory check", "sitting 2")),
     "multicrew": ("fifo", "schedule", 0.5, ("Message from ", "board: ", "lead")),
     "selfrev": (
         "revise_greedy",
