@@ -61,7 +61,8 @@ def record(name: str, command: str) -> None:
         folder = Path(place)
         packed = zstandard.ZstdDecompressor().stream_reader(archive.read_bytes())
         with tarfile.open(fileobj=io.BytesIO(packed.read())) as old:
-            old.extractall(folder / "old", filter="data")
+            old.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4
+            old.extractall(folder / "old")
         master = reveal_of(folder / "old" / name)
         for words in (
             [*shlex.split(command), "--out", name],

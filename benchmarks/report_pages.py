@@ -146,6 +146,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch, browser() as found:
         folder = (chosen.runs or Path(scratch)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
+        chosen.pictures.mkdir(parents=True, exist_ok=True)
         for name in RUNS:
             page = play(folder, name)
             for label, width in WIDTHS.items():

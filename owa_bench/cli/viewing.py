@@ -17,7 +17,7 @@ def view(
     run_dir: Path = RunDir,
     out: Path | None = option(None, "Folder of the site; RUN/view if left out."),
     serve: bool = option(False, "Serve a run that is being played, until Ctrl-C."),
-    port: int = option(8322, "With --serve, on 127.0.0.1."),
+    port: int | None = option(None, "With --serve, on 127.0.0.1; 8322 if left out."),
     json: bool = AsJson,
 ) -> None:
     """Write a site of a run: its list of attempts, and a page of each.
@@ -35,6 +35,8 @@ def view(
 
     read_plan(RunLayout(run_dir))
     if not serve:
+        if port is not None:
+            raise FieldError("--port", port, "must stand with --serve")
         made = site.write_site(run_dir, out or run_dir / site.FOLDER)
         if json:
             as_json(made._asdict())
@@ -46,7 +48,7 @@ def view(
         return
     if out is not None or json:
         raise FieldError("--serve", True, "must stand without --out and --json")
-    port_of(port)
+    port = port_of(8322 if port is None else port)
     note(f"The site is at http://127.0.0.1:{port}/ until Ctrl-C.", ERR)
     site_server.serve_site(run_dir, port)
 

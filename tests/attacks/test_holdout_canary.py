@@ -19,17 +19,15 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.layout import RunLayout
 from owa_bench.report import bundle
 from owa_bench.run.laboratory_process import laboratory_key
-from owa_bench.sandbox import views
 from owa_bench.seeding import instance_seed
+from tests.builders.sandboxes import needs_sandbox
 
 ROOT = Path(__file__).parents[2]
 MASTER = bytes(range(32))
 HINT = 8  # bytes
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(views.bubblewrap_fault()), reason=f"no sandbox: {views.bubblewrap_fault()}"
-    ),
+    needs_sandbox,
 ]
 
 

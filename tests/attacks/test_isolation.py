@@ -13,16 +13,12 @@ import pytest
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
-from owa_bench.sandbox import views
 from tests.builders.docker_daemon import docker_daemon
+from tests.builders.sandboxes import needs_sandbox
 
 HERE = Path(__file__).parents[1] / "builders"
 ALL = "['escrow', 'key', 'plan', 'run', 'memory', 'environment', 'network']"
 WORD = "canary-of-the-harness"
-
-needs_sandbox = pytest.mark.skipif(
-    bool(views.bubblewrap_fault()), reason=f"no sandbox: {views.bubblewrap_fault()}"
-)
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from tests.attacks.tampering import (
     unmet,
 )
 from tests.builders.run_directory import KEY, OTHER_KEY
+from tests.builders.sandboxes import needs_namespaces
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +225,7 @@ def test_a_violation_struck_from_the_record_comes_back_in_replay(honest, attacke
     assert not replay.replay_run(attacked).passed
 
 
+@needs_namespaces
 def test_a_second_partys_replay_gives_v4_only_above_a_witness(attacked):
     replay.sign(attacked, replay.replay_run(attacked), OTHER_KEY)
     run = bundle.read(attacked.root)

@@ -16,14 +16,10 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store import files
 from owa_bench.run.store.memory_folder import MemoryFault, carry_over
-from owa_bench.sandbox import views
 from tests.builders import recall_episodes, restart_cheats
+from tests.builders.sandboxes import needs_sandbox
 
 CHEATS = Path(__file__).parents[1] / "builders" / "restart_cheats.py"
-
-needs_sandbox = pytest.mark.skipif(
-    bool(views.bubblewrap_fault()), reason=f"no sandbox: {views.bubblewrap_fault()}"
-)
 
 
 def owa(folder, *words):

@@ -9,6 +9,7 @@ import pytest
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.agents.bundle import unpack
 from owa_bench.run.store import keys
+from tests.builders.sandboxes import needs_namespaces
 
 AGENT = b"""
 class Quiet:
@@ -99,6 +100,7 @@ def test_what_is_no_tar_is_named(tmp_path, owa, place):
     assert owa("evaluate a.tar --out run --sandbox none").code == 2
 
 
+@needs_namespaces
 def test_an_evaluators_run_is_v5_for_who_trusts_the_evaluator(owa, place):
     bundle(place / "a.tar", {"agent.toml": b'agent = "quiet.py"', "quiet.py": AGENT})
     (place / "short.toml").write_text(BATTERY)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from owa_bench.records.layout import RunLayout
+from tests.builders.sandboxes import needs_namespaces
 
 
 def test_keygen_never_overwrites(owa):
@@ -87,6 +88,7 @@ def test_a_witness_that_comes_late_is_kept_and_told(owa, run):
     assert json.loads(owa("witness run --nonce 0123456789 --json").out)["attempts"] == 4
 
 
+@needs_namespaces
 def test_a_witnessed_plan_stands_higher(owa, place):
     flags = "--suite toolquest --family restock --tier 1 --delta 0 --agent noop"
     assert owa(f"run --out x {flags} --plan-only").code == 0

@@ -59,8 +59,9 @@ def test_the_exchange_of_the_page_happens_again(tmp_path, monkeypatch):
     for mark, file in ((">", asked), ("<", said)):
         lines = [line[2:] for line in block.splitlines() if line[0] == mark]
         real = [json.loads(line) for line in file.read_text().splitlines()]
-        assert len(lines) == len(real)
-        for line, value in zip(lines, real, strict=True):
+        # The agent is ended when its last answer is read: `tee` may not have kept it.
+        assert len(lines) - 1 <= len(real) <= len(lines)
+        for line, value in zip(lines, real, strict=False):
             assert same(json.loads(line), value), (line, value)
 
 

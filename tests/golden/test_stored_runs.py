@@ -34,7 +34,8 @@ def owa_bench(*words):
 def unpack(path, folder):
     packed = zstandard.ZstdDecompressor().stream_reader(path.read_bytes())
     with tarfile.open(fileobj=io.BytesIO(packed.read())) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4
+        archive.extractall(folder)
     return folder / path.name.removesuffix(".tar.zst")
 
 

@@ -10,7 +10,9 @@ from owa_bench.report import leaderboard as boards
 from owa_bench.report.leaderboard import leaderboard, write_board
 from owa_bench.run.plan.request import Request, draft_plan
 from tests.builders.ceremony_run import hold_ceremony
+from tests.builders.sandboxes import needs_namespaces
 
+pytestmark = needs_namespaces  # a row needs agents in sandboxes
 KEY = "ab" * 32
 REGISTRY = Registry(name="lab", verifier=(VerifierKey(name="a lab", key=KEY),))
 

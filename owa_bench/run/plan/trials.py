@@ -96,8 +96,8 @@ def _check_trials(trials: Trials, card: SuiteCard) -> None:
         raise PlanError(
             "before",
             trials.before,
-            "must be two counts, 1 <= A <= B, below `episodes`, those of a trial "
-            f"({trials.draw.episodes})",
+            "must be two counts, 1 <= A <= B, below the "
+            f"{trials.draw.episodes} `episodes` of a trial: give more `episodes`",
         )
     if len(trials.draw.deltas) != 1 or not trials.draw.deltas[0] > 0.0:
         raise PlanError(

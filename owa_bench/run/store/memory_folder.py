@@ -154,6 +154,8 @@ def remove_folder(folder: Path) -> None:
                         if place == child:
                             os.unlink(child, dir_fd=inner)
                         else:
+                            # To move a folder takes the right to write in it.
+                            os.chmod(child, 0o700, dir_fd=inner)
                             os.rename(child, place, src_dir_fd=inner, dst_dir_fd=top)
                 os.rmdir(name, dir_fd=top)
     with contextlib.suppress(OSError):

@@ -16,11 +16,15 @@ from owa_bench.run.agents.agent_process import AgentLauncher
 from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import load_agent
+from owa_bench.sandbox import views
+from tests.builders.sandboxes import needs_namespaces
 
 HERE = Path(__file__).parents[2] / "builders"
 OBSERVATION = {"text": "hello", "action_mask": np.ones(3, dtype=np.int8)}
 INFO = {"step": np.int64(3), "tools": []}
 TERMS = ResetRequest(brief=Brief(text="t", goal={}), tools=(), memory_dir="/nowhere")
+# These hold wherever an agent's process runs: a machine may lack the sandbox.
+HOSTING = "unsandboxed" if views.namespaces_fault() else "sandboxed"
 QUICK_S = 20.0  # far above what an answer takes on a busy machine
 SHORT_S = 0.3
 
@@ -36,12 +40,18 @@ def launcher(fork_server):
     return AgentLauncher(fork_server)
 
 
-@pytest.fixture(params=["sandboxed", "unsandboxed", "in-process"])
+@pytest.fixture(
+    params=[
+        pytest.param("sandboxed", marks=needs_namespaces),
+        "unsandboxed",
+        "in-process",
+    ]
+)
 def hosting(request):
     return request.param
 
 
-def one_move(launcher, spec, deadline_s=QUICK_S, hosting="sandboxed"):
+def one_move(launcher, spec, deadline_s=QUICK_S, hosting=HOSTING):
     origin = load_agent(spec, folder=HERE).origin
     connection = launcher.connect(origin, hosting=hosting)
     try:
@@ -103,14 +113,14 @@ def test_an_import_that_raises_is_told_each_time(fork_server, tmp_path):
     origin = load_agent("broken.py", folder=tmp_path).origin
     for _ in range(2):
         with pytest.raises(AgentRaised, match="importing the agent: ZeroDivisionError"):
-            AgentLauncher(fork_server).connect(origin)
+            AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
 
 
 def test_an_import_that_ends_its_process_harms_no_other(fork_server, tmp_path):
     (tmp_path / "suicide.py").write_text("import os\nos._exit(1)\n")
     origin = load_agent("suicide.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="ended its process"):
-        AgentLauncher(fork_server).connect(origin)
+        AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
     assert one_move(AgentLauncher(fork_server), "odd_agents:Quiet")
 
 
@@ -120,7 +130,7 @@ def test_a_file_must_hold_one_agent(fork_server, tmp_path):
     )
     origin = load_agent("two.py", folder=tmp_path).origin
     with pytest.raises(AgentRaised, match="classes with `act`: A, B"):
-        AgentLauncher(fork_server).connect(origin)
+        AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
 
 
 def test_command(fork_server):
@@ -141,7 +151,7 @@ def test_a_command_whose_script_lies_elsewhere(fork_server, tmp_path):
     )
     command = f"{sys.executable} {script}"
     origin = load_agent(command, folder=tmp_path / "other").origin
-    connection = AgentLauncher(fork_server).connect(origin)
+    connection = AgentLauncher(fork_server).connect(origin, hosting=HOSTING)
     assert json.loads(connection.act({}, {}, QUICK_S).action)["arguments"]["p"] == 0.25
     connection.end()
 

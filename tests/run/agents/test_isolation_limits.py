@@ -14,15 +14,13 @@ from owa_bench.run.agents.fork_server import ForkServer
 from owa_bench.run.agents.hosting import agent_view
 from owa_bench.run.agents.protocol import ResetRequest
 from owa_bench.run.agents.spec import load_agent
-from owa_bench.sandbox import views
 from owa_bench.sandbox.first_process import ProgramLimits
+from tests.builders.sandboxes import needs_namespaces
 
 HERE = Path(__file__).parents[2] / "builders"
 QUICK_S = 60.0
 LIMITS = ProgramLimits(memory=512 << 20, processes=20, cpu_s=1)
-pytestmark = pytest.mark.skipif(
-    bool(views.namespaces_fault()), reason=f"no sandbox: {views.namespaces_fault()}"
-)
+pytestmark = needs_namespaces
 
 
 @pytest.fixture(scope="module")
