@@ -106,7 +106,9 @@ def test_an_evaluators_run_is_v5_for_who_trusts_the_evaluator(owa, place):
     (place / "short.toml").write_text(BATTERY)
     said = owa("evaluate a.tar --battery short.toml --out run --json")
     assert said.code == 0, said.err
-    assert json.loads(said.out)["missing"] == 0
+    told = json.loads(said.out)
+    assert told["missing"] == 0
+    assert [list(row["outcomes"]) for row in told["played"]] == [["finished"]]
     assert (
         "bundle" in json.loads((place / "run/plan.json").read_text())["verifier_nonce"]
     )

@@ -37,11 +37,11 @@ class AgentBundle(NamedTuple):
 
 
 def unpack(path: Path, home: Path) -> AgentBundle:
-    """Unpack a bundle below a data folder, once.
+    """Unpack a bundle beside a data folder, which its agent does not see, once.
 
     Args:
         path: The tar, compressed or not.
-        home: The data folder; the bundle goes to `bundles/DIGEST`.
+        home: The data folder; the bundle goes to `HOME-bundles/DIGEST`.
 
     Returns:
         The bundle.
@@ -56,7 +56,7 @@ def unpack(path: Path, home: Path) -> AgentBundle:
         raise FieldError(
             "bundle", str(path), f"must be a tar file ({error})"
         ) from error
-    folder = home / "bundles" / digest
+    folder = home.with_name(f"{home.name}-bundles") / digest
     try:
         with tarfile.open(path) as archive:
             members = _checked(archive)

@@ -10,6 +10,7 @@ agent outlives its worker.
 """
 
 import contextlib
+import functools
 import gc
 import importlib
 import importlib.util
@@ -27,6 +28,7 @@ from typing import Literal, NoReturn
 
 import msgspec
 
+from owa_bench.run.agents import images
 from owa_bench.run.agents.protocol import (
     AgentFactory,
     AgentReply,
@@ -348,7 +350,11 @@ def _exec_command(request: ForkRequest, origin: Origin, pipes: list[int]) -> NoR
     if request.sandbox == "bubblewrap":
         words = views.bubblewrap_command(words, request.view, request.limits)
     elif request.sandbox == "docker":  # its client needs the harness' own environment
-        words = views.docker_command(words, request.view, request.limits)
+        if images.is_image(origin.target):
+            make = functools.partial(images.image_command, origin.target)
+        else:
+            make = functools.partial(views.docker_command, words)
+        words = make(request.view, request.limits)
     else:
         _take_environment(request.view)
         os.chdir(request.view.folder)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from owa_bench.errors import UsageError
 from owa_bench.run.agents.fork_template import SandboxName
+from owa_bench.run.agents.images import image_fault, is_image
 from owa_bench.run.agents.spec import Origin
 from owa_bench.run.gateway.options import environment_secrets
 from owa_bench.sandbox import views
@@ -59,6 +60,12 @@ def hosting_of(origin: Origin, isolation: Isolation, *, in_process: bool) -> str
         return origin.kind
     if origin.kind == "http":
         return "local address" if _is_local(origin.target) else REMOTE
+    if is_image(origin.target):
+        if isolation not in ("auto", "docker"):
+            raise UsageError(
+                f"An image must be played with `--sandbox docker`, got {isolation}."
+            )
+        isolation = "docker"
     if in_process and origin.kind != "command":
         return IN_PROCESS
     if isolation == "none":
@@ -83,7 +90,8 @@ def hosting_fault(origin: Origin, hosting: str) -> str:
     """
     sandbox = sandbox_of(origin, hosting)
     if sandbox == "docker":
-        return views.docker_fault()
+        held = is_image(origin.target)
+        return image_fault(origin.target) if held else views.docker_fault()
     if sandbox == "bubblewrap":
         return views.bubblewrap_fault()
     return views.namespaces_fault() if sandbox == "namespaces" else ""
@@ -172,6 +180,8 @@ def agent_view(
         writable=((memory, MEMORY),) if memory else (),
         hidden=tuple(os.path.realpath(path) for path in hidden),
     )
+    if is_image(origin.target):
+        return own._replace(environment=(("HOME", _SCRATCH),), folder=_SCRATCH)
     view = joined(system_view(), own._replace(folder=_SCRATCH))
     shown = any(
         Path(place).is_relative_to(bound) or Path(bound).is_relative_to(place)
@@ -186,6 +196,8 @@ def code_paths(origin: Origin) -> list[str]:
     That is the folder of its file; for a command line the working folder, the folder
     of its program, and the files that it names elsewhere.
     """
+    if is_image(origin.target):
+        return []
     if origin.kind == "command":
         place, *_ = origin.folders
         words = shlex.split(origin.target)

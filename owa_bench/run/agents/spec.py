@@ -1,11 +1,9 @@
-"""Agent specs: a registered agent, a class, a file, a command line or an address.
+"""Agent specs: a registered agent, a class, a file, a command, an image, an address.
 
 Nothing of an agent is imported here: its code first runs in a process of its own.
 The fingerprint is the digest of the code that can be seen from outside.
 
-`seats:ROLE=SPEC;..;*=SPEC` seats an agent of its own in each role that is named, and
-the one of `*` in all others.
-
+`seats:ROLE=SPEC;..;*=SPEC` seats an agent in each role that is named, `*` in others.
 Options stand after a registered agent's name: `NAME:key=value,key=value`. A comma parts
 two options only where `key=` follows, so a value may hold commas. A spec stands in the
 plan, which is public: a password has no place in it.
@@ -29,6 +27,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import AgentSpecError, FieldError, UnknownNameError
 from owa_bench.interfaces import AgentCard, View
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
+from owa_bench.run.agents.images import image_name, is_image
 from owa_bench.skills.handicaps import KNOBS, read_handicaps
 
 OriginKind = Literal[
@@ -55,8 +54,8 @@ _OUTSIDE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
 _FORMS = (
-    "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command or "
-    "http://HOST/PATH"
+    "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command, "
+    "http://HOST/PATH or an image sha256:HEX"
 )
 
 
@@ -123,7 +122,7 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     """
     place = folder or Path.cwd()
     spec = text.strip()
-    if spec.startswith(("http://", "https://")):
+    if spec.startswith(("http://", "https://")) or is_image(spec):
         return _service(spec)
     name, _, options = spec.partition(":")
     if spec.startswith(MODEL) or spec.endswith(".zip"):
@@ -247,6 +246,8 @@ def _command(spec: str, place: Path) -> AgentHandle:
 
 
 def _service(spec: str) -> AgentHandle:
+    if is_image(spec):
+        return _handle(spec, image_name(spec), Origin(kind="command", target=spec))
     try:
         parts = urlsplit(spec)
         _ = parts.port  # read where it is asked for
