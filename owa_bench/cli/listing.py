@@ -210,9 +210,10 @@ def _sandboxes() -> tuple[Part, ...]:
             f"sandbox: {name}",
             not fault,
             False,
-            f"for {use}" + (f"; without it V2 at most: {fault}" if fault else ""),
+            f"for {use}" + (f"; without it V2 at most: {fault}{fix}" if fault else ""),
         )
         for name, (use, fault) in uses.items()
+        for fix in ["" if "install" in fault else f". {views.FIX}"]
     )
 
 

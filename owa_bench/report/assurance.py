@@ -16,6 +16,7 @@ Source: `docs/traces.md#assurance`.
 
 import base64
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -186,6 +187,8 @@ def _check_witness(
     text = " ".join(filter(None, (record.kind, record.claimed)))
     if fault := witness.fault(record, bundle.plan_digest):
         return AttestationCheck(path.name, text, fault)
+    if _is_before(record.claimed, bundle.plan.created):
+        text += f", before the plan was made ({bundle.plan.created}): a clock is off"
     shortfall, who = "", ""
     if record.attempts:
         shortfall = f"was made when {record.attempts} attempts had begun"
@@ -203,6 +206,14 @@ def _check_witness(
     if who and registry is not None:
         text += f" by {who} ({registry.name})"
     return AttestationCheck(path.name, text, "", shortfall)
+
+
+def _is_before(first: str, second: str) -> bool:
+    """Return whether a time is before another, both as documents hold them."""
+    try:
+        return datetime.fromisoformat(first) < datetime.fromisoformat(second)
+    except (TypeError, ValueError):
+        return False
 
 
 def _unnamed(registry: Registry, key: str) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterable
@@ -87,6 +88,8 @@ class WorkerProcess:
         """Wait for the process; return its exit code in words, "" for 0."""
         code = self.process.wait()
         self.connection.close()
+        if code == -signal.SIGKILL:
+            return "SIGKILL: perhaps memory ran out; fewer --workers need less"
         return f"exit code {code}" if code else ""
 
     def _send(self, message: bytes) -> None:

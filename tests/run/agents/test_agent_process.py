@@ -139,6 +139,7 @@ def test_command(fork_server):
     assert move.usage == (("tokens_in", 12.0),)
 
 
+@needs_namespaces
 def test_a_command_whose_script_lies_elsewhere(fork_server, tmp_path):
     """Sandboxed, it sees the files that it names, and no other of their folder."""
     (tmp_path / "other").mkdir()
