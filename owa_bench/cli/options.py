@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, get_type_hints
 import typer
 
 from owa_bench import discovery
-from owa_bench.errors import FieldError, PlanError, UsageError
+from owa_bench.errors import FieldError, PlanError, UsageError, one_of
+from owa_bench.run.assembly import tool_names
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import MAGNITUDES, Budgeted, Draw
 from owa_bench.run.store import keys
@@ -299,7 +300,19 @@ def draws_of(
             plain = f"--{error.field.removeprefix('suite.')}"
             flag = _DRAW_FLAGS.get(error.field, plain)
             raise FieldError(flag, error.value, error.rule) from error
+        _check_tools_off(draw)
     return made
+
+
+def _check_tools_off(draw: Draw) -> None:
+    """Refuse the name of a tool that the suite never offers: nothing would be off."""
+    card = discovery.get("suites", draw.name).card
+    if not draw.tools_off or card.native:
+        return
+    known = tool_names(draw.name, draw.families or card.families)
+    for name in draw.tools_off:
+        if known and name not in known:
+            raise FieldError("--tools-off", name, one_of(name, sorted(known)))
 
 
 def _magnitudes(suite: str) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ The entry point of every Gymnasium id. Nothing else joins suites with operators.
 """
 
 import contextlib
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -24,6 +25,7 @@ from owa_bench.interfaces import (
     NeedsLaboratory,
     Operator,
     Schedule,
+    Setting,
     Suite,
     TimelineSource,
     View,
@@ -32,7 +34,9 @@ from owa_bench.interfaces import (
 from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
+from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import OracleSolution, solve
+from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.tool_env import Instances, plain_instances
 
 _WORLDS_KEPT = 64  # base worlds per process; a world is about 0.1 MB
@@ -93,6 +97,30 @@ def drift_step(
     """
     calendar = schedule or own_schedule(get("suites", suite))
     return calendar.steps_for(instance, base_world(instance), delta)
+
+
+def tool_names(suite: str, families: Iterable[str]) -> set[str]:
+    """Return the names of the tools that a suite offers in some families.
+
+    Args:
+        suite: Name of a suite with tools.
+        families: Whose first instance of the lowest tier is asked.
+
+    Returns:
+        Names, the standard ones among them; none for a suite that needs a laboratory.
+    """
+    plugin: Suite = get("suites", suite)
+    card, names = plugin.card, set[str]()
+    if isinstance(plugin, NeedsLaboratory):
+        return names
+    for family in families:
+        instance = Instance(
+            suite=suite, version=card.version, family=family, tier=card.tiers[0], seed=0
+        )
+        session = plugin.session(source(suite)(instance), NullSink(), Setting())
+        names |= {tool.name for tool in tools_of(session.tools)}
+        session.close()
+    return names
 
 
 def make_env(

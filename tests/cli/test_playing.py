@@ -151,6 +151,7 @@ def test_an_agent_that_cannot_be_imported_is_refused_before_anything_is_written(
         ("--suite toolquest --act-seconds 1e300", "must be at most 31622400 s, a year"),
         ("--suite toolquest --agent http://[::1", "Invalid IPv6 URL"),
         ("--suite toolquest --agent http://h:99999/", "Port out of range"),
+        ("--suite toolquest --tools-off htpt", "did you mean `http`?"),
         ("--suite toolquest --trials 1", "1 `episodes` of a trial"),
         ("--suite toolquest --protocol defalt", "Did you mean `default`?"),
         ("--suite toolquest --protocol gone.toml", "must be a file, got gone.toml"),
