@@ -36,7 +36,7 @@ def train(
         seed="Decides the policy, per machine.",
         envs="Envs stepped side by side.",
         backend="here: in this process; processes: one each; batched: CartPole3D's "
-        "torch physics.",
+        "compiled physics.",
         threads="Torch threads.",
     ),
     setting: list[str] | None = LEARNING(
