@@ -11,7 +11,7 @@ from owa_bench.cli.options import Fields, KeyName, Panel, split
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.store import keys
-from owa_bench.run.train import learners
+from owa_bench.run.train import recipes
 from owa_bench.run.train import training as trainings
 from owa_bench.run.train.learners import OptionValue, Training
 
@@ -31,7 +31,7 @@ def train(
     ),
     learning: Fields = LEARNING.fields(
         Training,
-        algorithm=f"One of {', '.join(learners.RECIPES)}.",
+        algorithm=f"One of {', '.join(recipes.RECIPES)}.",
         steps="Steps over all envs together.",
         seed="Decides the policy, per machine.",
         envs="Envs stepped side by side.",
@@ -40,7 +40,10 @@ def train(
         threads="Torch threads.",
     ),
     setting: list[str] | None = LEARNING(
-        None, "A setting of the algorithm: learning_rate=3e-4.", "--set", "-s"
+        None,
+        "A setting of the algorithm: learning_rate=3e-4, or lin_3e-4 to fall to 0.",
+        "--set",
+        "-s",
     ),
     layers: str | None = LEARNING(None, "Such as 64,64."),
     normalise: bool | None = LEARNING(

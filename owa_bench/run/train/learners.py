@@ -3,7 +3,6 @@
 Everything of Stable-Baselines3 and torch is imported here, inside functions.
 """
 
-import ast
 import importlib.util
 import inspect
 import os
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 from owa_bench import discovery
 from owa_bench.errors import FieldError, MissingPartError, UnknownNameError, UsageError
 from owa_bench.registration import ENV_IDS
+from owa_bench.run.train.recipes import RECIPES, SB3, AlgorithmRecipe, setting_of
 from owa_bench.skills.trained import (
     INSTALL,
     Normalisation,
@@ -73,51 +73,6 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
             raise FieldError("--evaluate-every", self.evaluate_every, "must be >= 0")
 
 
-class AlgorithmRecipe(NamedTuple):
-    """An algorithm: its class, settings and network; `masked`: it needs masks."""
-
-    module: str
-    name: str
-    settings: Mapping[str, Any]
-    layers: tuple[int, ...]
-    activation: str
-    normalises: bool = False
-    masked: bool = False
-    policy: str = "MlpPolicy"
-
-
-def _settings(text: str) -> dict[str, Any]:
-    """Return the settings of a text of NAME=VALUE."""
-    pairs = (pair.partition("=") for pair in text.split())
-    return {name: ast.literal_eval(value) for name, _, value in pairs}
-
-
-_DQN = _settings(
-    "learning_rate=3e-4 buffer_size=100_000 learning_starts=5_000 batch_size=128 "
-    "gamma=0.99 train_freq=4 gradient_steps=1 target_update_interval=1_000 "
-    "exploration_fraction=0.2 exploration_final_eps=0.02"
-)
-_PPO = _settings(
-    "learning_rate=1e-3 n_steps=256 batch_size=1024 n_epochs=8 gamma=0.99 "
-    "gae_lambda=0.95 ent_coef=0.0 clip_range=0.2"
-)
-_MASKABLE_PPO = {**_PPO, "batch_size": 128, "ent_coef": 0.01}
-_RECURRENT_PPO = {**_PPO, "n_steps": 128, "batch_size": 256, "gamma": 0.9}
-_SB3, _CONTRIB = "stable_baselines3", "sb3_contrib"
-# dqn: the network of the paper's baseline (two layers of 512, ReLU); SB3 explores by
-# epsilon-greedy where the paper draws from a Boltzmann distribution.
-RECIPES: Mapping[str, AlgorithmRecipe] = {
-    "dqn": AlgorithmRecipe(_SB3, "DQN", _DQN, (512, 512), "ReLU", normalises=True),
-    "ppo": AlgorithmRecipe(_SB3, "PPO", _PPO, (64, 64), "Tanh", normalises=True),
-    "maskable_ppo": AlgorithmRecipe(
-        _CONTRIB, "MaskablePPO", _MASKABLE_PPO, (64, 64), "Tanh", masked=True
-    ),
-    "recurrent_ppo": AlgorithmRecipe(
-        _CONTRIB, "RecurrentPPO", _RECURRENT_PPO, (64,), "Tanh", policy="MlpLstmPolicy"
-    ),
-}
-
-
 class RewardMoments(msgspec.Struct, frozen=True, kw_only=True):
     """Moments of the reward scaling, with which a resumed training goes on."""
 
@@ -144,7 +99,7 @@ def recipe_of(training: Training) -> AlgorithmRecipe:
 
 def check_machine(recipe: AlgorithmRecipe) -> None:
     """Refuse where the learning libraries are not installed. MissingPartError."""
-    for module in ("torch", _SB3, recipe.module):
+    for module in ("torch", SB3, recipe.module):
         if importlib.util.find_spec(module) is None:
             part = f"`{module}` (for `owa-bench train`)"
             raise MissingPartError(part, INSTALL)
@@ -316,7 +271,7 @@ def _checked_settings(
     for name in given:
         if name not in names:
             raise UnknownNameError(f"setting of {recipe.name}", name, names)
-    return {**recipe.settings, **given}
+    return {**recipe.settings, **{name: setting_of(v) for name, v in given.items()}}
 
 
 def _refuse_unmasked(recipe: AlgorithmRecipe, envs: Any) -> None:
