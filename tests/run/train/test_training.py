@@ -160,7 +160,7 @@ def test_resume_refuses_another_training(tmp_path, run_options, libraries):
 
 @pytest.mark.rl
 def test_a_setting_falls_to_0_by_the_last_step(libraries):
-    chosen = changed(settings={"learning_rate": "lin_1e-3"})
+    chosen = changed(settings={"learning_rate": "lin_1e-3", "batch_size": 64})
     made = learners.new_learner(chosen, seed=0, logs=None)
     rates = [made.model.lr_schedule(rest) for rest in (1.0, 0.5, 0.0)]
     assert rates == pytest.approx([1e-3, 5e-4, 0.0])
