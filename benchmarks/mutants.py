@@ -5,8 +5,8 @@
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in
 one module. Its tests are the examples in the module's docstrings and, of the test files
-that execute the changed function, the twelve that execute the fewest others: each file
-of `TESTS` runs once at the start, with a tracer, and must pass. A mutant is killed when
+that execute the changed function, the twelve that execute the fewest others, and the
+one that judges stored runs again: each file of `TESTS` runs once at the start, with a tracer, and must pass. A mutant is killed when
 one of them fails. Prints survivors as they are found, then the killed share with its
 Wilson interval. Mutants are run in the order in which they are drawn, so the share so
 far, printed every twenty, is that of a smaller draw.
@@ -50,6 +50,7 @@ ROOT = Path(__file__).parents[1]
 SEED = 20261122
 LIMIT_S = 300  # of one test; a mutant that hangs is killed
 NEAREST = 12  # test files of one mutant
+STORED = "tests/report/test_stored_figures.py"  # judges whole runs; the last of all
 FIRST = 3  # of them, run alone before the others: most mutants die there
 TESTS = ("tests/scoring", "tests/report")
 MODULES = (
@@ -230,7 +231,8 @@ def tests_of(
         for run in runs
         if any(p == str(path) and first <= at <= last for p, at in run.functions)
     ]
-    return [test for _, test in sorted(near)[:NEAREST]]
+    tests = [test for _, test in sorted(near)]
+    return [*tests[:NEAREST], *(test for test in tests[NEAREST:] if test == STORED)]
 
 
 def _first_line(node: ast.FunctionDef) -> int:

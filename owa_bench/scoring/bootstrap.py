@@ -36,8 +36,8 @@ def block_length(days: int) -> float:
 
     Source: [D] Politis and Romano (1994), rate of the optimal length.
 
-    >>> block_length(27)
-    3.0
+    >>> block_length(27), block_length(1)
+    (3.0, 1.0)
     """
     return max(1.0, round(math.exp(math.log(days) / 3), 9))
 
@@ -52,8 +52,8 @@ def block_bootstrap(days: int, resamples: int, root: str, *path: str | int) -> I
     Missing: none. Errors: ScoringError unless there is a day and a resample.
     Source: [S] block bootstrap over days; Politis and Romano (1994).
 
-    >>> block_bootstrap(5, 2, "root").shape
-    (2, 5)
+    >>> block_bootstrap(5, 2, "root").tolist()
+    [[4, 0, 1, 1, 2], [2, 3, 4, 0, 4]]
     """
     if days < 1 or resamples < 1:
         raise ScoringError(

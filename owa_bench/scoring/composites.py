@@ -279,6 +279,8 @@ def area_bounds(fit: Floats, demands: Floats) -> tuple[float, float]:
 
     >>> area_bounds(np.array([1.0, 0.5]), np.array([0.5, 1.0]))
     (0.75, 1.0)
+    >>> area_bounds(np.array([1.0, 0.5, 0.25]), np.array([0.25, 0.5, 1.0]))
+    (0.5, 0.75)
     """
     steps, first = np.diff(demands), demands[0]
     low = fit[0] * first + (fit[1:] * steps).sum()

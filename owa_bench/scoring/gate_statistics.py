@@ -29,6 +29,8 @@ def verified_precision(verified: Flags, slots: int) -> Floats:
 
     >>> verified_precision(np.array([[True, True, False]]), 5)
     array([0.4])
+    >>> verified_precision(np.array([[True], [False]]), 1)
+    array([1., 0.])
     """
     if slots < 1 or verified.ndim != 2:
         raise ScoringError(
@@ -257,6 +259,8 @@ def coverage(
     >>> one = {"f": FamilyQuality(0.9, 0.03), "g": FamilyQuality(0.5, 0.03)}
     >>> coverage(one, {"f": (0.8, 0.04), "g": (0.8, 0.04)}, 1.96, 0.02)
     0.5
+    >>> coverage({"f": FamilyQuality(0.75, 0.0)}, {"f": (0.5, 0.01)}, 1.96, 0.25)
+    1.0
     """
     if not experts:
         raise ScoringError("Coverage needs the norms of experts, got none.")

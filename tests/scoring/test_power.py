@@ -12,6 +12,7 @@ from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.improvement.kappa import theil_sen
 from owa_bench.scoring.power import (
     chance_to_pass,
+    equivalence_tasks,
     gate_powers,
     instances,
     level_power,
@@ -228,3 +229,9 @@ def test_the_power_of_maintenance_is_that_of_its_own_test() -> None:
     assert maintenance_power(6, 168, PROTOCOL) == 0.0
     short, long = (maintenance_power(days, 168, PROTOCOL) for days in (7, 14))
     assert short < 0.5 < 0.7 < long
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_a_margin_of_nothing_or_all_is_refused(margin):
+    with pytest.raises(ScoringError, match="must lie in"):
+        equivalence_tasks(0.3, margin, 0.05, 0.8)

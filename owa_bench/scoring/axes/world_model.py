@@ -48,6 +48,8 @@ def world_model(
 
     >>> world_model(np.array([5.0]), np.array([25.0]), np.array([100.0]), 4)
     array([0.8])
+    >>> world_model(np.array([0.25]), np.array([0.5]), np.array([1.0]), 4)
+    array([0.5])
     """
     check_shapes("world_model", brier, reference, count)
     if (brier < 0).any() or (brier > count).any() or (reference > count).any():

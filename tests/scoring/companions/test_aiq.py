@@ -425,3 +425,12 @@ def test_a_histogram_refuses_counts_below_0():
     assert complexity.histogram_entropy([[1, 3]]) == pytest.approx(
         2.0 - 0.75 * math.log2(3.0)
     )
+
+
+def test_every_bin_says_once_how_it_was_filled(rng):
+    found = complexity.complexity(
+        [1, 2, 30, 40, 50], [0.05, 0.05, 0.25, 0.5, 0.95], bins=10, rng=rng
+    )
+    seen = [place for place, how in enumerate(found.how) if how == complexity.OBSERVED]
+    assert seen == [0, 2, 5, 9]
+    assert len(found.how) == 10

@@ -504,3 +504,8 @@ def test_the_first_grain_is_counted(compiled):
         rng=np.random.default_rng(0),
     )
     assert sizes.shape == (1,)
+
+
+def test_solved_is_true_or_false_for_every_task():
+    with pytest.raises(ScoringError, match="one true or false for each task"):
+        failures.from_attempts([0, 1], [1, 2])
