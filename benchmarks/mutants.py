@@ -7,9 +7,10 @@ A mutant is one changed operator, comparison, number, boolean or call of min and
 one module. Its tests are the examples in the module's docstrings and, of the test files
 that execute the changed function, the twelve that execute the fewest others, and the
 one that judges stored runs again: each file of `TESTS` runs once at the start, with a
-tracer, and must pass. A mutant is killed when one of them fails. Prints survivors as they are found, then the killed share with its
-Wilson interval. Mutants are run in the order in which they are drawn, so the share so
-far, printed every twenty, is that of a smaller draw.
+tracer, and must pass. A mutant is killed when one of them fails. Prints survivors as
+they are found, then the killed share with its Wilson interval. Mutants are run in the
+order in which they are drawn, so the share so far, printed every twenty, is that of a
+smaller draw.
 
 `MODULES` are those whose formulas are settled. Left out are the axis P and
 `observables` (flows between subgoals), kappa, its checkpoints and curvature, slopes,
