@@ -38,7 +38,7 @@ AGENTS = (
 
 
 def stepped(env, actions, reset):
-    """Return the steps a second of an env that is reset where it ends."""
+    """Return the CPU seconds that STEPS steps of an env take, resets included."""
     done, taken, began = True, 0, time.process_time()
     while taken < STEPS:
         if done:
@@ -47,36 +47,45 @@ def stepped(env, actions, reset):
         action = actions(place)
         *_, terminated, truncated, _ = env.step(action)
         place, taken, done = place + 1, taken + 1, terminated or truncated
-    return taken / (time.process_time() - began)
+    return time.process_time() - began
 
 
 def speed():
     """Print the rates, in CPU seconds."""
     plain = gymnasium.make("CartPole-v1")
-    rate = stepped(plain, lambda place: place % 2, plain.reset)
+    rate = STEPS / stepped(plain, lambda place: place % 2, plain.reset)
     print(f"CartPole-v1                 {rate:10,.0f} steps/s")
+    all_items, all_seconds, all_making = 0, 0.0, 0.0
     for family in generate.FAMILIES:
         chosen = episodes.instance(family, 2)
         world = episodes.timeline(chosen)
         script = solve(SUITE, world).actions
         env = SUITE.env(lambda _, world=world: world)
         options = {"instance": chosen}
-        rate = stepped(env, script.__getitem__, partial(env.reset, options=options))
+        reset = partial(env.reset, options=options)
+        seconds = stepped(env, script.__getitem__, reset)
         began, count = time.process_time(), 0
         while count < 2_000:
             world = generate.draw_world(count, family, 2, "A")
             count += world.items
-        made = count / (time.process_time() - began)
+        making = time.process_time() - began
+        all_items, all_making = all_items + count, all_making + making
+        all_seconds += seconds
         resets = []
         for _ in range(20):
             began = time.process_time()
-            env.reset(options=options)
+            reset()
             resets.append(time.process_time() - began)
         reset_ms = 1000 * statistics.median(resets)
         print(
-            f"{family:<18} tier 2   {rate:10,.0f} steps/s  {made:8,.0f} items/s "
-            f"generated  reset {reset_ms:.2f} ms"
+            f"{family:<18} tier 2   {STEPS / seconds:10,.0f} steps/s  "
+            f"{count / making:8,.0f} items/s generated  reset {reset_ms:.2f} ms"
         )
+    steps = STEPS * len(generate.FAMILIES)
+    print(
+        f"all families, as often      {steps / all_seconds:10,.0f} steps/s  "
+        f"{all_items / all_making:8,.0f} items/s generated"
+    )
 
 
 def rates(name, options, tier, folder):

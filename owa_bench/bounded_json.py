@@ -43,11 +43,12 @@ def decode(text: bytes | str, *, most_bytes: int = MOST_BYTES) -> Any:
     for _ in range(MOST_DEPTH + 1):
         inner: list[Any] = []
         for node in level:
-            if isinstance(node, dict):
+            kind = type(node)
+            if kind is dict:
                 inner += node.values()
-            elif isinstance(node, list):
+            elif kind is list:
                 inner += node
-            elif isinstance(node, int) and abs(node) > MOST_INTEGER:
+            elif kind is int and abs(node) > MOST_INTEGER:
                 raise ValueError(f"an integer lies within +-{MOST_INTEGER}")
         if not inner:
             return value

@@ -224,6 +224,7 @@ class Episode:
             error=reply.error,
             at_ms=at_ms,
             waiting=reply.waiting,
+            role=seat,
         )
         rest: tuple[events.Event, ...] = (
             *reply.events,
@@ -232,7 +233,6 @@ class Episode:
             *drift,
         )
         if seat:
-            record = by_seat(record, seat)
             rest = tuple(by_seat(event, seat) for event in rest)
         return self._close_step(record, rest, answer, reply.outcome, reply.reason)
 

@@ -202,9 +202,12 @@ def _items(schema: Schema) -> ArgumentCheck:
     item = compile_schema(schema["items"])
 
     def check(value: Any, path: str) -> str | None:
-        entries = enumerate(value if type(value) is list else ())
-        errors = (item(entry, f"{path}[{index}]") for index, entry in entries)
-        return next((error for error in errors if error is not None), None)
+        if type(value) is not list:
+            return None
+        for index, entry in enumerate(value):
+            if item(entry, path) is not None:  # the path is written for errors alone
+                return item(entry, f"{path}[{index}]")
+        return None
 
     return check
 

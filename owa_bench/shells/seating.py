@@ -113,7 +113,9 @@ class Seating:
             self._forget(seat)
             text, digest = first_text(self.task_of(seat)), ""
             if self.crew is not None:
-                opening.append(events.Sitting(step=step, number=sitting))
+                opening.append(
+                    events.Sitting(step=step, number=sitting, role=seat)
+                )
         seen = self.crew.look() if self.crew else ""
         if seen:
             text, digest = shorten(f"{text}\n\n{seen}" if text else seen), ""
@@ -121,10 +123,11 @@ class Seating:
             self.offered = self._offer()
         if self.offered != self._recorded.get(seat):
             self._recorded[seat] = self.offered
-            opening.append(events.ToolOffer(step=step, names=self.offered))
+            offer = events.ToolOffer(step=step, names=self.offered, role=seat)
+            opening.append(offer)
         digest = digest or blob(text.encode())
-        opening.append(events.Observation(step=step, blob=digest))
-        return text, tuple(by_seat(event, seat) for event in opening)
+        opening.append(events.Observation(step=step, blob=digest, role=seat))
+        return text, tuple(opening)
 
     def preview(self, seat: str) -> str:
         """Return what `turn` would return for a seat that acts in this round.

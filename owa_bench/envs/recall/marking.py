@@ -123,6 +123,8 @@ def _mark_entries(
         entry = (" ".join(value.split()), source)
         entries.append((f"{entry[0]} [{source}]", entry in open_))
         open_.discard(entry)
+        if entry in right:
+            continue
         number = 0 if source in cited else first_number.get(source, source)
         notice = register.by_number.get(number)
         contrary += not (
