@@ -200,6 +200,8 @@ def _accept(listener: socket.socket, path: str) -> None:
     """Forward every connection to a Unix socket."""
     while True:
         near, _ = listener.accept()
+        # A reply of two parts would wait 40 ms for the acknowledgement of the first.
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         far = socket.socket(socket.AF_UNIX)
         try:
             far.connect(path)
