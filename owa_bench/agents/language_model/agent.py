@@ -122,7 +122,7 @@ class LanguageModelAgent:
                 self._conversation.add_picture(picture)
             self._pending.extend(self._actions(self._chat))
         self._played = self._pending.popleft()
-        self._guard.add(self._played.action, malformed=self._played.malformed)
+        self._guard.add(self._played.action, text, malformed=self._played.malformed)
         return Move(action=self._played.action)
 
     def close(self) -> None:
@@ -206,15 +206,21 @@ class LanguageModelAgent:
 
 
 class _LoopGuard:
-    """Detects a model that repeats itself, from every action of an episode."""
+    """Detects a model that repeats itself, from every turn of an episode."""
 
     def __init__(self) -> None:
-        self._actions: list[str] = []
+        self._turns: list[tuple[str, str]] = []
         self._malformed = 0
 
-    def add(self, action: str, *, malformed: bool) -> None:
-        """Add the next action; AgentRaised if it closes the last round of a loop."""
-        self._actions.append(action)
+    def add(self, action: str, text: str, *, malformed: bool) -> None:
+        """Add the next turn; AgentRaised if it closes the last round of a loop.
+
+        Args:
+            action: What the model does.
+            text: What it was shown before: one call for page after page is no loop.
+            malformed: Whether its reply held no call.
+        """
+        self._turns.append((action, text))
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= MOST_MALFORMED:
             raise AgentRaised(
@@ -230,8 +236,8 @@ class _LoopGuard:
                 )
 
     def _repeats(self, length: int) -> bool:
-        last = self._actions[-length * ROUNDS :]
-        return last == self._actions[-length:] * ROUNDS
+        last = self._turns[-length * ROUNDS :]
+        return last == self._turns[-length:] * ROUNDS
 
 
 def _parameters(given: ModelOptions, brief: Brief) -> dict[str, Any]:

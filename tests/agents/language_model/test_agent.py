@@ -151,6 +151,13 @@ def test_waiting_between_pages_is_no_endless_loop(tmp_path):
         act(agent)
 
 
+def test_one_call_for_page_after_page_is_no_endless_loop(tmp_path):
+    model = Model(*[completion(("wait", {}))] * (3 * ROUNDS))
+    agent = model.agent(tmp_path)
+    for i in range(2 * ROUNDS):
+        act(agent, f"page {i}")
+
+
 def strict(limit):
     """Return a model that refuses requests of more than `limit` characters."""
 
