@@ -115,7 +115,7 @@ def test_a_plan_too_deep_is_not_begun(tmp_path):
     assert play("agentic", instance("restock", 1), tmp_path, depth="3").ending.success
 
 
-def test_a_family_that_is_off_gets_a_third_of_its_answer(tmp_path):
+def test_a_family_that_is_off_gets_part_of_its_answer(tmp_path):
     whole = play("agentic", instance("reconcile", 1), tmp_path)
     part = play(
         "agentic", instance("reconcile", 1), tmp_path, families_off="reconcile,restock"

@@ -1,6 +1,7 @@
 """Plan of a validation: which handicapped agents play which battery."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection
 
 import msgspec
@@ -108,11 +109,13 @@ def agent_spec(arm: ValidationArm, draws: Collection[Draw]) -> str:
 
 
 def _switched_off(share: float, draws: Collection[Draw]) -> list[str]:
-    """Return a share of the families, the same ones first whatever the share."""
-    names = {
-        name
-        for draw in draws
-        for name in families(draw, discovery.get("suites", draw.name).card)
-    }
-    order = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
-    return sorted(order[: round(share * len(order))])
+    """Return a share of each suite's families, the same first whatever the share."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for draw in draws:
+        card = discovery.get("suites", draw.name).card
+        found[draw.name].update(families(draw, card))
+    off: list[str] = []
+    for names in found.values():
+        order = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+        off += order[: round(share * len(order))]
+    return sorted(off)
