@@ -113,9 +113,7 @@ class Seating:
             self._forget(seat)
             text, digest = first_text(self.task_of(seat)), ""
             if self.crew is not None:
-                opening.append(
-                    events.Sitting(step=step, number=sitting, role=seat)
-                )
+                opening.append(events.Sitting(step=step, number=sitting, role=seat))
         seen = self.crew.look() if self.crew else ""
         if seen:
             text, digest = shorten(f"{text}\n\n{seen}" if text else seen), ""
