@@ -29,6 +29,7 @@ from owa_bench.records.observables import (
     Integers,
     Observables,
     Probes,
+    ProjectDays,
     Revisions,
     TrackingSamples,
 )
@@ -117,6 +118,7 @@ def observables() -> Observables:
         revisions=revisions_of(size, rng),
         faults=entry_table(Faults, ()),
         tracking=entry_table(TrackingSamples, ()),
+        project_days=entry_table(ProjectDays, ()),
         beliefs=Beliefs(
             row=said,
             kind=np.tile(np.array(["unit", "duplicate", "bound"]), size),

@@ -219,6 +219,9 @@ def _print(verdict: score.AgentVerdict) -> None:
             [_kappa_row(kappa) for kappa in verdict.kappas],
         )
     _print_gates(verdict.gates)
+    for made in verdict.tables:
+        if made.title.startswith("projects of "):
+            table(made.title, made.columns, map(_cells, made.rows))
     for warning in verdict.warnings:
         note(warning, OUT)
 

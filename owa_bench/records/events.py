@@ -37,6 +37,7 @@ from owa_bench.records.laboratory_events import (
     InnerAttempt,
 )
 from owa_bench.records.memory_events import Probe
+from owa_bench.records.project_events import ProjectDay
 from owa_bench.records.revision_events import MemoryChange, Revision
 
 # fmt: off
@@ -47,7 +48,7 @@ __all__ = [
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
-    "Probe", "RealisedDrift", "Resolution", "Resource", "Revision",
+    "Probe", "ProjectDay", "RealisedDrift", "Resolution", "Resource", "Revision",
     "Side", "Sitting", "Source", "Stream", "Subgoal", "ToolOffer", "Tracking",
     "Violation", "WitnessedMeter", "fixed",
 ]
@@ -383,7 +384,7 @@ AnyEvent = (
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
     | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
     | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
-    | CampaignRevision
+    | CampaignRevision | ProjectDay
 )
 # fmt: on
 

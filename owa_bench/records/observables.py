@@ -113,6 +113,21 @@ class TrackingSamples:
     tolerance: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectDays:
+    """Days of projects, a row each, as the `project_day` event has them; NaN: none."""
+
+    row: Integers
+    day: Integers
+    acceptance: Floats
+    service: Floats
+    held: Integers
+    regressed: Integers
+    minutes: Integers
+    green: Flags
+    release: Floats
+
+
 SEVERITIES = ("near_miss", "minor", "major", "critical")
 
 
@@ -167,6 +182,7 @@ EntryTable = TypeVar(
     MemoryChanges,
     Faults,
     TrackingSamples,
+    ProjectDays,
 )
 
 
@@ -264,6 +280,7 @@ class Observables:
     changes: MemoryChanges
     faults: Faults
     tracking: TrackingSamples
+    project_days: ProjectDays
 
     def __len__(self) -> int:
         return len(self.index)
@@ -274,7 +291,10 @@ class Observables:
 
     def take(self, mask: Flags) -> "Observables":
         """Return the rows where `mask` holds, in order."""
-        entries = ("beliefs", "probes", "revisions", "changes", "faults", "tracking")
+        entries = (
+            *("beliefs", "probes", "revisions", "changes", "faults", "tracking"),
+            "project_days",
+        )
         apart = ("categories", "spent_by", "crew", *entries)
         columns = {
             item.name: getattr(self, item.name)[mask]

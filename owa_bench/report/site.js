@@ -265,6 +265,10 @@ const SHOW = {
   realised: (e) => [
     node("p", { className: "small" }, "Drift as the agent sees it: " + e.measures.map(([name, size]) => `${name} ${fixed(size)}`).join(", ")),
   ],
+  project_day: (e) => [
+    node("p", { className: "small" }, `Day ${e.day || 0} is over: acceptance ${fixed(e.acceptance ?? 0)}, service ${fixed(e.service ?? 0)}, ` +
+      `${e.regressed || 0} broke, ${e.minutes || 0} minutes of integration${e.green ? ", green" : ""}`),
+  ],
   tools: (e) => [node("p", { className: "small" }, "Tools on offer: " + e.names.join(", "))],
   message: (e) => [
     node("p", null, `Message from ${e.sender} to ${(e.receivers || []).join(", ")}`), folded("text", e.digest),

@@ -183,6 +183,29 @@ def checked_tracking(trace: Trace) -> tuple[events.Tracking, ...]:
     return samples
 
 
+def project_days(trace: Trace, *, void: bool) -> tuple[events.ProjectDay, ...]:
+    """Return the days of a project; one that is disqualified earned nothing on any.
+
+    Args:
+        trace: The episode.
+        void: Whether it is disqualified.
+
+    Returns:
+        The days, in order.
+    """
+    days = tuple(trace.of(events.ProjectDay))
+    return tuple(map(_unearned, days)) if void else days
+
+
+def _unearned(day: events.ProjectDay) -> events.ProjectDay:
+    """Return a day of which nothing counts; what was not due stays missing."""
+    marks = {
+        name: None if getattr(day, name) is None else 0.0
+        for name in ("acceptance", "service", "release")
+    }
+    return structs.replace(day, green=False, **marks)
+
+
 def probe_table(episodes: Sequence[Sequence[ProbeRecord]]) -> Probes:
     """Return the probes of the episodes."""
     records = [record for episode in episodes for record in episode]

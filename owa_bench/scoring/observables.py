@@ -22,6 +22,7 @@ from owa_bench.records.observables import (
     Beliefs,
     Faults,
     Observables,
+    ProjectDays,
     TrackingSamples,
 )
 from owa_bench.records.price_card import (
@@ -42,6 +43,7 @@ from owa_bench.scoring.episode_tables import (
     matrix,
     probe_records,
     probe_table,
+    project_days,
     revision_table,
 )
 
@@ -74,6 +76,7 @@ class _EpisodeRow(NamedTuple):
     changes: tuple[events.MemoryChange, ...]
     faults: tuple[events.Fault, ...]
     tracking: tuple[events.Tracking, ...]
+    project_days: tuple[events.ProjectDay, ...]
 
 
 def longest_run(trace: Trace) -> int:
@@ -175,6 +178,7 @@ def _row(trace: Trace, prices: PriceCard) -> _EpisodeRow:
         changes=tuple(trace.of(events.MemoryChange)),
         faults=tuple(trace.of(events.Fault)),
         tracking=checked_tracking(trace),
+        project_days=project_days(trace, void=void),
     )
 
 
@@ -309,6 +313,7 @@ def observe(traces: Iterable[Trace], prices: PriceCard) -> Observables:
         changes=change_table([row.changes for row in rows]),
         faults=entry_table(Faults, [row.faults for row in rows]),
         tracking=entry_table(TrackingSamples, [row.tracking for row in rows]),
+        project_days=entry_table(ProjectDays, [row.project_days for row in rows]),
     )
 
 
@@ -321,5 +326,5 @@ def _members(sets: Sequence[frozenset[str]], names: Sequence[str]) -> Any:
 _NOT_SCALAR = (
     *("spent", "spent_by", "classes", "categories", "used", "discovered", "offered"),
     *("incidents", "crew", "beliefs", "probes", "revisions", "faults", "tracking"),
-    "changes",
+    *("changes", "project_days"),
 )

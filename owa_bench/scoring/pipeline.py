@@ -43,6 +43,7 @@ from owa_bench.scoring.inner_attempts import (
 from owa_bench.scoring.native import NativeResults, with_native
 from owa_bench.scoring.norms import human_table, with_norms
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.project_report import project_curves, project_tables
 from owa_bench.scoring.robotics_report import robotics_tables
 from owa_bench.scoring.sample import Sample, grouped_of, sample_of
 from owa_bench.scoring.scores import drift_curves, frontier_score
@@ -208,12 +209,14 @@ def _judged(
             *((crosswalk_table(sample, findings.axes),) if plan.battery else ()),
             *dynamics.tables,
             *robotics_tables(sample, findings, context.protocol),
+            *project_tables(sample, gates, context.protocol),
             *(drift_response.dose_tables(doses) if doses else ()),
         ),
         curves=(
             *drift_curves(sample, estimates),
             *descriptive.curves(sample),
             *dynamics.curves,
+            *project_curves(sample),
             *(drift_response.dose_curves(doses) if doses else ()),
         ),
         cost_micro_usd=descriptive.money_totals(table),

@@ -12,7 +12,13 @@ from msgspec.structs import replace
 
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
-from owa_bench.envs.projforge.marks import THETA, WEEK, day_closed, release_mark
+from owa_bench.envs.projforge.marks import (
+    THETA,
+    WEEK,
+    day_closed,
+    day_event,
+    release_mark,
+)
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
 from owa_bench.records.instance import Timeline
 from owa_bench.worlds.project import DAY_MS, ProjectWorld
@@ -132,14 +138,14 @@ class GraphSession:
             tool: Its name.
             arguments: By its schema.
             now_ms: Plays no part.
-            step: Plays no part.
+            step: Number of the action.
         Returns: Its result.
         """
         state = self.state
         if state.over:
             return ToolResult("The project is over: call finish with p.", False)
         if tool == "next_day":
-            return self._end_day()
+            return self._end_day(step)
         if state.spent >= self._daily:
             return ToolResult("No steps are left today: call next_day.", False)
         result = self._worked(tool, arguments)
@@ -276,7 +282,7 @@ class GraphSession:
         self.state = replace(state, product=product)
         return ToolResult("Fitted." if changed else "Nothing to fit.", True)
 
-    def _end_day(self) -> ToolResult:
+    def _end_day(self, step: int) -> ToolResult:
         state = self.state
         world, day = state.world, state.day
         accepted = graph.working(world, state.product, day)
@@ -294,11 +300,8 @@ class GraphSession:
         self.state = replace(
             state, marks=marks, day=day + 1, spent=0, minutes=0, failing={}
         )
-        return ToolResult(
-            f"Day {day} is over.",
-            True,
-            DAY_MS,
-        )
+        event = day_event(state.marks, marks, step=step, minutes=state.minutes)
+        return ToolResult(f"Day {day} is over.", True, DAY_MS, events=(event,))
 
 
 def _first_misread(state: GraphState) -> str:

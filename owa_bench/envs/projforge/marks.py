@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from owa_bench.records.events import ProjectDay, fixed
 from owa_bench.worlds.project import Feature, ProjectWorld
 
 THETA = 0.8
@@ -33,13 +34,7 @@ class ProjectMarks(msgspec.Struct, frozen=True, kw_only=True):
     accepted: frozenset[str] = frozenset()
     ever: frozenset[str] = frozenset()
     regressions: int = 0
-    clean_days: int = 0
     green: bool = False
-
-    @property
-    def zero_regression(self) -> float:
-        """The share of days on which no accepted feature broke, 0 before the first."""
-        return self.clean_days / len(self.acceptance) if self.acceptance else 0.0
 
 
 def day_closed(
@@ -71,9 +66,39 @@ def day_closed(
         accepted=accepted,
         ever=marks.ever | accepted,
         regressions=marks.regressions + len(broken),
-        clean_days=marks.clean_days + (not broken),
         green=green,
     )
+
+
+def day_event(
+    before: ProjectMarks, after: ProjectMarks, *, step: int, minutes: int
+) -> ProjectDay:
+    """Return the record of the day that is over.
+
+    Args:
+        before: The marks of the morning.
+        after: Those of the evening.
+        step: Number of the action that ended the day.
+        minutes: Of integration that were used.
+    Returns: The event.
+    """
+    day, week = len(before.acceptance), len(before.acceptance) // WEEK
+    mark = after.releases[week] if len(after.releases) > week else 0.0
+    return ProjectDay(
+        step=step,
+        day=day,
+        acceptance=_known(after.acceptance[-1]),
+        service=_known(after.service[-1]),
+        held=len(before.accepted),
+        regressed=after.regressions - before.regressions,
+        minutes=minutes,
+        green=after.green,
+        release=fixed(mark) if (day + 1) % WEEK == 0 else None,
+    )
+
+
+def _known(share: float) -> float | None:
+    return None if math.isnan(share) else fixed(share)
 
 
 def _share(due: Iterable[Feature], right: frozenset[str]) -> float:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import get
-from owa_bench.records.events import Evidence
+from owa_bench.records.events import Evidence, ProjectDay
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import drift_step, source
 from owa_bench.shells.solution import solve
@@ -56,6 +56,10 @@ def test_the_oracle_delivers_and_its_history_is_of_its_days(project):
         }
         assert tested == issued
     assert forge.info["q_state"] == pytest.approx(0.85)  # no week, so no release
+    days = [e for e in forge.sink.events if isinstance(e, ProjectDay)]
+    assert [(e.day, e.acceptance, e.green) for e in days] == [
+        *((day, 1.0, day == 2) for day in range(3))
+    ]
     assert not forge.state.breaches
 
 
