@@ -79,10 +79,13 @@ class RecallOracle:
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
         """Return the claims of the first world, as they hold in the last one."""
+        claims = timeline.worlds[0].claims
+        if not claims:
+            return ()
         register = Register(timeline.worlds[-1])
         return tuple(
             PropositionTruth(claim.name, claim.kind, register.truth(claim))
-            for claim in timeline.worlds[0].claims
+            for claim in claims
         )
 
     def categories(self, world: RecallWorld) -> tuple[str, ...]:

@@ -106,6 +106,8 @@ def _filled(world: RecallWorld, notice: Notice, line: str) -> str:
 
 def _amount(value: str, per: int) -> str:
     """Return an amount in the unit of `per` small ones; words stay as they are."""
+    if per == 1:
+        return value
     number, _, unit = value.partition(" ")
     if unit != UNITS[1] or int(number) % per:
         return value
