@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
+import typer
+from msgspec.structs import replace
 from rich.progress import Progress as Bar
 
 from owa_bench.cli.console import ERR, OUT, as_json, progress
-from owa_bench.cli.options import Fields, KeyName, Panel, split
+from owa_bench.cli.options import Fields, KeyName, Panel, given_names, split
 from owa_bench.errors import CheckFailure, FieldError
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.store import keys
-from owa_bench.run.train import recipes
 from owa_bench.run.train import training as trainings
-from owa_bench.run.train.learners import OptionValue, Training
+from owa_bench.run.train.algorithms import RECIPES, OptionValue, Training
+from owa_bench.run.train.recipes import read_recipe, shipped
 
 WHAT = Panel("What is trained")
 LEARNING = Panel("How it learns")
@@ -21,7 +23,12 @@ KEPT = Panel("What is kept")
 
 
 def train(
+    context: typer.Context,
     out: Path = WHAT(..., "Folder to make, or to resume."),
+    recipe: str | None = WHAT(
+        None,
+        f"One of {', '.join(shipped())}, or a .yaml file; flags change what it says.",
+    ),
     env: str = WHAT(
         "owa_bench/CartPole3D-v2", "A registered Gymnasium id with a Box to see."
     ),
@@ -31,13 +38,17 @@ def train(
     ),
     learning: Fields = LEARNING.fields(
         Training,
-        algorithm=f"One of {', '.join(recipes.RECIPES)}.",
+        algorithm=f"One of {', '.join(RECIPES)}.",
         steps="Steps over all envs together.",
         seed="Decides the policy, per machine.",
         envs="Envs stepped side by side.",
         backend="here: in this process; processes: one each; batched: CartPole3D's "
         "compiled physics.",
         threads="Torch threads.",
+        features="ball_forecast: CartPole3D's balls flown ahead, read in place of the "
+        "observation.",
+        trial="Episodes that are one to the algorithm; 0: each is its own.",
+        penalty="Taken from the reward where an episode of a trial is terminated.",
     ),
     setting: list[str] | None = LEARNING(
         None,
@@ -68,6 +79,8 @@ def train(
     --logdir DIR/tensorboard`. Give the same command with --resume to go on, with more
     --steps if you like.
 
+      owa-bench train --recipe ppo_forecast --out runs/forecast
+
       owa-bench train --algorithm ppo --level 0 --steps 1000000 --out runs/ppo
 
       owa-bench train --algorithm dqn --level 0 --steps 500000 --out runs/dqn
@@ -77,15 +90,21 @@ def train(
 
       owa-bench train --env CartPole-v1 --steps 50000 --out runs/plain
     """
+    given = given_names(context)
+    base = read_recipe(recipe).training() if recipe else Training()
+    changed = {k: v for k, v in {**learning, **kept}.items() if k in given}
+    if "env" in given:
+        changed["env_id"] = env
+    if "layers" in given:
+        changed["layers"] = _layers(layers)
+    if normalise is not None:
+        changed["normalise"] = normalise
     level_option = {} if level is None else {"level": level}
-    training = Training(
-        env_id=env,
-        options=_values("--option", option) | level_option,
-        settings=_values("--set", setting),
-        layers=_layers(layers),
-        normalise=normalise,
-        **learning,
-        **kept,
+    training = replace(
+        base,
+        options={**base.options, **_values("--option", option), **level_option},
+        settings={**base.settings, **_values("--set", setting)},
+        **changed,
     )
     run_options = RunOptions(home=keys.data_folder(), key=key, in_process=True)
     _train(training, out, run_options, resume=resume, json=json)

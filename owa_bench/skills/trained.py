@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.errors import AgentSpecError, MissingPartError
+from owa_bench.errors import AgentSpecError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import Agent, AgentConfig, Brief, ToolSpec
 
 MEMBER = "owa.json"
+_TRIAL_STATE = "recurrent_state.npz"
 INSTALL = 'pip install "owa_bench[rl]"'
 _CLASSES = {
     "dqn": ("stable_baselines3", "DQN"),
@@ -25,6 +26,39 @@ _CLASSES = {
     "maskable_ppo": ("sb3_contrib", "MaskablePPO"),
     "recurrent_ppo": ("sb3_contrib", "RecurrentPPO"),
 }
+# What a network reads in place of the observation, by name: module and function of it.
+_FEATURES = {
+    "ball_forecast": ("owa_bench.skills.balancing.features", "ball_forecast"),
+}
+FeatureMap = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+
+def features_of(name: str) -> FeatureMap:
+    """Return a function of observations (n, size) to features (n, size of its own).
+
+    Raises:
+        UnknownNameError: no features have this name.
+    """
+    if name not in _FEATURES:
+        raise UnknownNameError("features", name, _FEATURES)
+    module, function = _FEATURES[name]
+    made: FeatureMap = getattr(importlib.import_module(module), function)
+    return made
+
+
+def trial_inputs(actions: npt.NDArray[Any], count: int) -> npt.NDArray[np.float32]:
+    """Return what a network that learns within trials reads before the observation.
+
+    Args:
+        actions: (n,) the last ones, -1 where an episode begins.
+        count: of actions.
+
+    Returns:
+        (n, 1 + count): whether an episode begins, then the last action one-hot.
+    """
+    rows = np.zeros((len(actions), 1 + count), np.float32)
+    rows[np.arange(len(actions)), np.asarray(actions) + 1] = 1.0
+    return rows
 
 
 class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +88,8 @@ class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Training of a policy. `size` is the length of the observation it reads.
 
     An observation that is longer is cut: a suite lists first what all its views share.
+    `features` are computed before and name what it reads. With `trial` a recurrent
+    network keeps its state over the episodes of a memory folder, so many at most.
     """
 
     algorithm: str
@@ -62,6 +98,8 @@ class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     steps: int
     size: int
+    features: str = ""
+    trial: int = 0
     normalisation: Normalisation | None = None
 
 
@@ -95,19 +133,29 @@ def read_metadata(path: Path) -> PolicyMetadata:
 class _TrainedPolicy:
     """Plays the action with the highest value of its network; masked ones never.
 
-    A recurrent network keeps its state within an episode.
+    A recurrent network keeps its state within an episode; one that was trained on
+    trials keeps it in its memory folder from one episode to the next.
     """
 
     def __init__(self, model: Any, metadata: PolicyMetadata) -> None:
         self._model = model
         self._metadata = metadata
         self._state: Any = None  # of a recurrent network
+        self._action = -1
+        self._kept: Path | None = None
+        name = metadata.features
+        self._features = features_of(name) if name else None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
-        """Begin an episode: nothing is kept of the one before."""
-        self._state = None
+        """Begin an episode, with the state of the trial's last one if it is kept."""
+        self._state, self._action = None, -1
+        if self._metadata.trial:
+            self._kept = memory_dir / _TRIAL_STATE
+            if self._kept.exists():
+                with np.load(self._kept) as kept:
+                    self._state = (kept["hidden"], kept["cell"])
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the number of the action."""
@@ -119,12 +167,23 @@ class _TrainedPolicy:
         action, self._state = self._model.predict(
             seen, self._state, start, deterministic=True, **more
         )
-        return int(action)
+        self._action = int(action)
+        return self._action
 
     def close(self) -> None:
         """End the episode."""
+        if self._kept is not None and self._state is not None:
+            hidden, cell = self._state
+            np.savez(self._kept, hidden=hidden, cell=cell)
 
     def _input(self, seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        if self._features is not None:
+            seen = self._features(seen[None])[0]
+        if self._metadata.trial:
+            count = int(self._model.action_space.n)
+            seen = np.concatenate(
+                (trial_inputs(np.array([self._action]), count)[0], seen)
+            )
         cut = seen[: self._metadata.size]
         scale = self._metadata.normalisation
         return cut if scale is None else scale.apply(cut)

@@ -78,6 +78,20 @@ def tier_magnitude(tier: int) -> float:
     return _TIER_MAGNITUDES[tier]
 
 
+def level_list(text: int | str) -> tuple[int, ...]:
+    """Return the levels of a number, or of a text: "all", or numbers with commas.
+
+    Raises:
+        FieldError: it names no levels.
+    """
+    if text == "all":
+        return LEVELS
+    parts = str(text).split(",")
+    if not all(part.strip().isdecimal() and int(part) in LEVELS for part in parts):
+        raise FieldError("level", text, "must be 0 to 16, `all`, or such as 0,7,11")
+    return tuple(int(part) for part in parts)
+
+
 @lru_cache(maxsize=1024)
 def level(spec: Spec, level: int, magnitude: float = 1.0) -> PhysicsWorld:
     """Return the world of a level.

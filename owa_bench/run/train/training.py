@@ -35,7 +35,14 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import files, keys
 from owa_bench.run.train import learners
-from owa_bench.run.train.learners import Learner, Training, TrainingOptions
+from owa_bench.run.train.algorithms import (
+    Training,
+    TrainingOptions,
+    env_kwargs,
+    recipe_of,
+    suite_of,
+)
+from owa_bench.run.train.learners import Learner
 from owa_bench.seeding import derive
 from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
 
@@ -96,9 +103,9 @@ def train(
         MissingPartError: The learning libraries are not installed.
         RunDirectoryError: The folder holds something else.
     """
-    learners.check_machine(learners.recipe_of(training))
-    learners.env_kwargs(training)
-    if learners.suite_of(training.env_id) is not None:
+    learners.check_machine(recipe_of(training))
+    env_kwargs(training)
+    if suite_of(training.env_id) is not None:
         evaluation_draw(training)  # refuses now what cannot be evaluated later
     keys.ensure(options.home, options.key)  # evaluations are signed
     _refuse_folder(training, out, resume=resume)
@@ -223,6 +230,8 @@ class _TrainingRun:
             seed=self._training.seed,
             steps=steps,
             size=int(np.prod(learner.envs.observation_space.shape)),
+            features=self._training.features,
+            trial=self._training.trial,
         )
         learners.save_learner(learner, folder, metadata)
         newest = self._out / ".model.zip.part"
@@ -241,7 +250,7 @@ class _TrainingRun:
         place = self._out / "evaluations" / f"step-{steps:09d}"
         state = torch.get_rng_state()
         training, options = self._training, self._options
-        if learners.suite_of(training.env_id) is None:
+        if suite_of(training.env_id) is None:
             evaluation = _play_plainly(training, policy, steps)
         else:
             evaluation = _play_on_record(training, policy, place, steps, options)
@@ -287,39 +296,48 @@ def _play_on_record(
 
 def evaluation_draw(training: Training) -> Draw:
     """Return what a training is evaluated on: new instances of what it trains on."""
-    name = learners.suite_of(training.env_id) or ""
+    name = suite_of(training.env_id) or ""
     card = discovery.get("suites", name).card
     options = training.options
     family = options.get("family")
-    tier = int(options.get("tier") or card.tiers[0])
+    families = (str(family),) if family else ()
+    tiers: tuple[int, ...] = (int(options.get("tier") or card.tiers[0]),)
     delta = float(options.get("delta") or 0.0)
     if card.native:
-        family = f"{options.get('spec', 'table1')}/{options.get('level', 0)}"
-        tier, delta = _tier(options), 1.0
+        spec, levels = options.get("spec", "table1"), options.get("level") or 0
+        families = tuple(
+            family
+            for family in card.families
+            if levels == "all" or family.partition("/")[2] in str(levels).split(",")
+            if family.startswith(f"{spec}/")
+        )
+        tiers, delta = _tiers(options, len(families)), 1.0
     return Draw(
         name=name,
-        families=(str(family),) if family else (),
-        tiers=(tier,),
+        families=families,
+        tiers=tiers,
         deltas=(delta,),
         episodes=training.episodes,
     )
 
 
-def _tier(options: TrainingOptions) -> int:
-    """Return the tier of a level's magnitude; UsageError for one between the tiers."""
+def _tiers(options: TrainingOptions, families: int) -> tuple[int, ...]:
+    """Return the tiers that are trained on; UsageError for a magnitude between them."""
     if not options.get("level"):
-        return 1
+        return (1,)
+    if families > 1 and not {"difficulty", "magnitude"} & set(options):
+        return (1, 2, 3)
     tiers = {"easy": 1, "medium": 2, "hard": 3}
     difficulty = options.get("difficulty")
     if difficulty in tiers:
-        return tiers[str(difficulty)]
+        return (tiers[str(difficulty)],)
     place = 3.0 * float(options.get("magnitude", 1.0) or 0.0)
     if place not in (1.0, 2.0, 3.0):
         raise UsageError(
             "Training of a level is evaluated at easy, medium or hard: give "
             f"-o difficulty=.., got magnitude {place / 3.0:g}."
         )
-    return int(place)
+    return (int(place),)
 
 
 def _play_plainly(training: Training, policy: Path, steps: int) -> Evaluation:

@@ -17,9 +17,10 @@ from tests.builders.slices import by_commit
 
 pytest.importorskip("numba")
 
-from owa_bench.envs.cartpole3d.batched import numbers
+from owa_bench.envs.cartpole3d.batched import numbers, planner
 from owa_bench.envs.cartpole3d.batched import simulator as batched
 from owa_bench.envs.cartpole3d.batched.simulator import Simulator
+from owa_bench.envs.cartpole3d.batched.vector_env import BatchedCartPole3D
 
 EASY = 1 / 3
 SPEEDS = [2, 3, 8, 9, 10]  # of a core observation: cart's and pole's velocities
@@ -416,3 +417,44 @@ def test_recorded_episodes_of_the_generator_end_on_the_same_tick():
     found = parity.deviations(parity.GOLDEN, parity.on_compiled).values()
     assert sum(one.ended == one.recorded for one in found) >= 34
     assert sum(one.largest <= parity.CLOSE for one in found) >= 28
+
+
+def test_levels_share_the_lanes_of_one_vector_env():
+    made = BatchedCartPole3D(14, level="0,9", starts=4)
+    assert [one.world.pole.length for one in made.simulators] == [1.0, 3.0, 5.0, 8.0]
+    assert sum(one.count for one in made.simulators) == 14
+    rows, _ = made.reset(seed=3)
+    for _ in range(80):
+        rows, _, _, _, _ = made.step(np.zeros(14, np.int64))
+    assert np.isfinite(rows).all()
+    with pytest.raises(FieldError, match="must be 0 to 16, `all`"):
+        BatchedCartPole3D(4, level="0,17")
+
+
+def test_a_trial_begins_at_level_0_and_changes_for_good():
+    made = BatchedCartPole3D(32, level=9, trial=4, starts=64)
+    levels_seen, count = [[] for _ in range(32)], np.zeros(32, int)
+    for _ in range(500):
+        plain = made._episode < made._plain
+        _, _, fallen, late, _ = made.step(np.zeros(32, np.int64))
+        for i in np.flatnonzero(fallen | late):
+            levels_seen[i].append(bool(plain[i]))
+            count[i] += 1
+    for seen, ended in zip(levels_seen, count, strict=True):
+        for start in range(0, ended - 3, 4):
+            trial = seen[start : start + 4]
+            assert 1 <= sum(trial) <= 2
+            assert trial == sorted(trial, reverse=True)  # plain ones first
+
+
+def test_the_planner_sees_balls_come_and_leaves_its_lanes_alone():
+    lanes = Simulator(world(), 64, seed=2, starts=64)
+    before = lanes.lanes.copy(), lanes.balls.copy()
+    planner.plan_actions(lanes)
+    assert np.array_equal(before[0], lanes.lanes)
+    assert np.array_equal(before[1], lanes.balls)
+    rule = batched.episode_lengths(Simulator(world(), 64, seed=2), batched.pd)
+    ahead = batched.episode_lengths(
+        Simulator(world(), 64, seed=2), planner.plan_actions
+    )
+    assert ahead.mean() > rule.mean()

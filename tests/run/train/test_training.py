@@ -22,8 +22,8 @@ from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request
 from owa_bench.run.play import batch
 from owa_bench.run.store import files
-from owa_bench.run.train import learners, training
-from owa_bench.run.train.learners import Training
+from owa_bench.run.train import learners, recipes, training, vector_envs
+from owa_bench.run.train.algorithms import Training, recipe_of
 from owa_bench.run.train.training import TrainingCallbacks
 from owa_bench.skills.trained import MEMBER, Normalisation, load_policy, read_metadata
 
@@ -311,3 +311,77 @@ def test_an_evaluation_draws_what_was_trained(options, family, tier):
     asked = Training(env_id="owa_bench/CartPole3D-v2", options=options)
     draw = training.evaluation_draw(asked)
     assert (draw.families, draw.tiers, draw.deltas) == ((family,), (tier,), (1.0,))
+
+
+def test_an_evaluation_of_several_levels_draws_them_at_every_grade():
+    asked = Training(options={"level": "0,9"}, backend="batched")
+    draw = training.evaluation_draw(asked)
+    assert (draw.families, draw.tiers) == (("table1/0", "table1/9"), (1, 2, 3))
+
+
+# --- recipes ------------------------------------------------------------------------
+
+
+def test_every_shipped_recipe_is_a_training_that_says_what_it_is_for():
+    for name in recipes.shipped():
+        found = recipes.read_recipe(name)
+        assert found.about, name
+        assert recipe_of(found.training()).name, name
+        assert training.evaluation_draw(found.training()).episodes > 0
+
+
+def test_a_file_that_is_no_recipe_is_said(tmp_path):
+    (tmp_path / "a.yaml").write_text("stepps: 3")
+    with pytest.raises(UsageError, match="unknown field `stepps`"):
+        recipes.read_recipe(str(tmp_path / "a.yaml"))
+    with pytest.raises(UsageError, match="No such file"):
+        recipes.read_recipe(str(tmp_path / "b.yaml"))
+    with pytest.raises(UnknownNameError, match="Did you mean `ppo_forecast`"):
+        recipes.read_recipe("ppo_forcast")
+
+
+# --- trials -------------------------------------------------------------------------
+
+
+@pytest.mark.rl
+def test_a_trial_is_one_episode_to_the_learner_and_says_where_each_begins(libraries):
+    asked = changed(trial=3, penalty=0.5, envs=2, normalise=False)
+    envs, _ = vector_envs.make_envs(asked, 0, scaled=False)
+    rows = envs.reset()
+    assert rows[:, 0].tolist() == [1.0, 1.0]
+    begun, ends, costs = np.ones(2), np.zeros(2), 0
+    for _ in range(300):
+        rows, rewards, over, infos = envs.step(np.ones(2, int))
+        begun += rows[:, 0]
+        ends += over
+        costs += int((rewards == 0.5).sum())
+        assert (rows[:, :3].sum(axis=1) == 1.0).all()
+        assert all(infos[i]["terminal_observation"][2] for i in np.flatnonzero(over))
+    assert (begun // 3 >= ends).all()
+    assert ends.min() > 3
+    assert costs == begun.sum() - 2  # each episode fell
+
+
+@pytest.mark.rl
+def test_a_policy_of_trials_keeps_its_state_from_episode_to_episode(
+    tmp_path, run_options, libraries
+):
+    asked = changed(
+        algorithm="recurrent_ppo",
+        steps=128,
+        trial=2,
+        settings={"n_steps": 64, "batch_size": 64, "n_epochs": 1},
+        episodes=1,
+    )
+    done = training.train(asked, tmp_path / "t", run_options)
+    seen = np.zeros(4, dtype=np.float32)
+    states = []
+    for folder in ("one", "one", "two"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        agent = load_policy(done.policy)(None)
+        agent.reset(None, (), tmp_path / folder)
+        agent.act(seen, {})
+        states.append(np.array(agent._state))
+        agent.close()
+    assert not np.array_equal(states[0], states[1])
+    assert np.array_equal(states[0], states[2])

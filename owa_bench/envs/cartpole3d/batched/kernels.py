@@ -82,7 +82,7 @@ def play(worlds, lanes, balls, due, contacts, forces, actions, fallen, late):
         late: (n,) written: whether the ticks are used up.
     """
     for i in range(lanes.shape[0]):
-        fallen[i], late[i] = _play_lane(
+        fallen[i], late[i] = play_lane(
             worlds[0], lanes[i], balls[i], due, contacts, forces, actions[i]
         )
 
@@ -102,14 +102,25 @@ def play_one(worlds, lanes, balls, due, contacts, forces, action, rows):
         rows: (1, 11 + 7 room) written.
     Returns: Whether the pole has fallen, and whether the ticks are used up.
     """
-    ended = _play_lane(worlds[0], lanes[0], balls[0], due, contacts, forces, action)
+    ended = play_lane(worlds[0], lanes[0], balls[0], due, contacts, forces, action)
     observe(worlds, lanes, balls, rows)
     return ended
 
 
 @compiled
-def _play_lane(world, lane, balls, due, contacts, forces, action):
-    """Play one action of a lane; return whether it has fallen, and is late."""
+def play_lane(world, lane, balls, due, contacts, forces, action):
+    """Play one action of a lane.
+
+    Args:
+        world: Its numbers.
+        lane: Changed in place.
+        balls: (slots,) changed in place.
+        due: (laws, ticks + 2) where balls arrive.
+        contacts: Room for a lane's contacts.
+        forces: (slots, 3) room.
+        action: 0 to 4.
+    Returns: Whether the pole has fallen, and whether the ticks are used up.
+    """
     push = _PUSHES[action]
     x, y = world.push * push[0], world.push * push[1]
     _tick(world, lane, balls, due, contacts, forces, x, y)
@@ -317,15 +328,28 @@ def pd_actions(rows, actions):
         actions: (n,) written.
     """
     for i in range(rows.shape[0]):
-        row = rows[i]
-        x, y, z, w = row[4], row[5], row[6], row[7]
-        pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
-        roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-        ex = pitch + _RATE * row[9] + _PLACE * row[0] + _SPEED * row[2]
-        ey = -roll - _RATE * row[8] + _PLACE * row[1] + _SPEED * row[3]
-        if max(abs(ex), abs(ey)) < _DEAD:
-            actions[i] = 0
-        elif abs(ex) >= abs(ey):
-            actions[i] = 1 if ex > 0 else 2
-        else:
-            actions[i] = 3 if ey > 0 else 4
+        actions[i] = pd_action(rows[i], 0.0, 0.0, 1.0)
+
+
+@compiled
+def pd_action(row, lean_x, lean_y, placed):
+    """Return the push along the axis with the larger error, 0 within the dead band.
+
+    Args:
+        row: (11 or more,) an observation.
+        lean_x: The lean that is kept towards x, rad; 0 is the plain rule's.
+        lean_y: The lean towards y, rad.
+        placed: 1, or 0 to let the cart's place play no part.
+    Returns: 0 to 4.
+    """
+    x, y, z, w = row[4], row[5], row[6], row[7]
+    pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
+    roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    place = placed * _PLACE
+    ex = pitch - lean_x + _RATE * row[9] + place * row[0] + _SPEED * row[2]
+    ey = -roll - lean_y - _RATE * row[8] + place * row[1] + _SPEED * row[3]
+    if max(abs(ex), abs(ey)) < _DEAD:
+        return 0
+    if abs(ex) >= abs(ey):
+        return 1 if ex > 0 else 2
+    return 3 if ey > 0 else 4

@@ -1,6 +1,7 @@
 """Batched CartPole3D as a Gymnasium vector env and as a VecEnv of Stable-Baselines3."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -9,11 +10,12 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels, rules
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
 from owa_bench.envs.cartpole3d.env import ObservationMode, observation_space
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
-from owa_bench.worlds.physics import Spec
+from owa_bench.worlds.physics import PRESETS, PhysicsWorld, Spec
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -31,6 +33,11 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
     A lane whose episode ends begins the next one in the same step: the observation is
     its first, `info["final_obs"]` holds the last of the old episodes (rows of lanes
     that did not end are zero), `info["_final_obs"]` says where.
+
+    `level` may name several (`levels.level_list`): lanes are shared out evenly over
+    them, and without a magnitude each level above 0 is there at easy, medium and hard.
+    With `trial` episodes a trial, a lane plays level 0 in the first of them, a drawn
+    number from 1 to half of the trial, and its own level in the others.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -40,9 +47,10 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         num_envs: int,
         *,
         spec: Spec = "table1",
-        level: int = 0,
-        magnitude: float = 1.0,
+        level: int | str = 0,
+        magnitude: float | None = None,
         obs: ObservationMode = "full",
+        trial: int = 0,
         seed: int = 0,
         starts: int = STARTS,
         threads: int = 1,
@@ -50,8 +58,9 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         if obs not in ("full", "core"):
             raise FieldError("obs", obs, one_of(obs, ("full", "core")))
         self.num_envs = num_envs
-        self.simulator: Simulator
-        self._make = (levels.level(spec, level, magnitude), starts, threads)
+        self._worlds = _worlds(spec, levels.level_list(level), magnitude)
+        self._shared = (starts, threads)
+        self._trial = trial
         self._slots = rules.SLOTS if obs == "full" else 0
         self.single_observation_space = observation_space(self._slots)
         self.single_action_space = spaces.Discrete(len(rules.DIRECTIONS))
@@ -75,7 +84,7 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         if seed is not None:
             self._build(int(np.asarray(seed).flat[0]))
         else:
-            self.simulator.restart()
+            self._begin(np.ones(self.num_envs, dtype=np.bool_))
         return self._observe(), {}
 
     def step(self, actions: npt.NDArray[np.int64]) -> _Step:
@@ -87,27 +96,94 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
         Returns:
             Gymnasium's five, each (num_envs, ..), and info.
         """
-        simulator = self.simulator
-        ended = simulator.step(actions)
-        fallen, late = ended.fallen.copy(), ended.late & ~ended.fallen
+        fallen = np.zeros(self.num_envs, dtype=np.bool_)
+        late = np.zeros(self.num_envs, dtype=np.bool_)
+        for simulator, lanes, played in self._parts():
+            ended = simulator.step(actions[lanes])
+            fallen[lanes] |= ended.fallen & played
+            late[lanes] |= ended.late & ~ended.fallen & played
         over = fallen | late
         info: dict[str, Any] = {}
         if over.any():
             last = np.where(over[:, None], self._observe(), np.float32(0))
             info = {"final_obs": last, "_final_obs": over}
-            simulator.restart(over)
-        reward = np.full(self.num_envs, 1.0 / simulator.world.ticks)
+            self._begin(over)
+        reward = np.full(self.num_envs, 1.0 / self.simulators[0].world.ticks)
         return self._observe(), reward, fallen, late, info
 
     def _build(self, seed: int) -> None:
-        world, starts, threads = self._make
-        self.simulator = Simulator(
-            world, self.num_envs, seed=seed, starts=starts, threads=threads
-        )
+        starts, threads = self._shared
+        shares = np.linspace(0, self.num_envs, len(self._worlds) + 1).astype(int)
+        self._lanes = [slice(a, b) for a, b in pairwise(shares.tolist())]
+
+        def made(k: int, world: PhysicsWorld, lanes: slice) -> Simulator:
+            return Simulator(
+                world,
+                lanes.stop - lanes.start,
+                seed=seed + k,
+                starts=starts,
+                threads=threads,
+            )
+
+        self.simulators = [
+            made(k, world, lanes)
+            for k, (world, lanes) in enumerate(
+                zip(self._worlds, self._lanes, strict=True)
+            )
+        ]
+        self._draws = seeding.stream(seed, "batched", "trials")
+        self._plain = np.zeros(self.num_envs, dtype=np.int64)  # episodes of level 0
+        self._episode = np.zeros(self.num_envs, dtype=np.int64)  # of the trial
+        if self._trial:
+            world = levels.level(self.simulators[0].world.spec, 0)
+            self._level_0 = made(len(self._worlds), world, slice(0, self.num_envs))
+            self._plain[:] = self._draw_plain(self.num_envs)
+
+    def _draw_plain(self, count: int) -> npt.NDArray[np.int64]:
+        return self._draws.integers(1, self._trial // 2 + 1, count)
+
+    def _begin(self, over: _Mask) -> None:
+        """Begin the next episode of the lanes of a mask."""
+        if self._trial:
+            self._episode[over] += 1
+            fresh = self._episode >= self._trial
+            self._episode[fresh] = 0
+            self._plain[fresh] = self._draw_plain(int(fresh.sum()))
+        for simulator, lanes, played in self._parts():
+            simulator.restart(over[lanes] & played)
+
+    def _parts(self) -> Iterator[tuple[Simulator, slice, Any]]:
+        """Give each simulator, its lanes, and which of those are played in it now."""
+        plain = self._episode < self._plain
+        for simulator, lanes in zip(self.simulators, self._lanes, strict=True):
+            yield simulator, lanes, ~plain[lanes]
+        if self._trial:
+            yield self._level_0, slice(0, self.num_envs), plain
 
     def _observe(self) -> _Numbers:
-        rows: _Numbers = self.simulator.observe(self._slots)
+        shape = (self.num_envs, *(self.single_observation_space.shape or ()))
+        rows = np.empty(shape, np.float32)
+        for simulator, lanes, played in self._parts():
+            if played.all():
+                simulator.observe(out=rows[lanes])
+            else:
+                rows[lanes][played] = simulator.observe(self._slots)[played]
         return rows
+
+
+def _worlds(
+    spec: Spec, names: tuple[int, ...], magnitude: float | None
+) -> tuple[PhysicsWorld, ...]:
+    """Return the worlds of levels: at one magnitude, or of several levels at three."""
+    if magnitude is None:
+        sizes = tuple(PRESETS.values()) if len(names) > 1 else (1.0,)
+    else:
+        sizes = (magnitude,)
+    return tuple(
+        levels.level(spec, name, size)
+        for name in names
+        for size in (sizes if name else sizes[:1])
+    )
 
 
 class _BatchedVecEnv(VecEnv):
