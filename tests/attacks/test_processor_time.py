@@ -1,5 +1,6 @@
 """CPU seconds of agents are measured by the harness, whatever becomes of the agent."""
 
+import os
 from dataclasses import replace
 
 import msgspec
@@ -11,11 +12,17 @@ from owa_bench.records.events import Resource
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement
 from owa_bench.run.store import files
+from owa_bench.sandbox import processor_time
 from tests.builders.episodes import PRICE_BYTES, PRICES, episode
 from tests.builders.verdicts import axis
 from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
 
 BURNT_S = 0.27  # of .3: the kernel counts in hundredths
+
+
+def may_make_groups():
+    folder = processor_time.groups_folder()
+    return folder is not None and os.access(folder, os.W_OK)
 
 
 def measured(layout):
@@ -29,6 +36,12 @@ def measured(layout):
 def test_a_process_that_the_agent_starts_counts(played, small):  # noqa: F811
     _, used = measured(played(small("odd_agents:Burns"), in_process=False))
     assert 2 * BURNT_S <= used < 10 * BURNT_S
+
+
+@pytest.mark.skipif(not may_make_groups(), reason="no control group may be made here")
+def test_a_process_that_the_agent_ignores_counts(played, small):  # noqa: F811
+    _, used = measured(played(small("odd_agents:BurnsUnseen"), in_process=False))
+    assert BURNT_S <= used < 10 * BURNT_S
 
 
 def test_an_agent_that_is_killed_is_counted(played, small):  # noqa: F811

@@ -85,6 +85,22 @@ class Burns(Quiet):
         return FINISH
 
 
+class BurnsUnseen(Quiet):
+    """Uses .3 s of CPU in a process that it ignores, so that nobody waits for it."""
+
+    def act(self, observation, info):
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            until = time.process_time() + 0.3
+            while time.process_time() < until:
+                pass
+            os._exit(0)
+        os.close(writer)
+        os.read(reader, 1)  # until it has ended
+        return FINISH
+
+
 class BurnsAndHangs(Quiet):
     """Uses .3 s of CPU, and is killed in the middle of a sleep."""
 

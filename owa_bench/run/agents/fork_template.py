@@ -38,7 +38,7 @@ from owa_bench.run.agents.protocol import (
     write_line,
 )
 from owa_bench.run.agents.spec import Origin, source_files
-from owa_bench.sandbox import first_process, namespaces, views
+from owa_bench.sandbox import first_process, namespaces, processor_time, views
 from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
 from owa_bench.sandbox.process_tree import process_tree
@@ -152,6 +152,8 @@ class ForkTemplate:
                 namespaces.die_with_parent()
             if os.getppid() != parent:  # it died before the line above
                 os._exit(status)
+            if request.verb == "agent":
+                processor_time.join(parent)
             if request.verb == "template":
                 os.close(told)
                 status = run_template(pipes[0], request.origin)
@@ -242,7 +244,8 @@ class ForkTemplate:
                     kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
         words = _ending(_exit_code(status)) if ended else ""
-        cpu_s = max(alive_s, usage.ru_utime + usage.ru_stime)
+        counted_s = usage.ru_utime + usage.ru_stime
+        cpu_s = max(alive_s, counted_s, processor_time.leave(pid))
         return ForkReply(pid=pid, status=words, cpu_s=cpu_s)
 
 
@@ -279,6 +282,7 @@ def run_template(descriptor: int, origin: Origin | None) -> int:
         The exit code.
     """
     control = socket.socket(fileno=descriptor)
+    processor_time.remove_old_groups()
     make = None
     reply = ForkReply(pid=os.getpid())
     if origin is not None:
