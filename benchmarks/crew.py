@@ -123,9 +123,10 @@ def main(rounds):
         for name, way in ways.items():
             best[name] = max(best[name], way())
     base = next(iter(best.values()))
-    print("| parallel env | agent-steps per CPU second | x MPE2 |\n|---|---|---|")
+    print("| parallel env | agent-steps per CPU second | CPU us a step | x MPE2 |")
+    print("|---|---|---|---|")
     for name, speed in best.items():
-        print(f"| {name} | {speed:,.0f} | {speed / base:.2f} |")
+        print(f"| {name} | {speed:,.0f} | {1e6 / speed:.0f} | {speed / base:.2f} |")
 
 
 if __name__ == "__main__":

@@ -114,7 +114,9 @@ class CrewRounds:
             action = self.views[seat].text_of(actions[seat], self.env.episode)
             text, paid, terminated, truncated, info = self.env.step(action)
             reward += paid
-            if terminated or truncated:
+            # After what takes no tick (a note, a malformed action) the seat acts
+            # again before those behind it do.
+            if terminated or truncated or info["seat"] == seat != self.acting[-1]:
                 break
         over = terminated or truncated
         self.playing = () if over else self.env.episode.seating.rounds.remaining

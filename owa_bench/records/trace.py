@@ -243,7 +243,7 @@ def sketch(text: str) -> str:
     """
     plain = " ".join(text.lower().split())
     count = max(1, len(plain) - _SHINGLE + 1)
-    hashes = b"".join(_shingle_hash(plain[i : i + _SHINGLE]) for i in range(count))
+    hashes = b"".join([_shingle_hash(plain[i : i + _SHINGLE]) for i in range(count)])
     bits = np.unpackbits(np.frombuffer(hashes, np.uint8).reshape(count, -1), axis=1)
     return np.packbits(2 * bits.sum(axis=0, dtype=np.int64) > count).tobytes().hex()
 

@@ -226,13 +226,9 @@ class Episode:
             waiting=reply.waiting,
             role=seat,
         )
-        rest: tuple[events.Event, ...] = (
-            *reply.events,
-            *subgoals,
-            *reply.later,
-            *drift,
-        )
-        if seat:
+        rest: tuple[events.Event, ...]
+        rest = (*reply.events, *subgoals, *reply.later, *drift)
+        if seat and rest:
             rest = tuple(by_seat(event, seat) for event in rest)
         return self._close_step(record, rest, answer, reply.outcome, reply.reason)
 
@@ -322,9 +318,11 @@ class Episode:
             text, turn = self.seating.turn(self.steps, self._sink.blob)
             rest = (*rest, *turn)
         else:
-            observed = events.Observation(step=self.steps, blob=record.observation)
+            observed = events.Observation(
+                step=self.steps, blob=record.observation, role=record.role
+            )
             reason = reason or outcome
-            rest = (*rest, by_seat(observed, record.role), *self._final_events())
+            rest = (*rest, observed, *self._final_events())
             self.ending, closing = self._judge(outcome, reason, record, *rest)
             record = msgspec.structs.replace(
                 record,

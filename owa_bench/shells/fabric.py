@@ -112,7 +112,8 @@ class Fabric:
             tick: Now; what was sent in this tick has not arrived.
         Returns: The messages, oldest first.
         """
-        return tuple(one for one in self._letters[seat] if one.tick < tick)
+        letters = self._letters[seat]
+        return tuple(one for one in letters if one.tick < tick) if letters else ()
 
     def take(self, seat: str, *, tick: int) -> tuple[Letter, ...]:
         """Return the messages that have arrived for a seat, once.
@@ -123,8 +124,8 @@ class Fabric:
         Returns: The messages, oldest first.
         """
         arrived = self.arrived(seat, tick=tick)
-        letters = self._letters[seat]
-        self._letters[seat] = [letter for letter in letters if letter.tick >= tick]
+        if arrived:
+            self._letters[seat] = self._letters[seat][len(arrived) :]
         return arrived
 
 

@@ -35,7 +35,9 @@ class NodeProgress:
         self._needed = {n for node in self.nodes.values() for n in node.prerequisites}
         self._solved = oracle.solved(world, state)
         self._gained = set(self._solved)
-        self._served_at = dict.fromkeys(self._products(world, state), 0)
+        serving = self._serving
+        products = self._solved if serving is None else serving.products(world, state)
+        self._served_at = dict.fromkeys(products, 0)
 
     def gain(self, names: frozenset[str]) -> bool:
         """Return whether a name is among these that was not gained before."""
@@ -54,10 +56,13 @@ class NodeProgress:
             step: Number of the step.
         Returns: The events, with the flows into each node.
         """
-        solved = self._oracle.solved(world, state) - self._solved
+        reached = self._oracle.solved(world, state)
+        serving = self._serving
+        products = reached if serving is None else serving.products(world, state)
+        for name in products - self._served_at.keys():
+            self._served_at[name] = step
+        solved = reached - self._solved
         self._solved |= solved
-        for name in self._products(world, state):
-            self._served_at.setdefault(name, step)
         if not solved:
             return ()
         return tuple(
@@ -85,11 +90,3 @@ class NodeProgress:
         return lambda name: (
             name in served and served[name] < step and served[name] <= begun
         )
-
-    def _products(
-        self, world: interfaces.World, state: interfaces.State
-    ) -> frozenset[str]:
-        """Return the nodes whose product the agent has been served so far."""
-        if self._serving is not None:
-            return self._serving.products(world, state)
-        return self._oracle.solved(world, state)

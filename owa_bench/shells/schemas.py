@@ -106,9 +106,12 @@ def _type(schema: Schema) -> ArgumentCheck:
 
 def _enum(schema: Schema) -> ArgumentCheck:
     options = [schema["const"]] if "const" in schema else list(schema["enum"])
+    words = {option for option in options if type(option) is str}
     rule = ", ".join(short_json(option) for option in options)
 
     def check(value: Any, path: str) -> str | None:
+        if type(value) is str and value in words:
+            return None
         for option in options:
             if type(option) is type(value) and option == value:
                 return None

@@ -37,6 +37,7 @@ class Seating:
         self._forget = forget
         self._sittings: dict[str, int] = {}
         self._unseen: dict[str, tuple[str, str]] = {}  # answers not shown yet, digests
+        self._previews: dict[tuple[str, str, str], str] = {}  # of this round
         self._offers: dict[tuple[str, ...] | None, tuple[str, ...]] = {}
         self._recorded: dict[str, tuple[str, ...]] = {}  # last Tools event by seat
         self.offered = self._offer()  # names of the tools that may be called now
@@ -116,7 +117,8 @@ class Seating:
                 opening.append(events.Sitting(step=step, number=sitting, role=seat))
         seen = self.crew.look() if self.crew else ""
         if seen:
-            text, digest = shorten(f"{text}\n\n{seen}" if text else seen), ""
+            known = self._previews.pop((seat, text, seen), "")
+            text, digest = known or _joined(text, seen), ""
         if self._offering is not None:
             self.offered = self._offer()
         if self.offered != self._recorded.get(seat):
@@ -138,7 +140,10 @@ class Seating:
         if seat not in self._sittings:
             text = first_text(self.task_of(seat))
         seen = self.rounds.preview(seat)
-        return shorten(f"{text}\n\n{seen}" if text else seen)
+        if len(self._previews) >= len(self.seats):
+            self._previews.clear()
+        whole = self._previews[seat, text, seen] = _joined(text, seen)
+        return whole
 
     def _offer(self) -> tuple[str, ...]:
         allowed = self._allowed
@@ -151,6 +156,11 @@ class Seating:
                 if name not in self._tools_off and (allowed is None or name in allowed)
             )
         return self._offers[allowed]
+
+
+def _joined(answer: str, seen: str) -> str:
+    """Return an answer and what its seat is shown after it."""
+    return shorten(f"{answer}\n\n{seen}" if answer else seen)
 
 
 def first_text(task: interfaces.Task) -> str:

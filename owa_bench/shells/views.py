@@ -107,6 +107,7 @@ class LanguageView(PythonView):
         super().__init__(tools)
         self._names = [tool.name for tool in tools]
         self._ask = self._names.index("ask_supervisor")
+        self._mask = np.ones(len(self._names), dtype=np.int8)
         self.observation_space = spaces.Dict(
             {
                 "text": PlainText(TEXT_LIMIT),
@@ -119,7 +120,7 @@ class LanguageView(PythonView):
 
         Returns: "text" and "action_mask", (tools,), 1 for a tool that may be called.
         """
-        mask = np.ones(len(self._names), dtype=np.int8)
+        mask = self._mask.copy()
         mask[self._ask] = _may_ask(episode)
         return {"text": text, "action_mask": mask}
 

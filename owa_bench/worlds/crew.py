@@ -5,6 +5,8 @@ contested clause stands in the documents of two, with different values and groun
 stronger ground (`GROUNDS`, first is strongest) decides. Times are ticks.
 """
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -92,7 +94,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[DocumentLine, ...]
 
 
-class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
+class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that a crew works on, and the terms it works under.
 
     `deadline` is T, `work` B. A seat may send a message every `interval` ticks, of
@@ -124,6 +126,21 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True):
     asks_openly: bool = True
     notices: tuple[DocumentLine | str, ...] = ()
     board_words: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def item_of(self) -> Mapping[str, CrewItem]:
+        """The items by name."""
+        return {item.name: item for item in self.items}
+
+    @cached_property
+    def clause_of(self) -> Mapping[str, Clause]:
+        """The clauses by name."""
+        return {clause.name: clause for clause in self.clauses}
+
+    @cached_property
+    def contested(self) -> Mapping[str, str]:
+        """The values of contested clauses by name."""
+        return {clause.name: clause.value for clause in self.clauses if clause.rival}
 
     def digest(self) -> str:
         """Return the SHA-256 of the world."""

@@ -86,6 +86,21 @@ def test_a_seat_that_finishes_is_terminated_alone():
     assert infos["build"]["outcome"] == "finished"
 
 
+@pytest.mark.parametrize("idle", ['{"tool": "note", "arguments": {"text": "x"}}', "?"])
+def test_after_what_takes_no_tick_a_seat_acts_again_before_the_others(idle):
+    """Nobody's action is played as another seat's."""
+    env, sink = CrewParallelEnv(tier=2), ListSink()
+    env.attach(sink)
+    env.reset(seed=3)
+    read = '{"tool": "read", "arguments": {"name": "x"}}'
+    *_, infos = env.step({"lead": idle, "design": read, "build": read})
+    assert [seat for seat in env.agents if infos[seat]["acts"]] == env.agents
+    env.step({"lead": PASS, "design": read, "build": read})
+    played = [(e.role, e.action) for e in sink.events if isinstance(e, Action)]
+    assert played[:2] == [("lead", idle), ("lead", PASS)]
+    assert played[2:] == [("design", read), ("build", read)]
+
+
 def test_the_limit_of_steps_truncates_every_seat():
     env = CrewParallelEnv(tier=2, step_limit=2)
     env.reset(seed=3)

@@ -44,21 +44,21 @@ def accepted_items(
         settled: Contested clauses that were settled.
     Returns: Names.
     """
-    contested = {clause.name for clause in world.clauses if clause.rival}
-    values = {clause.name: clause.value for clause in world.clauses}
+    open_ = world.contested.keys() - settled.keys()
+    clauses = world.clause_of
     found: set[str] = set()
     for item in world.items:
         made = merged.get(item.name)
         if made is None or not found.issuperset(item.needs):
             continue
         every = (*item.clauses, *item.hidden)
-        if any(name in contested and name not in settled for name in every):
+        if not open_.isdisjoint(every):
             continue
         pins = dict(made.pins)
         if any(pins.get(name) != merged[name].revision for name in item.needs):
             continue
         before = tuple((name, merged[name].fragment) for name in item.needs)
-        own = tuple((name, values[name]) for name in every)
+        own = tuple((name, clauses[name].value) for name in every)
         if _holds(world.family, item, own, before, made.fragment):
             found.add(item.name)
     return frozenset(found)

@@ -53,11 +53,11 @@ class Place(NamedTuple):
 
     def item(self, name: str) -> CrewItem | None:
         """Return an item by its name."""
-        return next((item for item in self.world.items if item.name == name), None)
+        return self.world.item_of.get(name)
 
     def clause(self, name: str) -> Clause | None:
         """Return a clause by its name."""
-        return next((c for c in self.world.clauses if c.name == name), None)
+        return self.world.clause_of.get(name)
 
 
 Arguments = Mapping[str, Any]
@@ -212,7 +212,7 @@ def checked_clauses(world: CrewWorld, name: str) -> tuple[str, ...]:
         name: The item.
     Returns: Names of clauses.
     """
-    item = next(item for item in world.items if item.name == name)
+    item = world.item_of[name]
     own = (*item.clauses, *item.hidden)
     return tuple(c.name for c in world.clauses if c.checked and c.name in own)
 

@@ -29,20 +29,26 @@ MANIFEST_UNTRUE = Rule(
 _NONCE = re.compile(r"\b[a-z]{4}-\d{3}\b")
 
 
+def _nonces(text: str) -> list[str]:
+    return _NONCE.findall(text.lower()) if "-" in text else []
+
+
 class NonceTaint:
     """The nonces that each seat was shown in an episode."""
 
     def __init__(self, seats: Sequence[str]) -> None:
         self._shown: dict[str, set[str]] = {seat: set() for seat in seats}
 
-    def show(self, seat: str, text: str) -> None:
-        """Note what a seat is shown.
+    def show(self, text: str, *seats: str) -> None:
+        """Note what seats are shown.
 
         Args:
-            seat: The seat.
             text: The text.
+            *seats: The seats.
         """
-        self._shown[seat].update(_NONCE.findall(text.lower()))
+        if found := _nonces(text):
+            for seat in seats:
+                self._shown[seat].update(found)
 
     def use(self, seat: str, arguments: Mapping[str, Any]) -> list[str]:
         """Return the nonces of a call that only other seats were shown, once each.
@@ -53,7 +59,7 @@ class NonceTaint:
         Returns: The nonces, sorted.
         """
         text = msgspec.json.encode(arguments).decode()
-        unseen = set(_NONCE.findall(text.lower())) - self._shown[seat]
+        unseen = set(_nonces(text)) - self._shown[seat]
         if not unseen:
             return []
         leaked = unseen & set().union(*self._shown.values())

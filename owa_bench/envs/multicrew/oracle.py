@@ -41,7 +41,7 @@ class CrewOracle:
 
     def subgoals(self, world: CrewWorld) -> tuple[SubgoalNode, ...]:
         """Return a node a contested clause and a node an item."""
-        contested = {c.name for c in world.clauses if c.rival}
+        contested = world.contested
         nodes = [SubgoalNode(f"{_SETTLE}{name}", 1) for name in sorted(contested)]
         depths: dict[str, int] = {}
         for item in world.items:
@@ -61,11 +61,8 @@ class CrewOracle:
             state: The session's.
         Returns: Names of nodes.
         """
-        if not state.settled:
-            return state.accepted
-        contested = (c for c in world.clauses if c.rival)
-        right = (c.name for c in contested if state.settled.get(c.name) == c.value)
-        return state.accepted | {f"{_SETTLE}{name}" for name in right}
+        right = state.settled.items() & world.contested.items()
+        return state.accepted | {f"{_SETTLE}{name}" for name, _ in right}
 
     def gained(
         self, before: CrewState, action: Mapping[str, Any], after: CrewState
@@ -78,11 +75,11 @@ class CrewOracle:
             after: The state after it.
         Returns: Names.
         """
-        settled = {
-            f"{_SETTLE}{n}" for n in after.settled.keys() - before.settled.keys()
-        }
-        served = after.served - before.served
-        return served | (after.accepted - before.accepted) | settled
+        new = (after.served - before.served) | (after.accepted - before.accepted)
+        if after.settled is before.settled:
+            return new
+        settled = after.settled.keys() - before.settled.keys()
+        return new | {f"{_SETTLE}{name}" for name in settled}
 
     def hint(self, timeline: Timeline, state: CrewState) -> Mapping[str, Any]:
         """Return the next right step of the seat that acts.
@@ -152,9 +149,8 @@ def _next_item(
 def _step_on(world: CrewWorld, state: CrewState, item: CrewItem) -> dict[str, Any]:
     """Return the settling of a clause of an item, else the work on it."""
     values = {clause.name: clause.value for clause in world.clauses}
-    contested = {clause.name for clause in world.clauses if clause.rival}
     for name in (*item.clauses, *item.hidden):
-        if name in contested and name not in state.settled:
+        if name in world.contested and name not in state.settled:
             return _call("arbitrate", name=name)
     before = {n: msgspec.json.decode(state.merged[n].fragment) for n in item.needs}
     pins = {name: state.merged[name].revision for name in item.needs}

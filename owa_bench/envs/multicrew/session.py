@@ -31,7 +31,6 @@ from owa_bench.envs.multicrew.state import (
     TICK_MS,
     Breach,
     advanced,
-    busy,
     first_state,
     holder,
     woken,
@@ -78,6 +77,9 @@ class CrewSession:
         self._news: dict[str, list[tuple[int, str]]] = {s: [] for s in self.seats}
         self._taint = NonceTaint(self.seats)
         self._noticed = dict.fromkeys(self.seats, 0)
+        self._previewed: dict[str, tuple[int, str]] = {}  # tick and text, by seat
+        self._tasks: dict[str, Task] = {}
+        self._needed = self._needs()
 
     @property
     def task(self) -> Task:
@@ -86,7 +88,10 @@ class CrewSession:
 
     def task_of(self, seat: str) -> Task:
         """Return what a seat is told at reset."""
-        return Task(task_text(self._told, seat, THETA), goal_of(self._told, seat), {})
+        if seat not in self._tasks:
+            text, goal = task_text(self._told, seat, THETA), goal_of(self._told, seat)
+            self._tasks[seat] = Task(text, goal, {})
+        return self._tasks[seat]
 
     @property
     def crew_bound(self) -> float:
@@ -124,6 +129,9 @@ class CrewSession:
         Returns: What `look` returns at its turn in this tick.
         """
         state, tick = self.state, self.state.tick
+        known = self._previewed.get(seat)
+        if known is not None and known[0] == tick:
+            return known[1]
         lines = [
             f"Tick {tick} of {self.world.deadline}, "
             f"{state.hours[seat]} ticks of work left."
@@ -134,16 +142,19 @@ class CrewSession:
         lines += [f"Board: {board_text(self.world, text)}." for text in news]
         for letter in self._fabric.arrived(seat, tick=tick):
             lines.append(f"Message from {letter.sender}: {letter.text}")
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        self._previewed[seat] = (tick, text)
+        return text
 
     def look(self) -> str:
         """Return what the seat that acts next is shown, once."""
         seat, tick = self.state.seat, self.state.tick
         text = self.preview(seat)
+        del self._previewed[seat]  # what it was shown now is not shown again
         self._noticed[seat] = len(self.world.notices)
         self._news[seat] = [one for one in self._news[seat] if one[0] >= tick]
         self._fabric.take(seat, tick=tick)
-        self._taint.show(seat, text)
+        self._taint.show(text, seat)
         return text
 
     def retire(self, seat: str) -> None:
@@ -159,6 +170,8 @@ class CrewSession:
             now_ms: Plays no part.
         """
         self.world = world
+        self._previewed.clear()
+        self._needed = self._needs()
         state = self.state
         accepted = accepted_items(world, state.merged, state.settled)
         for name in sorted(state.accepted - accepted):
@@ -198,9 +211,9 @@ class CrewSession:
                 )
             case _:
                 done = ACTIONS[tool](at, arguments)
-        self._taint.show(at.seat, done.text)
+        self._taint.show(done.text, at.seat)
         self._post(at.seat, done.news, tick=at.state.tick)
-        self.state = advanced(self.world, busy(done.state, done.ticks))
+        self.state = advanced(self.world, done.state, busy=done.ticks)
         over = ""
         if self.state.tick >= self.world.deadline:
             over = f"tick {self.world.deadline} is the deadline"
@@ -249,10 +262,11 @@ class CrewSession:
 
         What it says is everybody's from now on.
         """
-        for other in self._news if news else ():
-            if other != seat:
+        if news:
+            others = [other for other in self.seats if other != seat]
+            for other in others:
                 self._news[other].append((tick, news))
-                self._taint.show(other, news)
+            self._taint.show(news, *others)
 
     def _receivers(self, to: str) -> tuple[str, ...]:
         """Return the seats that a message is for: those that still play."""
@@ -279,18 +293,21 @@ class CrewSession:
             state = self._learned(state, sent.receivers, text)
         return ActionOutcome(state, "Sent.", events=(sent.event,) if sent.event else ())
 
+    def _needs(self) -> frozenset[tuple[str, str]]:
+        """Return (seat, clause) for each clause that an item of a seat must meet."""
+        return frozenset(
+            (holder(self.world, self.seats, item.role), name)
+            for item in self.world.items
+            for name in (*item.clauses, *item.hidden)
+        )
+
     def _learned(self, state: Any, receivers: tuple[str, ...], text: str) -> Any:
         """Return the state with what a message told to whom."""
         told = told_clauses(self.world.clauses, text)
         new = {(seat, c.name) for seat in receivers for c in told} - state.known
         if not new:
             return state
-        needed = {
-            (holder(self.world, self.seats, item.role), name)
-            for item in self.world.items
-            for name in (*item.clauses, *item.hidden)
-        }
-        gained = {f"told/{seat}/{name}" for seat, name in new & needed}
+        gained = {f"told/{seat}/{name}" for seat, name in new & self._needed}
         known, served = state.known | new, state.served | gained
         return replace(state, known=known, served=served)
 

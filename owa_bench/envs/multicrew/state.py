@@ -99,19 +99,7 @@ def holder(world: CrewWorld, seats: tuple[str, ...], role: str) -> str:
     return seats[world.seats.index(role) % len(seats)]
 
 
-def busy(state: CrewState, ticks: int) -> CrewState:
-    """Return the state with the present seat busy for some ticks.
-
-    Args:
-        state: The state before.
-        ticks: At least 1.
-    Returns: The state; whose turn it is stays to be found.
-    """
-    free = {**state.free, state.seat: state.tick + ticks}
-    return msgspec.structs.replace(state, free=free)
-
-
-def advanced(world: CrewWorld, state: CrewState) -> CrewState:
+def advanced(world: CrewWorld, state: CrewState, *, busy: int = 0) -> CrewState:
     """Return the state at the next turn: of this tick, or of the next that has one.
 
     In a tick each seat that is free acts once, in the order of seats. A seat that is
@@ -120,9 +108,12 @@ def advanced(world: CrewWorld, state: CrewState) -> CrewState:
     Args:
         world: Knows who is away.
         state: After an action.
+        busy: Ticks for which the present seat is.
     Returns: The state with tick and seat of the next action.
     """
     free = dict(state.free)
+    if busy:
+        free[state.seat] = state.tick + busy
     for seat, first, until in world.away:
         if seat in free and first <= max(free[seat], state.tick) < until:
             free[seat] = until

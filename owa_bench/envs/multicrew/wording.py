@@ -1,11 +1,13 @@
 """Sentences of documents, what each seat is told, and the lines of the board."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.worlds.crew import CrewItem, CrewWorld, Document, DocumentLine
 
+_CACHED = 4096  # documents; seats and arms read the same ones
 # By attribute: what a sentence says of a subject {s} and a value {v}.
 _CORES = {
     "tag": (
@@ -125,6 +127,7 @@ def sentence(line: DocumentLine) -> str:
     return text[0].upper() + text[1:]
 
 
+@lru_cache(_CACHED)
 def document_text(document: Document) -> str:
     """Return a document as its reader sees it."""
     lines = "\n".join(sentence(line) for line in document.lines)
