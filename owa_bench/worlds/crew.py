@@ -94,6 +94,19 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[DocumentLine, ...]
 
 
+class CrewClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposition about a clause, of which an agent may state p.
+
+    "in_force": the last digit of its value at the end is even; "owner": a document of
+    `role` states it; "contested": two roles' documents give different values.
+    """
+
+    name: str
+    kind: Literal["in_force", "owner", "contested"]
+    clause: str
+    role: str = ""
+
+
 class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that a crew works on, and the terms it works under.
 
@@ -126,6 +139,7 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     asks_openly: bool = True
     notices: tuple[DocumentLine | str, ...] = ()
     board_words: tuple[tuple[str, str], ...] = ()
+    claims: tuple[CrewClaim, ...] = ()
 
     @cached_property
     def item_of(self) -> Mapping[str, CrewItem]:

@@ -22,6 +22,13 @@ from tests.run.conftest import played, run_options  # noqa: F401  fixtures
 MOST = 0.05
 DRAWS = {
     "toolquest": Draw(name="toolquest", tiers=(1, 3), episodes=2, interventions=(0,)),
+    "multicrew": Draw(
+        name="multicrew",
+        families=("contract", "negotiate"),
+        tiers=(3,),
+        episodes=6,
+        interventions=(0,),
+    ),
     "changesurf": Draw(name="changesurf", tiers=(1,), episodes=3, interventions=(0,)),
 }
 
@@ -38,7 +45,8 @@ def test_the_committed_rate_by_wording_buys_no_world_model(
     """Real runs; at one magnitude the true rates are far from the committed ones."""
     draw = msgspec.structs.replace(DRAWS[suite], deltas=deltas)
     agents = ("rate_agents:StatesRates", "rate_agents:StatesSureRates")
-    layout = played(Request(agents=agents, draws=(draw,)))
+    seated = find("suites")[suite].plugin.card.isolated
+    layout = played(Request(agents=agents, draws=(draw,)), in_process=not seated)
     for verdict in statement.write(layout.root, None).verdicts:
         [axis] = [axis for axis in verdict.axes if axis.symbol == "W"]
         high = axis.tasks_like_these.high

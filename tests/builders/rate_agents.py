@@ -18,6 +18,8 @@ class StatesRates:
         }
 
     def class_of(self, name, text):
+        if name.startswith("claim-"):
+            return f"multicrew/{kind_of_crew_claim(text)}"
         kind, is_claim = name.partition("-")[::2]
         if kind == "docs":
             kind += "_differ" if "differ from" in text else "_agree"
@@ -32,6 +34,12 @@ class StatesRates:
 
     def close(self):
         pass
+
+
+def kind_of_crew_claim(text):
+    if "last digit" in text:
+        return "in_force"
+    return "owner" if "keeps" in text else "contested"
 
 
 class StatesSureRates(StatesRates):

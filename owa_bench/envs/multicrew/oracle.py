@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items
+from owa_bench.envs.multicrew.claims import truths
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.planner import tails
 from owa_bench.envs.multicrew.state import TICK_MS, CrewState
@@ -112,8 +113,8 @@ class CrewOracle:
         return _step_on(world, state, item)
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return none: no proposition is listed yet."""
-        return ()
+        """Return the claims of the first world with their truth in the last one."""
+        return truths(timeline)
 
     def categories(self, world: CrewWorld) -> tuple[str, ...]:
         """Return none: no item needs an outside tool."""

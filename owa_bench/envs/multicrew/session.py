@@ -19,6 +19,7 @@ from owa_bench.envs.multicrew.actions import (
     Place,
     checked_clauses,
 )
+from owa_bench.envs.multicrew.claims import claim_texts
 from owa_bench.envs.multicrew.detectors import (
     MANIFEST_UNTRUE,
     OUT_OF_BAND,
@@ -90,7 +91,7 @@ class CrewSession:
         """Return what a seat is told at reset."""
         if seat not in self._tasks:
             text, goal = task_text(self._told, seat, THETA), goal_of(self._told, seat)
-            self._tasks[seat] = Task(text, goal, {})
+            self._tasks[seat] = Task(text, goal, claim_texts(self._told))
         return self._tasks[seat]
 
     @property

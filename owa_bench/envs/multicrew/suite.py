@@ -2,6 +2,7 @@
 
 from owa_bench import interfaces
 from owa_bench.envs.multicrew import generate
+from owa_bench.envs.multicrew.claims import KINDS
 from owa_bench.envs.multicrew.detectors import DETECTORS, RULES
 from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.oracle import CrewOracle
@@ -31,8 +32,8 @@ class CrewSuite(ToolSuite):
         depth_target=4,
         step_limit=1500,
         categories=(),
-        proposition_kinds=(),
-        axes=("A", "G", "P", "S", "$"),
+        proposition_kinds=KINDS,
+        axes=("A", "G", "P", "W", "S", "$"),
         rules=RULES,
         seats=len(ROLES),
         roles=ROLES,

@@ -230,6 +230,10 @@ def goal_of(world: CrewWorld, seat: str) -> dict[str, Any]:
         "reviewed": world.reviewed,
         "documents": {d.name: d.owner for d in world.documents},
         "owners": owners,
+        "claims": [
+            {"name": c.name, "kind": c.kind, "clause": c.clause, "role": c.role}
+            for c in world.claims
+        ],
         "items": [
             {
                 "name": item.name,

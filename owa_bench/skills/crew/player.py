@@ -109,10 +109,13 @@ class CrewPlayer:
         done = sum(efforts[name] for name in merged) / sum(efforts.values())
         open_ = view.contested - view.settled.keys()
         if len(view.revisions) == len(view.items) and not open_:
-            yield PlanCall("finish", {"p": _SURE})
+            yield self._finish(_SURE)
         if view.tick >= view.deadline - _LAST:
             likely = done >= _ENOUGH and not open_
-            yield PlanCall("finish", {"p": _LIKELY if likely else _LOST})
+            yield self._finish(_LIKELY if likely else _LOST)
+
+    def _finish(self, p: float) -> PlanCall:
+        return PlanCall("finish", {"p": p, "beliefs": self.view.beliefs()})
 
     def _merging(self) -> Iterator[PlanCall]:
         """Yield a merge of own work, or a review of others' where that is asked for."""

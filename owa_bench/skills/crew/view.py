@@ -18,6 +18,8 @@ _WORKED = re.compile(r"(\S+) in work by ([a-z]+) until tick (\d+)")
 _STAMP = re.compile(r"fragment of (\S+) must carry stamp (\S+)\.")
 _FRAGMENT = re.compile(r"^(\S+), revision ([0-9a-f]+), by \S+:\n(\{.*)$", re.M)
 _WORDS = {"integrated by": "merged by", ", build ": ", revision "}
+_KEPT = re.compile(r"^\S+, kept by ([a-z]+):$", re.M)
+_SURE = 0.95
 _MESSAGE = re.compile(r"^Message from ([a-z]+): (.*)$", re.M)
 
 
@@ -47,6 +49,7 @@ class CrewView:
         self.distrusted: set[str] = set()  # clauses whose value a check refused
         self.seen: set[str] = set()  # roles that gave a sign
         self.letters: list[tuple[str, str]] = []  # messages of this turn
+        self.keepers: dict[str, set[str]] = {}  # clause: roles known to have it
 
     @property
     def seat(self) -> str:
@@ -70,12 +73,17 @@ class CrewView:
         for name, revision, body in _FRAGMENT.findall(text):
             self.revisions[name] = revision
             self.fragments[name] = json.loads(body)
-        plain = "\n".join(body for _, body in self.letters)
-        for fact in (*read_facts(text), *read_facts(plain)):
-            self._learn(fact)
+        keeper = kept[1] if (kept := _KEPT.search(text)) else ""
+        for fact in read_facts(_MESSAGE.sub("", text)):
+            self._learn(fact, keeper)
+        for sender, body in self.letters:
+            for fact in read_facts(body):
+                self._learn(fact, sender)
 
-    def _learn(self, fact: ClauseFact) -> None:
+    def _learn(self, fact: ClauseFact, keeper: str) -> None:
         known = self.facts.get(fact.clause)
+        if keeper:
+            self.keepers.setdefault(fact.clause, set()).add(keeper)
         if fact.contested:
             self.contested.add(fact.clause)
         if known is None or fact.rank <= known.rank:
@@ -149,6 +157,23 @@ class CrewView:
             return self.settled[clause]
         fact = self.facts.get(clause)
         return fact.value if fact else ""
+
+    def beliefs(self) -> dict[str, float]:
+        """Return the probability of each listed claim about which something is known.
+
+        Who was told a fact may tell it on: a keeper by hearsay is likely, not sure.
+        """
+        found = {}
+        for claim in self.goal["claims"]:
+            clause, fact = claim["clause"], self.facts.get(claim["clause"])
+            if claim["kind"] == "in_force" and (value := self.value(clause)):
+                found[claim["name"]] = int(value[-1]) % 2 == 0
+            elif claim["kind"] == "owner" and clause in self.keepers:
+                found[claim["name"]] = claim["role"] in self.keepers[clause]
+            elif claim["kind"] == "contested" and (fact or clause in self.settled):
+                there = clause in self.contested or clause in self.settled
+                found[claim["name"]] = there
+        return {name: _SURE if true else 1 - _SURE for name, true in found.items()}
 
     def lacking(self, item: Mapping[str, Any]) -> list[str]:
         """Return the clauses of an item whose values are not known."""
