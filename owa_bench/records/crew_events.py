@@ -7,7 +7,10 @@ class Message(Event, frozen=True, kw_only=True, tag="message"):
     """Text from one role to others: of source "env" where it passed the suite's fabric.
 
     An agent may declare messages between parts of itself; no axis reads those. The
-    harness sets `sketch`, a SimHash by which near-duplicates are recognised.
+    harness sets `sketch`, a SimHash by which near-duplicates are recognised. The fabric
+    says what it is: `asks` is the fact that it asks for, `reached` whether a receiver
+    has that fact, `gives` the facts that it states, `news` how many of them a receiver
+    needs and had not been shown.
     """
 
     step: int
@@ -17,6 +20,10 @@ class Message(Event, frozen=True, kw_only=True, tag="message"):
     tokens: int = 0
     digest: str
     sketch: str = ""
+    asks: str = ""
+    reached: bool = False
+    gives: tuple[str, ...] = ()
+    news: int = 0
 
 
 class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
@@ -28,13 +35,17 @@ class Conflict(Event, frozen=True, kw_only=True, tag="conflict"):
 
 
 class Handoff(Event, frozen=True, kw_only=True, tag="handoff"):
-    """An item passes from one role to another; `manifest` is a blob of what it says."""
+    """An item passes from one role to another; `manifest` is a blob of what it says.
+
+    `untrue` counts its values that nothing in the world ever stated.
+    """
 
     step: int
     item: str
     sender: str
     receiver: str
     manifest: str = ""
+    untrue: int = 0
 
 
 class Board(Event, frozen=True, kw_only=True, tag="board"):
@@ -44,3 +55,10 @@ class Board(Event, frozen=True, kw_only=True, tag="board"):
     item: str
     status: str
     owner: str = ""
+
+
+class CallRefusal(Event, frozen=True, kw_only=True, tag="refusal"):
+    """The rules by which a crew works together, or a tool's own, refuse a call."""
+
+    step: int
+    tool: str

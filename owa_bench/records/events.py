@@ -12,7 +12,13 @@ from typing import Literal
 
 import msgspec
 
-from owa_bench.records.crew_events import Board, Conflict, Handoff, Message
+from owa_bench.records.crew_events import (
+    Board,
+    CallRefusal,
+    Conflict,
+    Handoff,
+    Message,
+)
 from owa_bench.records.event_base import (
     DECIMALS,
     METERS,
@@ -43,8 +49,8 @@ from owa_bench.records.revision_events import MemoryChange, Revision
 # fmt: off
 __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
-    "AnyEvent", "Artifact", "Belief", "Board", "Call", "CampaignRevision", "Condition",
-    "Conflict", "Drift",
+    "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
+    "CampaignRevision", "Condition", "Conflict", "Drift",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
@@ -384,7 +390,7 @@ AnyEvent = (
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
     | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
     | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
-    | CampaignRevision | ProjectDay
+    | CampaignRevision | ProjectDay | CallRefusal
 )
 # fmt: on
 

@@ -144,7 +144,11 @@ class Crew:
     messages whose sketches differ from the one before in at most so many bits as the
     column counts (the same to the letter always counts). `messages` and `tokens` are of
     the suite's channel, `declared` counts those that the agent declared. `answers`
-    counts answers that the episode had not given before. `bound` is C*_m, NaN where the
+    counts answers that the episode had not given before. `asks` counts questions of the
+    channel, `reached` those that got to a seat that knows, `answered` those of these
+    that it answered; `gives` counts facts told, `news` those that a receiver needed
+    and lacked; `refused` calls that were refused, `handoffs` and `untrue` manifests and
+    those that state what nothing does. `bound` is C*_m, NaN where the
     suite has none; `no_lift`: the world cannot show what a crew adds.
     """
 
@@ -163,6 +167,14 @@ class Crew:
     declared: Integers
     answers: Integers
     verified: Integers
+    asks: Integers
+    reached: Integers
+    answered: Integers
+    gives: Integers
+    news: Integers
+    refused: Integers
+    handoffs: Integers
+    untrue: Integers
     bound: Floats
     no_lift: Flags
 

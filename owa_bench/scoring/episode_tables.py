@@ -76,8 +76,39 @@ def crew_row(trace: Trace) -> dict[str, Any]:
         "declared": len(said) - len(messages),
         "answers": len({(a.role, a.observation) for a in actions}),
         "verified": sum(a.verified for a in actions),
+        **_together(trace, messages),
         "bound": np.nan if start.crew_bound is None else start.crew_bound,
         "no_lift": bool(start.no_lift),
+    }
+
+
+def _together(trace: Trace, messages: Sequence[events.Message]) -> dict[str, int]:
+    """Return how the seats asked, told, answered and kept to the rules.
+
+    A question counts as answered once a seat that it reached tells the asker that fact.
+    """
+    asks = [m for m in messages if m.asks]
+    reached = [m for m in asks if m.reached]
+    answered = (
+        any(
+            told.step > ask.step
+            and told.sender in ask.receivers
+            and ask.sender in told.receivers
+            and ask.asks in told.gives
+            for told in messages
+        )
+        for ask in reached
+    )
+    handoffs = tuple(trace.of(events.Handoff))
+    return {
+        "asks": len(asks),
+        "reached": len(reached),
+        "answered": sum(answered),
+        "gives": sum(len(m.gives) for m in messages),
+        "news": sum(m.news for m in messages),
+        "refused": sum(1 for _ in trace.of(events.CallRefusal)),
+        "handoffs": len(handoffs),
+        "untrue": sum(1 for passed in handoffs if passed.untrue),
     }
 
 

@@ -115,7 +115,8 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     arbitration `arbitration`. `away` are (seat, first tick, tick of return). `hours`
     are the ticks of work that each role may spend. `reviewed`: an item is merged only
     after somebody other than its author approved it. `asks_openly`: the task says who
-    owns which clause. `notices` are lines to everybody, shown from when they are there.
+    owns which clause. `human`: ticks between looks of a human colleague, 0: nobody.
+    `notices` are lines to everybody, shown from when they are there.
     `board_words` are (word, other word) by which the board puts things.
     """
 
@@ -140,6 +141,7 @@ class CrewWorld(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     notices: tuple[DocumentLine | str, ...] = ()
     board_words: tuple[tuple[str, str], ...] = ()
     claims: tuple[CrewClaim, ...] = ()
+    human: int = 0
 
     @cached_property
     def item_of(self) -> Mapping[str, CrewItem]:

@@ -34,8 +34,10 @@ FAMILY_OF: Mapping[str, Family] = {
 }
 FAMILIES = tuple(FAMILY_OF)
 CHAINS = "chain/"  # prefix of a family whose items form a chain
-HELD_OUT = tuple(f"{CHAINS}{name}" for name in FAMILIES)
+HUMAN = "human/"  # of a family in which a human colleague answers
+HELD_OUT = tuple(f"{kind}{name}" for kind in (CHAINS, HUMAN) for name in FAMILIES)
 RESEARCH, ARBITRATION, MERGE = 3, 4, 1  # ticks
+CADENCE = 8  # ticks from one look of a human colleague to its next
 _OPEN_TIERS = 2  # up to this tier the task says who owns which clause
 _READINGS = 2  # clauses with readings for each that is contested elsewhere
 _AWAY = 0.5  # chance of a role to be away once
@@ -45,14 +47,15 @@ _MOST_SHARE = 0.5  # of T that the critical path of an admissible world takes
 
 
 def family_of(name: str) -> Family:
-    """Return a family by its name, with or without the prefix of chains."""
-    return FAMILY_OF[name.removeprefix(CHAINS)]
+    """Return a family by its name, with or without a prefix."""
+    return FAMILY_OF[name.rpartition("/")[2]]
 
 
 def generate(instance: Instance) -> CrewWorld:
     """Return the instance's base world."""
     family = family_of(instance.family)
-    draws = CrewDraws(instance.seed, instance.family, instance.tier)
+    # With a human colleague or without: the same world.
+    draws = CrewDraws(instance.seed, instance.family.removeprefix(HUMAN), instance.tier)
     size = draws.size
     chained = instance.family.startswith(CHAINS)
     shape: Shape = "chain" if chained else draws.pick(SHAPES)
@@ -93,6 +96,7 @@ def generate(instance: Instance) -> CrewWorld:
         away=_away(draws, deadline),
         reviewed=family.reviewed,
         asks_openly=open_owners,
+        human=CADENCE if instance.family.startswith(HUMAN) else 0,
         claims=draw_claims(draws, content.items, clauses, open_owners=open_owners),
     )
 

@@ -3,8 +3,7 @@
 Source: docs/multicrew.md#rounds
 """
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,7 +26,9 @@ from owa_bench.envs.multicrew.detectors import (
     untrue_values,
 )
 from owa_bench.envs.multicrew.generate import inadmissible
+from owa_bench.envs.multicrew.human import HumanColleague
 from owa_bench.envs.multicrew.planner import bound
+from owa_bench.envs.multicrew.speech import asked_clause, needs_of, talk_of
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
     Breach,
@@ -40,19 +41,17 @@ from owa_bench.envs.multicrew.tools import TOOLS
 from owa_bench.envs.multicrew.wording import (
     board_text,
     goal_of,
-    hours_text,
     notice_text,
     task_text,
 )
 from owa_bench.interfaces import Setting, Sink, Task, ToolResult, ToolSpec
-from owa_bench.records.events import Board, Handoff
+from owa_bench.records.events import Board, CallRefusal, Handoff
 from owa_bench.records.instance import Timeline
 from owa_bench.shells.fabric import Fabric
-from owa_bench.worlds.crew import Clause, CrewWorld
+from owa_bench.worlds.crew import CrewWorld
 
 THETA = 0.8
 _ALL = "all"
-_CACHED = 8192  # clauses
 
 
 class CrewSession:
@@ -80,7 +79,8 @@ class CrewSession:
         self._noticed = dict.fromkeys(self.seats, 0)
         self._previewed: dict[str, tuple[int, str]] = {}  # tick and text, by seat
         self._tasks: dict[str, Task] = {}
-        self._needed = self._needs()
+        self._needed = needs_of(world, self.seats)
+        self._human = HumanColleague(self._fabric)
 
     @property
     def task(self) -> Task:
@@ -172,7 +172,7 @@ class CrewSession:
         """
         self.world = world
         self._previewed.clear()
-        self._needed = self._needs()
+        self._needed = needs_of(world, self.seats)
         state = self.state
         accepted = accepted_items(world, state.merged, state.settled)
         for name in sorted(state.accepted - accepted):
@@ -199,9 +199,8 @@ class CrewSession:
             case "tell":
                 done = self._send(at, arguments["to"], arguments["text"])
             case "ask":
-                done = self._send(
-                    at, arguments["to"], f"question: {arguments['about']}"
-                )
+                to, about = arguments["to"], arguments["about"]
+                done = self._send(at, to, f"question: {about}", about=about)
             case "hand_off":
                 done = self._hand_off(at, arguments)
             case "pass_turn":
@@ -215,6 +214,12 @@ class CrewSession:
         self._taint.show(done.text, at.seat)
         self._post(at.seat, done.news, tick=at.state.tick)
         self.state = advanced(self.world, done.state, busy=done.ticks)
+        events = done.events
+        if not done.ok:
+            events = (*events, CallRefusal(step=step, tool=tool))
+        if self.world.human:
+            tick = min(self.state.tick, self.world.deadline)
+            events = (*events, *self._human.until(self.world, tick, step))
         over = ""
         if self.state.tick >= self.world.deadline:
             over = f"tick {self.world.deadline} is the deadline"
@@ -222,7 +227,7 @@ class CrewSession:
             text=done.text,
             ok=done.ok,
             elapsed_ms=max(self.state.tick * TICK_MS - now_ms, 0),
-            events=done.events,
+            events=events,
             over=over,
         )
 
@@ -276,7 +281,7 @@ class CrewSession:
         seats = [holder(self.world, self.seats, role) for role in known]
         return tuple(seat for seat in seats if seat in self.state.free)
 
-    def _send(self, at: Place, to: str, text: str) -> ActionOutcome:
+    def _send(self, at: Place, to: str, text: str, *, about: str = "") -> ActionOutcome:
         """Send a message; who gets a value that an item of theirs needs has it."""
         sent = self._fabric.send(
             at.seat,
@@ -290,27 +295,29 @@ class CrewSession:
         if sent.refusal:
             return at.refused(f"Not sent: {sent.refusal}.")
         state = woken(at.state, sent.receivers)
-        if sent.receivers:
-            state = self._learned(state, sent.receivers, text)
-        return ActionOutcome(state, "Sent.", events=(sent.event,) if sent.event else ())
-
-    def _needs(self) -> frozenset[tuple[str, str]]:
-        """Return (seat, clause) for each clause that an item of a seat must meet."""
-        return frozenset(
-            (holder(self.world, self.seats, item.role), name)
-            for item in self.world.items
-            for name in (*item.clauses, *item.hidden)
+        heard = self.world.human and about and to == _ALL
+        if heard and (asked := asked_clause(self.world.clauses, about)):
+            self._human.hear(at.seat, asked.name)
+        if sent.event is None:
+            return ActionOutcome(state, "Sent.")
+        talk = talk_of(
+            *(self.world, state, self._needed),
+            seats=self.seats,
+            receivers=sent.receivers,
+            text=text,
+            about=about,
         )
-
-    def _learned(self, state: Any, receivers: tuple[str, ...], text: str) -> Any:
-        """Return the state with what a message told to whom."""
-        told = told_clauses(self.world.clauses, text)
-        new = {(seat, c.name) for seat in receivers for c in told} - state.known
-        if not new:
-            return state
-        gained = {f"told/{seat}/{name}" for seat, name in new & self._needed}
-        known, served = state.known | new, state.served | gained
-        return replace(state, known=known, served=served)
+        message = replace(
+            sent.event,
+            asks=talk.asks,
+            reached=talk.reached,
+            gives=talk.gives,
+            news=talk.news,
+        )
+        if talk.learned:
+            known, served = state.known | talk.learned, state.served | talk.gained
+            state = replace(state, known=known, served=served)
+        return ActionOutcome(state, "Sent.", events=(message,))
 
     def _hand_off(self, at: Place, arguments: Mapping[str, Any]) -> ActionOutcome:
         """Give an item to another role; the manifest goes as a message."""
@@ -320,7 +327,8 @@ class CrewSession:
             return at.refused(f"{name} is not yours.")
         if to not in self.world.seats:
             return at.refused(f"There is no role {to}.")
-        manifest = msgspec.json.encode(arguments.get("manifest", {}), order="sorted")
+        values = arguments.get("manifest", {})
+        manifest = msgspec.json.encode(values, order="sorted")
         text = f"hand-off of {name}: {manifest.decode()}"
         done = self._send(at, to, text)
         if not done.ok:
@@ -333,6 +341,7 @@ class CrewSession:
             sender=at.seat,
             receiver=receiver,
             manifest=self._sink.blob(manifest) if done.events else "",
+            untrue=len(untrue_values(self.world, values)),
         )
         board = Board(step=at.step, item=name, status="handed off", owner=receiver)
         return done._replace(
@@ -340,26 +349,3 @@ class CrewSession:
             events=(*done.events, passed, board),
             news=f"{name} handed to {to}",
         )
-
-
-def told_clauses(clauses: Sequence[Clause], text: str) -> list[Clause]:
-    """Return the clauses whose subject a text names and whose value it gives.
-
-    Args:
-        clauses: Those of the world.
-        text: A message.
-    Returns: What its receiver knows now.
-    """
-    words = {word.strip(".,;:\"'{}") for word in text.replace('":"', " ").split()}
-    whole = " ".join(words)
-    return [c for c in clauses if c.subject in whole and words >= _value_words(c)]
-
-
-@lru_cache(_CACHED)
-def _value_words(clause: Clause) -> frozenset[str]:
-    """Return the words of a clause's value that a message must have."""
-    if clause.attribute == "hours":
-        parts = [p for p in hours_text(clause.value).split() if p.isdigit()]
-    else:
-        parts = clause.value.replace(" and ", " ").split()
-    return frozenset(part for part in parts if part[0] != "(")

@@ -186,6 +186,12 @@ def task_text(world: CrewWorld, seat: str, theta: float) -> str:
         if world.reviewed
         else ""
     )
+    human = (
+        f" Every {world.human} ticks a human colleague looks in and answers two "
+        "questions of those that were asked of all."
+        if world.human
+        else ""
+    )
     items = "\n".join(item_text(item) for item in world.items)
     return f"""You are {seat} of a crew; the others are {others}.{away}
 Together you have {world.deadline} ticks to get {len(world.items)} items merged. \
@@ -204,7 +210,7 @@ contract and contract before habit; where there are two readings, somebody decid
 Such a clause must be settled: one who knows it proposes a value, another seat accepts \
 it (where somebody decides, one of the two must be that role), or arbitrate(clause) \
 decides after {world.arbitration} ticks.
-Your role has {world.hours} ticks of work. The lead ends the episode with finish.
+Your role has {world.hours} ticks of work.{human} The lead ends the episode with finish.
 Items:
 {items}"""
 
@@ -228,6 +234,7 @@ def goal_of(world: CrewWorld, seat: str) -> dict[str, Any]:
         "tokens": world.tokens,
         "research": world.research,
         "reviewed": world.reviewed,
+        "human": world.human,
         "documents": {d.name: d.owner for d in world.documents},
         "owners": owners,
         "claims": [

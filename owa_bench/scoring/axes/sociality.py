@@ -23,6 +23,14 @@ _REFERENCE = 2  # roles of the crew that sets the chatter ceiling
 _MESSAGES = "S:messages:"  # prefix of the constants: messages per action of a crew size
 _TIE = 1e-9  # quality by which a crew that sends fewer messages is preferred
 _MUTED = ":muted"
+# How a crew works together, shares of sums: shown beside, never scored.
+TOGETHER = {
+    "asks that reach who knows": ("reached", "asks"),
+    "asks answered": ("answered", "reached"),
+    "facts told that were needed": ("news", "gives"),
+    "calls refused": ("refused", "calls"),
+    "manifests untrue": ("untrue", "handoffs"),
+}
 _ALONE, _ALONE_BASE = "S:alone", "S:alone base"  # one role: all rows, and base rows
 FloatsTuple = tuple[Floats, ...]
 
@@ -109,6 +117,11 @@ def _collect(sample: Sample, statistics: StatisticsTable) -> Coverage:
                 for name, flags in faults.items():
                     column = _key(size, half, f":{name}")
                     statistics.add_mean(column, flags.astype(float), here)
+    whole = rows & (crew.cap > 1) & ~crew.muted
+    for name in sorted({name for pair in TOGETHER.values() for name in pair}):
+        counts = table.steps if name == "calls" else getattr(crew, name)
+        values = counts[whole].astype(float)
+        statistics.add_sum(f"S:{name}", np.flatnonzero(whole), values)
     alone = rows & (crew.cap == 1)
     statistics.add_mean(_ALONE, table.q, alone)
     statistics.add_mean(_ALONE_BASE, table.q, alone & ~crew.control)
@@ -286,16 +299,28 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
 
 
 def _secondary(totals: Totals, sample: Sample) -> FloatsByName:
-    """Return S_net, both lifts and each fault's share."""
+    """Return S_net, both lifts, each fault's share and how the crew worked together."""
     best = _best(totals)
     whole, shares = _lift(totals, sample, best, net=False), _fault_shares(totals, best)
     net = np.minimum(whole, _lift(totals, sample, best, net=True))
+    together = {
+        name: _share(totals.pooled(f"S:{part}"), totals.pooled(f"S:{all_}"))
+        for name, (part, all_) in TOGETHER.items()
+    }
     bounds = protocol_anchors(sample, "S", np.ones(len(totals.table)))
     return {
         "S_net": calibrate(_reduced(net, shares, sample), bounds),
         "lift": whole,
         "lift over the muted crew": net,
-    } | shares
+        **shares,
+        **together,
+    }
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Return a share of sums, NaN where there is nothing to share."""
+    nothing = np.full_like(whole, np.nan)
+    return np.divide(part, whole, out=nothing, where=whole > 0)
 
 
 def _diagnostics(sample: Sample) -> Diagnostics:

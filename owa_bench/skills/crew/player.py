@@ -242,6 +242,7 @@ class CrewPlayer:
         for item in view.ready():
             for clause in view.lacking(item) if self._mine(item) else ():
                 owner = view.goal["owners"].get(clause, "all")
+                owner = "all" if view.goal["human"] else owner
                 if clause not in self._asked and owner != view.seat:
                     self._asked.add(clause)
                     yield self._message("ask", owner, about=clause)
