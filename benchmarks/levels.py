@@ -33,6 +33,8 @@ EXPECTED = (
     ("A", "agentic", "orchestrator"),
     ("P", "agentic", "orchestrator"),
     ("S", "agentic", "orchestrator"),
+    ("R", "agentic", "orchestrator"),
+    ("R", "agentic", "self_improving"),
     ("AAI_dyn", "fixed", "agentic"),
     ("AAI_dyn", "agentic", "orchestrator"),
     ("kappa", "agentic", "self_improving"),
@@ -178,7 +180,7 @@ def main():
         "on the same worlds, a signed report each. Intervals are *tasks like these*, "
         "95 percent. The battery is under-powered: no line is a placement. `fixed` "
         "replays what solved each task without drift, so it is told answers that "
-        "others must find; in Recall and MultiCrew it is no lower bound.",
+        "others must find; in Recall, MultiCrew and SelfRev it is no lower bound.",
         "",
         *table(("", *AGENTS), rows(verdicts)),
         "",

@@ -1,7 +1,8 @@
 """The agentic archetype: reads documents, probes on errors, plans, asks when stuck.
 
-It solves a goal over HTTP, on web pages, from a seat of a crew or on the cards of a
-register, whichever its tools allow.
+It solves a goal over HTTP, on web pages, from a seat of a crew, on the cards of a
+register or by revising a program, whichever its tools allow. What it adopts there it
+saw to be better in development; it tests nothing.
 
 Source: docs/archetypes.md#the-archetypes, archetype "agentic".
 """
@@ -25,6 +26,8 @@ from owa_bench.skills.handicaps import (
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner
 from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.skills.revision import acceptors
+from owa_bench.skills.revision.acceptors import RevisionAgent
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -38,7 +41,7 @@ class _Agentic:
         self._memory: FactMemory | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
-        self._reader: RecallPlayer | None = None
+        self._player: RecallPlayer | RevisionAgent | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -47,8 +50,11 @@ class _Agentic:
         limits = self._handicaps
         names = {tool.name for tool in tools}
         if CARDS in names:
-            self._reader = register_reader()
-            self._reader.reset(brief, tools, memory_dir)
+            self._player = register_reader()
+        elif acceptors.TESTS in names:
+            self._player = RevisionAgent(acceptors.greedy)
+        if self._player is not None:
+            self._player.reset(brief, tools, memory_dir)
             return
         self._memory = open_memory(memory_dir, limits.half_life)
         self._runner = None
@@ -66,8 +72,8 @@ class _Agentic:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call of the plan."""
-        if self._reader is not None:
-            return self._reader.act(observation, info)
+        if self._player is not None:
+            return self._player.act(observation, info)
         if self._seat is not None:
             return self._seat.advance(str(observation["text"])).text()
         if self._runner is None:  # no tool that it knows, or too deep a plan
@@ -76,8 +82,8 @@ class _Agentic:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
-        if self._reader is not None:
-            self._reader.close()
+        if self._player is not None:
+            self._player.close()
         if self._memory is not None:
             self._memory.save()
 

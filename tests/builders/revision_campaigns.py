@@ -12,7 +12,7 @@ from owa_bench.agents import revision_references
 from owa_bench.canonical import sha256
 from owa_bench.envs.selfrev import generate
 from owa_bench.envs.selfrev.suite import SUITE
-from owa_bench.interfaces import AgentConfig, Brief
+from owa_bench.interfaces import AgentConfig, Brief, Move
 from owa_bench.records import protocol
 from owa_bench.records.events import EpisodeStart, Violation
 from owa_bench.records.instance import Instance, Timeline
@@ -165,7 +165,12 @@ def _agent(player, env, world):
         agent = CARDS[player].make(AgentConfig())
     task = env.task
     agent.reset(Brief(text=task.text, goal=task.goal), env.tools, Path())
-    return agent.act
+
+    def act(observation, info):
+        said = agent.act(observation, info)
+        return said.action if isinstance(said, Move) else said
+
+    return act
 
 
 def self_revision(*campaigns):

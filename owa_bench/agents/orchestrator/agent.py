@@ -1,7 +1,8 @@
 """Planner of the orchestrator: assigns work, has it checked, asks when unsure, answers.
 
 In a crew each seat is one program, and messages go over the crew's channel. On web
-pages there is one window: one role works in it and another checks the outcome.
+pages there is one window: one role works in it and another checks the outcome. Of what
+may revise a program it halves the proposals and tests the last two.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
 from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.skills.revision import acceptors
+from owa_bench.skills.revision.acceptors import RevisionAgent
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -42,7 +45,7 @@ class _Orchestrator:
         self._board: MessageBoard | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
-        self._reader: RecallPlayer | None = None
+        self._player: RecallPlayer | RevisionAgent | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -51,8 +54,11 @@ class _Orchestrator:
         limits = self._handicaps
         names = {tool.name for tool in tools}
         if CARDS in names:  # one role keeps the facts, another searches for the rules
-            self._reader = register_reader(depth=limits.depth)
-            self._reader.reset(brief, tools, memory_dir)
+            self._player = register_reader(depth=limits.depth)
+        elif acceptors.TESTS in names:
+            self._player = RevisionAgent(acceptors.halving)
+        if self._player is not None:
+            self._player.reset(brief, tools, memory_dir)
             return
         self._memory = open_memory(memory_dir, limits.half_life)
         self._seat = CrewPlayer(brief, TEAM) if CREWS in names else None
@@ -70,8 +76,8 @@ class _Orchestrator:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call, and the messages sent since the last one."""
-        if self._reader is not None:
-            return Move(self._reader.act(observation, info))
+        if self._player is not None:
+            return Move(self._player.act(observation, info))
         if self._seat is not None:
             return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None or self._board is None:
@@ -81,8 +87,8 @@ class _Orchestrator:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
-        if self._reader is not None:
-            self._reader.close()
+        if self._player is not None:
+            self._player.close()
         if self._memory is not None:
             self._memory.save()
 

@@ -5,6 +5,8 @@ be reached twice: either the adopted configuration or the one under trial goes f
 the episode's seed, and the other one only where the site did not accept the work. All
 that the agent can see of its work there is whether the site accepted it: it does not
 learn from work that is wrong and accepted.
+
+Of what may revise a program it adopts what a registered test shows to be better.
 """
 
 from collections.abc import Mapping
@@ -27,6 +29,8 @@ from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited
 from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
+from owa_bench.skills.revision import acceptors
+from owa_bench.skills.revision.acceptors import RevisionAgent
 from owa_bench.skills.web_solver.solver import PAGES, WebSolver
 
 APIS = "http"  # the tool of API tasks
@@ -60,7 +64,7 @@ class _SelfImproving:
         self._revision: Revision | None = None
         self._steps = 0
         self._seat: CrewPlayer | None = None
-        self._reader: RecallPlayer | None = None
+        self._player: RecallPlayer | RevisionAgent | None = None
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -68,8 +72,12 @@ class _SelfImproving:
         """Begin an episode with the remembered skills and facts."""
         names = {tool.name for tool in tools}
         if CARDS in names:  # nothing to revise: it reads as the agentic one does
-            self._reader = register_reader()
-            self._reader.reset(brief, tools, memory_dir)
+            self._player = register_reader()
+        elif acceptors.TESTS in names:
+            most = self._handicaps.revisions
+            self._player = RevisionAgent(acceptors.bonferroni, most=most)
+        if self._player is not None:
+            self._player.reset(brief, tools, memory_dir)
             return
         self._seat = CrewPlayer(brief, ASKING) if CREWS in names else None
         if self._seat is not None:
@@ -87,8 +95,8 @@ class _SelfImproving:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Move:
         """Return the next call of the plan; a revision goes with the last one."""
-        if self._reader is not None:
-            return Move(self._reader.act(observation, info))
+        if self._player is not None:
+            return Move(self._player.act(observation, info))
         if self._seat is not None:
             return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None:
@@ -100,8 +108,8 @@ class _SelfImproving:
 
     def close(self) -> None:
         """End the episode; keep what was learned."""
-        if self._reader is not None:
-            self._reader.close()
+        if self._player is not None:
+            self._player.close()
         if self._memory is not None and self._folder is not None:
             self._memory.save()
             revisions.save_notebook(self._folder, self._notebook)

@@ -6,6 +6,7 @@ development are tested.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from owa_bench.interfaces import Brief, ToolSpec
 
+TESTS = "request_holdout"  # the tool of campaigns
 LEVEL = 0.05  # of a whole campaign
 _SCREENED = 12  # development attempts a component
 _NUMBER = re.compile(r"(?:score|statistic) (-?[\d.]+)")
@@ -38,11 +40,19 @@ class RevisionAgent:
     Args:
         acceptor: Returns the components that it adopted.
         proposer: Names the components worth a proposal, the best first; None: all.
+        most: Components that it adopts at most.
     """
 
-    def __init__(self, acceptor: Acceptor, proposer: Proposer | None = None) -> None:
+    def __init__(
+        self,
+        acceptor: Acceptor,
+        proposer: Proposer | None = None,
+        *,
+        most: float = math.inf,
+    ) -> None:
         self._acceptor = acceptor
         self._propose = proposer
+        self._most = most
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
@@ -79,6 +89,7 @@ class RevisionAgent:
         goal = brief.goal
         chosen = names_of(goal) if self._propose is None else self._propose(brief)
         offered = {**goal, "components": [{"name": name} for name in chosen]}
+        offered["most"] = self._most
         adopted = (yield from self._acceptor(offered)) if chosen else []
         for name in names_of(goal):
             p = 0.95 if name in adopted else 0.1
@@ -146,6 +157,8 @@ def _tested(
         names = yield from _screened(goal, goal["holdouts"])
     adopted: list[str] = []
     for name in names:
+        if len(adopted) >= goal["most"]:
+            break
         version = yield from _proposed([name])
         reply = yield RevisionCall(
             "register",

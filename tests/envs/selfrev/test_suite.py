@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+from owa_bench.discovery import get
 from owa_bench.envs.selfrev import generate
 from owa_bench.envs.selfrev.oracle import forecasts
 from owa_bench.envs.selfrev.state import CampaignState
 from owa_bench.envs.selfrev.suite import SUITE
 from owa_bench.envs.selfrev.wording import goal_of, task_text
+from owa_bench.interfaces import AgentConfig
 from owa_bench.records.events import CampaignRevision, InnerAttempt
 from owa_bench.run.laboratory import laboratory
 from owa_bench.scoring.inner_attempts import inner_faults
@@ -125,3 +127,32 @@ def test_finishing_at_once_says_that_nothing_changed():
     value, evidence = builders.self_revision(played)
     assert value == 0.0
     assert not evidence.sets[0].fault
+
+
+def archetype(name, **options):
+    return get("agents", name).make(AgentConfig(options=options))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("self_improving", marks=pytest.mark.slow), "orchestrator"],
+)
+def test_archetypes_adopt_what_a_registered_test_shows(name):
+    chosen = builders.instance(seed=2)
+    played = builders.play(archetype(name), chosen, pairs=60, pool=12)
+    assert played.state.current == played.world.useful
+    assert not played.rules
+    assert builders.self_revision(played)[0] > 0.2
+
+
+def test_an_archetype_without_tests_is_named_and_gains_nothing():
+    played = builders.play(archetype("agentic"), builders.instance(seed=2))
+    assert "unregistered" in played.rules
+    assert builders.self_revision(played)[0] <= 0.05
+
+
+def test_the_knob_of_revisions_bounds_what_is_adopted():
+    agent = archetype("self_improving", revisions="0")
+    played = builders.play(agent, builders.instance(seed=2), pairs=60)
+    assert not played.state.current
+    assert not played.state.plans
