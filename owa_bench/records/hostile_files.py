@@ -1,4 +1,4 @@
-"""CallRefusal of files that a run never holds, before any of them is read.
+"""Refusal of files that a run never holds, before any of them is read.
 
 A run directory may come from somebody who wants its reader to hang or to run out of
 memory: pipes, devices, links to them, files of gigabytes. Shards and packs are opened
