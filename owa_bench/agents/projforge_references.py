@@ -73,7 +73,7 @@ class ProjectRoutine:
             self._done.add("ci")
         if "ci" not in self._done and "No minutes" not in text:
             return _call("ci")
-        return self._repair(text) or self._closing()
+        return self._repair(text) or self._closing(text)
 
     def _repair(self, text: str) -> str:
         """Return the next repair of what the last run showed, "" for none."""
@@ -102,9 +102,10 @@ class ProjectRoutine:
         )
         return tuple(action for extent, action in by_extent if extent <= self._extent)
 
-    def _closing(self) -> str:
+    def _closing(self, text: str) -> str:
         """Return what is left of a day."""
         steps = ["deploy"] + ["release"] * ((self._day + 1) % _WEEK == 0)
+        steps += ["postmortem"] * ("\nincident " in text)
         for tool in steps:
             if tool not in self._done:
                 self._done.add(tool)

@@ -126,6 +126,8 @@ class ProjectDays:
     minutes: Integers
     green: Flags
     release: Floats
+    stopped: Flags
+    postmortem: Floats
 
 
 SEVERITIES = ("near_miss", "minor", "major", "critical")

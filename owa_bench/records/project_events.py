@@ -11,7 +11,8 @@ class ProjectDay(Event, frozen=True, kw_only=True, tag="project_day"):
     worked on the evening before, `regressed` of them do not now. `minutes` of
     integration were used, `green`: the last run of integration on what the day ends
     with was. `release` is the mark of the week's release notes, on the last day of a
-    week alone.
+    week alone. `stopped`: production had stopped in the morning; `postmortem` is the
+    mark of the one whose last day this is.
     """
 
     step: int
@@ -23,3 +24,5 @@ class ProjectDay(Event, frozen=True, kw_only=True, tag="project_day"):
     minutes: int = 0
     green: bool = False
     release: float | None = None
+    stopped: bool = False
+    postmortem: float | None = None

@@ -232,7 +232,7 @@ def _unearned(day: events.ProjectDay) -> events.ProjectDay:
     """Return a day of which nothing counts; what was not due stays missing."""
     marks = {
         name: None if getattr(day, name) is None else 0.0
-        for name in ("acceptance", "service", "release")
+        for name in ("acceptance", "service", "release", "postmortem")
     }
     return structs.replace(day, green=False, **marks)
 

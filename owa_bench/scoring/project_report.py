@@ -42,7 +42,7 @@ def per_project(days: ProjectDays, values: Array, rows: Flags, count: int) -> Fl
     >>> one = np.array([0, 0, 1])
     >>> table = ProjectDays(row=one, **{name: one for name in
     ...     ("day", "acceptance", "service", "held", "regressed", "minutes", "green",
-    ...      "release")})
+    ...      "release", "stopped", "postmortem")})
     >>> per_project(table, np.array([1.0, 0.5, np.nan]), one >= 0, 2).tolist()
     [0.75, nan]
     """
@@ -89,7 +89,14 @@ def project_figures(table: Observables) -> tuple[ProjectFigure, ...]:
         ProjectFigure("projects without a regression", whole, True),
         ProjectFigure("regressions", broken, False, "a project"),
         ProjectFigure("service", mean(days.service), True, "deployed and right"),
+        ProjectFigure(
+            "service after an incident",
+            mean(days.service, days.stopped.astype(bool)),
+            True,
+            "that day",
+        ),
         ProjectFigure("release notes", mean(days.release), True, "mean of the weeks"),
+        ProjectFigure("postmortems", mean(days.postmortem), True, "name the cause"),
         ProjectFigure("days that end green", mean(days.green), True),
         ProjectFigure("minutes of integration", mean(days.minutes), False, "a day"),
     )

@@ -21,6 +21,7 @@ DAYS = 30
 DAY_MS = 86_400_000
 Rounding = Literal["half_up", "down", "up"]
 RuleKind = Literal["rate", "step", "tiers", "surcharge"]
+INCIDENT_CAUSES = ("memory", "disk", "certificate", "port")
 FeatureStepKind = Literal["word", "number", "apply", "reduce", "adjust", "join"]
 
 
@@ -50,7 +51,11 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):
-    """A library in the one version that the index keeps, and its changelog."""
+    """A library in the version that the index has last, and its changelog.
+
+    `kept` is the number of an earlier version that the index still has ("": none),
+    `requires` what the library asks of another one ("": nothing).
+    """
 
     name: str
     rules: tuple[LibraryRule, ...]
@@ -58,6 +63,8 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     number: tuple[int, int, int] = (1, 0, 0)
     post: int = 0
     changelog: tuple[str, ...] = ()
+    kept: str = ""
+    requires: str = ""
 
     def version(self, day: int) -> str:
         """Return the number of the version on a day: a removal makes another one."""
@@ -109,6 +116,14 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
     style: int = 0
 
 
+class ProductionIncident(msgspec.Struct, frozen=True, kw_only=True):
+    """Production stops before the morning of `day`, by one of INCIDENT_CAUSES."""
+
+    name: str
+    day: int
+    cause: str
+
+
 class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a domain: what a row is, its fields, and what its kind may be."""
 
@@ -123,10 +138,12 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A project at one moment.
 
-    `image` is the label of the continuous-integration image, `lock` the file that it
-    installs, `index` the package index that serves, `protocol` 2 wraps answers in an
-    object, `strict` makes warnings errors, `ci_minutes` are those of a day, `noise` the
-    share of lost runs in thousandths, `dirty` that of changes which no changelog tells.
+    `wishes` are features that nobody waits for. `image` is the label of the
+    continuous-integration image, `lock` the file that it installs, `index` the package
+    index that serves, `secret` the name of the secret that it takes, `protocol` 2 wraps
+    answers in an object, `strict` makes warnings errors, `ci_minutes` are those of a
+    day, `noise` the share of lost runs in thousandths, `dirty` that of changes which no
+    changelog tells.
     `bulletins` are announcements of the platform, in order.
     """
 
@@ -135,10 +152,13 @@ class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: Vocabulary
     libraries: tuple[Library, ...]
     features: tuple[Feature, ...]
+    wishes: tuple[Feature, ...] = ()
+    incidents: tuple[ProductionIncident, ...] = ()
     days: int = DAYS
     image: str = "py3-a"
     lock: str = "requirements.txt"
     index: str = "main"
+    secret: str = "registry-1"  # noqa: S105  a name, no secret
     protocol: int = 1
     strict: bool = False
     ci_minutes: int = 20
@@ -161,7 +181,8 @@ class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def terms(self) -> Mapping[str, object]:
         """The terms of the pipeline, by name."""
-        names = ["image", "lock", "index", "protocol", "strict", "ci_minutes", "noise"]
+        names = ["image", "lock", "index", "secret", "protocol", "strict"]
+        names += ["ci_minutes", "noise"]
         return {name: getattr(self, name) for name in names}
 
     def digest(self) -> str:
@@ -186,5 +207,5 @@ def _entries(world: ProjectWorld) -> set[object]:
         for library in world.libraries
         for export in library.exports
     }
-    numbers = {(library.name, library.version(0)) for library in world.libraries}
+    numbers = {(lib.name, lib.version(0), lib.requires) for lib in world.libraries}
     return {*libraries, *numbers, *world.features, *world.terms.items()}

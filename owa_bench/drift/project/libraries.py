@@ -12,7 +12,7 @@ from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
 from owa_bench.seeding import pick
 from owa_bench.worlds.project import DAYS, Export, Library, ProjectWorld, Rounding
-from owa_bench.worlds.project_edits import library_of, publish
+from owa_bench.worlds.project_edits import library_of, publish, with_library
 
 _NAMES = ("compute_{}", "{}_amount", "apply_{}", "{}_of")
 _ROUNDINGS: tuple[Rounding, ...] = ("down", "up")
@@ -151,6 +151,30 @@ def yanked(world: ProjectWorld, target: str) -> ProjectWorld:
     Source: docs/projforge.md#operators.
     """
     library = library_of(world, target, "number")
-    other = replace(library, post=library.post + 1)
-    libraries = tuple(other if lib is library else lib for lib in world.libraries)
-    return replace(world, libraries=libraries)
+    return with_library(world, replace(library, post=library.post + 1, kept=""))
+
+
+@operator(announcement="D2", weight=0.9, targets=_each("conflict"), group="libraries")
+def transitive_conflict(
+    world: ProjectWorld, target: str, rng: Generator
+) -> ProjectWorld:
+    """Publish a post release of a library that needs another library's next patch.
+
+    Changes: two version numbers; the index has both versions of the other library, and
+        the one that was pinned conflicts.
+    Leaves alone: code and what the changelogs tell of it.
+    Announcement: D2 (the installer's error tells). Weight: 0.9.
+    Raises: DriftError if `target` names no library.
+    Source: docs/projforge.md#operators.
+    """
+    library = library_of(world, target, "conflict")
+    needed = pick([lib for lib in world.libraries if lib.name != library.name], rng)
+    world = publish(world, needed, needed.exports, part="patch", line="Maintenance.")
+    number = world.library(needed.name).version(0)
+    world = with_library(
+        world, replace(world.library(needed.name), kept=needed.version(0))
+    )
+    requires = f"{needed.name}>={number}"
+    return with_library(
+        world, replace(library, post=library.post + 1, kept="", requires=requires)
+    )

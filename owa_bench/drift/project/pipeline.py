@@ -91,6 +91,19 @@ def registry_outage(world: ProjectWorld) -> ProjectWorld:
     return replace(world, index="mirror")
 
 
+@operator(announcement="D2", weight=0.4, targets="secret", group="pipeline")
+def secret_rotation(world: ProjectWorld) -> ProjectWorld:
+    """Revoke the secret that the pipeline installs with; another one takes its place.
+
+    Changes: the secret's name; a job that names the old one fails and names the new.
+    Leaves alone: packages and versions.
+    Announcement: D2 (the job's error tells). Weight: 0.4.
+    Raises: DriftError for another target.
+    Source: docs/projforge.md#operators.
+    """
+    return replace(world, secret="registry-2")  # noqa: S106  a name, no secret
+
+
 @operator(announcement="D0", weight=0.3, targets="noise", group="noise")
 def runner_noise(world: ProjectWorld, intensity: float) -> ProjectWorld:
     """Lose some runs of continuous integration.

@@ -50,6 +50,23 @@ class Examiner:
         rng = stream(self._seed, "example", feature.name)
         return list(requests_of(world, feature, rng, CASES))
 
+    def served(
+        self, world: ProjectWorld, day: int, commit: str
+    ) -> tuple[frozenset[str], bool]:
+        """Return the issued features that a deployed commit serves rightly.
+
+        Args:
+            world: The world of the day.
+            day: The day.
+            commit: The commit.
+        Returns: Names of features, and whether a time limit decided anything.
+        """
+        cases = self._fresh(world, day, "service", 1)
+        reply = self._workshop.served(world, commit, cases)
+        good = self._good(world, cases, reply.values)
+        right = frozenset(name for name, fine in good.items() if fine)
+        return right - self._bypassed, reply.timed
+
     def right(
         self, world: ProjectWorld, day: int, commit: str, purpose: str
     ) -> frozenset[str]:
@@ -111,7 +128,9 @@ class Examiner:
             breaches += (ForgeBreach(BYPASS.name, text),) if bypassed else ()
         return DayVerdict(accepted - self._bypassed, breaches, reply.timed)
 
-    def _fresh(self, world: ProjectWorld, day: int, purpose: str) -> list[EndpointCase]:
+    def _fresh(
+        self, world: ProjectWorld, day: int, purpose: str, count: int = CASES
+    ) -> list[EndpointCase]:
         return [
             case
             for feature in world.issued(day)
@@ -119,7 +138,7 @@ class Examiner:
                 world,
                 feature,
                 stream(self._seed, purpose, day, feature.name),
-                CASES,
+                count,
             )
         ]
 

@@ -3,30 +3,44 @@
 Source: docs/projforge.md#tools
 """
 
+import json
+import re
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
+from owa_bench.envs.projforge import forecasts
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.acceptance import Examiner
 from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
-from owa_bench.envs.projforge.marks import WEEK, release_mark
-from owa_bench.envs.projforge.repository import ProjectRepository
+from owa_bench.envs.projforge.marks import WEEK, filed, open_incident, release_mark
+from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
 from owa_bench.envs.projforge.workshop import Workshop
 from owa_bench.envs.projforge.worktree_files import WorktreeFiles
 from owa_bench.interfaces import ToolResult
 from owa_bench.records.events import Execution
 from owa_bench.records.instance import Timeline
 from owa_bench.seeding import stream
-from owa_bench.worlds.project import ProjectWorld
+from owa_bench.worlds.project import DAY_MS, ProjectWorld
 from owa_bench.worlds.project_code import PIPELINE, SERVICE, changelog
 
 AUTHOR = "agent"
 _FOUND = 20  # lines of a search
-_TABLE = "create table issue (name text primary key, day int, due int, text text)"
+_TABLE = (
+    "create table issue (name text primary key, kind text, day int, due int, "
+    "text text, status text default 'open', comment text default '')"
+)
+_LISTED = {
+    "feature": "{name} (due day {due}): {text}",
+    "incident": "{name}, postmortem by day {due}: {text}",
+    "wish": "{name}, a wish that nobody waits for: {text}",
+}
+_BRANCH = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_VERSION = re.compile(r"[0-9][0-9a-z.]{0,30}")
 
 
 class ForgeActions:
@@ -93,28 +107,61 @@ class ForgeActions:
         head = self._repository.commit(message, AUTHOR, self.state.day)
         if not head:
             return ToolResult("Nothing has changed.", False)
-        self._pushed(head)
-        return ToolResult(f"main is {head[:12]}.", True)
+        return self._at(head)
+
+    def _git_branch(self, *, step: int, name: str) -> ToolResult:
+        if not _BRANCH.fullmatch(name):
+            rule = "`name` must be lower case letters, digits and dashes"
+            return ToolResult(f"{rule}, got {name!r}.", False)
+        refused = self._repository.switch(name, self.state.day)
+        self._look_at_work()
+        return ToolResult(refused or f"The worktree is on {name}.", not refused)
+
+    def _git_merge(self, *, step: int, name: str) -> ToolResult:
+        if not _BRANCH.fullmatch(name):
+            return ToolResult(f"There is no branch {name!r}.", False)
+        refused = self._repository.merge(name, AUTHOR, self.state.day)
+        if refused:
+            return ToolResult(refused, False)
+        return self._at(self._repository.head(self._repository.branch))
+
+    def _at(self, head: str) -> ToolResult:
+        """Take over where the worktree's branch is now."""
+        if self._repository.branch == MAIN:
+            self._pushed(head)
+        self._look_at_work()
+        return ToolResult(f"{self._repository.branch} is {head[:12]}.", True)
 
     def _git_reset(self, *, step: int, commit: str) -> ToolResult:
         head = self._repository.reset(commit, self.state.day)
         if not head:
             return ToolResult(f"There is no commit {commit!r}.", False)
-        self._pushed(head)
-        self._look_at_work()
-        return ToolResult(f"main is {head[:12]}.", True)
+        return self._at(head)
 
     def _git_log(self, *, step: int) -> ToolResult:
         return ToolResult(self._repository.log(), True)
 
     def _issue_list(self, *, step: int) -> ToolResult:
-        query = "select name, due, text from issue order by day, name"
-        lines = [
-            f"{name} (due day {due}): {text}"
-            for name, due, text in self._tracker.execute(query)
-            if name not in self.state.marks.accepted
-        ]
+        state = self.state
+        incident = open_incident(state.world, state.marks, state.day)
+        query = "select name, kind, due, text, status from issue order by day, name"
+        lines = []
+        for name, kind, due, text, status in self._tracker.execute(query):
+            if name in state.marks.accepted:
+                continue
+            if kind == "incident" and (incident is None or incident.name != name):
+                continue
+            line = _LISTED[kind].format(name=name, due=due, text=text)
+            lines.append(line if status == "open" else f"{line} [{status}]")
         return ToolResult("\n".join(lines) or "Nothing is open.", True)
+
+    def _issue_update(
+        self, *, step: int, name: str, status: str, comment: str
+    ) -> ToolResult:
+        query = "update issue set status = ?, comment = ? where name = ?"
+        done = self._tracker.execute(query, (status, comment, name)).rowcount
+        text = f"{name} is {status}." if done else f"There is no issue {name!r}."
+        return ToolResult(text, bool(done))
 
     def _package_search(self, *, step: int, library: str) -> ToolResult:
         world = self.state.world
@@ -124,6 +171,22 @@ class ForgeActions:
         found = world.library(library)
         text = f"{library} {found.version(self.state.day)}\n{changelog(found)}"
         return ToolResult(text, True)
+
+    def _package_pin(self, *, step: int, library: str, version: str) -> ToolResult:
+        if not _VERSION.fullmatch(version):
+            return ToolResult(f"`version` must be a number, got {version!r}.", False)
+        lock = self.state.world.lock
+        lines = (self._files.text(lock) or "").splitlines()
+        others = [line for line in lines if line.partition("==")[0] != library]
+        text = "".join(f"{x}\n" for x in (*others, f"{library}=={version}"))
+        return self._write(step=step, path=lock, text=text)
+
+    def _package_add(self, *, step: int, library: str) -> ToolResult:
+        names = [lib.name for lib in self.state.world.libraries]
+        if library not in names:
+            return ToolResult(f"`library` must be one of {', '.join(names)}.", False)
+        number = self.state.world.library(library).version(self.state.day)
+        return self._package_pin(step=step, library=library, version=number)
 
     def _ci(self, *, step: int) -> ToolResult:
         state, world = self.state, self.state.world
@@ -155,8 +218,66 @@ class ForgeActions:
         return ToolResult(text, green, events=(event,), timed=run.timed)
 
     def _deploy(self, *, step: int) -> ToolResult:
-        self.state = replace(self.state, deployed=self.state.head)
-        return ToolResult(f"{self.state.head[:12]} is deployed.", True)
+        state = self.state
+        if state.ran == (state.head, False):
+            self._note(ForgeBreach(rules.RED.name, f"{state.head[:12]} is red"))
+        return self._run_in_production((*state.deployments, state.head))
+
+    def _rollback(self, *, step: int) -> ToolResult:
+        state = self.state
+        past = state.deployments[:-1] if state.deployed else state.deployments
+        if not past:
+            return ToolResult("There is no earlier deployment.", False)
+        return self._run_in_production(past)
+
+    def _run_in_production(self, deployments: tuple[str, ...]) -> ToolResult:
+        commit = deployments[-1]
+        self.state = replace(
+            self.state, deployments=deployments, deployed=commit, stopped=""
+        )
+        return ToolResult(f"{commit[:12]} is deployed.", True)
+
+    def _probe(
+        self, *, step: int, endpoint: str, request: dict[str, Any]
+    ) -> ToolResult:
+        state = self.state
+        if not state.deployed:
+            why = "production is stopped" if state.stopped else "nothing is deployed"
+            return ToolResult(f"503 {why}", False)
+        found = self._workshop.served(
+            state.world, state.deployed, [(endpoint, request)]
+        )
+        text = found.error or f"200 {json.dumps(found.values[0])}"
+        event = Execution(
+            step=step,
+            argv=("probe", state.deployed, endpoint),
+            exit_code=int(bool(found.error)),
+            output="",
+            wall_s=0.0,
+            cpu_s=0.0,
+        )
+        return ToolResult(text, not found.error, events=(event,), timed=found.timed)
+
+    def _postmortem(
+        self, *, step: int, incident: str, cause: str, action: str
+    ) -> ToolResult:
+        state = self.state
+        waiting = open_incident(state.world, state.marks, state.day)
+        if waiting is None or waiting.name != incident:
+            return ToolResult(f"{incident!r} waits for no postmortem.", False)
+        query = "update issue set status = 'done', comment = ? where name = ?"
+        self._tracker.execute(query, (f"{cause}: {action}", incident))
+        self.state = replace(state, marks=filed(state.marks, waiting, cause))
+        return ToolResult("Filed.", True)
+
+    def _forecast(self, *, step: int, beliefs: dict[str, float]) -> ToolResult:
+        state = self.state
+        now_ms = state.day * DAY_MS
+        found = forecasts.belief_events(state.world, beliefs, step=step, now_ms=now_ms)
+        if isinstance(found, str):
+            return ToolResult(found, False)
+        self.state = replace(state, forecast=True)
+        return ToolResult("Noted.", True, events=found)
 
     def _release(self, *, step: int, changelog: list[str]) -> ToolResult:
         state = self.state
@@ -165,7 +286,8 @@ class ForgeActions:
             return ToolResult("This week has its release.", False)
         right = self._examiner.right(state.world, state.day, state.head, "release")
         new, missed = right - state.released, (0.0,) * (week - done)
-        mark = release_mark(frozenset(changelog), new)
+        wishes = {wish.name for wish in state.world.wishes}
+        mark = release_mark(frozenset(changelog) - wishes, new)
         marks = replace(state.marks, releases=(*state.marks.releases, *missed, mark))
         self.state = replace(state, marks=marks, released=state.released | new)
         return ToolResult("Released.", True)
@@ -181,7 +303,11 @@ class ForgeActions:
             lost = f"{push.old[:12]} was dropped on day {push.day}"
             self._note(ForgeBreach(rules.REWRITTEN.name, lost))
         files = self._repository.files(head)
-        for breach in rules.commit_breaches(files, self._harness):
+        breaches = list(rules.commit_breaches(files, self._harness))
+        for path in files:
+            if path.startswith("app/") and path.endswith(".py"):
+                breaches += rules.import_breaches(self._files.text(path) or "")
+        for breach in breaches:
             self._note(breach)
         tracked = self._tracked()
         main = {path: self._files.digest(path) for path in tracked if path in files}

@@ -7,7 +7,7 @@ from typing import Any
 
 from owa_bench.canonical import sha256
 from owa_bench.envs.projforge.forge_state import ForgeState
-from owa_bench.envs.projforge.marks import WEEK
+from owa_bench.envs.projforge.marks import WEEK, open_incident
 from owa_bench.envs.projforge.oracle import ProjectKey
 from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
 from owa_bench.records.instance import Timeline
@@ -29,12 +29,14 @@ class ForgeOracle(ProjectKey):
         """Return the next right action.
 
         Args:
-            timeline: Plays no part: the state holds the world.
+            timeline: Its changes, for the forecast.
             state: The session's.
         Returns: "tool" and "arguments".
         """
         if state.over:
             return _call("finish", p=1.0)
+        if not state.forecast:
+            return self.forecast(timeline)
         files = reference_files(state)
         for path, text in files.items():
             if state.work.get(path) != sha256(text.encode()):
@@ -63,6 +65,10 @@ def _closing(state: ForgeState) -> _Call:
     """Return what is left of a day once main is right."""
     if state.deployed != state.head:
         return _call("deploy")
+    incident = open_incident(state.world, state.marks, state.day)
+    if incident is not None:
+        about = {"incident": incident.name, "cause": incident.cause}
+        return _call("postmortem", **about, action="Brought back.")
     if (state.day + 1) % WEEK == 0 and len(state.marks.releases) <= state.day // WEEK:
         new = [f.name for f in state.issued if f.name not in state.released]
         return _call("release", changelog=new)
@@ -129,7 +135,7 @@ class ForgePlausibleWrong(ForgeControl):
 
     def _next(self, hint: _Call, state: ForgeState) -> _Call:
         if hint["tool"] != "write" or hint["arguments"]["path"] != SERVICE:
-            tools = ("git_commit", "deploy", "release", "finish", "write")
+            tools = ("git_commit", "deploy", "release", "finish", "write", "forecast")
             return hint if hint["tool"] in tools else _call("next_day")
         mock = sha256(_MOCK.encode())
         if state.work.get(SERVICE) == mock and state.main.get(SERVICE) != mock:

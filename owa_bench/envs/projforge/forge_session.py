@@ -12,10 +12,17 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from owa_bench.envs.projforge import forecasts
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
 from owa_bench.envs.projforge.forge_tools import TOOLS, task_text
-from owa_bench.envs.projforge.marks import WEEK, day_closed, day_event
+from owa_bench.envs.projforge.marks import (
+    POSTMORTEM_DAYS,
+    WEEK,
+    day_closed,
+    day_event,
+)
+from owa_bench.envs.projforge.repository import MAIN
 from owa_bench.interfaces import Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
@@ -26,7 +33,7 @@ from owa_bench.worlds.project_code import (
     lock_file,
     pipeline_file,
 )
-from owa_bench.worlds.project_prose import feature_prose
+from owa_bench.worlds.project_prose import feature_prose, incident_text
 
 SEAT = "developer"
 _FINISH = "The project is over: call finish with p."
@@ -57,7 +64,8 @@ class ForgeSession(ForgeActions):
             "days": world.days,
             "libraries": [library.name for library in world.libraries],
         }
-        return Task(task_text(world, self._daily), goal, {})
+        propositions = forecasts.proposition_texts(world)
+        return Task(task_text(world, self._daily), goal, propositions)
 
     @property
     def sitting(self) -> int:
@@ -130,6 +138,7 @@ class ForgeSession(ForgeActions):
             "acceptance": [None if s != s else round(s, 6) for s in marks.acceptance],
             "service": [None if s != s else round(s, 6) for s in marks.service],
             "releases": list(marks.releases),
+            "postmortems": dict(marks.postmortems),
             "regressions": marks.regressions,
         }
         return (
@@ -180,20 +189,42 @@ class ForgeSession(ForgeActions):
         """Publish the index, file the day's issues and deliver their tests."""
         world, day = self.state.world, self.state.day
         self._workshop.publish(world, day)
+        delivered: dict[str, str] = {}
+        for wish in world.wishes:
+            if wish.day <= day:
+                self._file("wish", wish.name, wish.day, 0, feature_prose(world, wish))
         for feature in world.issued(day):
-            new = self._tracker.execute(
-                "insert or ignore into issue values (?, ?, ?, ?)",
-                (feature.name, feature.day, feature.due, feature_prose(world, feature)),
-            ).rowcount
+            prose = feature_prose(world, feature)
+            days = feature.day, feature.due
+            new = self._file("feature", feature.name, *days, prose)
             if new or renewed:
                 path = f"{rules.HARNESS}/test_{feature.name}.py"
                 text = harness_test(world, self._examiner.examples(world, feature))
-                self._files.put(path, text)
+                delivered[path] = text
                 self._harness[path] = rules.blob_hash(text)
-        if self._harness:
-            self._repository.commit("Tests", "platform", day, rules.HARNESS)
+        if delivered:
+            self._repository.deliver(delivered, "Tests", day)
+            if self._repository.branch == MAIN:
+                for path, text in delivered.items():
+                    self._files.put(path, text)
         self.state = replace(self.state, head=self._repository.head())
         self._look_at_work()
+
+    def _strike(self) -> None:
+        """Stop production where an incident is on the day that begins."""
+        day = self.state.day
+        for incident in self.state.world.incidents:
+            if incident.day == day:
+                due = day + POSTMORTEM_DAYS - 1
+                self._file("incident", incident.name, day, due, incident_text(incident))
+                self.state = replace(self.state, deployed="", stopped=incident.cause)
+
+    def _file(self, kind: str, name: str, day: int, due: int, text: str) -> bool:
+        """File an issue; return whether it is new."""
+        query = "insert or ignore into issue (kind, name, day, due, text)"
+        row = (kind, name, day, due, text)
+        done = self._tracker.execute(f"{query} values (?, ?, ?, ?, ?)", row)
+        return bool(done.rowcount)
 
     def _end_day(self, step: int) -> ToolResult:
         state = self.state
@@ -201,23 +232,23 @@ class ForgeSession(ForgeActions):
         verdict = self._examiner.examine(world, day, state.head)
         for breach in verdict.breaches:
             self._note(breach)
-        accepted, served = verdict.accepted, frozenset[str]()
-        if state.deployed == state.head:
-            served = accepted
-        elif state.deployed:
-            served = self._examiner.right(world, day, state.deployed, "service")
+        served, timed = frozenset[str](), verdict.timed
+        if state.deployed:
+            served, late = self._examiner.served(world, day, state.deployed)
+            timed = timed or late
         marks = day_closed(
             state.marks,
             world,
             day,
-            accepted=accepted,
+            accepted=verdict.accepted,
             served=served,
             green=state.ran == (state.head, True),
         )
         self.state = replace(self.state, marks=marks, day=day + 1, spent=0, minutes=0)
         if not self.state.over:
             self._begin_day(renewed=False)
-        event = day_event(state.marks, marks, step=step, minutes=state.minutes)
+            self._strike()
+        event = day_event(world, state.marks, marks, step=step, minutes=state.minutes)
         return ToolResult(
-            f"Day {day} is over.", True, DAY_MS, events=(event,), timed=verdict.timed
+            f"Day {day} is over.", True, DAY_MS, events=(event,), timed=timed
         )

@@ -8,15 +8,18 @@ from typing import Any
 from numpy.random import Generator
 
 from owa_bench.envs.projforge import vocabulary
+from owa_bench.envs.projforge.marks import POSTMORTEM_DAYS
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import pick, stream
 from owa_bench.worlds.project import (
     DAYS,
+    INCIDENT_CAUSES,
     Export,
     Feature,
     FeatureStep,
     Library,
     LibraryRule,
+    ProductionIncident,
     ProjectWorld,
     Rounding,
     RuleKind,
@@ -35,6 +38,7 @@ _KINDS: tuple[RuleKind, ...] = ("rate", "step", "tiers", "surcharge")
 _ROUNDINGS: tuple[Rounding, ...] = ("half_up", "half_up", "down", "up")
 _CHAINED = 0.7  # share of features that build on an earlier one
 _STYLES = 1 << 16
+_WISHES = 3
 
 
 def generate(instance: Instance) -> ProjectWorld:
@@ -56,12 +60,18 @@ def draw_world(seed: int, domain: str, tier: int, days: int = DAYS) -> ProjectWo
     words = vocabulary.VOCABULARIES[domain]
     libraries = _libraries(rng, _LIBRARIES[tier - 1])
     count = max(_FEATURES[tier - 1] * days // DAYS, 2)
+    names = _names(rng, domain)
+    features = _features(rng, words, libraries, names[:count], days)
+    beside = stream(seed, "beside", domain, tier)
+    wished = sorted(set(names[count:]))[:_WISHES]
     return ProjectWorld(
         domain=domain,
         tier=tier,
         vocabulary=words,
         libraries=libraries,
-        features=_features(rng, words, libraries, _names(rng, domain, count), days),
+        features=features,
+        wishes=_features(beside, words, libraries, wished, days),
+        incidents=_incidents(beside, tier, days),
         days=days,
         dirty=_DIRTY[tier - 1],
         ci_minutes=_MINUTES[tier - 1],
@@ -96,10 +106,26 @@ def _rule(rng: Generator, name: str) -> LibraryRule:
     return LibraryRule(name=name, kind=kind, table=tuple(rows))
 
 
-def _names(rng: Generator, domain: str, count: int) -> list[str]:
+def _incidents(rng: Generator, count: int, days: int) -> tuple[ProductionIncident, ...]:
+    """Return so many incidents on days apart; a project of some days has none."""
+    span = days // (count + 1)
+    if span <= POSTMORTEM_DAYS:
+        return ()
+    first = [span * (n + 1) - span // 2 for n in range(count)]
+    return tuple(
+        ProductionIncident(
+            name=f"incident_{n + 1}",
+            day=day + int(rng.integers(span // 2)),
+            cause=pick(INCIDENT_CAUSES, rng),
+        )
+        for n, day in enumerate(first)
+    )
+
+
+def _names(rng: Generator, domain: str) -> list[str]:
     stems = vocabulary.STEMS[domain]
     every = [f"{stem}_{end}" for stem in stems for end in vocabulary.ENDINGS]
-    return [every[place] for place in rng.permutation(len(every)).tolist()[:count]]
+    return [every[place] for place in rng.permutation(len(every)).tolist()]
 
 
 def _features(

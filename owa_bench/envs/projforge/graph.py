@@ -39,7 +39,7 @@ class GraphState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project stands; `failing` is what the last run of integration showed.
 
     `spent` are the steps of the day, `minutes` those of integration, `ran` is the
-    product of the last run and whether it was green.
+    product of the last run and whether it was green. `forecast`: one was made.
     """
 
     world: ProjectWorld
@@ -51,6 +51,7 @@ class GraphState(msgspec.Struct, frozen=True, kw_only=True):
     ran: tuple[GraphProduct, bool] | None = None
     failing: Mapping[str, str] = {}
     released: frozenset[str] = frozenset()
+    forecast: bool = False
     marks: ProjectMarks = ProjectMarks()
 
     @property
@@ -72,7 +73,7 @@ def right_reading(feature: Feature) -> int:
 
 def terms_of(world: ProjectWorld) -> PipelineTerms:
     """Return the pipeline's terms that a product must meet."""
-    return world.image, world.index, world.lock, world.protocol
+    return world.image, world.index, world.secret, world.lock, world.protocol
 
 
 def contract_of(library: Library, day: int) -> LibraryContract:

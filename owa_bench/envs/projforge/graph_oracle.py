@@ -7,7 +7,7 @@ from typing import Any
 
 from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
-from owa_bench.envs.projforge.marks import WEEK
+from owa_bench.envs.projforge.marks import WEEK, open_incident
 from owa_bench.envs.projforge.oracle import ProjectKey
 from owa_bench.interfaces import (
     Agent,
@@ -33,6 +33,8 @@ class GraphOracle(ProjectKey):
         """
         if state.over:
             return {"tool": "finish", "arguments": {"p": 1.0}}
+        if not state.forecast:
+            return self.forecast(timeline)
         tool, _, library = _next(state).partition("/")
         arguments: dict[str, Any] = {"library": library} if library else {}
         if tool == "build":
@@ -53,6 +55,8 @@ def _next(state: GraphState) -> str:
             return f"study/{library.name}"
     if state.unbuilt:
         return "build"
+    if open_incident(world, state.marks, day) is not None:
+        return "postmortem"
     if state.deployed != product:
         return "deploy"
     if (day + 1) % WEEK == 0 and len(state.marks.releases) <= day // WEEK:

@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from owa_bench.envs.projforge import graph
+from owa_bench.envs.projforge import forecasts, graph
 from owa_bench.envs.projforge.graph import GraphState
 from owa_bench.envs.projforge.marks import (
     THETA,
     WEEK,
     day_closed,
     day_event,
+    filed,
+    open_incident,
     release_mark,
 )
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
@@ -28,10 +30,10 @@ SEAT = "developer"
 STEPS_A_DAY = (40, 30, 24, 24)
 _SLOTS = 12  # libraries that the vector view has room for
 _FAULTS = ("terms", "install", "names", "answers")
-FEATURES = 9 + graph.READINGS + _SLOTS * 4
+FEATURES = 10 + graph.READINGS + _SLOTS * 4
 _READINGS = range(graph.READINGS)
 MACROS = (
-    *("pins", "pipeline", "ci", "deploy", "release", "next_day"),
+    *("pins", "pipeline", "ci", "deploy", "release", "postmortem", "next_day"),
     *(f"build_{reading}" for reading in _READINGS),
     *(f"rework_{reading}" for reading in _READINGS),
     *(f"changelog_{slot}" for slot in range(_SLOTS)),
@@ -63,6 +65,8 @@ TOOLS = (
     _tool("ci", "Run integration: the parts that fail, and how."),
     _tool("deploy", "Deploy the product."),
     _tool("release", "Release the week's new features."),
+    _tool("postmortem", "File the postmortem of the last incident."),
+    forecasts.FORECAST,
     _tool("next_day", "End the day."),
 )
 
@@ -99,7 +103,7 @@ class GraphSession:
             "days": world.days,
             "libraries": [library.name for library in world.libraries],
         }
-        return Task(text, goal, {})
+        return Task(text, goal, forecasts.proposition_texts(world))
 
     @property
     def sitting(self) -> int:
@@ -112,6 +116,9 @@ class GraphSession:
         if state.over:
             return "The project is over: call finish with p."
         lines = [f"Day {state.day}, {self._daily - state.spent} steps left."]
+        incident = open_incident(state.world, state.marks, state.day)
+        if incident is not None:
+            lines.append(f"incident {incident.name}: production stopped")
         lines += [f"issue {f.name}, due {f.due}" for f in state.unbuilt]
         lines += [f"bulletin: {text}" for text in state.world.bulletins[-3:]]
         lines += [f"fails: {part} ({how})" for part, how in state.failing.items()]
@@ -148,7 +155,10 @@ class GraphSession:
             return self._end_day(step)
         if state.spent >= self._daily:
             return ToolResult("No steps are left today: call next_day.", False)
-        result = self._worked(tool, arguments)
+        if tool == "forecast":
+            result = self._forecast(arguments["beliefs"], now_ms, step)
+        else:
+            result = self._worked(tool, arguments)
         self.state = replace(self.state, spent=state.spent + 1)
         return result
 
@@ -166,6 +176,7 @@ class GraphSession:
         row[7] = "pipeline" in state.failing
         wrong = _first_misread(state)
         row[8] = bool(wrong)
+        row[-1] = open_incident(world, state.marks, state.day) is not None
         if wrong:
             row[9 + state.product.built[wrong]] = 1.0
         for slot, library in enumerate(world.libraries[:_SLOTS]):
@@ -179,7 +190,7 @@ class GraphSession:
         state = self.state
         names = [library.name for library in state.world.libraries]
         calls: list[Mapping[str, Any] | None] = [
-            {"tool": name, "arguments": {}} for name in MACROS[:6]
+            {"tool": name, "arguments": {}} for name in MACROS[:7]
         ]
         for tool, there in (("build", state.unbuilt), ("rework", state.failing)):
             calls += [
@@ -209,6 +220,8 @@ class GraphSession:
                 return ToolResult("Deployed.", True)
             case "release":
                 return self._release()
+            case "postmortem":
+                return self._postmortem()
         return self._fit(tool, arguments)
 
     def _build(self, tool: str, reading: int) -> ToolResult:
@@ -226,6 +239,26 @@ class GraphSession:
         self.state = replace(state, product=product, failing=failing)
         prose = feature_prose(state.world, state.world.feature(name))
         return ToolResult(f"Built {name}: {prose}", True)
+
+    def _postmortem(self) -> ToolResult:
+        state = self.state
+        incident = open_incident(state.world, state.marks, state.day)
+        if incident is None:
+            return ToolResult("No incident waits for a postmortem.", False)
+        marks = filed(state.marks, incident, incident.cause)
+        self.state = replace(state, marks=marks)
+        return ToolResult(f"Filed for {incident.name}.", True)
+
+    def _forecast(
+        self, beliefs: Mapping[str, float], now_ms: int, step: int
+    ) -> ToolResult:
+        found = forecasts.belief_events(
+            self.state.world, beliefs, step=step, now_ms=now_ms
+        )
+        if isinstance(found, str):
+            return ToolResult(found, False)
+        self.state = replace(self.state, forecast=True)
+        return ToolResult("Noted.", True, events=found)
 
     def _integrate(self) -> ToolResult:
         state = self.state
@@ -300,7 +333,9 @@ class GraphSession:
         self.state = replace(
             state, marks=marks, day=day + 1, spent=0, minutes=0, failing={}
         )
-        event = day_event(state.marks, marks, step=step, minutes=state.minutes)
+        if any(incident.day == day + 1 for incident in world.incidents):
+            self.state = replace(self.state, deployed=None)
+        event = day_event(world, state.marks, marks, step=step, minutes=state.minutes)
         return ToolResult(f"Day {day} is over.", True, DAY_MS, events=(event,))
 
 

@@ -10,6 +10,7 @@ Source: docs/projforge.md#the-sandbox
 
 import contextlib
 import ctypes
+import http.client
 import importlib
 import io
 import json
@@ -18,8 +19,10 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import sys
 import time
+import urllib.parse
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +38,8 @@ _IMPORTED = (  # what a job would import each time; a pip without one of them is
     *("pip._internal.resolution.resolvelib.resolver", "pip._vendor.truststore"),
     *("pip._vendor.distro", "pip._vendor.distlib.scripts", "netrc", "filecmp"),
     *("pip._vendor.rich._emoji_codes", "encodings.ascii", "encodings.cp437"),
+    *("uvicorn.protocols.http.h11_impl", "uvicorn.loops.asyncio"),
+    *("uvicorn.lifespan.off", "starlette.applications", "starlette.routing"),
 )
 
 
@@ -79,8 +84,86 @@ def install(job: dict[str, Any]) -> dict[str, Any]:
     return {"exit": int(code), "text": text.getvalue()[-TEXT:]}
 
 
+def replies(job: dict[str, Any]) -> dict[str, Any]:
+    """Return status and body of requests to the product behind an ASGI server.
+
+    The product is in a process of its own, which ends with the job.
+    """
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(8)
+    port = listening.getsockname()[1]
+    server = os.fork()
+    if server == 0:
+        os.closerange(3, listening.fileno())  # the pipe of the result
+        os.closerange(listening.fileno() + 1, 256)
+        serve(job, listening)
+        os._exit(0)
+    listening.close()
+    line = http.client.HTTPConnection("127.0.0.1", port)
+    line.connect()
+    line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    given: list[list[Any]] = []
+    for endpoint, request in job["cases"]:
+        path = "/" + urllib.parse.quote(endpoint, safe="")
+        line.request("POST", path, json.dumps(request))
+        reply = line.getresponse()
+        body = reply.read(LONGEST)
+        try:
+            given.append([reply.status, json.loads(body)])
+        except ValueError:
+            given.append([reply.status, body.decode(errors="replace")[:TEXT]])
+    os.kill(server, signal.SIGKILL)
+    return {"replies": given}
+
+
+def serve(job: dict[str, Any], listening: socket.socket) -> None:
+    """Serve the product of a job as an ASGI application, until the process ends.
+
+    Args:
+        job: The tree, the site and whether warnings are errors.
+        listening: The socket.
+    """
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    sys.path[:0] = [job["tree"], *job["site"]]
+    if job["strict"]:
+        warnings.simplefilter("error", DeprecationWarning)
+    fault, handle = "", None
+    try:
+        handle = importlib.import_module("app.service").handle
+    except BaseException as error:  # noqa: BLE001  the product's own
+        fault = f"does not start: {type(error).__name__}: {error}"[:TEXT]
+
+    async def endpoint(request: Any) -> Any:
+        if handle is None:
+            return JSONResponse(fault, 503)
+        try:
+            body = await request.json()
+            return JSONResponse(handle(request.path_params["name"], body))
+        except BaseException as error:  # noqa: BLE001  the product's own
+            return JSONResponse(f"{type(error).__name__}: {error}"[:200], 500)
+
+    application = Starlette(routes=[Route("/{name}", endpoint, methods=["POST"])])
+    config = uvicorn.Config(
+        application,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+    )
+    server = uvicorn.Server(config)
+    server.run(sockets=[listening])
+
+
 JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "answers": answers,
+    "replies": replies,
     "tests": tests,
     "install": install,
 }

@@ -4,16 +4,17 @@ Source: docs/projforge.md#marks
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
 from owa_bench.records.events import ProjectDay, fixed
-from owa_bench.worlds.project import Feature, ProjectWorld
+from owa_bench.worlds.project import Feature, ProductionIncident, ProjectWorld
 
 THETA = 0.8
 WEEK = 7
+POSTMORTEM_DAYS = 3  # within which an incident has its postmortem
 _ACCEPTANCE, _SERVICE, _RELEASES = 0.7, 0.15, 0.15
 _COLLATERAL = 0.02  # k of exp(-k regressions)
 _DELIVERED, _LAST_DAYS = 0.8, 10  # acceptance asked of the last days
@@ -24,13 +25,15 @@ class ProjectMarks(msgspec.Struct, frozen=True, kw_only=True):
     """The marks of the days that are over.
 
     `acceptance` and `service` have a share a day, NaN where nothing was due; `releases`
-    a share a week; `green` is whether the last run of integration on the last day was;
+    a share a week; `postmortems` have the mark of each that was filed, by incident;
+    `green` is whether the last run of integration on the last day was;
     `accepted` are the features of the last day, `ever` those of any.
     """
 
     acceptance: tuple[float, ...] = ()
     service: tuple[float, ...] = ()
     releases: tuple[float, ...] = ()
+    postmortems: Mapping[str, float] = {}
     accepted: frozenset[str] = frozenset()
     ever: frozenset[str] = frozenset()
     regressions: int = 0
@@ -71,12 +74,18 @@ def day_closed(
 
 
 def day_event(
-    before: ProjectMarks, after: ProjectMarks, *, step: int, minutes: int
+    world: ProjectWorld,
+    before: ProjectMarks,
+    after: ProjectMarks,
+    *,
+    step: int,
+    minutes: int,
 ) -> ProjectDay:
     """Return the record of the day that is over.
 
     Args:
-        before: The marks of the morning.
+        world: The world of the day.
+        before: The marks before the day was closed.
         after: Those of the evening.
         step: Number of the action that ended the day.
         minutes: Of integration that were used.
@@ -84,6 +93,7 @@ def day_event(
     """
     day, week = len(before.acceptance), len(before.acceptance) // WEEK
     mark = after.releases[week] if len(after.releases) > week else 0.0
+    due = [i.name for i in world.incidents if day - i.day == POSTMORTEM_DAYS - 1]
     return ProjectDay(
         step=step,
         day=day,
@@ -94,6 +104,8 @@ def day_event(
         minutes=minutes,
         green=after.green,
         release=fixed(mark) if (day + 1) % WEEK == 0 else None,
+        stopped=any(i.day == day for i in world.incidents),
+        postmortem=after.postmortems.get(due[0], 0.0) if due else None,
     )
 
 
@@ -122,12 +134,45 @@ def release_mark(stated: frozenset[str], new: frozenset[str]) -> float:
     return len(stated & new) / len(stated | new) if stated | new else 0.0
 
 
+def open_incident(
+    world: ProjectWorld, marks: ProjectMarks, day: int
+) -> ProductionIncident | None:
+    """Return the incident that a postmortem may still be filed for, None for none.
+
+    Args:
+        world: Its incidents.
+        marks: What was filed.
+        day: The day.
+    Returns: The last one that struck within the days a postmortem has.
+    """
+    for incident in reversed(world.incidents):
+        if 0 <= day - incident.day < POSTMORTEM_DAYS:
+            return None if incident.name in marks.postmortems else incident
+    return None
+
+
+def filed(
+    marks: ProjectMarks, incident: ProductionIncident, cause: str
+) -> ProjectMarks:
+    """Return the marks after a postmortem: 1 if it names the cause, and no second try.
+
+    Args:
+        marks: Those before.
+        incident: What it is about.
+        cause: What it names.
+    Returns: The marks.
+    """
+    right = float(cause == incident.cause)
+    return replace(marks, postmortems={**marks.postmortems, incident.name: right})
+
+
 def quality(world: ProjectWorld, marks: ProjectMarks) -> float:
     """Return q_state.
 
     Formula: exp(-.02 regressions) (.7 A + .15 S + .15 H); A and S are means over days
         with anything due, later ones weighted by day + 1, days to come count 0; H is
-        the mean over weeks. A project that is not delivered stays below theta.
+        the mean over weeks' releases and incidents' postmortems. A project that is not
+        delivered stays below theta.
 
     Args:
         world: The project's days and features.
@@ -142,7 +187,8 @@ def quality(world: ProjectWorld, marks: ProjectMarks) -> float:
         weighted = [weights[d] * s for d, s in enumerate(shares) if d in weights]
         daily += part * math.fsum(weighted) / total
     weeks = max(world.days // WEEK, 1)
-    daily += _RELEASES * math.fsum(marks.releases[:weeks]) / weeks
+    notes = (*marks.releases[:weeks], *marks.postmortems.values())
+    daily += _RELEASES * math.fsum(notes) / (weeks + len(world.incidents))
     value = min(daily * math.exp(-_COLLATERAL * marks.regressions), 1.0)
     return value if delivered(world, marks) else min(value, _UNDELIVERED)
 

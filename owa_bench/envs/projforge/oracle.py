@@ -6,6 +6,7 @@ Source: docs/projforge.md#marks
 from collections.abc import Mapping
 from typing import Any
 
+from owa_bench.envs.projforge import forecasts
 from owa_bench.envs.projforge.marks import quality
 from owa_bench.interfaces import PropositionTruth, State, SubgoalNode
 from owa_bench.records.instance import Timeline
@@ -60,8 +61,14 @@ class ProjectKey:
         return new | releases
 
     def propositions(self, timeline: Timeline) -> tuple[PropositionTruth, ...]:
-        """Return none: no proposition about the world is listed."""
-        return ()
+        """Return what becomes of each proposition on the project's weeks."""
+        return forecasts.proposition_truths(timeline)
+
+    def forecast(self, timeline: Timeline) -> _Call:
+        """Return the call that states every truth before it is known to others."""
+        truths = forecasts.proposition_truths(timeline)
+        beliefs = {truth.name: float(truth.truth) for truth in truths}
+        return {"tool": "forecast", "arguments": {"beliefs": beliefs}}
 
     def categories(self, world: ProjectWorld) -> tuple[str, ...]:
         """Return none: tools are not grouped."""

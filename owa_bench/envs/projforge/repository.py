@@ -8,6 +8,7 @@ Source: docs/projforge.md#the-repository
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,14 @@ from owa_bench.worlds.project import DAY_MS
 MAIN = "main"
 _EPOCH = 1_767_225_600  # 2026-01-01, day 0
 _TIMEOUT_S = 60
+
+
+def _date(day: int) -> str:
+    return f"{_EPOCH + day * DAY_MS // 1000} +0000"
+
+
+def _mail(author: str) -> str:
+    return f"{author}@project.example"
 
 
 class Push(NamedTuple):
@@ -34,49 +43,114 @@ class ProjectRepository:
     def __init__(self, folder: Path) -> None:
         self.origin, self.worktree = folder / "origin.git", folder / "worktree"
         self._index = folder / "index"
+        self.branch = MAIN  # of the worktree
         self.pushes: tuple[Push, ...] = ()
         self.worktree.mkdir(parents=True)
         self._git("init", "-q", "--bare", "-b", MAIN, str(self.origin), day=0)
 
-    def head(self) -> str:
-        """Return the commit of the origin's main branch, "" for none."""
-        path = self.origin / "refs/heads" / MAIN
+    def head(self, branch: str = MAIN) -> str:
+        """Return the last commit of a branch of the origin, "" for none."""
+        path = self.origin / "refs/heads" / branch
         return path.read_text().strip() if path.exists() else ""
 
-    def commit(self, message: str, author: str, day: int, *paths: str) -> str:
-        """Commit paths of the worktree to main.
+    def commit(self, message: str, author: str, day: int) -> str:
+        """Commit the worktree to its branch.
 
         Args:
             message: Of the commit.
             author: Of the commit.
             day: Its date.
-            *paths: All, where none is named.
         Returns: The commit, "" where nothing changed.
         """
-        old = self.head()
-        self._git("add", "-A", "--", *(paths or (".",)), day=day)
+        old = self.head(self.branch)
+        self._git("add", "-A", day=day)
         self._git("commit", "-q", "-m", message, day=day, author=author, fails=True)
-        new = self.head()
+        return self._moved(old, day)
+
+    def deliver(self, files: Mapping[str, str], message: str, day: int) -> None:
+        """Commit files of the platform to main, wherever the worktree is.
+
+        Args:
+            files: Text by path, in ASCII.
+            message: Of the commit.
+            day: Its date.
+        """
+        stamp = f"platform <{_mail('platform')}> {_date(day)}"
+        head = self.head()
+        lines = [f"commit refs/heads/{MAIN}", f"author {stamp}", f"committer {stamp}"]
+        lines += [f"data {len(message)}\n{message}", f"from {head}" if head else ""]
+        for path, text in files.items():
+            lines.append(f"M 100644 inline {path}\ndata {len(text)}\n{text}")
+        stream = "\n".join([*filter(None, lines), ""]).encode()
+        self._git("fast-import", "--quiet", day=day, given=stream)
+        self.pushes = (*self.pushes, Push(day, head, self.head(), False))
+
+    def switch(self, branch: str, day: int) -> str:
+        """Put the worktree on a branch; a new one begins where the worktree is.
+
+        Args:
+            branch: Its name.
+            day: The day.
+        Returns: "", or why it cannot.
+        """
+        if self._uncommitted(day):
+            return "Commit the worktree first."
+        new = () if self.head(branch) else ("-c",)
+        self._git("switch", "-q", *new, branch, day=day)
+        self.branch = branch
+        return ""
+
+    def merge(self, branch: str, author: str, day: int) -> str:
+        """Merge a branch into the worktree's.
+
+        Args:
+            branch: Its name.
+            author: Of the merge.
+            day: Its date.
+        Returns: "", or why it cannot; a conflict leaves everything as it was.
+        """
+        old = self.head(self.branch)
+        if not self.head(branch):
+            return f"There is no branch {branch!r}."
+        if self._uncommitted(day):
+            return "Commit the worktree first."
+        words = ("merge", "--no-ff", "-q", "-m", f"Merge {branch}", branch)
+        if self._git(*words, day=day, author=author, fails=True):
+            lost = self._output("diff", "--name-only", "--diff-filter=U")
+            self._git("merge", "--abort", day=day)
+            return f"Conflicts: {', '.join(lost.splitlines())}"
+        return "" if self._moved(old, day) else "It is merged already."
+
+    def _uncommitted(self, day: int) -> bool:
+        self._git("add", "-A", day=day)
+        words = ("diff", "--cached", "--quiet", "HEAD")
+        return bool(self._git(*words, day=day, fails=True))
+
+    def _moved(self, old: str, day: int) -> str:
+        """Return the new head of the worktree's branch, "" for none; log a push."""
+        new = self.head(self.branch)
         if new == old:
             return ""
-        self.pushes = (*self.pushes, Push(day, old, new, False))
+        if self.branch == MAIN:
+            self.pushes = (*self.pushes, Push(day, old, new, False))
         return new
 
     def reset(self, commit: str, day: int) -> str:
-        """Make main an earlier commit: what it drops is lost to those who fetch.
+        """Make the worktree's branch an earlier commit; others lose what main drops.
 
         Args:
             commit: A revision.
             day: The day.
         Returns: The commit, "" where there is no such revision.
         """
-        old = self.head()
+        old = self.head(self.branch)
         new = self._output("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
         if not new:
             return ""
         self._git("reset", "-q", "--hard", new, day=day)
         dropped = bool(self._output("rev-list", "-1", f"{new}..{old}"))
-        self.pushes = (*self.pushes, Push(day, old, new, dropped))
+        if self.branch == MAIN:
+            self.pushes = (*self.pushes, Push(day, old, new, dropped))
         return new
 
     def log(self, count: int = 20) -> str:
@@ -124,10 +198,10 @@ class ProjectRepository:
         tree: Path | None = None,
         index: str = "",
         fails: bool = False,
-    ) -> None:
-        date = f"{_EPOCH + day * DAY_MS // 1000} +0000"
-        mail = f"{author}@project.example"
-        given = {
+        given: bytes | None = None,
+    ) -> int:
+        date, mail = _date(day), _mail(author)
+        stamps = {
             "GIT_AUTHOR_NAME": author,
             "GIT_AUTHOR_EMAIL": mail,
             "GIT_COMMITTER_NAME": author,
@@ -135,17 +209,20 @@ class ProjectRepository:
             "GIT_AUTHOR_DATE": date,
             "GIT_COMMITTER_DATE": date,
         }
-        done = self._run(words, given, tree or self.worktree, index or self._index)
+        place = tree or self.worktree, index or self._index
+        done = self._run(words, stamps, *place, given)
         if done.returncode and not (fails and done.returncode == 1):
             text = done.stderr.decode(errors="replace").strip()
             raise InfrastructureFailure(f"git {words[0]} failed: {text[:300]}")
+        return done.returncode
 
     def _run(
         self,
         words: tuple[str, ...],
-        given: dict[str, str],
+        stamps: dict[str, str],
         tree: Path,
         index: Path | str,
+        given: bytes | None = None,
     ) -> "subprocess.CompletedProcess[bytes]":
         options = [] if words[0] == "init" else ["--git-dir", str(self.origin)]
         safe = ("core.hooksPath=/dev/null", "core.symlinks=false", "gc.auto=0")
@@ -158,7 +235,7 @@ class ProjectRepository:
             "HOME": "/nonexistent",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_INDEX_FILE": str(index),
-            **given,
+            **stamps,
         }
         if words[0] not in ("init", "bundle"):
             environment["GIT_WORK_TREE"] = str(tree)
@@ -167,6 +244,7 @@ class ProjectRepository:
             env=environment,
             cwd=tree if tree.exists() else None,
             capture_output=True,
+            input=given,
             check=False,
             timeout=_TIMEOUT_S,
         )

@@ -74,7 +74,8 @@ def effective_class(before: ProjectWorld, after: ProjectWorld) -> Announcement:
     for old, new in zip(before.libraries, after.libraries, strict=True):
         if old != new:
             return _library_class(old, new)
-    if (before.image, before.index) != (after.image, after.index):
+    revoked = before.secret != after.secret
+    if revoked or (before.image, before.index) != (after.image, after.index):
         return "D2"
     changed = (before.lock, before.protocol) != (after.lock, after.protocol)
     return "D1" if changed else "D0"

@@ -8,6 +8,7 @@ import shutil
 
 from owa_bench import interfaces
 from owa_bench.envs.projforge import generate, graph_session, schedule, workshop
+from owa_bench.envs.projforge.forecasts import KINDS
 from owa_bench.envs.projforge.forge_oracle import FORGE_POLICIES, ForgeOracle
 from owa_bench.envs.projforge.forge_session import ForgeSession
 from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
@@ -38,8 +39,8 @@ class ProjForgeFastSuite(ToolSuite):
         depth_target=generate.DEEPEST,
         step_limit=DAYS * max(graph_session.STEPS_A_DAY) + DAYS + 1,
         categories=(),
-        proposition_kinds=(),
-        axes=("A", "G", "P", "$"),
+        proposition_kinds=KINDS,
+        axes=("A", "G", "P", "W", "$"),
         rules=(),
         features=graph_session.FEATURES,
         macros=graph_session.MACROS,

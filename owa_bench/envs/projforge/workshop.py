@@ -40,6 +40,8 @@ _TOOLS = (
     "iniconfig",
     "packaging",
     "pygments",
+    *("uvicorn", "starlette", "h11", "anyio", "click", "sniffio", "idna"),
+    "typing_extensions",
 )
 _PIN = re.compile(r"[a-z]+(\[\])?\s*([=<>~!]=?\s*[0-9a-z.]+\s*,?\s*)*")
 _LINES = 60  # of a lock file
@@ -78,6 +80,7 @@ class Workshop:
         self._trees: dict[str, str] = {}
         self._canaries = 0
         self._published = ""
+        self._served: tuple[Any, ...] = ()
         for name in ("work", "trees", "index", "sites"):
             (folder / name).mkdir(parents=True)
 
@@ -89,11 +92,13 @@ class Workshop:
             day: The day.
         Returns: The digest of its files.
         """
-        files = index_files(world, day)
-        digests = sorted((name, sha256(data)) for name, data in files.items())
-        published = sha256(json.dumps([world.index, *digests]).encode())
-        if published != self._published:
-            self._published = published
+        versions = tuple(library.version(day) for library in world.libraries)
+        served = (world.index, world.libraries, versions)
+        if served != self._served:
+            files = index_files(world, day)
+            digests = sorted((name, sha256(data)) for name, data in files.items())
+            self._served = served
+            self._published = sha256(json.dumps([world.index, *digests]).encode())
             self._write_index(world.index, files)
         return self._published
 
@@ -146,6 +151,39 @@ class Workshop:
             error = str(result.get("import", "no answers"))
             return Answers((None,) * len(cases), error, reply["timed"])
         return Answers(tuple(value for value, _ in values), "", reply["timed"])
+
+    def served(
+        self, world: ProjectWorld, commit: str, cases: list[EndpointCase]
+    ) -> Answers:
+        """Return what a deployed commit answers over HTTP, on the sandbox's loopback.
+
+        Args:
+            world: The terms of the day.
+            commit: The commit.
+            cases: Endpoints and requests.
+        Returns: A value where the status was 200, else None; `error` is the first
+            other status and its body.
+        """
+        try:
+            site = [self._environment(world, commit)]
+        except JobFailure as failure:
+            return Answers((None,) * len(cases), f"503 does not start: {failure}")
+        reply = self._job(
+            job="replies",
+            tree=self._tree(commit),
+            site=site,
+            strict=world.strict,
+            cases=cases,
+            cpu_s=10,
+            wall_s=60,
+        )
+        result = reply["result"] or {}
+        replies = result.get("replies")
+        if not isinstance(replies, list) or len(replies) != len(cases):
+            return Answers((None,) * len(cases), "503 no answer", reply["timed"])
+        bad = [f"{status} {body}" for status, body in replies if status != 200]
+        values = tuple(body if status == 200 else None for status, body in replies)
+        return Answers(values, bad[0] if bad else "", reply["timed"])
 
     def tests(self, world: ProjectWorld, commit: str) -> TestRun:
         """Return the result of pytest over a commit.
@@ -219,6 +257,11 @@ class Workshop:
         if config.get("index") != world.index:
             raise JobFailure(
                 f"index {config.get('index')!r} does not serve; try {world.index!r}"
+            )
+        if config.get("secret") != world.secret:
+            raise JobFailure(
+                f"secret {config.get('secret')!r} is revoked; the index takes "
+                f"{world.secret!r}"
             )
         lines = self._text(commit, world.lock).splitlines()
         pins = sorted(line.strip() for line in lines if line.strip())

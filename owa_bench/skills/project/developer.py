@@ -22,6 +22,13 @@ DayScript = Generator[str, str, str]  # actions out, observations in
 _WEEK, _RUNS = 7, 8
 _SERVICE, _PIPELINE = "app/service.py", "ci.toml"
 _NOTES = "developer.json"
+_INCIDENT = re.compile(r"^(incident_\w+), postmortem by day \d+: (.+)$", re.M)
+_CAUSES = {  # words of a log
+    "memory": "resident size",
+    "disk": "no space",
+    "certificate": "not valid",
+    "port": "address already",
+}
 _DAY = re.compile(r"^Day (\d+), (\d+) steps left\.$", re.M)
 
 
@@ -53,6 +60,8 @@ class ProjectDeveloper:
         self._extent = extent
         self._day, self._left, self._days = 0, 0, 0
         self._open: tuple[str, ...] = ()
+        self._incidents: dict[str, str] = {}
+        self._red = False
         self._libraries: tuple[str, ...] = ()
         self._bulletins: set[str] = set()
         self._steps: DayScript | None = None
@@ -118,7 +127,12 @@ class ProjectDeveloper:
         yield from self._build()
         if self._extent or self._day == self._days - 1:
             yield from self._integrate()
-        yield from self._do("deploy")
+        if not self._red:
+            yield from self._do("deploy")
+        elif self._incidents:
+            yield from self._do("rollback")
+        if self._extent:
+            yield from self._account()
         if (self._day + 1) % _WEEK == 0:
             yield from self._release()
         return ""
@@ -145,6 +159,7 @@ class ProjectDeveloper:
     def _build(self) -> DayScript:
         text = yield from self._do("issue_list")
         issues = feature_code.read_issues(text)
+        self._incidents = dict(_INCIDENT.findall(text))
         self._open = tuple(issue.name for issue in issues)
         notes = self._notes
         for issue in issues:
@@ -222,9 +237,11 @@ class ProjectDeveloper:
 
     def _integrate(self) -> DayScript:
         """Run integration and repair what it shows until it is green or not helped."""
+        self._red = False
         for _ in range(_RUNS):
             text = yield from self._do("ci")
             self._notes.green = "green" in text.splitlines()[:1]
+            self._red = text.startswith("red")
             if self._notes.green or not text or "No minutes" in text:
                 break
             if "was lost" in text:
@@ -232,6 +249,15 @@ class ProjectDeveloper:
             yield from self._repair(text)
             if not (yield from self._commit()):
                 break
+            self._red = False
+        return ""
+
+    def _account(self) -> DayScript:
+        """File the postmortem of an incident by the words of its log."""
+        for name, log in self._incidents.items():
+            cause = next((c for c, words in _CAUSES.items() if words in log), "port")
+            about = {"incident": name, "cause": cause}
+            yield from self._do("postmortem", **about, action="Deployed again.")
         return ""
 
     def _repair(self, text: str) -> DayScript:
@@ -242,11 +268,14 @@ class ProjectDeveloper:
             ("image", r"is not there; available: (\S+)"),
             ("lock", r"the pipeline installs (\S+); set lock"),
             ("index", r"does not serve; try '(\w+)'"),
+            ("secret", r"is revoked; the index takes '([\w-]+)'"),
         ):
             told = re.search(pattern, text)
             if told is not None:
                 pipeline[name] = told[1]
         missing = re.findall(r"No matching distribution found for (\w+)", text)
+        conflict = re.search(r"Cannot install (.+) because", text)
+        missing += re.findall(r"(\w+)==", conflict[1]) if conflict else []
         if missing:
             others = [name for name in self._libraries if name not in missing]
             room = self._left - 6

@@ -16,10 +16,11 @@ SUITE = get("suites", "projforge")
 
 
 class Project:
-    """A project of a few days; `worlds` maps a day to what an operator makes of it."""
+    """A project of a few days; `changes` maps a day to an operator."""
 
-    def __init__(self, days=3, seed=1, domain="billing", changes=None):
+    def __init__(self, days=3, seed=1, domain="billing", changes=None, base=None):
         world = generate.draw_world(seed, domain, 1, days)
+        world = base(world) if base else world
         starts, worlds = [0], [world]
         for day, change in sorted((changes or {}).items()):
             starts.append(day * DAY_MS)
