@@ -8,6 +8,7 @@ what features must answer, `project_code` renders libraries, prose and tests.
 Source: docs/projforge.md#worlds
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Literal
 
@@ -124,6 +125,10 @@ class ProductionIncident(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
 
 
+def _day_of(feature: Feature) -> int:
+    return feature.day
+
+
 class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a domain: what a row is, its fields, and what its kind may be."""
 
@@ -138,7 +143,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A project at one moment.
 
-    `wishes` are features that nobody waits for. `image` is the label of the
+    `features` are in order of issue, `wishes` nobody waits for. `image` is the label of the
     continuous-integration image, `lock` the file that it installs, `index` the package
     index that serves, `secret` the name of the secret that it takes, `protocol` 2 wraps
     answers in an object, `strict` makes warnings errors, `ci_minutes` are those of a
@@ -176,7 +181,7 @@ class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
 
     def issued(self, day: int) -> tuple[Feature, ...]:
         """Return the features issued by the end of a day."""
-        return tuple(f for f in self.features if f.day <= day)
+        return self.features[: bisect_right(self.features, day, key=_day_of)]
 
     @property
     def terms(self) -> Mapping[str, object]:

@@ -93,10 +93,30 @@ def contract_of(library: Library, day: int) -> LibraryContract:
     )
 
 
+_MEMO: dict[tuple[int, int], tuple[ProjectWorld, dict[str, LibraryContract]]] = {}
+_MOST = 256  # worlds and days that are remembered
+
+
+def contracts_of(world: ProjectWorld, day: int) -> Mapping[str, LibraryContract]:
+    """Return the contract of every library on a day; the last ones are remembered.
+
+    Args:
+        world: The world of the day.
+        day: The day.
+    Returns: Contracts by library.
+    """
+    known = _MEMO.get((id(world), day))
+    if known is None or known[0] is not world:
+        if len(_MEMO) >= _MOST:
+            _MEMO.clear()
+        found = {library.name: contract_of(library, day) for library in world.libraries}
+        known = _MEMO[id(world), day] = world, found
+    return known[1]
+
+
 def first_product(world: ProjectWorld) -> GraphProduct:
     """Return an empty product on the first day's contracts."""
-    contracts = {lib.name: contract_of(lib, 0) for lib in world.libraries}
-    return GraphProduct(contracts=contracts, terms=terms_of(world))
+    return GraphProduct(contracts=dict(contracts_of(world, 0)), terms=terms_of(world))
 
 
 def faults(world: ProjectWorld, product: GraphProduct, day: int) -> dict[str, str]:
@@ -111,20 +131,16 @@ def faults(world: ProjectWorld, product: GraphProduct, day: int) -> dict[str, st
     """
     if product.terms != terms_of(world):
         return {"pipeline": "terms"}
-    now = {lib.name: contract_of(lib, day) for lib in world.libraries}
-    held = product.contracts
-    pins = [name for name, contract in now.items() if _other(held[name], contract)]
+    now, held = contracts_of(world, day), product.contracts
+    pins = [name for name, due in now.items() if held[name].version != due.version]
     if pins:
         return dict.fromkeys(pins, "install")
     return {
         lib.name: fault
         for lib in world.libraries
-        if (fault := _fault(lib, held[lib.name], now[lib.name], world.strict, day))
+        if held[lib.name] != now[lib.name]
+        and (fault := _fault(lib, held[lib.name], now[lib.name], world.strict, day))
     }
-
-
-def _other(held: LibraryContract, now: LibraryContract) -> bool:
-    return held.version != now.version
 
 
 def _fault(
@@ -153,7 +169,12 @@ def working(world: ProjectWorld, product: GraphProduct, day: int) -> frozenset[s
         day: The day.
     Returns: Names of features.
     """
-    found = faults(world, product, day)
+    return _working(world, product, faults(world, product, day))
+
+
+def _working(
+    world: ProjectWorld, product: GraphProduct, found: Mapping[str, str]
+) -> frozenset[str]:
     if "pipeline" in found or "install" in found.values():
         return frozenset()
     right: set[str] = set()
@@ -164,16 +185,18 @@ def working(world: ProjectWorld, product: GraphProduct, day: int) -> frozenset[s
     return frozenset(right)
 
 
-def misread(world: ProjectWorld, product: GraphProduct, day: int) -> tuple[str, ...]:
+def misread(
+    world: ProjectWorld, product: GraphProduct, found: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the features whose examples fail although all they build on works.
 
     Args:
         world: The world of the day.
         product: The product.
-        day: The day.
+        found: Its faults of the day.
     Returns: Names, in order of issue.
     """
-    found, right = faults(world, product, day), set(working(world, product, day))
+    right = set(_working(world, product, found))
     if "pipeline" in found or "install" in found.values():
         return ()
     return tuple(
@@ -184,9 +207,10 @@ def misread(world: ProjectWorld, product: GraphProduct, day: int) -> tuple[str, 
 
 
 def _stands(feature: Feature, found: Mapping[str, str], right: set[str]) -> bool:
-    used = {step.library for step in feature.steps if step.library}
     base = feature.prerequisite
-    return not used & found.keys() and (not base or base in right)
+    if base and base not in right:
+        return False
+    return not (found and any(step.library in found for step in feature.steps))
 
 
 def told_order(library: Library) -> tuple[str, ...]:

@@ -47,8 +47,9 @@ def _next(state: GraphState) -> str:
     product, day, world = state.product, state.day, state.world
     if product.terms != graph.terms_of(world):
         return "pipeline"
+    present = graph.contracts_of(world, day)
     for library in world.libraries:
-        held, now = product.contracts[library.name], graph.contract_of(library, day)
+        held, now = product.contracts[library.name], present[library.name]
         if held.version != now.version:
             return "pins"
         if held != now:

@@ -265,7 +265,7 @@ class GraphSession:
         if state.minutes >= state.world.ci_minutes:
             return ToolResult("No minutes of integration are left today.", False)
         failing = graph.faults(state.world, state.product, state.day)
-        for name in graph.misread(state.world, state.product, state.day):
+        for name in graph.misread(state.world, state.product, dict(failing)):
             failing[name] = "feature"
         green = not failing and bool(state.product.built)
         self.state = replace(
@@ -295,7 +295,7 @@ class GraphSession:
         """Make the product assume what a tool finds."""
         state, product = self.state, self.state.product
         world, held = state.world, dict(state.product.contracts)
-        now = {lib.name: graph.contract_of(lib, state.day) for lib in world.libraries}
+        now = graph.contracts_of(world, state.day)
         if tool == "pipeline":
             product = replace(product, terms=graph.terms_of(world))
         elif tool == "pins":
@@ -319,9 +319,9 @@ class GraphSession:
         state = self.state
         world, day = state.world, state.day
         accepted = graph.working(world, state.product, day)
-        served = (
-            graph.working(world, state.deployed, day) if state.deployed else frozenset()
-        )
+        served = accepted if state.deployed else frozenset[str]()
+        if state.deployed not in (None, state.product):
+            served = graph.working(world, state.deployed, day)
         marks = day_closed(
             state.marks,
             world,

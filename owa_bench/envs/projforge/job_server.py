@@ -10,6 +10,7 @@ Source: docs/projforge.md#the-sandbox
 
 import contextlib
 import ctypes
+import gc
 import http.client
 import importlib
 import io
@@ -30,9 +31,11 @@ from typing import Any
 PLACES = ("/work", "/tmp", "/dev/shm")  # noqa: S108  the sandbox's own
 LONGEST = 1 << 22  # bytes of an answer
 TEXT = 4000  # characters of output
+_GARBAGE = 100_000  # objects between collections in a job
 _NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
 _IMPORTED = (  # what a job would import each time; a pip without one of them is slower
-    *("pytest", "unittest", "pip._internal.cli.main", "pip._internal.commands.install"),
+    *("pytest", "unittest", "pdb", "faulthandler", "readline", "_pytest._argcomplete"),
+    *("pip._internal.cli.main", "pip._internal.commands.install"),
     *("pip._internal.cli.main_parser", "pip._internal.metadata.importlib"),
     *("pip._internal.operations.install.wheel", "compileall", "xmlrpc.client"),
     *("pip._internal.resolution.resolvelib.resolver", "pip._vendor.truststore"),
@@ -62,12 +65,16 @@ def answers(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def tests(job: dict[str, Any]) -> dict[str, Any]:
-    """Return the exit code and the output of pytest over a folder."""
+    """Return the exit code and the output of pytest over a folder.
+
+    To `explain` failures takes time, so it is asked of a second run.
+    """
     import pytest
 
     sys.path[:0] = [job["tree"], *job["site"]]
     os.chdir(job["tree"])
     flags = ["-W", "error"] if job["strict"] else []
+    flags += [] if job["explain"] else ["--assert=plain"]
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *flags, "tests"])
@@ -175,6 +182,7 @@ def forked(job: dict[str, Any]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(receiving)
+        gc.set_threshold(_GARBAGE)
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
@@ -250,6 +258,8 @@ def main() -> None:
     plugins = sys.modules["_pytest.config"].default_plugins
     for name in plugins:
         importlib.import_module(f"_pytest.{name}")
+    gc.collect()
+    gc.freeze()  # no child looks through what is imported
     for line in sys.stdin.buffer:
         reply = forked(json.loads(line))
         sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")

@@ -197,20 +197,23 @@ class Workshop:
             site = [self._environment(world, commit)]
         except JobFailure as failure:
             return TestRun(3, str(failure))
-        reply = self._job(
-            job="tests",
-            tree=self._tree(commit),
-            site=site,
-            strict=world.strict,
-            cpu_s=30,
-            wall_s=120,
-        )
-        result = reply["result"] or {
-            "exit": 3,
-            "text": "the run ended without a result",
+        job = {
+            "job": "tests",
+            "tree": self._tree(commit),
+            "site": site,
+            "strict": world.strict,
+            "cpu_s": 30,
+            "wall_s": 120,
         }
+        lost = {"exit": 3, "text": "the run ended without a result"}
+        reply = self._job(**job, explain=False)
+        result, timed = reply["result"] or lost, reply["timed"]
+        code = int(result["exit"])
+        if code and not timed:
+            reply = self._job(**job, explain=True)
+            result, timed = reply["result"] or lost, reply["timed"]
         text = re.sub(r" in [0-9.]+s", "", str(result["text"]))
-        return TestRun(int(result["exit"]), text, reply["timed"])
+        return TestRun(code, text, timed)
 
     def shell(self, argv: tuple[str, ...]) -> Result:
         """Return the result of a command in the worktree, without a network."""
