@@ -143,12 +143,12 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 class ProjectWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A project at one moment.
 
-    `features` are in order of issue, `wishes` nobody waits for. `image` is the label of the
-    continuous-integration image, `lock` the file that it installs, `index` the package
-    index that serves, `secret` the name of the secret that it takes, `protocol` 2 wraps
-    answers in an object, `strict` makes warnings errors, `ci_minutes` are those of a
-    day, `noise` the share of lost runs in thousandths, `dirty` that of changes which no
-    changelog tells.
+    `features` are in order of issue, `wishes` nobody waits for. `image` is the label of
+    the continuous-integration image, `lock` the file that it installs, `index` the
+    package index that serves, `secret` the name of the secret that it takes, `protocol`
+    2 wraps answers in an object, `strict` makes warnings errors, `ci_minutes` are those
+    of a day, `noise` the share of lost runs in thousandths, `dirty` that of changes
+    which no changelog tells.
     `bulletins` are announcements of the platform, in order.
     """
 

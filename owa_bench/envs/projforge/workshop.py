@@ -205,7 +205,7 @@ class Workshop:
             "cpu_s": 30,
             "wall_s": 120,
         }
-        lost = {"exit": 3, "text": "the run ended without a result"}
+        lost: dict[str, Any] = {"exit": 3, "text": "the run ended without a result"}
         reply = self._job(**job, explain=False)
         result, timed = reply["result"] or lost, reply["timed"]
         code = int(result["exit"])

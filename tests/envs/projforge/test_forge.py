@@ -45,6 +45,10 @@ def test_the_oracle_delivers_and_its_history_is_of_its_days(project):
         line = ["git", "--git-dir", str(folder / "origin.git"), "log", "--all"]
         line += ["--reflog", "--format=%ad", "--date=unix"]
         out = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+        every = [*line[:3], "cat-file", "--batch-all-objects", "--batch"]
+        objects = subprocess.run(every, capture_output=True, check=True).stdout
+        for later in forge.state.world.features:
+            assert (later.name.encode() in objects) == (later.day <= forge.state.day)
         stamps = [int(stamp) for stamp in out.split()]
         assert max(stamps) <= 1_767_225_600 + 86_400 * forge.state.day
         issued = {
