@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
-from owa_bench.skills.crew.habits import ALONE, IN_ORDER, TEAM, Habits
+from owa_bench.skills.crew.habits import (
+    ALONE,
+    ANSWERING,
+    IN_ORDER,
+    QUIET,
+    STAR,
+    TEAM,
+    Habits,
+)
 from owa_bench.skills.crew.player import CrewPlayer
 
 
@@ -46,6 +54,18 @@ HABITS = {
     "contract_net": (
         "Tells what others' items need, proposes on law, waits for messages.",
         TEAM,
+    ),
+    "star_critic": (
+        "Tells the lead alone, who passes it on; the last seat checks what is merged.",
+        STAR,
+    ),
+    "quiet_partner": (
+        "Works on its own items in order and says nothing.",
+        QUIET,
+    ),
+    "answering_partner": (
+        "Works on its own items in order and answers what it is asked.",
+        ANSWERING,
     ),
 }
 

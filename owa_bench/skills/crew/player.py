@@ -36,8 +36,11 @@ class CrewPlayer:
         self._questions: list[tuple[str, str]] = []  # who asks, for which clause
         self._held = {self.view.seat}  # roles whose documents are this seat's
         self._tried: dict[str, int] = {}  # role: tick when a document was tried
+        self._saying: set[str] = set()  # what the message on offer would tell whom
+        self._reply: tuple[str, str] | None = None  # the question that it would answer
         self._next_message = 0
         self._heard = 0  # tick of the last message
+        self._checked: set[str] = set()  # items found wrong once
         self._own: dict[str, int] = {}  # items worked out, and since when
         self._last = PlanCall("", {})
         self._weight = _followers(self.view.items)
@@ -53,9 +56,32 @@ class CrewPlayer:
         self._last = next(self._options())
         return self._last
 
+    def _made(self, last: PlanCall) -> None:
+        """Note what the last call means, before its result is read."""
+        view, given = self.view, last.arguments
+        match last.tool:
+            case "read" if role := self._unread.pop(given["name"], None):
+                if role not in self._held:
+                    self._tried[role] = view.tick
+            case "ask" | "tell":
+                self._next_message = view.tick + int(view.goal["interval"])
+                self._asked.add(given.get("about", ""))
+                if last.tool == "tell":
+                    self._told |= self._saying
+                    self._questions = [q for q in self._questions if q != self._reply]
+            case "accept":
+                view.settled[given["clause"]] = view.proposed.pop(given["clause"])[1]
+            case "propose":
+                self._told.add(given["clause"])
+            case "review":
+                view.drafts.pop(given["item"], None)
+            case "arbitrate" if given["name"] in self._own:
+                view.approved.add(given["name"])
+
     def _note(self, text: str) -> None:
         """Take in a turn: the result of the last call, the board, the messages."""
         view, last = self.view, self._last
+        self._made(last)
         view.read(text)
         if view.letters:
             self._heard = view.tick
@@ -100,6 +126,8 @@ class CrewPlayer:
         if waited:
             yield from self._reading(self._wanted())
             yield from self._deciding(0)
+        if self._habits.checks and view.seat == view.goal["seats"][-1]:
+            yield from self._checking()
         yield PlanCall("pass_turn", {"ticks": 1})
 
     def _ending(self) -> Iterator[PlanCall]:
@@ -124,14 +152,12 @@ class CrewPlayer:
             if not view.goal["reviewed"] or name in view.approved:
                 yield PlanCall("merge", {"item": name})
             elif view.tick >= since + self._habits.patience:
-                view.approved.add(name)
                 yield PlanCall("arbitrate", {"name": name})
         seats = list(view.goal["seats"])
         for name, (author, ready) in list(view.drafts.items()):
             turn = seats[(seats.index(author) + 1) % len(seats)] == view.seat
             late = view.tick > ready + 1
             if view.goal["reviewed"] and view.tick >= ready and (turn or late):
-                del view.drafts[name]
                 arguments = {"item": name, "verdict": "approve"}
                 yield PlanCall("review", arguments)
 
@@ -160,15 +186,34 @@ class CrewPlayer:
             arguments = {"item": item["name"], "fragment": fragment, "pins": pins}
             yield PlanCall("work", arguments)
 
+    def _checking(self) -> Iterator[PlanCall]:
+        """Yield the reading of a merged fragment, and the work on one that is wrong."""
+        view, family = self.view, str(self.view.goal["family"])
+        wrong = set()
+        for name in [n for n in view.revisions if n in view.items]:
+            item = view.items[name]
+            if view.lacking(item) or not view.fragments.keys() >= set(item["needs"]):
+                continue
+            if name not in view.fragments:
+                yield PlanCall("read", {"name": name})
+                return
+            values = {clause: view.value(clause) for clause in view.needed(item)}
+            before = {need: view.fragments[need] for need in item["needs"]}
+            right = build(family, item, values, before)
+            made = {k: v for k, v in view.fragments[name].items() if k != "stamp"}
+            if made != right and name not in self._checked:
+                wrong.add(name)
+        if wrong:
+            self._checked |= wrong
+            view.reopen(wrong)
+            yield from self._working()
+
     def _mine(self, item: Mapping[str, Any]) -> bool:
         """Return whether an item is for this seat, or for a role that nobody fills."""
         return item["role"] == self.view.seat or item["role"] not in self.view.seen
 
     def _reading(self, names: list[str]) -> Iterator[PlanCall]:
         for name in names[:1]:
-            role = self._unread.pop(name)
-            if role not in self._held:
-                self._tried[role] = self.view.tick
             yield PlanCall("read", {"name": name})
 
     def _wanted(self) -> list[str]:
@@ -195,13 +240,14 @@ class CrewPlayer:
         for role, known in list(self._news().items())[:1]:
             room = int(view.goal["tokens"]) * _LETTERS
             said: list[str] = []
+            self._saying, self._reply = set(), None
             for fact in dict.fromkeys(known):
                 room -= len(fact.sentence) + 1
                 if said and room < 0:
                     break
                 said.append(fact.sentence)
-                self._told.add(f"{role}/{fact.clause}")
-            yield self._message("tell", role, text=" ".join(said))
+                self._saying.add(f"{role}/{fact.clause}")
+            yield PlanCall("tell", {"to": role, "text": " ".join(said)})
 
     def _news(self) -> dict[str, list[ClauseFact]]:
         """Return by role what was not told yet; what no item names is for all."""
@@ -219,6 +265,11 @@ class CrewPlayer:
             of_part = clause.endswith((".flag", ".version"))
             if of_part and f"all/{clause}" not in self._told:
                 found.setdefault("all", []).append(fact)
+        lead = str(view.goal["seats"][0])
+        if self._habits.hub and view.seat != lead:
+            known = dict.fromkeys(fact for facts in found.values() for fact in facts)
+            new = [f for f in known if f"{lead}/{f.clause}" not in self._told]
+            return {lead: new} if new else {}
         return found
 
     def _answering(self, own: list[str]) -> Iterator[PlanCall]:
@@ -231,8 +282,8 @@ class CrewPlayer:
                 yield from self._reading(own)
             self._questions.remove(question) if fact is None else None
             if fact is not None and view.tick >= self._next_message:
-                self._questions.remove(question)
-                yield self._message("tell", sender, text=fact.sentence)
+                self._saying, self._reply = set(), question
+                yield PlanCall("tell", {"to": sender, "text": fact.sentence})
 
     def _asking(self) -> Iterator[PlanCall]:
         """Yield a question for what an own item that is ready lacks."""
@@ -244,12 +295,7 @@ class CrewPlayer:
                 owner = view.goal["owners"].get(clause, "all")
                 owner = "all" if view.goal["human"] else owner
                 if clause not in self._asked and owner != view.seat:
-                    self._asked.add(clause)
-                    yield self._message("ask", owner, about=clause)
-
-    def _message(self, tool: str, to: str, **words: str) -> PlanCall:
-        self._next_message = self.view.tick + int(self.view.goal["interval"])
-        return PlanCall(tool, {"to": to, **words})
+                    yield PlanCall("ask", {"to": owner, "about": clause})
 
     def _settling(self) -> Iterator[PlanCall]:
         """Yield acceptance of a right proposal, or a proposal on the best ground."""
@@ -259,14 +305,11 @@ class CrewPlayer:
             if clause in view.settled or seat == view.seat or fact is None:
                 continue
             if fact.value == value:
-                del view.proposed[clause]
-                view.settled[clause] = value
                 yield PlanCall("accept", {"clause": clause})
         for clause in sorted(view.contested & view.facts.keys() - view.settled.keys()):
             fact = view.facts[clause]
             if clause in self._told or fact.ground not in ("law", "word"):
                 continue
-            self._told.add(clause)
             yield PlanCall("propose", {"clause": clause, "value": fact.value})
 
     def _deciding(self, worth: int) -> Iterator[PlanCall]:

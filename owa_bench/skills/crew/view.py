@@ -69,7 +69,7 @@ class CrewView:
                 self.settled[found[1]] = found[2]
             elif found := _STAMP.search(line):
                 self.stamps[found[1]] = found[2]
-                self._reopen({found[1]})
+                self.reopen({found[1]})
         for name, revision, body in _FRAGMENT.findall(text):
             self.revisions[name] = revision
             self.fragments[name] = json.loads(body)
@@ -90,11 +90,11 @@ class CrewView:
             self.facts[fact.clause] = fact
             self.distrusted.discard(fact.clause)
             if known is not None and known.value != fact.value:
-                self._reopen(
+                self.reopen(
                     {n for n, i in self.items.items() if fact.clause in i["clauses"]}
                 )
 
-    def _reopen(self, names: set[str]) -> None:
+    def reopen(self, names: set[str]) -> None:
         """Take merged items, and what builds on them, as to be done anew."""
         for name, item in self.items.items():  # each after those that it needs
             if name in names or names.intersection(item["needs"]):
@@ -136,7 +136,7 @@ class CrewView:
         for clause in rest.rstrip(".").split(", "):
             self.facts.pop(clause, None)
             self.distrusted.add(clause)
-        self._reopen({name})
+        self.reopen({name})
 
     def merged(self, name: str, revision: str) -> None:
         """Note that an item is merged.
