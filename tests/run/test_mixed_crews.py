@@ -1,5 +1,8 @@
 """Different agents on different seats of one crew, in real runs."""
 
+import shutil
+from dataclasses import replace
+
 import pytest
 
 from owa_bench.errors import AgentSpecError
@@ -68,3 +71,17 @@ def test_a_killed_seat_is_named_in_the_trace(tmp_path):
         assert trace.end.outcome == "agent_raised"
         assert trace.end.reason.startswith("design: ")
         assert "SIGKILL" in trace.end.reason
+
+
+@pytest.mark.slow
+def test_a_mixed_crew_leaves_one_replay_root_with_one_and_two_workers(tmp_path):
+    text, roots = "seats:design=list_scheduler;*=fifo", set()
+    options = RunOptions(home=tmp_path / "home", folder=tmp_path)
+    batch.play(request(text), tmp_path / "plan", options, plan_only=True)
+    for workers in (1, 2):
+        out = tmp_path / f"by-{workers}"
+        shutil.copytree(tmp_path / "plan", out)
+        played = batch.resume(out, replace(options, workers=workers))
+        assert played.missing == 0
+        roots.add(played.replay_root)
+    assert len(roots) == 1

@@ -26,10 +26,12 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(find_spec("ray") is None, reason="needs the [ray] extra"),
 ]
+MIXED = ("--suite", "multicrew", "--family", "contract", "--tier", 1, "--episodes", 2)
 TOOLS = ("--suite", "toolquest", "--family", "reconcile,restock", "--tier", "1,2")
 PLANS = {
     "seats": (*TERMS, "--agent", "crew:Team"),
     "long": (*TERMS, "--crews", "1,2", "--episodes", 36, "--agent", "crew:Team"),
+    "mixed": (*MIXED, "--seat", "design=list_scheduler", "--seat", "*=fifo"),
     "tools": (*TOOLS, "--episodes", 2, "--agent", "fixed", "--agent", "agentic"),
     "days": (*TOOLS[:4], "--tier", 1, "--days", 2, "--agent", "self_improving"),
 }
@@ -108,7 +110,7 @@ def closed(layout):
     return layout.leaves.exists() and len(files.read_leaves(layout))
 
 
-@pytest.mark.parametrize("name", ["seats", "tools", "days"])
+@pytest.mark.parametrize("name", ["seats", "mixed", "tools", "days"])
 def test_one_replay_root_here_in_workers_and_on_two_nodes(crew, planned, address, name):
     plan = planned(name)
     here = crew.play(plan, f"{name}-here")
