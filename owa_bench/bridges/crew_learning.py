@@ -62,7 +62,7 @@ class CrewSeats(VecEnv):
         return self._features()
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
-        """Take an action for every row, (rows,)."""
+        """Take an action for every row. Args: actions: (rows,)."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Rows, Rows, npt.NDArray[np.bool_], list[Any]]:
@@ -98,7 +98,7 @@ class CrewSeats(VecEnv):
             crew.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of this env, once a row. Args: as Stable-Baselines3."""
+        """Return an attribute once a row. Args: as there. Returns: A list."""
         return [getattr(self, attr_name)] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -108,11 +108,11 @@ class CrewSeats(VecEnv):
     def env_method(
         self, method_name: str, *arguments: Any, indices: Any = None, **named: Any
     ) -> list[Any]:
-        """Return what a method gives, a row each. Args: as Stable-Baselines3."""
+        """Return what a method gives. Args: as there. Returns: A list, a row each."""
         return list(getattr(self, method_name)(*arguments, **named))
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return that no row is wrapped. Args: as Stable-Baselines3."""
+        """Return that no row is wrapped. Args: as there. Returns: A list."""
         return [False] * self.num_envs
 
     def _begin(self, crew: CrewMacroEnv) -> None:

@@ -37,7 +37,7 @@ _FAMILIES = ("contract", "schedule", "incident", "negotiate", "duties")
 _SEATS, _FEW = 6, 8  # numbers are shares of these
 _STATE = 16
 FEATURES = _STATE + len(_FAMILIES) + len(MACROS)
-Features = npt.NDArray[np.float32]
+SeatFeatures = npt.NDArray[np.float32]
 
 
 class CrewMacros(CrewPlayer):
@@ -72,7 +72,7 @@ class CrewMacros(CrewPlayer):
         self._last = next(self._kind(name))
         return self._last
 
-    def features(self) -> Features:
+    def features(self) -> SeatFeatures:
         """Return what the seat knows in numbers, (features,) in [0, 1]."""
         view = self.view
         items = list(view.items.values())

@@ -5,7 +5,7 @@ from typing import Any
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.crew.building import BUILDS_ON, build
-from owa_bench.skills.crew.habits import Habits
+from owa_bench.skills.crew.habits import ALONE, Habits
 from owa_bench.skills.crew.reading import ClauseFact
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
@@ -15,7 +15,9 @@ _SURE, _LIKELY, _LOST = 0.95, 0.8, 0.05
 _ENOUGH = 0.8  # share of the effort that makes a success
 _LETTERS = 4  # characters of a token
 _WORTH = 6  # effort that makes an arbitration come before other work
-_LAST = 2  # ticks before the deadline at which the lead ends
+_SILENCE = 9  # ticks without a sign of anybody after which a seat takes itself as alone
+_REVIEW, _ARBITRATION = 3, 5  # ticks from work to merge where items are approved
+_LAST = 1  # ticks before the deadline at which the lead ends
 
 
 class CrewPlayer:
@@ -28,7 +30,7 @@ class CrewPlayer:
 
     def __init__(self, brief: Brief, habits: Habits) -> None:
         self.view = CrewView(brief.goal)
-        self._habits = habits
+        self._given = self._habits = habits
         self._unread = dict(brief.goal["documents"])
         self._again = False  # whether documents are read a second time
         self._told: set[str] = set()
@@ -53,6 +55,8 @@ class CrewPlayer:
         Returns: The call.
         """
         self._note(text)
+        alone = not self.view.seen and self.view.tick >= _SILENCE
+        self._habits = ALONE if alone else self._given
         self._last = next(self._options())
         return self._last
 
@@ -168,6 +172,8 @@ class CrewPlayer:
         able = [item for item in view.ready() if not view.lacking(item)]
         able = [item for item in able if item["name"] not in self._own]
         able = [item for item in able if view.hours >= item["effort"]]
+        left = view.deadline - view.tick - self._passing()
+        able = [item for item in able if item["effort"] <= left]
         if not self._habits.helps:
             able = [item for item in able if self._mine(item)]
         if self._habits.longest:
@@ -185,6 +191,12 @@ class CrewPlayer:
             pins = {name: view.revisions[name] for name in item["needs"]}
             arguments = {"item": item["name"], "fragment": fragment, "pins": pins}
             yield PlanCall("work", arguments)
+
+    def _passing(self) -> int:
+        """Return the ticks from an item's being worked out to its being merged."""
+        if not self.view.goal["reviewed"]:
+            return 1
+        return _REVIEW if self.view.seen else _ARBITRATION
 
     def _checking(self) -> Iterator[PlanCall]:
         """Yield the reading of a merged fragment, and the work on one that is wrong."""
