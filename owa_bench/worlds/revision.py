@@ -13,7 +13,7 @@ import msgspec
 from owa_bench.canonical import record_digest
 from owa_bench.worlds.fact_sets import jaccard_distance
 
-RevisionKind = Literal["retrieval", "planner", "tools"]
+RevisionKind = Literal["retrieval", "planner", "tools", "program"]
 RevisionClass = Literal[
     "helpful", "null", "harmful", "interacting", "development_only", "reward_hacking"
 ]
@@ -23,6 +23,8 @@ STREAMS = "streams"  # the option whose values are joined
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
     """A change that may be adopted: one option of the subject, and its planted class.
+
+    The options of a program are its files: path and text.
 
     An agent is told `name`, `kind`, `knob` and the two numbers `shown`, which say
     nothing of the option. An interacting component helps only together with `partner`.

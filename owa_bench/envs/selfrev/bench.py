@@ -1,5 +1,6 @@
 """Versions played in the laboratory of a session, with the events of each."""
 
+import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -221,7 +222,9 @@ def change_by_family(
 
 
 def changed_lines(world: RevisionWorld, final: frozenset[str]) -> int:
-    """Return how many options of a version differ from those of the first.
+    """Return how many lines of a version's options are not those of the first.
+
+    An option is one line, a file of a program has its own.
 
     Args:
         world: Holds the options.
@@ -229,4 +232,11 @@ def changed_lines(world: RevisionWorld, final: frozenset[str]) -> int:
     Returns: The number.
     """
     first, last = dict(world.start), dict(world.options(final))
-    return sum(first[name] != last[name] for name in last)
+    return sum(_lines_added(first[name], last[name]) for name in last)
+
+
+def _lines_added(first: str, last: str) -> int:
+    """Return the new lines of a text; 1 where it only lost some."""
+    diff = difflib.ndiff(first.splitlines(), last.splitlines())
+    marks = [line[0] for line in diff if line[0] in "+-"]
+    return marks.count("+") or int(bool(marks))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from numpy.random import Generator
 
+from owa_bench.envs.selfrev.programs import as_file, program
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive, pick, stream
 from owa_bench.worlds.revision import (
@@ -22,12 +23,15 @@ TIERS = (1, 2, 3, 4)
 INNER = "recall"
 INNER_VERSION = 1
 SUBJECT = "tunable_player"
+PROGRAM = "program"  # a subject whose options are files
+_PROGRAMS = "programs"
 CONFIRMATION = 40  # pairs on which versions are compared at the end
 POOL = 12  # development instances
 _INNER_FAMILIES = {
     "memory": ("n_back",),
     "rules": ("reasoning",),
     "mixed": ("n_back", "reasoning"),
+    _PROGRAMS: ("n_back",),
 }
 FAMILIES = tuple(_INNER_FAMILIES)
 _SLIPS = 20  # items of a hundred that slip at the start
@@ -96,11 +100,14 @@ def generate(instance: Instance) -> RevisionWorld:
         for number in range(_NULLS[tier - 1])
     ]
     start = _START | {c.option: c.start for c in changes if c.option != STREAMS}
+    if family == _PROGRAMS:
+        start = program(start)
+        changes = [_rewritten(change) for change in changes]
     return RevisionWorld(
         family=family,
         tier=tier,
         code=f"{derive(seed, 'code', family, tier):016x}",
-        subject=SUBJECT,
+        subject=PROGRAM if family == _PROGRAMS else SUBJECT,
         suite=INNER,
         suite_version=INNER_VERSION,
         families=_INNER_FAMILIES[family],
@@ -120,11 +127,17 @@ def _useful(family: str, tier: int, rng: Generator) -> list[_Change]:
     careful = _Change(
         "planner", "slip", str(_SLIPS), str(_CAREFUL[tier - 1]), "helpful"
     )
-    own = {"memory": (_CAPACITY,), "rules": (_DEPTH,), "mixed": (_CAPACITY, _DEPTH)}
+    own = {"rules": (_DEPTH,), "mixed": (_CAPACITY, _DEPTH)}.get(family, (_CAPACITY,))
     if tier == 1:
-        return [pick((careful, *own[family]), rng)]
-    pairs = {"memory": (_MEMORY_PAIR,), "rules": (_RULES_PAIR,)}
-    return [careful, *pick(pairs.get(family, (_MEMORY_PAIR, _RULES_PAIR)), rng)]
+        return [pick((careful, *own), rng)]
+    pairs = {"rules": (_RULES_PAIR,), "mixed": (_MEMORY_PAIR, _RULES_PAIR)}
+    return [careful, *pick(pairs.get(family, (_MEMORY_PAIR,)), rng)]
+
+
+def _rewritten(change: _Change) -> _Change:
+    """Return the file of a program in place of a setting."""
+    option, value = as_file(change.option, change.value)
+    return change._replace(kind="program", option=option, value=value)
 
 
 def _named(changes: list[_Change], rng: Generator) -> tuple[Component, ...]:

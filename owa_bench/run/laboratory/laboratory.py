@@ -55,6 +55,8 @@ class LocalLaboratory:
         """Begin a campaign over these instances; write the expert's log of its pool."""
         self._plans.clear()
         self._answered.clear()
+        if self._player is not None:
+            self._player.close()
         self._player = player = InnerPlayer(inner, self._folder)
         player.write_expert_log(
             [
@@ -133,7 +135,9 @@ class LocalLaboratory:
         return HoldoutResult(tuple(pairs), holdout_statistic(terms, differences))
 
     def close(self) -> None:
-        """Remove the folder."""
+        """End what plays, and remove the folder."""
+        if self._player is not None:
+            self._player.close()
         self._open.close()
 
     def __enter__(self) -> Self:

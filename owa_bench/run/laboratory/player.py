@@ -26,14 +26,20 @@ from owa_bench.records.events import EpisodeEnd, Event, Probe, fixed
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
+from owa_bench.run.laboratory.programs import (
+    OWN_LOG,
+    PROGRAM,
+    ProgramFailed,
+    ProgramSandboxes,
+)
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
 
+_REASON = 200  # characters
 EXPERT_LOG = "expert_log.json"  # of the development instances, in the subject's folder
-OWN_LOG = "own_log.json"  # what the subject says of its own items
 
 
 class LineSink:
@@ -84,12 +90,15 @@ class InnerPlayer:
 
     Args:
         inner: The instances.
-        folder: An empty folder, the memory of every subject.
+        folder: An empty folder: the memory of every subject, and beside it the files
+            of programs.
     """
 
     def __init__(self, inner: InnerDraw, folder: Path) -> None:
         self.inner = inner
-        self._folder = folder
+        self._folder = folder / "memory"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._programs = ProgramSandboxes(folder, self._folder)
         self._suite: Suite = get("suites", inner.suite)
         self._source = assembly.source(inner.suite)
         self._parser: CallParser | None = None
@@ -166,9 +175,12 @@ class InnerPlayer:
                 text = episode.step(agent.act({"text": text}, {})).text
             if agent is not None:
                 agent.close()
+        except ProgramFailed as error:
+            episode.conclude("agent_raised", str(error)[:_REASON])
         finally:
             episode.close()
         ending = episode.ending
+        assert ending is not None  # noqa: S101  it ended, or was concluded
         end = EpisodeEnd(
             outcome=ending.outcome,
             q_state=ending.q_state,
@@ -192,9 +204,7 @@ class InnerPlayer:
     def _seat(
         self, subject: Subject, episode: Episode, instance: Instance, sitting: int
     ) -> Agent:
-        card: AgentCard = get("agents", subject.agent)
-        assert card.make is not None  # noqa: S101  a subject is no control policy
-        agent = card.make(AgentConfig(options=dict(subject.options)))
+        agent = self._made(subject)
         task, rules = episode.task, episode.rules
         brief = Brief(
             text=task.text,
@@ -208,6 +218,17 @@ class InnerPlayer:
         )
         agent.reset(brief, tools_of(episode.session.tools), self._folder)
         return agent
+
+    def _made(self, subject: Subject) -> Agent:
+        if subject.agent == PROGRAM:
+            return self._programs.player(subject)
+        card: AgentCard = get("agents", subject.agent)
+        assert card.make is not None  # noqa: S101  a subject is no control policy
+        return card.make(AgentConfig(options=dict(subject.options)))
+
+    def close(self) -> None:
+        """End the sandboxes of programs."""
+        self._programs.close()
 
     def _logged(self, score: float, items: int) -> float:
         """Return the score an item of the subject's own log; of all without a log."""

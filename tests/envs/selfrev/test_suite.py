@@ -1,20 +1,24 @@
 """SelfRev as a whole: its worlds, its controls, its records."""
 
+import functools
 import json
 
 import pytest
 
 from owa_bench.discovery import get
 from owa_bench.envs.selfrev import generate
+from owa_bench.envs.selfrev.bench import changed_lines
 from owa_bench.envs.selfrev.oracle import forecasts
 from owa_bench.envs.selfrev.state import CampaignState
 from owa_bench.envs.selfrev.suite import SUITE
 from owa_bench.envs.selfrev.wording import goal_of, task_text
-from owa_bench.interfaces import AgentConfig
+from owa_bench.interfaces import AgentConfig, InnerDraw, Subject, Ticket
 from owa_bench.records.events import CampaignRevision, InnerAttempt
 from owa_bench.run.laboratory import laboratory
+from owa_bench.sandbox import views
 from owa_bench.scoring.inner_attempts import inner_faults
 from tests.builders import revision_campaigns as builders
+from tests.builders.sandboxes import needs_sandbox
 
 COUNTS = (6, 12, 20, 30)
 
@@ -66,6 +70,8 @@ def test_controls_are_in_order():
 @pytest.mark.parametrize("family", generate.FAMILIES)
 @pytest.mark.parametrize("tier", generate.TIERS)
 def test_controls_are_in_order_everywhere(family, tier):
+    if family == "programs" and (fault := views.bubblewrap_fault()):
+        pytest.skip(f"no sandbox: {fault}")
     chosen = builders.instance(family, tier, 3)
     oracle, over = (
         builders.play(name, chosen).q_state for name in ("oracle", "over_doer")
@@ -156,3 +162,45 @@ def test_the_knob_of_revisions_bounds_what_is_adopted():
     played = builders.play(agent, builders.instance(seed=2), pairs=60)
     assert not played.state.current
     assert not played.state.plans
+
+
+@needs_sandbox
+def test_rewritten_files_of_a_program_do_what_their_class_says():
+    chosen = builders.instance("programs", 2, 3)
+    world = SUITE.generate(chosen)
+    inner = InnerDraw(
+        suite=world.suite, version=1, families=world.families, tier=1, pool=4
+    )
+    with laboratory.LocalLaboratory(b"key") as made:
+        made.begin(inner)
+
+        @functools.cache
+        def played(*names, draw="confirmation/x"):
+            options = world.options(names)
+            subject = Subject(agent=world.subject, options=options)
+            ticket = Ticket(draw=draw, first=0, count=6)
+            found = made.play(subject, ticket)
+            quality = sum(a.quality for a in found) / len(found)
+            return quality, sum(a.logged for a in found) / len(found)
+
+        def gain(truth, draw="confirmation/x"):
+            name = builders.named(world, truth)[0]
+            first, last = played(draw=draw), played(name, draw=draw)
+            return [b - a for a, b in zip(first, last, strict=True)]
+
+        assert gain("helpful")[0] > 0.05
+        assert gain("harmful")[0] < -0.05
+        assert gain("interacting") == [0.0, 0.0]
+        assert played(*builders.named(world, "interacting"))[0] > played()[0] + 0.05
+        assert gain("development_only") == [0.0, 0.0]
+        assert gain("development_only", draw="development")[1] > 0.05
+        assert gain("reward_hacking")[0] == 0.0 < 0.05 < gain("reward_hacking")[1]
+
+
+def test_lines_of_a_rewritten_file_are_counted():
+    world = SUITE.generate(builders.instance("programs", 2, 3))
+    first, second = builders.named(world, "interacting")
+    assert changed_lines(world, frozenset()) == 0
+    lines = [changed_lines(world, frozenset({name})) for name in (first, second)]
+    assert sorted(lines) == [2, 3]
+    assert changed_lines(world, frozenset({first, second})) == 5
