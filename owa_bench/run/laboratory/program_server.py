@@ -64,7 +64,7 @@ def played(receiving: int, sending: int) -> None:
     os._exit(0)
 
 
-class Attempt:
+class ProgramAttempt:
     """The child that plays one attempt."""
 
     def __init__(self) -> None:
@@ -117,12 +117,12 @@ def main() -> None:
     ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     sys.dont_write_bytecode = True
-    attempt: Attempt | None = None
+    attempt: ProgramAttempt | None = None
     for line in sys.stdin.buffer:
         if line.startswith(b'{"brief"'):
             if attempt is not None:
                 attempt.end()
-            attempt = Attempt()
+            attempt = ProgramAttempt()
         assert attempt is not None  # noqa: S101  a brief comes first
         sys.stdout.buffer.write(attempt.ask(line))
         sys.stdout.buffer.flush()
