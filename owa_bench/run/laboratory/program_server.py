@@ -46,8 +46,13 @@ def answers(requests: Any) -> Iterator[dict[str, Any]]:
             yield {"items": items if type(items) is int else None}
 
 
-def played(receiving: int, sending: int) -> None:
-    """Play one attempt in this child; never returns."""
+def play_attempt(receiving: int, sending: int) -> None:
+    """Play one attempt in this child; never returns.
+
+    Args:
+        receiving: Descriptor of its requests.
+        sending: That of its answers.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -75,7 +80,7 @@ class ProgramAttempt:
         if self._child == 0:
             os.close(self._sending)
             os.close(self._receiving)
-            played(receiving, sending)
+            play_attempt(receiving, sending)
         os.close(receiving)
         os.close(sending)
 

@@ -48,6 +48,13 @@ class ProgramSandboxes:
     def ask(self, subject: Subject, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return a version's answer.
 
+        Args:
+            subject: The version.
+            request: A brief, a text or the end.
+
+        Returns:
+            The answer.
+
         Raises:
             ProgramFailed: It raised, or gave none.
             InfrastructureFailure: Its sandbox ended.
