@@ -181,6 +181,9 @@ def challenge_plan(
 def replay(
     run_dir: Path = RunDir,
     episodes: int | None = option(None, "Replay only this many, spread over the plan."),
+    inner: int | None = option(
+        None, "Play only so many inner attempts of a campaign, drawn afresh."
+    ),
     sign: bool = option(False, "Write a receipt signed with your key."),
     key: str = KeyName,
     json: bool = AsJson,
@@ -194,14 +197,20 @@ def replay(
 
       owa-bench replay runs/first --episodes 20
 
+      owa-bench replay runs/selfrev --inner 50
+
       owa-bench replay runs/first --sign --key verifier
     """
     layout = RunLayout(run_dir)
+    if sign and inner is not None:
+        raise UsageError(
+            "A receipt says that whole episodes were played: leave out `--inner`."
+        )
     signer = keys.ensure(keys.data_folder(), key) if sign else None
     with progress() as bar:
         task = bar.add_task("replaying", total=episodes)
         replays = replaying.replay_run(
-            layout, episodes, progress=lambda _: bar.advance(task)
+            layout, episodes, progress=lambda _: bar.advance(task), inner=inner
         )
     if signer is not None:
         replaying.sign(layout, replays, signer)

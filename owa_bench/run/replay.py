@@ -30,6 +30,7 @@ from owa_bench.records.events import (
     EpisodeEnd,
     Event,
     Execution,
+    InnerAttempt,
     Intervention,
 )
 from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
@@ -43,6 +44,7 @@ from owa_bench.records.trace import (
     replay_root,
 )
 from owa_bench.records.witness import Receipt
+from owa_bench.run.laboratory.sampled import SampledLaboratories
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
@@ -124,6 +126,8 @@ def replay_run(
     layout: RunLayout,
     episodes: int | None = None,
     progress: Callable[[AttemptReplay], None] = lambda _: None,
+    *,
+    inner: int | None = None,
 ) -> RunReplay:
     """Replay the attempts of a run that count or that the harness failed, or some.
 
@@ -133,12 +137,14 @@ def replay_run(
         layout: The run directory.
         episodes: How many attempts; None for all.
         progress: Called for every attempt.
+        inner: How many inner attempts of each campaign are played, drawn afresh; the
+            others are taken from the record. None: all are played.
 
     Returns:
         What came of each attempt, and the digests of the run.
 
     Raises:
-        UsageError: The run is not revealed, or `episodes` is below 1.
+        UsageError: The run is not revealed, or `episodes` or `inner` is below 1.
         CheckFailure: The reveal is not what was committed to.
         TraceError: A shard is broken.
     """
@@ -154,6 +160,11 @@ def replay_run(
     failed = [leaf for leaf in leaves if leaf.status == "infrastructure"]
     chosen = _choose([*complete, *failed], episodes)
     entries = {entry.index: entry for entry in plan.entries}
+    sampled = None
+    if inner is not None:
+        if inner < 1:
+            raise UsageError(f"`--inner` must be at least 1, got {inner}.")
+        sampled = SampledLaboratories(inner, _own_rng())
     attempts: list[AttemptReplay] = []
 
     def scene(leaf: Leaf) -> tuple[str, str]:
@@ -161,9 +172,14 @@ def replay_run(
 
     by_scene = sorted(chosen, key=lambda leaf: (*scene(leaf), leaf.index))
     for (name, calendar), group in itertools.groupby(by_scene, key=scene):
-        with closing(episode_setup.env_for(plan, name, calendar=calendar)) as env:
+        made = episode_setup.env_for(
+            plan, name, calendar=calendar, laboratories=sampled
+        )
+        with closing(made) as env:
             for leaf in group:
                 trace = read_trace(layout, leaf)
+                if sampled is not None:
+                    sampled.expect(tuple(trace.of(InnerAttempt)))
                 entry = entries[leaf.index]
                 attempts.append(replay_attempt(env, plan, entry, trace, root))
                 progress(attempts[-1])
@@ -212,9 +228,13 @@ def _choose(leaves: Sequence[Leaf], episodes: int | None) -> list[Leaf]:
         return list(leaves)
     if episodes < 1:
         raise UsageError(f"`--episodes` must be at least 1, got {episodes}.")
-    rng: np.random.Generator = stream(int.from_bytes(fresh_bytes(8), "big"), "replay")
-    order = rng.permutation(len(leaves))[:episodes]
+    order = _own_rng().permutation(len(leaves))[:episodes]
     return [leaves[i] for i in sorted(order.tolist())]
+
+
+def _own_rng() -> np.random.Generator:
+    """Return draws that nobody can know beforehand."""
+    return stream(int.from_bytes(fresh_bytes(8), "big"), "replay")
 
 
 def replay_attempt(

@@ -110,7 +110,15 @@ def start_of(facts):
     )
 
 
-def play(player, chosen=None, *, interventions=0, declares=(), **changes):
+def play(
+    player,
+    chosen=None,
+    *,
+    interventions=0,
+    declares=(),
+    laboratories=None,
+    **changes,
+):
     """Play a campaign.
 
     Args:
@@ -119,6 +127,7 @@ def play(player, chosen=None, *, interventions=0, declares=(), **changes):
         chosen: The instance.
         interventions: How often the supervisor may be asked.
         declares: Events that the agent declares with its first move.
+        laboratories: In place of those of this process.
         changes: Of the short world.
     """
     chosen = chosen or instance()
@@ -127,7 +136,7 @@ def play(player, chosen=None, *, interventions=0, declares=(), **changes):
         SUITE,
         lambda _: timeline(chosen, **changes),
         interventions=interventions,
-        laboratories=LocalLaboratories(),
+        laboratories=laboratories or LocalLaboratories(),
     )
     env.attach(sink)
     observation, info = env.reset(options={"instance": chosen, "start": start_of})

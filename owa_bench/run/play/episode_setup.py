@@ -40,7 +40,7 @@ from owa_bench.records.trace import sketch
 from owa_bench.run import assembly
 from owa_bench.shells.episode import EpisodeFacts, terms_of
 from owa_bench.shells.native_env import NativeEnv
-from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.shells.tool_env import LaboratoryFactory, ToolEnv
 
 # Beliefs stated before the end are recorded and enter no axis.
 INTERIM = "interim"
@@ -115,6 +115,7 @@ def env_for(
     view: View = "language",
     wire: bool = False,
     calendar: str = "",
+    laboratories: LaboratoryFactory | None = None,
 ) -> PlayedEnv:
     """Return an env that plays any entry of a suite and calendar of the plan.
 
@@ -125,6 +126,7 @@ def env_for(
             native suite has one view.
         wire: Whether calls go over HTTP.
         calendar: The entry's own calendar; empty: the plan's.
+        laboratories: In place of the suite's own, where it needs one.
 
     Returns:
         The env.
@@ -133,7 +135,10 @@ def env_for(
     source = assembly.source(suite_name, calendar_of(plan, suite_name, calendar))
     if suite.card.native:
         return NativeEnv(suite, source, step_limit=plan.budget.steps)
-    options = {"step_limit": plan.budget.steps, **assembly.laboratory_options(suite)}
+    own = assembly.laboratory_options(suite)
+    if own and laboratories is not None:
+        own["laboratories"] = laboratories
+    options = {"step_limit": plan.budget.steps, **own}
     env = suite.env(source, view=view, wire=wire, **options)
     shell = env.unwrapped
     if not isinstance(shell, ToolEnv):
