@@ -50,7 +50,7 @@ class _Agentic:
         limits = self._handicaps
         names = {tool.name for tool in tools}
         if CARDS in names:
-            self._player = register_reader()
+            self._player = register_reader(calibration=limits.calibration)
         elif acceptors.TESTS in names:
             self._player = RevisionAgent(acceptors.greedy)
         if self._player is not None:

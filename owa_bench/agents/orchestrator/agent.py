@@ -45,6 +45,7 @@ class _Orchestrator:
         self._board: MessageBoard | None = None
         self._runner: Runner | None = None
         self._seat: CrewPlayer | None = None
+        self._idle = False  # a seat of a crew beyond those that hold roles
         self._player: RecallPlayer | RevisionAgent | None = None
 
     def reset(
@@ -54,7 +55,11 @@ class _Orchestrator:
         limits = self._handicaps
         names = {tool.name for tool in tools}
         if CARDS in names:  # one role keeps the facts, another searches for the rules
-            self._player = register_reader(depth=limits.depth)
+            self._player = register_reader(
+                depth=limits.depth,
+                half_life=limits.half_life,
+                calibration=limits.calibration,
+            )
         elif acceptors.TESTS in names:
             self._player = RevisionAgent(acceptors.halving)
         if self._player is not None:
@@ -63,6 +68,8 @@ class _Orchestrator:
         self._memory = open_memory(memory_dir, limits.half_life)
         self._seat = CrewPlayer(brief, TEAM) if CREWS in names else None
         if self._seat is not None:
+            place = brief.goal["seats"].index(brief.goal["seat"])
+            self._idle = limits.crew is not None and place >= limits.crew
             return
         if PAGES in names and APIS not in names:
             roles = (PLANNER, SURFER, VERIFIER)
@@ -78,6 +85,8 @@ class _Orchestrator:
         """Return the next call, and the messages sent since the last one."""
         if self._player is not None:
             return Move(self._player.act(observation, info))
+        if self._seat is not None and self._idle:
+            return Move(PlanCall("pass_turn", {"ticks": 1}).text())
         if self._seat is not None:
             return Move(self._seat.advance(str(observation["text"])).text())
         if self._runner is None or self._board is None:

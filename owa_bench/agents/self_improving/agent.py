@@ -72,7 +72,8 @@ class _SelfImproving:
         """Begin an episode with the remembered skills and facts."""
         names = {tool.name for tool in tools}
         if CARDS in names:  # nothing to revise: it reads as the agentic one does
-            self._player = register_reader()
+            share = self._handicaps.calibration
+            self._player = register_reader(calibration=share)
         elif acceptors.TESTS in names:
             most = self._handicaps.revisions
             self._player = RevisionAgent(acceptors.bonferroni, most=most)

@@ -11,7 +11,7 @@ from owa_bench.interfaces import Brief, ToolSpec
 from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
 from owa_bench.skills.recall.reading import CardText, RegisterQuery, in_form, read_card
-from owa_bench.skills.recall.stores import FactStore, VerifyingStore
+from owa_bench.skills.recall.stores import FactStore, FadingStore, VerifyingStore
 
 Solver = Callable[[str, list[str]], list[str] | None]
 CARDS = "go_on"  # the tool of a register's cards
@@ -161,23 +161,35 @@ class RecallPlayer:
         return "answer", {"values": lost[: self._goal["reviews"]]}
 
 
-def register_reader(*, depth: float | None = None) -> RecallPlayer:
+def register_reader(
+    *,
+    depth: float | None = None,
+    half_life: float = math.inf,
+    calibration: float = 1.0,
+) -> RecallPlayer:
     """Return a player that keeps what it reads and checks it by the register's rules.
 
     Args:
         depth: Longest composition of rules that it finds by search, keeping every fact
             asked for; None: it keeps lines, answers the best match, and finds no rules.
+        half_life: Days after which half of the facts asked for is lost.
+        calibration: Share of its distance to 1/2 that a stated p keeps.
 
     Returns:
         The player.
     """
-    store = VerifyingStore if depth is None else FactStore
 
     def make(goal: Mapping[str, Any], quota: int, seed: int) -> FactStore:
-        return store(goal, quota)
+        if depth is None:
+            return VerifyingStore(goal, quota)
+        if math.isinf(half_life):
+            return FactStore(goal, quota)
+        store = FadingStore(goal, quota)
+        store.half_life, store.seed = half_life, seed
+        return store
 
     def unsolved(prompt: str, pages: list[str]) -> None:
         return None
 
     solver = unsolved if depth is None else RuleInducer(depth).answer
-    return RecallPlayer(make, ListMemory(math.inf), solver)
+    return RecallPlayer(make, ListMemory(math.inf), solver, calibration)
