@@ -5,7 +5,8 @@ instances that nobody has seen; it follows from what the option does, and the ef
 played, never looked up.
 """
 
-from collections.abc import Collection
+import difflib
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import msgspec
@@ -87,6 +88,23 @@ class RevisionWorld(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """Return the SHA-256 of the world."""
         return record_digest(self)
+
+
+def lines_changed(first: Mapping[str, str], last: Mapping[str, str]) -> tuple[int, int]:
+    """Return how many lines were added and removed between two sets of texts.
+
+    Args:
+        first: Text by name.
+        last: The same, later.
+    Returns: Added, removed.
+    """
+    added = removed = 0
+    for name in first.keys() | last.keys():
+        old, new = first.get(name, ""), last.get(name, "")
+        marks = [line[:1] for line in difflib.ndiff(old.splitlines(), new.splitlines())]
+        added += marks.count("+")
+        removed += marks.count("-")
+    return added, removed
 
 
 def distance(a: RevisionWorld, b: RevisionWorld) -> float:

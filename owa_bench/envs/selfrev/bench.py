@@ -1,6 +1,5 @@
 """Versions played in the laboratory of a session, with the events of each."""
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from owa_bench.interfaces import (
 from owa_bench.records.events import Event, HoldoutAnswer, InnerAttempt
 from owa_bench.records.holdout import HoldoutPlan, HoldoutStatistic
 from owa_bench.records.laboratory_events import InnerCondition
-from owa_bench.worlds.revision import RevisionWorld
+from owa_bench.worlds.revision import RevisionWorld, lines_changed
 
 DEVELOPMENT = "development"
 # What is played of each version at the end, and with which of the subject's draws.
@@ -232,11 +231,4 @@ def changed_lines(world: RevisionWorld, final: frozenset[str]) -> int:
     Returns: The number.
     """
     first, last = dict(world.start), dict(world.options(final))
-    return sum(_lines_added(first[name], last[name]) for name in last)
-
-
-def _lines_added(first: str, last: str) -> int:
-    """Return the new lines of a text; 1 where it only lost some."""
-    diff = difflib.ndiff(first.splitlines(), last.splitlines())
-    marks = [line[0] for line in diff if line[0] in "+-"]
-    return marks.count("+") or int(bool(marks))
+    return max(lines_changed(first, last))

@@ -134,6 +134,12 @@ class LocalLaboratory:
                 break
         return HoldoutResult(tuple(pairs), holdout_statistic(terms, differences))
 
+    def trial(self, subject: Subject) -> str:
+        """Return why a program fails on the first development instance, "" if not."""
+        player = self._playing()
+        found = player.play(subject, player.instance(self._seed(DEVELOPMENT, 0), 0))
+        return found.failure
+
     def close(self) -> None:
         """End what plays, and remove the folder."""
         if self._player is not None:
@@ -150,12 +156,15 @@ class LocalLaboratory:
         digest = keyed_digest(self._key, draw, str(number))
         return int.from_bytes(digest[:8], "big") & (PRACTICE_BIT - 1)
 
+    def _playing(self) -> InnerPlayer:
+        if self._player is None:
+            raise UsageError("A laboratory must begin before it plays.")
+        return self._player
+
     def _attempt(
         self, subject: Subject, draw: str, number: int, repeat: int
     ) -> PlayedAttempt:
-        player = self._player
-        if player is None:
-            raise UsageError("A laboratory must begin before it plays.")
+        player = self._playing()
         place = number % player.inner.pool if draw == DEVELOPMENT else number
         result = player.play(
             subject, player.instance(self._seed(draw, place), place, repeat)

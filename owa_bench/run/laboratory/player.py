@@ -72,12 +72,13 @@ class LineSink:
 
 
 class InnerResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of one inner attempt, with its lines."""
+    """The end of one inner attempt, with its lines; `failure`: why a program failed."""
 
     quality: float
     logged: float
     steps: int
     lines: bytes
+    failure: str = ""
 
     @property
     def replay(self) -> str:
@@ -162,6 +163,7 @@ class InnerPlayer:
         if self._parser is None:
             self._parser = CallParser(tools_of(episode.session.tools))
         (self._folder / OWN_LOG).unlink(missing_ok=True)
+        failure = ""
         try:
             text = episode.begin()
             sitting = -1
@@ -176,7 +178,8 @@ class InnerPlayer:
             if agent is not None:
                 agent.close()
         except ProgramFailed as error:
-            episode.conclude("agent_raised", str(error)[:_REASON])
+            failure = str(error)[:_REASON]
+            episode.conclude("agent_raised", failure)
         finally:
             episode.close()
         ending = episode.ending
@@ -199,6 +202,7 @@ class InnerPlayer:
             logged=self._logged(ending.q_state * sink.items, sink.items),
             steps=episode.steps,
             lines=b"".join(line + b"\n" for line in sink.lines),
+            failure=failure,
         )
 
     def _seat(
