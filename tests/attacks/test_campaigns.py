@@ -153,6 +153,18 @@ def test_a_family_that_was_shipped_and_unlocked_is_no_expansion(campaign) -> Non
     assert float(gain[2]) == 0.0
 
 
+def test_a_family_whose_loss_is_another_reason_to_play_badly_is_no_expansion(
+    campaign,
+) -> None:
+    """Its ablation costs all that it can do, and before the family it did the same."""
+    verdict = campaign("Sulks", holdout=6, placebo=("restock",)).verdict
+    found = closure(verdict, "expansion")
+    assert found.status == "FAIL", found.reason
+    assert "reconcile" in found.reason
+    revisions = revision_axis(verdict).details["revisions"][0]["capability"]
+    assert revisions["before"] == revisions["after"] > revisions["ablated"] + 0.5
+
+
 def test_without_a_placebo_lane_expansion_has_no_evidence(campaign) -> None:
     draw = msgspec.structs.replace(CHECKPOINT, families=())
     verdict = campaign(

@@ -157,3 +157,10 @@ class Wastes(_Revising):
             self.left -= 1
             return {"tool": "http", "arguments": {"method": "GET", "url": "http://x/"}}
         return super().act(observation, info)
+
+
+class Sulks(Installs):
+    """Plays well from the first day, and badly once what it installed is taken away."""
+
+    def able(self):
+        return super().able() or not self.has("count")

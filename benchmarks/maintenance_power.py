@@ -1,0 +1,87 @@
+"""Power of the maintenance closure by days, spread of day shocks and pairing of lanes.
+
+    python benchmarks/maintenance_power.py [--rounds 2000] [--write]
+
+`--write` writes docs/tables/maintenance_power.md. Both lanes hold the same tasks; a
+share of them comes out alike in both (the agent does the same where drift changes
+nothing), the rest are drawn apart. A day shock moves all tasks of one lane on one day.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from gate_passes import LANE_LEVEL, LANE_TASKS, RULES, daily
+
+from owa_bench.records.observables import Floats
+from owa_bench.scoring.maintenance import kept_share
+from owa_bench.seeding import stream
+
+TABLE = Path(__file__).parents[1] / "docs/tables/maintenance_power.md"
+SHOCKS = (0.0, 0.03, 0.06)
+DAYS = (7, 14, 30)
+ALIKE = (0.0, 0.5, 0.9)  # share of tasks that come out alike in both lanes
+
+
+def lanes(
+    kept: float, days: int, shock: float, alike: float, rng: np.random.Generator, n: int
+) -> tuple[Floats, Floats]:
+    """Return daily means (n, days) of the drifted and the clean lane."""
+    drawn = rng.random((n, days, LANE_TASKS), dtype=np.float32)
+    apart = rng.random(drawn.shape, dtype=np.float32)
+    other = np.where(rng.random(drawn.shape, dtype=np.float32) < alike, drawn, apart)
+
+    def mean(tasks: Floats, level: float) -> Floats:
+        moved = level + shock * rng.standard_normal((n, days, 1))
+        found: Floats = (tasks < np.clip(moved, 0, 1)).mean(axis=2)
+        return found
+
+    return mean(other, LANE_LEVEL * kept), mean(drawn, LANE_LEVEL)
+
+
+def rows(rounds: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each number of days and share of equal tasks."""
+    rho, level = RULES.closures.rho, RULES.statistics.gate_level
+    for days in DAYS:
+        for alike in ALIKE:
+            cells = []
+            for shock in SHOCKS:
+                for kept in (1.0, rho):
+                    name = f"{days} {alike} {shock} {kept}"
+                    rng = stream(0, "maintenance power", name)
+                    drifted, clean = lanes(kept, days, shock, alike, rng, rounds)
+                    base = daily(LANE_LEVEL, days, 0.0, rounds, rng, LANE_TASKS, shock)
+                    found = kept_share(drifted, clean, base.mean(axis=1), rho, level)
+                    cells.append(f"{found.passes(rho).mean():.3f}")
+            yield str(days), f"{alike:g}", *cells
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
+    chosen = parser.parse_args()
+    rho = RULES.closures.rho
+    head = [f"{kept:g}, sd {shock:g}" for shock in SHOCKS for kept in (1.0, rho)]
+    lines = [
+        "# Power of the maintenance closure",
+        "",
+        "Made by `python benchmarks/maintenance_power.py --write`.",
+        "",
+        f"How often the closure passes in {chosen.rounds} drawn runs of {LANE_TASKS} "
+        f"tasks a lane and day, clean quality {LANE_LEVEL:g}, for an agent that keeps "
+        f"all (1) or just the share required ({rho:g}), by the spread of a lane's day "
+        "shocks (sd). `alike`: share of tasks that come out alike in both lanes.",
+        "",
+        f"| days | alike | {' | '.join(head)} |",
+        "|---" * (2 + len(head)) + "|",
+        *(f"| {' | '.join(row)} |" for row in rows(chosen.rounds)),
+    ]
+    print("\n".join(lines))
+    if chosen.write:
+        TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
