@@ -8,9 +8,12 @@ from msgspec.structs import replace
 from owa_bench import contract_checks
 from owa_bench.discovery import get
 from owa_bench.envs.projforge import generate
+from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import drift_step, source
+from owa_bench.shells.sink import ListSink
 from owa_bench.shells.solution import solve
+from owa_bench.worlds.project import DAY_MS
 
 SUITE = get("suites", "projforge_fast")
 
@@ -93,3 +96,70 @@ def test_a_day_has_so_many_steps():
         env.step(line)
     observation, *_ = env.step(line)
     assert "No steps are left today" in observation["text"]
+
+
+def test_a_forecast_is_due_before_its_week_whatever_becomes_of_it():
+    """Who waits and says late that nothing came has said nothing."""
+    seen = set()
+    for seed in range(8):
+        timeline = source("projforge_fast")(instance(tier=2, seed=seed, delta=0.6))
+        struck = {
+            (change.operator, at // DAY_MS)
+            for at, changes in zip(timeline.starts, timeline.changes, strict=True)
+            for change in changes
+        }
+        for truth in SUITE.oracle.propositions(timeline):
+            first = int(truth.name.partition("/")[2])
+            assert truth.deadline_ms == first * DAY_MS
+            if truth.kind == "quota":
+                days = range(first, first + 7)
+                assert truth.truth == any(
+                    ("project/quota_cut", day) in struck for day in days
+                )
+            seen.add((truth.kind, truth.truth))
+    assert len(seen) == 6
+
+
+def test_the_oracle_states_every_truth_in_time_and_late_words_do_not_count():
+    chosen = instance(tier=1, seed=3, delta=0.5)
+    timeline = source("projforge_fast")(chosen)
+    truths = {t.name: t.truth for t in SUITE.oracle.propositions(timeline)}
+    sink = ListSink()
+    env = SUITE.env(source("projforge_fast")).unwrapped
+    env.attach(sink)
+    env.reset(options={"instance": chosen})
+    policy = SUITE.policies["oracle"](env.oracle_access())
+    late = json.dumps({"tool": "forecast", "arguments": {"beliefs": {"yank/7": 0.5}}})
+    over = False
+    while not over:
+        action = policy.act({}, {})
+        day = env.oracle_access().observe()[1].day
+        if day == 7 and late:
+            action, late = late, ""
+        _, _, terminated, truncated, _ = env.step(action)
+        over = terminated or truncated
+    said = [e for e in sink.events if isinstance(e, Belief) and e.kind != "own_success"]
+    due = {
+        e.proposition: e.deadline_ms for e in sink.events if isinstance(e, Resolution)
+    }
+    in_time = {e.proposition: e.p for e in said if e.at_ms < due[e.proposition]}
+    assert in_time == {name: float(truth) for name, truth in truths.items()}
+    assert len(said) == len(truths) + 1
+
+
+def test_production_stops_in_a_night_until_something_is_deployed():
+    chosen = instance(tier=2, seed=1)
+    env = SUITE.env(source("projforge_fast")).unwrapped
+    env.reset(options={"instance": chosen})
+    policy = SUITE.policies["oracle"](env.oracle_access())
+    [first, _] = env.oracle_access().observe()[1].world.incidents
+    while env.oracle_access().observe()[1].day < first.day:
+        env.step(policy.act({}, {}))
+    state = env.oracle_access().observe()[1]
+    assert state.deployed is None
+    assert state.marks.postmortems == {}
+    env.step('{"tool": "next_day", "arguments": {}}')
+    marks = env.oracle_access().observe()[1].marks
+    assert marks.service[-1] == 0.0
+    env.step('{"tool": "postmortem", "arguments": {}}')
+    assert env.oracle_access().observe()[1].marks.postmortems == {first.name: 1.0}
