@@ -62,3 +62,14 @@ class CallRefusal(Event, frozen=True, kw_only=True, tag="refusal"):
 
     step: int
     tool: str
+
+
+class ColleagueLook(Event, frozen=True, kw_only=True, tag="colleague"):
+    """A human colleague of a crew looks in: its minutes, and what it answers whom.
+
+    `answers` are (seat, fact). It is a term of the world and no intervention.
+    """
+
+    step: int
+    minutes: float
+    answers: tuple[tuple[str, str], ...] = ()

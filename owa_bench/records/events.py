@@ -15,6 +15,7 @@ import msgspec
 from owa_bench.records.crew_events import (
     Board,
     CallRefusal,
+    ColleagueLook,
     Conflict,
     Handoff,
     Message,
@@ -50,7 +51,7 @@ from owa_bench.records.revision_events import MemoryChange, Revision
 __all__ = [
     "DECIMALS", "DECODER", "ENCODER", "METERS", "SCHEMA", "VOLATILE_METERS", "Action",
     "AnyEvent", "Artifact", "Belief", "Board", "Call", "CallRefusal",
-    "CampaignRevision", "Condition", "Conflict", "Drift",
+    "CampaignRevision", "ColleagueLook", "Condition", "Conflict", "Drift",
     "EpisodeEnd", "EpisodeStart", "Event", "Evidence", "Execution", "Fault", "Handoff",
     "HoldoutAnswer", "HoldoutRegistration", "Incident", "InnerAttempt", "Intervention",
     "MemoryChange", "Message", "Meter", "ModelCall", "Observation", "Outcome", "Phase",
@@ -390,7 +391,7 @@ AnyEvent = (
     | Tracking | Intervention | Resource | Drift | RealisedDrift | Subgoal | Belief
     | Resolution | Probe | Revision | MemoryChange | Artifact | Evidence | Violation
     | EpisodeEnd | InnerAttempt | HoldoutRegistration | HoldoutAnswer
-    | CampaignRevision | ProjectDay | CallRefusal
+    | CampaignRevision | ProjectDay | CallRefusal | ColleagueLook
 )
 # fmt: on
 

@@ -325,7 +325,7 @@ def _usage_faults(attempt: RecordedAttempt) -> Iterator[str]:
                 metered[event.meter] += event.amount
         elif isinstance(event, events.Call):
             counted["api_calls"] += event.method in _HTTP
-        elif isinstance(event, events.Intervention):
+        elif isinstance(event, events.Intervention | events.ColleagueLook):
             counted["supervisor_min"] += event.minutes
         for item in own:
             counted[item.meter] += _witnessed(event, item)

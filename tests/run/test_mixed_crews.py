@@ -7,6 +7,7 @@ import pytest
 
 from owa_bench.errors import AgentSpecError
 from owa_bench.records.layout import RunLayout
+from owa_bench.report import statement
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
@@ -31,10 +32,10 @@ class Agent:
 """
 
 
-def request(text):
+def request(text, family="contract"):
     draw = Draw(
         name="multicrew",
-        families=("contract",),
+        families=(family,),
         tiers=(2,),
         deltas=(0.0,),
         episodes=2,
@@ -85,3 +86,16 @@ def test_a_mixed_crew_leaves_one_replay_root_with_one_and_two_workers(tmp_path):
         assert played.missing == 0
         roots.add(played.replay_root)
     assert len(roots) == 1
+
+
+@pytest.mark.slow
+def test_a_human_colleague_is_paid_in_the_human_stream_of_a_signed_report(tmp_path):
+    options = RunOptions(home=tmp_path / "home", folder=tmp_path)
+    costs = {}
+    for family in ("contract", "human/contract"):
+        out = tmp_path / family.replace("/", "-")
+        batch.play(request("fifo", family), out, options)
+        (verdict,) = statement.write(out, None).verdicts
+        costs[family] = verdict.cost_micro_usd["human"]
+    assert costs["contract"] == 0
+    assert costs["human/contract"] > 0

@@ -9,7 +9,7 @@ Source: docs/multicrew.md#human-colleague
 """
 
 from owa_bench.envs.multicrew.wording import sentence
-from owa_bench.records.events import Resource
+from owa_bench.records.events import ColleagueLook, Event, Resource
 from owa_bench.shells.fabric import Fabric
 from owa_bench.worlds.crew import CrewWorld, DocumentLine
 
@@ -39,16 +39,16 @@ class HumanColleague:
         """
         self._asked.append((seat, clause))
 
-    def until(self, world: CrewWorld, tick: int, step: int) -> tuple[Resource, ...]:
+    def until(self, world: CrewWorld, tick: int, step: int) -> tuple[Event, ...]:
         """Return the events of the looks that are due, their answers sent.
 
         Args:
             world: The world that holds now; its `human` is the cadence, 0: nobody.
             tick: Now.
             step: Number of the action.
-        Returns: What each look cost.
+        Returns: Each look, and what it cost.
         """
-        events: list[Resource] = []
+        events: list[Event] = []
         while world.human and self._looked + world.human <= tick:
             self._looked += world.human
             due, self._asked = self._asked[:ANSWERS], self._asked[ANSWERS:]
@@ -69,5 +69,6 @@ class HumanColleague:
             cost = Resource(
                 step=step, meter="supervisor_min", amount=minutes, stream="human"
             )
-            events.append(cost)
+            look = ColleagueLook(step=step, minutes=minutes, answers=tuple(due))
+            events += [look, cost]
         return tuple(events)

@@ -8,6 +8,7 @@ from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import (
     CallRefusal,
+    ColleagueLook,
     Handoff,
     Intervention,
     Message,
@@ -134,6 +135,12 @@ def test_a_human_colleague_is_the_same_world_and_answers_at_its_cadence(family):
         ("human", 5.0),
         ("human", 3.0),
         ("human", 1.0),
+    ]
+    looks = [e for e in sink.events if isinstance(e, ColleagueLook)]
+    assert [look.answers for look in looks[:3]] == [
+        tuple(("lead", clause.name) for clause in clauses[:2]),
+        (("lead", clauses[2].name),),
+        (),
     ]
     assert not any(isinstance(e, Intervention) for e in sink.events)
     assert not messages(sink)
