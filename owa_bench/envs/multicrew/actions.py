@@ -261,10 +261,11 @@ def propose(at: Place, arguments: Arguments) -> ActionOutcome:
     Returns: The outcome.
     """
     clause = at.clause(arguments["clause"])
+    sides = clause.sides if clause else ()
+    if at.seat not in {holder(at.world, at.seats, role) for role in sides}:
+        return at.refused(f"{arguments['clause']} is not yours to settle.")
     if clause is None or not clause.rival:
         return at.refused(f"{arguments['clause']} is not contested.")
-    if at.seat not in {holder(at.world, at.seats, role) for role in clause.sides}:
-        return at.refused(f"{clause.name} is not yours to settle.")
     value = arguments["value"]
     proposed = {**at.state.proposed, clause.name: (value, at.seat)}
     open_ = Conflict(step=at.step, item=clause.name)
@@ -310,8 +311,9 @@ def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
             state, text, ticks=ticks, news=f"{name} approved from outside"
         )
     clause = at.clause(name)
-    if clause is None or not clause.rival:
-        return at.refused(f"There is nothing to decide about {name}.")
+    if clause is None or not clause.rival:  # to find that out takes as long
+        nothing = at.refused(f"There is nothing to decide about {name}.")
+        return nothing._replace(ticks=at.world.arbitration if clause else 1)
     outcome = _settled(at, name, clause.value)
     state = outcome.state
     known = state.known | {(at.seat, name)}

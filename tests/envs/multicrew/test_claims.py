@@ -14,6 +14,7 @@ from owa_bench.envs.multicrew.wording import (
 )
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.run import assembly
+from owa_bench.shells.calls import call_text
 from owa_bench.skills.crew.view import CrewView
 from tests.builders import crew_episodes as episodes
 
@@ -110,6 +111,34 @@ def test_a_claim_that_a_notice_decides_has_its_deadline_then():
                 assert truth.deadline_ms == expected > 0
                 found += 1
     assert found
+
+
+def whose(contested, *, tier, strange=False, cap=None):
+    """Return an env and a clause of it, strange to the lead if that is asked."""
+    for seed in range(40):
+        env, *_ = episodes.begun(episodes.instance("contract", tier, seed), cap=cap)
+        for clause in env.timeline.worlds[0].clauses:
+            fits = bool(clause.rival) == contested
+            if fits and not (strange and "lead" in clause.sides):
+                return env, clause
+    raise AssertionError("no such clause")
+
+
+def test_asking_the_rules_whether_a_clause_is_contested_is_no_cheaper_than_settling():
+    """Else W could be had by refusals: one call a claim, and no document read."""
+    spent, told = {}, {}
+    for contested in (True, False):
+        env, clause = whose(contested, tier=2, cap=1)
+        env.step(call_text("arbitrate", {"name": clause.name}))
+        spent[contested] = env.simulated_ms
+        env, clause = whose(contested, tier=3, strange=True)
+        call = call_text("propose", {"clause": clause.name, "value": "x"})
+        text = env.step(call)[0]["text"]
+        while clause.name not in text.split("\n")[0]:
+            text = env.step(call_text("pass_turn", {}))[0]["text"]
+        told[contested] = text.split("\n")[0].replace(clause.name, "it")
+    assert spent[True] == spent[False] > 60_000
+    assert told[True] == told[False] == "it is not yours to settle."
 
 
 def test_every_kind_is_drawn_where_its_world_has_it():
