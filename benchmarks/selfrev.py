@@ -8,6 +8,7 @@ attempts, each component against the first version.
 """
 
 import argparse
+import contextlib
 import resource
 import tempfile
 import time
@@ -20,17 +21,22 @@ from scipy import stats
 
 from owa_bench.canonical import keyed_digest
 from owa_bench.envs.selfrev import generate
-from owa_bench.interfaces import InnerDraw, Subject
+from owa_bench.interfaces import Brief, InnerDraw, Subject
 from owa_bench.records.holdout import HoldoutPlan, e_value, holdout_statistic
 from owa_bench.records.instance import Instance
+from owa_bench.run.assembly import make_env
 from owa_bench.run.laboratory.player import InnerPlayer
 from owa_bench.seeding import PRACTICE_BIT, stream
+from owa_bench.shells.tool_env import ToolEnv
+from owa_bench.skills.revision.acceptors import ACCEPTORS as ACCEPTORS_OF
+from owa_bench.skills.revision.acceptors import Acceptor, RevisionAgent
 
 TABLE = Path(__file__).parents[1] / "docs/tables/selfrev.md"
 LEVEL = 0.05
 SCREENED = 12
 PROGRAMS = "programs"
 SETTINGS = tuple(name for name in generate.FAMILIES if name != PROGRAMS)
+RULES = ("greedy", "bonferroni", "halving", "e_process")
 ACCEPTORS = ("greedy", "paired t, Bonferroni", "successive halving", "e-process")
 
 
@@ -206,6 +212,54 @@ def recovery(versions: int, folder: Path) -> list[str]:
     ]
 
 
+def full_campaigns(count: int) -> list[str]:
+    """Play whole campaigns of the suite, the same worlds for each acceptor."""
+    lines = [
+        "## Full campaigns",
+        "",
+        f"{count} whole campaigns of tier 1 an acceptor, the same worlds for each: "
+        "tools, registered tests of 100 pairs, confirmation. Intervals: Wilson, .95; "
+        "Student's t for means.",
+        "",
+        "| acceptor | with a false adoption | the helpful one adopted | q_state | "
+        "gain on the confirmation |",
+        "|---|---|---|---|---|",
+    ]
+    for name in RULES:
+        ends = [played(ACCEPTORS_OF[name], number) for number in range(count)]
+        false, found, quality, gain = map(list, zip(*ends, strict=True))
+        lines.append(
+            f"| {name} | {interval(sum(false), count)} | {interval(sum(found), count)}"
+            f" | {spread(quality)} | {spread(gain)} |"
+        )
+    return [*lines, ""]
+
+
+def played(acceptor: Acceptor, number: int) -> tuple[bool, bool, float, float]:
+    """Play one campaign; return false and right adoption, q_state and gain."""
+    family = SETTINGS[number % len(SETTINGS)]
+    shell = make_env("selfrev", tier=1, family=family).unwrapped
+    assert isinstance(shell, ToolEnv)
+    agent = RevisionAgent(acceptor)
+    with contextlib.closing(shell):
+        observation, info = shell.reset(seed=2_000 + number)
+        task, world = shell.task, shell.timeline.worlds[0]
+        agent.reset(Brief(text=task.text, goal=task.goal), shell.tools, Path())
+        while shell.ending is None:
+            observation, *_, info = shell.step(agent.act(observation, info))
+        state = shell.oracle_access().observe()[1]
+        quality = shell.ending.q_state
+    confirmed = state.confirmation
+    gain = confirmed.after - confirmed.before if confirmed else 0.0
+    useful, adopted = world.useful, state.current
+    return bool(adopted - useful), useful <= adopted, quality, gain
+
+
+def spread(values: list[float]) -> str:
+    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+    return f"{np.mean(values):.3f} +/- {half:.3f}"
+
+
 def speed(attempts: int, folder: Path) -> list[str]:
     """Play a version of settings and one of files on the same draw, in turn."""
     rows = []
@@ -242,19 +296,21 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--versions", type=int, default=60)
     parser.add_argument("--attempts", type=int, default=400)
+    parser.add_argument("--full", type=int, default=5)
     parser.add_argument(
-        "--speed", action="store_true", help="play and write the rates alone"
+        "--last-parts", action="store_true", help="full campaigns and rates alone"
     )
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        whole = full_campaigns(chosen.full)
         rates = speed(chosen.attempts, folder)
-        if chosen.speed:
-            print("\n".join(rates))
+        if chosen.last_parts:
+            print("\n".join([*whole, *rates]))
             if chosen.write:
-                kept = TABLE.read_text().partition(rates[0])[0]
-                TABLE.write_text(kept + "\n".join(rates) + "\n")
+                kept = TABLE.read_text().partition("## Full")[0].partition("## Speed")
+                TABLE.write_text(kept[0] + "\n".join([*whole, *rates]) + "\n")
             return
         table = acceptor_table(chosen.campaigns, chosen.pairs, folder)
         slope = recovery(chosen.versions, folder)
@@ -265,6 +321,7 @@ def main() -> None:
         "",
         *table,
         *slope,
+        *whole,
         *rates,
     ]
     print("\n".join(lines))
