@@ -1,5 +1,7 @@
 """Sample sizes: what a plan gives each gate, counted entry by entry."""
 
+from owa_bench import discovery
+from owa_bench.run.plan.draws import load_battery
 from owa_bench.run.plan.request import Request, draft_plan
 from owa_bench.run.plan.sample_sizes import sample_sizes
 
@@ -21,3 +23,10 @@ def test_controls_practice_and_attempt_sets_are_not_counted():
     assert found.tasks["T"] == 2 * 2  # the pairs of ToolQuest's days, each once
     assert found.tasks["S"] == 2  # not its controls
     assert (found.lane, found.days) == (2, 8)
+
+
+def test_no_family_of_full_small_has_one_task_alone():
+    """One would take the interval over tasks from every axis that reads the family."""
+    for draw in load_battery("full_small").suite:
+        tiers = draw.tiers or discovery.get("suites", draw.name).card.tiers
+        assert draw.episodes * len(tiers) >= 2, draw.name
