@@ -18,6 +18,7 @@ from owa_bench.errors import FieldError, PlanError, UsageError, one_of
 from owa_bench.run.assembly import tool_names
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.draws import MAGNITUDES, Budgeted, Draw
+from owa_bench.run.plan.trials import Trials
 from owa_bench.run.store import keys
 
 Fields = dict[str, Any]
@@ -302,6 +303,41 @@ def draws_of(
             raise FieldError(flag, error.value, error.rule) from error
         _check_tools_off(draw)
     return made
+
+
+def trials_of(
+    count: int | None,
+    before: str,
+    draws: tuple[Draw, ...],
+    *,
+    given: bool,
+    hints: int,
+) -> Trials | None:
+    """Return the trials that options stand for, None without any.
+
+    Args:
+        count: per family and tier.
+        before: fewest and most plain episodes, with a comma between.
+        draws: one.
+        given: whether trials of Given Detection are added.
+        hints: what is told in those.
+
+    Returns:
+        The trials.
+
+    Raises:
+        UsageError: there is not one draw.
+        FieldError: `before` is no two counts.
+    """
+    if count is None:
+        return None
+    if len(draws) != 1:
+        raise UsageError("Trials (--trials) need exactly one --suite.")
+    ends = [number("--before", text, int) for text in split(before)]
+    if len(ends) != 2:
+        raise FieldError("--before", before, "must be two counts, such as 5,10")
+    (draw,), (low, high) = draws, ends
+    return Trials(draw=draw, count=count, before=(low, high), given=given, hints=hints)
 
 
 def _check_tools_off(draw: Draw) -> None:

@@ -24,7 +24,6 @@ from owa_bench.run.plan.budget import USD
 from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.draws import Draw, load_battery
 from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.plan.trials import Trials
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 
@@ -35,10 +34,11 @@ HOW = Panel("How it is played (no effect on the replay root)")
 
 _CAMPAIGN = ("practice", "holdout", "adopt_by", "sustain", "maintenance", "placebo")
 # Options that shape what is drawn, and the rest of those that shape a plan.
+_OF_TRIALS = ("before", "given_detection", "hints")
 _DRAWN = (
     *("family", "tier", "delta", "episodes", "repeats", "interventions", "crews"),
     "tools_off",
-    *("trials", "before", *_CAMPAIGN),
+    *("trials", *_OF_TRIALS, *_CAMPAIGN),
 )
 _SHAPING = (
     *("battery", "suite", "days", "protocol", "price_card", "calendar", "act_seconds"),
@@ -115,6 +115,13 @@ def run(
         "drawn one and stays.",
     ),
     before: str = WHAT("5,10", "Trials: fewest, most plain episodes."),
+    given_detection: bool = WHAT(
+        False, "Trials: each also with an agent that is told when the novelty comes."
+    ),
+    hints: int = WHAT(
+        -1,
+        "Trials with --given-detection: told of it, 0 the level to 3 what changes.",
+    ),
     terms: Fields = TERMS.fields(
         requests.Request,
         protocol="Name or TOML file.",
@@ -235,7 +242,9 @@ def run(
             placebo=tuple(options.split(placebo)),
             **lanes,
         ),
-        trials=_trials(trials, before, draws),
+        trials=options.trials_of(
+            trials, before, draws, given=given_detection, hints=hints
+        ),
         name=out.name,
         budget=Budget(
             steps=steps,
@@ -289,7 +298,7 @@ def _refuse_contradictions(
         why = "does not go with --trials: a trial draws its own episodes."
         options.refuse_together(given, ("days", "repeats", "interventions"), why)
     else:
-        options.refuse_together(given, ("before",), "goes with --trials.")
+        options.refuse_together(given, _OF_TRIALS, "goes with --trials.")
     if "resume" in given and "agent" not in given:
         why = (
             "shapes a plan, and --resume goes on with the plan that is there: leave "
@@ -321,17 +330,6 @@ def _campaign(
     if not draws:
         raise UsageError("A campaign (--days) needs a --suite.")
     return Campaign(checkpoint=draws, days=days, **terms)
-
-
-def _trials(count: int | None, before: str, draws: tuple[Draw, ...]) -> Trials | None:
-    if count is None:
-        return None
-    if len(draws) != 1:
-        raise UsageError("Trials (--trials) need exactly one --suite.")
-    ends = [options.number("--before", text, int) for text in options.split(before)]
-    if len(ends) != 2:
-        raise FieldError("--before", before, "must be two counts, such as 5,10")
-    return Trials(draw=draws[0], count=count, before=(ends[0], ends[1]))
 
 
 # --- playing and what came of it ------------------------------------------------------

@@ -47,8 +47,11 @@ def train(
         threads="Torch threads.",
         features="ball_forecast: CartPole3D's balls flown ahead, read in place of the "
         "observation.",
+        actions="leans: CartPole3D's PD rule is told where to lean.",
         trial="Episodes that are one to the algorithm; 0: each is its own.",
         penalty="Taken from the reward where an episode of a trial is terminated.",
+        imitation="Steps that are played first to imitate CartPole3D's planner.",
+        memory="Size of a recurrent network's state; 0: the algorithm's own.",
     ),
     setting: list[str] | None = LEARNING(
         None,
@@ -79,7 +82,7 @@ def train(
     --logdir DIR/tensorboard`. Give the same command with --resume to go on, with more
     --steps if you like.
 
-      owa-bench train --recipe ppo_forecast --out runs/forecast
+      owa-bench train --recipe ppo_levels --out runs/forecast
 
       owa-bench train --algorithm ppo --level 0 --steps 1000000 --out runs/ppo
 
@@ -142,7 +145,13 @@ def _callbacks(bar: Bar, training: Training) -> trainings.TrainingCallbacks:
     def steps(done: int) -> None:
         bar.update(task, completed=done)
 
-    return trainings.TrainingCallbacks(steps=steps, evaluated=evaluated)
+    def imitated(done: int) -> None:
+        what = f"imitation, {done:,} of {training.imitation:,} steps"
+        bar.update(task, description=what)
+
+    return trainings.TrainingCallbacks(
+        steps=steps, imitated=imitated, evaluated=evaluated
+    )
 
 
 def _verify(found: trainings.Evaluation) -> None:

@@ -267,7 +267,8 @@ class SuiteCard:
     `theta` is the success threshold on q_state, `horizon` H (verified actions) and
     `depth_target` D* of the axes A and P. `domain` names the folder of its operators.
     A `native` suite has a Box / Discrete view of its own and none of: tools, finish, a
-    stated p, an oracle; its episodes enter no axis.
+    stated p, an oracle; its episodes enter no axis. `hints` say by family what its
+    novelty is, the least first.
     `seats` is the most agents that an episode seats at once, `roles` their names;
     `sittings` whether it restarts them, and `keep_notes` whether note and recall
     outlast that. `meters` are the suite's own, called `name/..`.
@@ -299,6 +300,7 @@ class SuiteCard:
     features: int = 0
     macros: tuple[str, ...] = ()
     native: bool = False
+    hints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seats: int = 1
     roles: tuple[str, ...] = ()
     sittings: bool = False

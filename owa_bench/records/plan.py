@@ -41,7 +41,9 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     An entry with a `condition` belongs to an attempt set of a campaign: it enters no
     axis but R and plays on a throw-away copy. `window` holds the two mornings of the
     revision that it tests; `world_day`, where given, is its drift step in place of
-    `day`, which is when it is played.
+    `day`, which is when it is played. `told` is set in trials whose agent is told
+    whether the novelty is there, and then so much about it: -1 nothing, or that many
+    hints of `SuiteCard.hints` and one more.
     """
 
     index: int
@@ -67,6 +69,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     condition: Condition = ""
     window: tuple[int, int] | None = None
     world_day: int | None = None
+    told: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def morning(self) -> int | None:

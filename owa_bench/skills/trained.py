@@ -88,8 +88,9 @@ class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """Training of a policy. `size` is the length of the observation it reads.
 
     An observation that is longer is cut: a suite lists first what all its views share.
-    `features` are computed before and name what it reads. With `trial` a recurrent
-    network keeps its state over the episodes of a memory folder, so many at most.
+    `features` are computed before and name what it reads; with `actions` "leans" it
+    chooses a lean of CartPole3D's PD rule every few ticks (`balancing.leaning`). With
+    `trial` a recurrent network keeps its state over the episodes of a memory folder.
     """
 
     algorithm: str
@@ -99,6 +100,7 @@ class PolicyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     size: int
     features: str = ""
+    actions: str = ""
     trial: int = 0
     normalisation: Normalisation | None = None
 
@@ -143,6 +145,8 @@ class _TrainedPolicy:
         self._state: Any = None  # of a recurrent network
         self._action = -1
         self._kept: Path | None = None
+        self._lean = np.zeros(1, np.int64)
+        self._ticks = 0
         name = metadata.features
         self._features = features_of(name) if name else None
 
@@ -150,7 +154,7 @@ class _TrainedPolicy:
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
     ) -> None:
         """Begin an episode, with the state of the trial's last one if it is kept."""
-        self._state, self._action = None, -1
+        self._state, self._action, self._ticks = None, -1, 0
         if self._metadata.trial:
             self._kept = memory_dir / _TRIAL_STATE
             if self._kept.exists():
@@ -159,6 +163,21 @@ class _TrainedPolicy:
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> int:
         """Return the number of the action."""
+        if self._metadata.actions:
+            return self._pushed(np.asarray(observation, dtype=np.float32), info)
+        return self._chosen(observation, info)
+
+    def _pushed(self, row: npt.NDArray[np.float32], info: Mapping[str, Any]) -> int:
+        """Return the push that serves the lean which the network chose last."""
+        from owa_bench.skills.balancing import leaning
+
+        if self._ticks % leaning.HOLD == 0:
+            self._lean[0] = self._chosen(row, info)
+        self._ticks += 1
+        return int(leaning.lean_actions(row[None], self._lean)[0])
+
+    def _chosen(self, observation: Any, info: Mapping[str, Any]) -> int:
+        """Return the number that the network chooses."""
         seen = self._input(np.asarray(observation, dtype=np.float32))
         masks, more = info.get("action_mask"), {}
         if self._metadata.algorithm == "maskable_ppo" and masks is not None:

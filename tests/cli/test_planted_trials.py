@@ -97,9 +97,7 @@ def test_equal_play_is_parity_and_reaction_is_a_ratio_of_scores(table):
     for name in ("still", *SAID):
         assert (rows[name]["OPTI"], rows[name]["APTI"]) == (0.5, 0.5)
         assert rows[name]["NRP"] == pytest.approx(sum(by_hand) / 2, abs=PRINTED)
-    caught = {name for name, row in rows.items() if row["NRP given CDT"] is not None}
-    assert caught == {"perfect", "late", "edge"}
-    assert rows["late"]["NRP given CDT"] == rows["late"]["NRP"]
+    assert all(row["NRP told"] is None for row in rows.values())  # nobody was told
 
 
 def test_giving_up_shows_in_improvement_alone(table):

@@ -30,6 +30,32 @@ OPERATORS = (
 LEVELS = tuple(range(len(OPERATORS)))
 TIERS = (1, 2, 3)
 FAMILIES = tuple(f"{spec}/{level}" for spec in SPECS for level in LEVELS)
+# Entity, attribute and change of each level's novelty, for agents that are told.
+_NOVELTIES = tuple(
+    tuple(line.split(", "))
+    for line in """none, none, none
+cart, mass, increase
+block, freedom, none of its own
+block, direction, to one point
+block, size, increase
+block, force, away from each other
+world, gravity, increase
+block, force, to the origin
+block, number, increase of resting ones
+pole, length, increase
+block, freedom, along an axis
+block, direction, to the cart
+block, bounce, increase
+block, force, to each other
+world, wind, increase
+block, force, to the pole
+block, number, increase of moving ones""".splitlines()
+)
+HINTS = {
+    name: (f"level {level}", *_NOVELTIES[level])
+    for name in FAMILIES
+    for level in (int(name.partition("/")[2]),)
+}
 _TIER_MAGNITUDES = dict(zip(TIERS, PRESETS.values(), strict=True))
 
 

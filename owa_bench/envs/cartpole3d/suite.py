@@ -39,6 +39,7 @@ class CartPole3D:
         axes=(),
         rules=(),
         native=True,
+        hints=levels.HINTS,
         episode_s=0.35,
         episode_bytes=(8_300, 4_600),
     )

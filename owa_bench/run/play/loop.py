@@ -36,6 +36,7 @@ from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import LocalTransport
 from owa_bench.run.gateway.session import GatewayRecord
 from owa_bench.run.plan.budget import EpisodeTally, RunTally
+from owa_bench.run.plan.trials import told_goal
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
 from owa_bench.run.play.episode_sink import EpisodeSink
@@ -332,7 +333,10 @@ class _Episode:
         task = env.task_of(seat)
         return Brief(
             text=task.text,
-            goal=task.goal,
+            goal={
+                **task.goal,
+                **told_goal(self._suite.card, self._entry),
+            },
             propositions=task.propositions,
             budgets={
                 "steps": float(env.step_limit),

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import msgspec
@@ -83,10 +83,13 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `options` go to the env, `settings` to the algorithm; `layers` and `normalise` left
     out take the algorithm's own. `features` name what a network reads in place of the
-    observation (`skills.trained`). 0 for `evaluate_every`: at the end alone.
+    observation (`skills.trained`), `actions` "leans" what it chooses in place of pushes
+    (`skills.balancing.leaning`). 0 for `evaluate_every`: at the end alone.
 
     With `trial`, so many episodes in a row are one to the algorithm, which sees where
-    each begins and what it did last; one that is terminated costs `penalty`.
+    each begins and what it did last; one that is terminated costs `penalty`. With
+    `imitation`, so many steps are played first to imitate CartPole3D's planner.
+    `memory` is the size of a recurrent network's state, 0 the algorithm's own.
     """
 
     env_id: str = "owa_bench/CartPole3D-v2"
@@ -99,8 +102,11 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     layers: tuple[int, ...] = ()
     normalise: bool | None = None
     features: str = ""
+    actions: Literal["", "leans"] = ""
     trial: int = 0
     penalty: float = 0.0
+    imitation: int = 0
+    memory: int = 0
     checkpoint_every: int = 100_000
     evaluate_every: int = 0
     episodes: int = 20
@@ -113,7 +119,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if getattr(self, name) < 1:
                 flag = f"--{name.replace('_', '-')}"
                 raise FieldError(flag, getattr(self, name), "must be at least 1")
-        for name in ("evaluate_every", "trial", "penalty"):
+        for name in ("evaluate_every", "trial", "penalty", "imitation", "memory"):
             if getattr(self, name) < 0:
                 flag = f"--{name.replace('_', '-')}"
                 raise FieldError(flag, getattr(self, name), "must be >= 0")

@@ -101,6 +101,7 @@ def new_learner(training: Training, *, seed: int, logs: Path | None) -> Learner:
             policy_kwargs={
                 "net_arch": list(training.layers or recipe.layers),
                 "activation_fn": getattr(torch.nn, recipe.activation),
+                **({"lstm_hidden_size": training.memory} if training.memory else {}),
             },
             **settings,
         )

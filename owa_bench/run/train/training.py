@@ -42,6 +42,7 @@ from owa_bench.run.train.algorithms import (
     recipe_of,
     suite_of,
 )
+from owa_bench.run.train.imitation import check_imitation, imitate
 from owa_bench.run.train.learners import Learner
 from owa_bench.seeding import derive
 from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
@@ -62,9 +63,13 @@ class Evaluation(NamedTuple):
 
 
 class TrainingCallbacks(NamedTuple):
-    """Functions to call: with the steps so far, with each evaluation."""
+    """Functions to call: with the steps so far, with each evaluation.
+
+    `imitated` is called with the steps of imitation, which come first.
+    """
 
     steps: Callable[[int], None] = lambda _: None
+    imitated: Callable[[int], None] = lambda _: None
     evaluated: Callable[[Evaluation], None] = lambda _: None
 
 
@@ -105,6 +110,8 @@ def train(
     """
     learners.check_machine(recipe_of(training))
     env_kwargs(training)
+    if training.imitation:
+        check_imitation(training)
     if suite_of(training.env_id) is not None:
         evaluation_draw(training)  # refuses now what cannot be evaluated later
     keys.ensure(options.home, options.key)  # evaluations are signed
@@ -176,6 +183,14 @@ class _TrainingRun:
         self._checkpoint += before
         self._evaluation += before
         try:
+            if training.imitation and not before:
+                seed = derive(training.seed, "imitation") % (1 << 31)
+                imitate(
+                    self._learner.model,
+                    training,
+                    seed=seed,
+                    on_step=self._callbacks.imitated,
+                )
             if before < training.steps:
                 self._learner.model.learn(
                     training.steps - before,
@@ -231,6 +246,7 @@ class _TrainingRun:
             steps=steps,
             size=int(np.prod(learner.envs.observation_space.shape)),
             features=self._training.features,
+            actions=self._training.actions,
             trial=self._training.trial,
         )
         learners.save_learner(learner, folder, metadata)

@@ -34,6 +34,8 @@ def make_envs(training: Training, seed: int, *, scaled: bool) -> tuple[Any, Any]
 
     batched = training.backend == BATCHED
     envs = (_batched_envs if batched else _stepped_envs)(training, seed)
+    if training.actions:
+        envs = _with_leans(envs)
     if training.features:
         envs = _with_features(envs, features_of(training.features))
     if training.trial:
@@ -70,6 +72,41 @@ def _with_features(envs: Any, features: FeatureMap) -> Any:
     return _Features(
         envs, gymnasium.spaces.Box(-np.inf, np.inf, shape.shape, np.float32)
     )
+
+
+def _with_leans(envs: Any) -> Any:
+    """Return envs of CartPole3D whose actions are leans, each held for some ticks.
+
+    A step ends early where an episode does; the plain rule plays the rest of it.
+    """
+    from stable_baselines3.common.vec_env import VecEnvWrapper
+
+    from owa_bench.skills.balancing.leaning import HOLD, LEANS, lean_actions
+
+    class _Leans(VecEnvWrapper):
+        def reset(self) -> Any:
+            self._rows = np.asarray(self.venv.reset())
+            return self._rows
+
+        def step_async(self, actions: Any) -> None:
+            self._leans = np.array(actions)
+
+        def step_wait(self) -> Any:
+            total = np.zeros(self.num_envs, np.float32)
+            over = np.zeros(self.num_envs, np.bool_)
+            infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+            for _ in range(HOLD):
+                actions = lean_actions(self._rows, self._leans)
+                rows, rewards, ended, told = self.venv.step(actions)
+                self._rows = np.asarray(rows)
+                total += np.where(over, 0.0, rewards)
+                for i in np.flatnonzero(ended & ~over).tolist():
+                    infos[i] = told[i]
+                over |= ended
+                self._leans[ended] = 0
+            return self._rows, total, over, infos
+
+    return _Leans(envs, action_space=gymnasium.spaces.Discrete(len(LEANS)))
 
 
 def _with_trials(envs: Any, episodes: int, penalty: float) -> Any:

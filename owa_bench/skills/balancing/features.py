@@ -1,10 +1,11 @@
 """Features of CartPole3D's full observation for networks: balance, danger from balls.
 
-A row of features has three parts, each of numbers near one:
+A row of features has four parts, each of numbers near one:
 
     balance  8   tilt and rate of the pole by axis, velocity and place of the cart
     map     25   how soon a ball comes where the cart would be if it made for each of 25
                  places about it: exp(-t / 0.6 s), 0 for never
+    margins 25   by how much the nearest one misses or overlaps there, at most 1 m
     balls   20   the two balls that come nearest in time and place: how soon, where they
                  pass, as seen from the cart, how fast, and where they are now
 
@@ -40,7 +41,8 @@ _PLACES = np.array(
 _SHOWN = 2  # balls
 _OF_BALL = 10
 _BALANCE = 8
-SIZE = _BALANCE + len(_PLACES) + _SHOWN * _OF_BALL
+_WIDEST = 1.0  # m, of a margin
+SIZE = _BALANCE + 2 * len(_PLACES) + _SHOWN * _OF_BALL
 
 
 def ball_forecast(observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -50,7 +52,7 @@ def ball_forecast(observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float
         observations: (n, 11 + 7 balls), as `control` describes them.
 
     Returns:
-        (n, 53).
+        (n, 78).
     """
     rows = np.ascontiguousarray(observations, dtype=np.float32)
     made = np.zeros((len(rows), SIZE), np.float32)
@@ -61,22 +63,24 @@ def ball_forecast(observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 @numba.njit(nogil=True, error_model="numpy")
 def _write(rows, made, places):
     """Write the features of all rows."""
-    hits = np.empty(places.shape[0])
+    count = places.shape[0]
+    hits, gaps = np.empty(count), np.empty(count)
     for i in range(rows.shape[0]):
         row, out = rows[i], made[i]
         _write_balance(row, out)
-        hits[:] = np.inf
+        hits[:], gaps[:] = np.inf, _WIDEST
         first = second = np.inf
-        at = _BALANCE + places.shape[0]
+        at = _BALANCE + 2 * count
         for start in range(CORE, row.size, PER_BALL):
             if row[start] > 0.5:
-                danger = _fly(row, start, places, hits, out, first, second, at)
+                danger = _fly(row, start, places, hits, gaps, out, first, second, at)
                 if danger < first:
                     first, second = danger, first
                 elif danger < second:
                     second = danger
-        for k in range(places.shape[0]):
+        for k in range(count):
             out[_BALANCE + k] = math.exp(-hits[k] / _SOON)
+            out[_BALANCE + count + k] = _WIDEST - gaps[k]
 
 
 @numba.njit(nogil=True, error_model="numpy")
@@ -93,7 +97,7 @@ def _write_balance(row, out):
 
 
 @numba.njit(nogil=True, error_model="numpy")
-def _fly(row, start, places, hits, out, first, second, at):
+def _fly(row, start, places, hits, gaps, out, first, second, at):
     """Fly one ball ahead; return its danger, a time plus a gap, inf if never low."""
     px, py, pz = float(row[start + 1]), float(row[start + 2]), float(row[start + 3])
     vx, vy, vz = float(row[start + 4]), float(row[start + 5]), float(row[start + 6])
@@ -114,7 +118,9 @@ def _fly(row, start, places, hits, out, first, second, at):
         share = min(t / _ARRIVAL, 1.0) ** 2
         for k in range(places.shape[0]):
             gx, gy = dx - share * places[k, 0], dy - share * places[k, 1]
-            if gx * gx + gy * gy < need * need:
+            gap = math.sqrt(gx * gx + gy * gy) - need
+            gaps[k] = min(gaps[k], gap)
+            if gap < 0.0:
                 hits[k] = min(hits[k], t)
         danger = t + 1.5 * max(math.sqrt(dx * dx + dy * dy) - need, 0.0)
         if danger < least:

@@ -1,11 +1,12 @@
 """Plans of SAIL-ON trials."""
 
+import msgspec
 import pytest
 
 from owa_bench.errors import PlanError
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, draft_plan
-from owa_bench.run.plan.trials import Trials
+from owa_bench.run.plan.trials import Trials, told_goal
 
 
 def plan_of(*agents, episodes=8, deltas=(1.0,), **changes):
@@ -73,3 +74,35 @@ def test_the_introduction_is_drawn_and_by_the_seed_alone():
 def test_what_is_no_trial_is_refused(changes, field):
     with pytest.raises(PlanError, match=f"`{field}`"):
         plan_of(**changes)
+
+
+def test_a_trial_of_given_detection_follows_each_and_tells_when_the_novelty_is_there():
+    from owa_bench import discovery
+
+    card = discovery.get("suites", "cartpole3d").card
+    plain, told = lanes(plan_of()), lanes(plan_of(given=True, hints=2))
+    assert len(told) == 2 * len(plain)
+    for lane, entries in told.items():
+        goals = [told_goal(card, entry) for entry in entries]
+        if lane in plain:  # the agent of System Detection reads nothing of it
+            assert entries == [
+                msgspec.structs.replace(entry, index=mine.index)
+                for entry, mine in zip(plain[lane], entries, strict=True)
+            ]
+            assert not any(goals)
+            continue
+        same = plain[lane.replace("trial/given/", "trial/")]
+        assert [e.delta for e in entries] == [e.delta for e in same]
+        assert [goal["novelty"] for goal in goals] == [e.delta > 0 for e in entries]
+        level = entries[0].family.partition("/")[2]
+        assert goals[0]["hints"] == []
+        assert goals[-1]["hints"][0] == f"level {level}"
+        assert len(goals[-1]["hints"]) == 3
+
+
+def test_hints_are_for_given_detection_and_go_to_three():
+    for changes in ({"hints": 0}, {"given": True, "hints": 4}):
+        with pytest.raises(PlanError, match="`hints` must be -1 to 3"):
+            plan_of(**changes)
+    bare = lanes(plan_of(given=True))
+    assert all(e.told == -1 for k, es in bare.items() if "given" in k for e in es)

@@ -24,8 +24,16 @@ from owa_bench.run.play import batch
 from owa_bench.run.store import files
 from owa_bench.run.train import learners, recipes, training, vector_envs
 from owa_bench.run.train.algorithms import Training, recipe_of
+from owa_bench.run.train.imitation import check_imitation
 from owa_bench.run.train.training import TrainingCallbacks
-from owa_bench.skills.trained import MEMBER, Normalisation, load_policy, read_metadata
+from owa_bench.skills import trained
+from owa_bench.skills.trained import (
+    MEMBER,
+    Normalisation,
+    PolicyMetadata,
+    load_policy,
+    read_metadata,
+)
 
 PLAIN = Training(
     env_id="CartPole-v1",
@@ -336,8 +344,8 @@ def test_a_file_that_is_no_recipe_is_said(tmp_path):
         recipes.read_recipe(str(tmp_path / "a.yaml"))
     with pytest.raises(UsageError, match="No such file"):
         recipes.read_recipe(str(tmp_path / "b.yaml"))
-    with pytest.raises(UnknownNameError, match="Did you mean `ppo_forecast`"):
-        recipes.read_recipe("ppo_forcast")
+    with pytest.raises(UnknownNameError, match="Did you mean `ppo_levels`"):
+        recipes.read_recipe("ppo_level")
 
 
 # --- trials -------------------------------------------------------------------------
@@ -385,3 +393,83 @@ def test_a_policy_of_trials_keeps_its_state_from_episode_to_episode(
         agent.close()
     assert not np.array_equal(states[0], states[1])
     assert np.array_equal(states[0], states[2])
+
+
+# --- imitation ----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.rl
+@pytest.mark.physics
+def test_a_policy_begins_from_what_the_planner_does(tmp_path, run_options, libraries):
+    pytest.importorskip("pybullet")
+    asked = msgspec.structs.replace(
+        recipes.read_recipe("ppo_evasion").training(),
+        steps=4096,
+        envs=64,
+        imitation=60_000,
+        options={"level": 0, "obs": "full", "starts": 512},
+        settings={"n_steps": 32, "batch_size": 2048, "learning_rate": 1e-5},
+        episodes=8,
+    )
+    told = []
+    callbacks = TrainingCallbacks(imitated=told.append)
+    done = training.train(asked, tmp_path / "t", run_options, callbacks=callbacks)
+    assert told[-1] <= 60_000
+    assert done.evaluation.quality > 0.7  # the plain rule's part alone gives about .9
+    assert read_metadata(done.policy).actions == "leans"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"algorithm": "dqn"}, {"backend": "here"}, {"actions": ""}, {"trial": 2}],
+)
+def test_imitation_needs_what_it_fits(changes):
+    asked = recipes.read_recipe("ppo_evasion").training()
+    with pytest.raises(UsageError, match="`imitation` is for ppo"):
+        check_imitation(msgspec.structs.replace(asked, **changes))
+    with pytest.raises(UsageError, match="normalise: false"):
+        check_imitation(msgspec.structs.replace(asked, normalise=None))
+
+
+@pytest.mark.rl
+def test_a_lean_is_held_by_the_agent_as_in_training(libraries):
+    from owa_bench.envs.cartpole3d.batched.vector_env import BatchedCartPole3D
+
+    asked = msgspec.structs.replace(
+        recipes.read_recipe("ppo_evasion").training(),
+        envs=1,
+        options={"level": 0, "obs": "full", "starts": 4},
+    )
+    envs, _ = vector_envs.make_envs(asked, 0, scaled=False)
+    envs.seed(5)
+    rows, leans = envs.reset(), [3, 0, 11, 0]
+    seen = [rows[0]]
+    for lean in leans:
+        seen.append(envs.step(np.array([lean]))[0][0])
+    metadata = PolicyMetadata(
+        algorithm="ppo",
+        env_id="owa_bench/CartPole3D-v2",
+        seed=0,
+        steps=0,
+        size=len(rows[0]),
+        features="ball_forecast",
+        actions="leans",
+    )
+
+    class Model:
+        def predict(self, seen, state, start, deterministic):
+            self.seen = seen
+            return leans[len(shown)], None
+
+    model, shown = Model(), []
+    agent = trained._TrainedPolicy(model, metadata)
+    agent.reset(None, (), None)
+    env = BatchedCartPole3D(1, starts=4)
+    rows, _ = env.reset(seed=5)
+    for tick in range(20):
+        action = agent.act(rows[0], {})
+        if tick % 5 == 0:
+            assert np.array_equal(model.seen, seen[len(shown)])
+            shown.append(tick)
+        rows, *_ = env.step(np.array([action]))

@@ -174,8 +174,7 @@ def test_detection_is_what_the_definitions_say(found, arm, detected, late, early
 def test_reaction_is_what_the_definitions_say(found, arm):
     one = found[arm].result
     assert one.m3 == pytest.approx(0.6 / 0.8)
-    given = 0.6 / 0.8 if arm in (PERFECT, SLOW) else math.nan
-    assert one.m4 == pytest.approx(given, nan_ok=True)
+    assert math.isnan(one.m4)  # no trial of Given Detection
     assert one.m5 == pytest.approx(0.6 / (0.6 + 0.4))
     assert one.m6 == pytest.approx(0.6 / (0.6 + 0.4))
 
@@ -269,7 +268,8 @@ def test_novelty_metrics_by_hand():
         arrays([1, 0, 1, 1, 1, 1], 2),  # a false alarm: no correct detection
         arrays([0] * 6, 2),  # never detected
     ]
-    found = novelty.measure(given, last=2)
+    told = [arrays([0] * 4, 2, agent=[1, 1, 4, 2], baseline=[2, 2, 1, 1])]
+    found = novelty.measure(given, told, last=2)
     assert found.m1 == 2.0
     assert found.m2 == pytest.approx(1 / 3)
     assert found.m2_1 == pytest.approx(1 / 3)
@@ -277,10 +277,10 @@ def test_novelty_metrics_by_hand():
     assert found.m4 == pytest.approx(3 / 2)
     assert found.m5 == pytest.approx((6 / 10 + 0.5 + 0.5) / 3)
     assert found.m6 == pytest.approx((6 / 8 + 0.5 + 0.5) / 3)
-    assert (found.trials, found.detected) == (3, 1)
+    assert (found.trials, found.detected, found.given) == (3, 1, 1)
 
 
-def test_nothing_detected_leaves_m1_and_m4_open():
+def test_nothing_detected_leaves_m1_open():
     found = novelty.measure([arrays([0] * 4, 1)], last=1)
     assert math.isnan(found.m1)
     assert math.isnan(found.m4)
@@ -378,3 +378,25 @@ def test_groups_have_rows_of_their_own_where_there_are_two():
         "own": {"h": 0.75},
     }
     assert trials.novelty_table(lanes, "base", last=1).rows[1][-1] == "silent"
+
+
+def test_only_trials_of_given_detection_enter_m4_and_only_the_others_the_rest():
+    def trial(name, quality, novelty, *, given, named=""):
+        played = [
+            trials.TrialEpisode(i, quality, novelty, 0.5, i > 0, True, named)
+            for i in range(3)
+        ]
+        return trials.ArmTrial("a", name, "table1/9 T3", tuple(played), given)
+
+    own = [
+        trial("t", 0.5, 0.0, given=False, named="9"),
+        trial("u", 0.5, 0.0, given=False, named="4"),
+        trial("given/t", 0.25, 1.0, given=True, named="9"),
+    ]
+    (found,) = trials.measure_arms(own, "a", last=1)
+    assert (found.result.trials, found.result.given) == (2, 1)
+    assert (found.result.m2, found.result.m2_1) == (0.0, 0.0)  # told is not detected
+    assert (found.result.m3, found.result.m4) == (1.0, 1.0)
+    assert found.named == 0.5
+    silent = [trial("t", 0.5, 0.0, given=False)]
+    assert math.isnan(trials.measure_arms(silent, "a", last=1)[0].named)

@@ -17,6 +17,7 @@ from owa_bench.envs.cartpole3d.batched.motion import (
     move,
 )
 from owa_bench.envs.cartpole3d.batched.numbers import child_seed, compiled, uniform
+from owa_bench.skills.balancing.leaning import pd_action
 
 _PUSHES = np.array(rules.DIRECTIONS)
 _CORE, _PER_BALL = rules.CORE, rules.PER_BALL
@@ -27,8 +28,6 @@ _PLACES = 16  # places tried for a ball that flies; two thirds are free at worst
 _TRIES = 100  # places tried for one that rests
 _SPEEDS = _SPAWNS + 3 * _TRIES
 _RANDOM = 1 << 40  # seeds of the random rule lie apart from those of the physics
-# PD rule: e = tilt + RATE * tilt rate + PLACE * x + SPEED * v; none below DEAD.
-_RATE, _PLACE, _SPEED, _DEAD = 0.5, 0.02, 0.05, 0.002
 
 
 @compiled
@@ -329,27 +328,3 @@ def pd_actions(rows, actions):
     """
     for i in range(rows.shape[0]):
         actions[i] = pd_action(rows[i], 0.0, 0.0, 1.0)
-
-
-@compiled
-def pd_action(row, lean_x, lean_y, placed):
-    """Return the push along the axis with the larger error, 0 within the dead band.
-
-    Args:
-        row: (11 or more,) an observation.
-        lean_x: The lean that is kept towards x, rad; 0 is the plain rule's.
-        lean_y: The lean towards y, rad.
-        placed: 1, or 0 to let the cart's place play no part.
-    Returns: 0 to 4.
-    """
-    x, y, z, w = row[4], row[5], row[6], row[7]
-    pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
-    roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    place = placed * _PLACE
-    ex = pitch - lean_x + _RATE * row[9] + place * row[0] + _SPEED * row[2]
-    ey = -roll - lean_y - _RATE * row[8] + place * row[1] + _SPEED * row[3]
-    if max(abs(ex), abs(ey)) < _DEAD:
-        return 0
-    if abs(ex) >= abs(ey):
-        return 1 if ex > 0 else 2
-    return 3 if ey > 0 else 4

@@ -11,61 +11,68 @@ and a teacher whose actions a policy imitates.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from owa_bench.envs.cartpole3d import rules
 from owa_bench.envs.cartpole3d.batched import kernels, records
 from owa_bench.envs.cartpole3d.batched.numbers import compiled
-from owa_bench.envs.cartpole3d.batched.simulator import LaneActions, Simulator
+from owa_bench.envs.cartpole3d.batched.simulator import (
+    LaneActions,
+    Simulator,
+)
+from owa_bench.skills.balancing.leaning import LEANS, pd_action
 
 HORIZON = 75  # ticks
-_LEANS = (0.05, 0.11)  # rad
 _LASTING = (15, 40)  # ticks
 # Manoeuvres (lean along x, along y, ticks).
-_MANOEUVRES = np.array(
-    [
-        (lean * math.cos(k * math.pi / 4), lean * math.sin(k * math.pi / 4), ticks)
-        for lean in _LEANS
-        for k in range(8)
-        for ticks in _LASTING
-    ]
-)
+_MANOEUVRES = np.array([(*lean, ticks) for lean in LEANS[1:] for ticks in _LASTING])
 # What a manoeuvre that stays upright loses per metre off the middle, per rad of lean.
 _OFF_MIDDLE, _LEAN = 2.0, 20.0
 
 
-def plan_actions(simulator: Simulator, horizon: int = HORIZON) -> LaneActions:
-    """Return (count,) the planner's actions.
+class PlannedActions(NamedTuple):
+    """Actions (count,), and the lean that each serves: 0 where the rule will do."""
+
+    actions: LaneActions
+    leans: LaneActions
+
+
+def plan_actions(simulator: Simulator, horizon: int = HORIZON) -> PlannedActions:
+    """Return the planner's actions.
 
     Args:
         simulator: Its lanes are left as they are.
         horizon: Ticks that are played ahead.
 
     Returns:
-        (count,).
+        One action a lane, and its lean, a number of `leaning.LEANS`.
     """
     numbers, lanes, balls, due, contacts, forces = simulator.parts()
     actions = np.empty(simulator.count, np.int64)
+    leans = np.empty(simulator.count, np.int64)
     room = np.zeros(1, records.LANE), np.zeros((1, simulator.slots), records.BALL)
     rows = np.zeros((1, rules.CORE))
     _plan(
         numbers, lanes, balls, due, contacts, forces, *room, rows, horizon,
-        _MANOEUVRES, actions,
+        _MANOEUVRES, actions, leans,
     )  # fmt: skip
-    return actions
+    return PlannedActions(actions, leans)
 
 
 @compiled
 def _plan(
-    worlds, lanes, balls, due, contacts, forces, lane, row, seen, horizon, ways, actions
-):
-    """Write the action of every lane."""
+    worlds, lanes, balls, due, contacts, forces, lane, row, seen, horizon, ways,
+    actions, leans,
+):  # fmt: skip
+    """Write the action of every lane, and the lean that it serves."""
     parts = (worlds, lane, row, due, contacts, forces)
     for i in range(lanes.shape[0]):
         lane[0], row[0] = lanes[i], balls[i]
         left = min(horizon, worlds[0].ticks - lanes[i].ticks)
         actions[i], upright = _ahead(parts, seen, 0.0, 0.0, 0, left)
+        leans[i] = 0
         if upright >= left:
             continue
         best = -math.inf
@@ -78,7 +85,7 @@ def _plan(
                 off = max(abs(lane[0].cart[0]), abs(lane[0].cart[1]))
                 value += 100.0 - _OFF_MIDDLE * off - _LEAN * math.sqrt(x * x + y * y)
             if value > best:
-                best, actions[i] = value, action
+                best, actions[i], leans[i] = value, action, 1 + k // len(_LASTING)
 
 
 @compiled
@@ -90,9 +97,9 @@ def _ahead(parts, seen, lean_x, lean_y, leaning, ticks):
         kernels.observe(worlds, lanes, balls, seen)
         row = seen[0]
         if t < leaning:
-            action = kernels.pd_action(row, lean_x, lean_y, 0.0)
+            action = pd_action(row, lean_x, lean_y, 0.0)
         else:
-            action = kernels.pd_action(row, 0.0, 0.0, 1.0)
+            action = pd_action(row, 0.0, 0.0, 1.0)
         if t == 0:
             first = action
         fallen, _ = kernels.play_lane(

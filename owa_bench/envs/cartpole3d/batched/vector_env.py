@@ -12,6 +12,8 @@ from gymnasium.vector import AutoresetMode
 
 from owa_bench import seeding
 from owa_bench.envs.cartpole3d import levels, rules
+from owa_bench.envs.cartpole3d.batched import planner
+from owa_bench.envs.cartpole3d.batched.planner import PlannedActions
 from owa_bench.envs.cartpole3d.batched.simulator import STARTS, Simulator
 from owa_bench.envs.cartpole3d.env import ObservationMode, observation_space
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
@@ -110,6 +112,16 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             self._begin(over)
         reward = np.full(self.num_envs, 1.0 / self.simulators[0].world.ticks)
         return self._observe(), reward, fallen, late, info
+
+    def plan_actions(self) -> PlannedActions:
+        """Return what the planner does next in each lane (`planner`)."""
+        actions = np.zeros(self.num_envs, dtype=np.int64)
+        leans = np.zeros(self.num_envs, dtype=np.int64)
+        for simulator, lanes, played in self._parts():
+            made = planner.plan_actions(simulator)
+            actions[lanes][played] = made.actions[played]
+            leans[lanes][played] = made.leans[played]
+        return PlannedActions(actions, leans)
 
     def _build(self, seed: int) -> None:
         starts, threads = self._shared

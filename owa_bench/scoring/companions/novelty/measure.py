@@ -37,8 +37,8 @@ class NoveltyResult(NamedTuple):
 
     m1: mean novel instances still called normal, over correctly detected trials. m2:
     share of trials correctly detected. m2_1: share of trials with a false alarm. m3:
-    novelty reaction performance. m4: the same over correctly detected trials. m5: OPTI.
-    m6: APTI. trials, detected: counts.
+    novelty reaction performance. m4: the same over trials of Given Detection. m5: OPTI.
+    m6: APTI. trials, detected, given: counts.
     """
 
     m1: float
@@ -50,6 +50,7 @@ class NoveltyResult(NamedTuple):
     m6: float
     trials: int
     detected: int
+    given: int
 
 
 def task_improvement(agent: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
@@ -92,19 +93,24 @@ def detection(trial: NoveltyTrial) -> int | None:
     return int(called[0]) if called.size else None
 
 
-def measure(trials: Sequence[NoveltyTrial], *, last: int = 5) -> NoveltyResult:
-    """Return the SAIL-ON metrics over trials.
+def measure(
+    trials: Sequence[NoveltyTrial],
+    given: Sequence[NoveltyTrial] = (),
+    *,
+    last: int = 5,
+) -> NoveltyResult:
+    """Return the SAIL-ON metrics over trials of System and of Given Detection.
 
     Formula:
         CDT: first detection at or after the introduction
         M1 = mean over CDTs of (novel instances not called novel); M2 = share of CDTs;
         M2.1 = share of trials with a detection before the introduction
-        M3 = mean of P_post(agent, last) / P_pre(baseline); M4 the same over CDTs
+        M3 = mean of P_post(agent, last) / P_pre(baseline); M4 over `given`
         M5 = mean `task_improvement` after the introduction; M6 over the last instances
     Shapes: trials; scalars.
     Units: instances, shares, ratios.
-    Missing: M1 and M4 are NaN without a CDT; a trial whose baseline scores 0 before the
-        novelty has no ratio and is left out of M3 and M4.
+    Missing: M1 is NaN without a CDT, M4 without trials of Given Detection; a trial
+        whose baseline scores 0 before the novelty is left out of M3 and M4.
     Errors: ScoringError for no trial, arrays that differ in length, NaN, an
         introduction outside 1 .. length - 1, or `last` outside the novel part.
     Source: `docs/companions.md#novelty` [R].
@@ -117,7 +123,7 @@ def measure(trials: Sequence[NoveltyTrial], *, last: int = 5) -> NoveltyResult:
     """
     if not trials:
         raise ScoringError("`trials` is empty: at least one trial is needed.")
-    for trial in trials:
+    for trial in (*trials, *given):
         _check(trial, last)
     delays = [
         math.nan if at is None else at - trial.introduced
@@ -132,11 +138,12 @@ def measure(trials: Sequence[NoveltyTrial], *, last: int = 5) -> NoveltyResult:
         m2=float(np.mean(right)),
         m2_1=float(np.mean(early)),
         m3=_mean([_reaction(trial, last) for trial in trials]),
-        m4=_mean([_reaction(trial, last) for trial in detected]),
+        m4=_mean([_reaction(trial, last) for trial in given]),
         m5=_mean([_improvement(*pair) for pair in zip(trials, novel, strict=True)]),
         m6=_mean([_improvement(trial, last) for trial in trials]),
         trials=len(trials),
         detected=len(detected),
+        given=len(given),
     )
 
 

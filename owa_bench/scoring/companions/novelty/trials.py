@@ -1,8 +1,10 @@
 """Novelty metrics of SAIL-ON trials, arm by arm, from the traces of a run.
 
-A trial is a lane of plain episodes, then novel ones. Performance is an episode's
+A trial is a lane of plain episodes, then novel ones; in one of Given Detection the
+agent is told which they are, and M4 alone reads it. Performance is an episode's
 q_state. The agent states novelty in Belief events: the last `novelty` of an episode and
-the last `novelty_threshold` count; an arm that states nothing has no detection.
+the last `novelty_threshold` count; an arm that states nothing has no detection. What
+the novelty is it states as probabilities of `level/N`.
 """
 
 import math
@@ -26,7 +28,7 @@ from owa_bench.scoring.companions.novelty.measure import (
 )
 
 PREFIX = "trial/"
-NOVELTY, THRESHOLD = "novelty", "novelty_threshold"
+NOVELTY, THRESHOLD, LEVEL = "novelty", "novelty_threshold", "level/"
 DEFAULT_THRESHOLD = 0.5  # of an agent that states a probability and no threshold
 LAST = 5  # m of APTI and of the reaction metrics, unless stated otherwise [D]
 _METRICS = {  # column of the table by field of the result
@@ -34,7 +36,7 @@ _METRICS = {  # column of the table by field of the result
     "m1": "FN_CDT",
     "m2_1": "FP",
     "m3": "NRP",
-    "m4": "NRP given CDT",
+    "m4": "NRP told",
     "m5": "OPTI",
     "m6": "APTI",
 }
@@ -49,15 +51,20 @@ class TrialEpisode(NamedTuple):
     threshold: float
     novel: bool
     stated: bool
+    named: str = ""  # the level that was stated most probable, "" if none was
 
 
 class ArmTrial(NamedTuple):
-    """One arm's complete trial: its name, its group (family and tier), its episodes."""
+    """One arm's complete trial: its name, its group (family and tier), its episodes.
+
+    `given`: it is one of Given Detection.
+    """
 
     arm: str
     trial: str
     group: str
     episodes: tuple[TrialEpisode, ...]
+    given: bool = False
 
 
 class TrialTrace(NamedTuple):
@@ -70,11 +77,16 @@ class TrialTrace(NamedTuple):
 
 
 class ArmNovelty(NamedTuple):
-    """An arm's metrics over its trials; `silent`: it never stated a probability."""
+    """An arm's metrics over its trials.
+
+    `silent`: it never stated a probability. `named`: share of trials at whose end the
+    level stated most probable is the true one, NaN if it stated none.
+    """
 
     arm: str
     result: NoveltyResult
     silent: bool
+    named: float
 
 
 class QualityCurve(NamedTuple):
@@ -122,6 +134,9 @@ def complete_trials(
         for entry in plan.entries
         if entry.pair.startswith(PREFIX)
     )
+    told = {
+        _trial_of(entry.pair) for entry in plan.entries if isinstance(entry.told, int)
+    }
     by_trial: dict[tuple[str, str, str], list[TrialEpisode]] = {}
     for one in traces:
         if one is not None:
@@ -131,7 +146,7 @@ def complete_trials(
         episodes = sorted(unordered)
         changes = episodes[-1].novel and not episodes[0].novel
         if len(episodes) == planned[arm, trial] and changes:
-            trials.append(ArmTrial(arm, trial, group, tuple(episodes)))
+            trials.append(ArmTrial(arm, trial, group, tuple(episodes), trial in told))
     return tuple(trials)
 
 
@@ -161,11 +176,16 @@ def measure_arms(
         )
     results = []
     for arm in arms:
-        own = [one for one in trials if one.arm == arm and one.trial in reference]
+        both = [one for one in trials if one.arm == arm and one.trial in reference]
+        own = [one for one in both if not one.given]
         if own:
-            pairs = [paired_arrays(one, reference[one.trial]) for one in own]
+            pairs, given = (
+                [paired_arrays(one, reference[one.trial]) for one in part]
+                for part in (own, [one for one in both if one.given])
+            )
             silent = not any(e.stated for one in own for e in one.episodes)
-            results.append(ArmNovelty(arm, measure(pairs, last=last), silent))
+            found = measure(pairs, given, last=last)
+            results.append(ArmNovelty(arm, found, silent, _share_named(own)))
     return tuple(results)
 
 
@@ -233,11 +253,22 @@ def introduction(trial: ArmTrial) -> int:
     return next(i for i, episode in enumerate(trial.episodes) if episode.novel)
 
 
+def _share_named(trials: Sequence[ArmTrial]) -> float:
+    """Return the share of trials whose level is named at their end, NaN if none is."""
+    ends = [(one.episodes[-1].named, one.group) for one in trials]
+    if not any(named for named, _ in ends):
+        return math.nan
+    right = [
+        group.split(" ")[0].endswith(f"/{named}") for named, group in ends if named
+    ]
+    return sum(right) / len(ends)
+
+
 def quality_curves(trials: Sequence[ArmTrial]) -> tuple[QualityCurve, ...]:
     """Return each arm's mean quality around the introduction, over its trials.
 
-    Formula: mean over trials at each episode - introduction, with +- 1.96 standard
-        errors within [0, 1] (0 where one trial reaches)
+    Formula: mean over trials of System Detection at each episode - introduction, with
+        +- 1.96 standard errors within [0, 1] (0 where one trial reaches)
     Shapes: trials; a curve per arm. Units: quality in [0, 1], episodes.
     Missing: an offset is averaged over the trials that reach it.
     Errors: none. Source: AIQ paper, section 3.4.1, curves before and after novelty.
@@ -248,6 +279,8 @@ def quality_curves(trials: Sequence[ArmTrial]) -> tuple[QualityCurve, ...]:
     """
     by_arm: dict[str, dict[int, list[float]]] = {}
     for trial in trials:
+        if trial.given:
+            continue
         values, first = by_arm.setdefault(trial.arm, {}), introduction(trial)
         for i, episode in enumerate(trial.episodes):
             values.setdefault(i - first, []).append(episode.quality)
@@ -281,16 +314,18 @@ def novelty_table(
         (
             *(group, one.arm, one.result.trials),
             *(figure(getattr(one.result, metric)) for metric in _METRICS),
+            figure(one.named),
             "silent" if one.silent else "",
         )
         for group, own in parts.items()
         for one in measure_arms(own, baseline, last=last)
     )
-    columns = ("trials", "agent", "count", *_METRICS.values(), "note")
+    columns = ("trials", "agent", "count", *_METRICS.values(), "named", "note")
     note = (
         f"baseline {baseline}; the last {last} episodes of a trial are its "
         "asymptotic part; detected: stated probability >= stated threshold; silent: "
-        "stated none"
+        "stated none; NRP told: of trials whose agent is told; named: share of trials "
+        "whose level is stated most probable at the end"
     )
     return CellTable("novelty (SAIL-ON)", columns, rows, note)
 
@@ -302,6 +337,11 @@ def _trial_of(pair: str) -> str:
 def _episode(trace: Trace) -> TrialEpisode:
     """Return one episode; the last statement before its end counts."""
     beliefs = {event.proposition: event.p for event in trace.of(Belief)}
+    levels = {
+        name.removeprefix(LEVEL): p
+        for name, p in beliefs.items()
+        if name.startswith(LEVEL)
+    }
     return TrialEpisode(
         int(trace.start.pair.rpartition("/")[2]),
         trace.end.q_state,
@@ -309,6 +349,7 @@ def _episode(trace: Trace) -> TrialEpisode:
         beliefs.get(THRESHOLD, DEFAULT_THRESHOLD),
         any(True for _ in trace.of(Drift)),
         NOVELTY in beliefs,
+        max(levels, key=lambda name: levels[name], default=""),
     )
 
 
