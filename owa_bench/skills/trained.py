@@ -18,6 +18,7 @@ from owa_bench.errors import AgentSpecError, MissingPartError, UnknownNameError
 from owa_bench.interfaces import Agent, AgentConfig, Brief, ToolSpec
 
 MEMBER = "owa.json"
+_FULL = 39  # numbers of CartPole3D's full observation
 _TRIAL_STATE = "recurrent_state.npz"
 INSTALL = 'pip install "owa_bench[rl]"'
 _CLASSES = {
@@ -149,6 +150,8 @@ class _TrainedPolicy:
         self._ticks = 0
         name = metadata.features
         self._features = features_of(name) if name else None
+        if metadata.actions:  # compiled now, not within the deadline of the first act
+            self._pushed(np.zeros(_FULL, np.float32), {})
 
     def reset(
         self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
