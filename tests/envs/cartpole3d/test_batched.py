@@ -455,6 +455,7 @@ def test_the_planner_sees_balls_come_and_leaves_its_lanes_alone():
     assert np.array_equal(before[1], lanes.balls)
     rule = batched.episode_lengths(Simulator(world(), 64, seed=2), batched.pd)
     ahead = batched.episode_lengths(
-        Simulator(world(), 64, seed=2), planner.plan_actions
+        Simulator(world(), 64, seed=2),
+        lambda lanes: planner.plan_actions(lanes).actions,
     )
     assert ahead.mean() > rule.mean()
