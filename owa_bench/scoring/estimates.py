@@ -353,7 +353,8 @@ class _Source(NamedTuple):
         read = self._clusters_read(clusters)
         units = {name: int(mask.sum()) for name, mask in read.items()}
         for name, symbols in self.made_of.items():
-            units[name] = min(units[symbol] for symbol in symbols)
+            found_in = [units[symbol] for symbol in symbols if units[symbol]]
+            units[name] = min(found_in, default=0)  # R reads sets of its own
             read[name] = np.logical_or.reduce([read[symbol] for symbol in symbols])
         return LeftOut(clusters, values, read, units, frozenset(self.made_of))
 

@@ -187,6 +187,8 @@ class JackknifeEstimate:
             return "the statistic is not computable"
         if self.reason:
             return self.reason
+        if not self.units:
+            return "it reads none of the tasks"
         if not np.isfinite(self.left_out).all():
             return "the statistic is not computable without one of its clusters"
         return None

@@ -224,3 +224,11 @@ def test_errors_over_days_and_over_tasks_add_up() -> None:
     plain = jackknife_estimate(0.5, np.array(tasks), clusters(0, 0, 0, 0)).lower(0.95)
     assert lower(by_task) == plain
     assert lower([True] * 9) < min(lower(by_day), lower(by_task))
+
+
+def test_a_statistic_that_reads_no_task_has_a_reason_in_place_of_an_interval():
+    """R of campaigns inside episodes is one; `report` divided by its 0 tasks."""
+    clusters = Clusters("", "tasks", np.arange(4), np.zeros(4, dtype=int), "")
+    found = jackknife_estimate(0.5, np.full(4, 0.5), clusters, units=0)
+    assert found.interval(0.95).reason == "it reads none of the tasks"
+    assert found.lower(0.95) is None
