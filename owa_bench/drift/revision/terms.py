@@ -1,11 +1,14 @@
 """Operators on the terms of a campaign and on what its subject is played on."""
 
+import re
+
 from msgspec.structs import replace
 
 from owa_bench.interfaces import operator
 from owa_bench.worlds.revision import RevisionWorld
 
 _NOISE = 10  # more items of a hundred that slip, at the start and when careful
+_SLIP = ("slip", "slips.py")  # a setting, or the file of a program that holds it
 _INNER_STEPS = 4
 
 
@@ -27,13 +30,17 @@ def noisier_subject(world: RevisionWorld) -> RevisionWorld:
     Announcement: D2 (lower scores show it). Weight: 0.8.
     Source: docs/selfrev.md#operators.
     """
-    start = {**dict(world.start)}
-    start["slip"] = str(int(start["slip"]) + _NOISE)
+    start = tuple((o, _noisier(v) if o in _SLIP else v) for o, v in world.start)
     components = tuple(
-        replace(c, value=str(int(c.value) + _NOISE)) if c.option == "slip" else c
+        replace(c, value=_noisier(c.value)) if c.option in _SLIP else c
         for c in world.components
     )
-    return replace(world, start=tuple(sorted(start.items())), components=components)
+    return replace(world, start=start, components=components)
+
+
+def _noisier(value: str) -> str:
+    """Return a share, or the line of a program that holds it, with more slips."""
+    return re.sub(r"\d+", lambda found: str(int(found[0]) + _NOISE), value, count=1)
 
 
 @operator(announcement="D2", weight=1.0, targets="inner")
