@@ -41,6 +41,8 @@ def revise(
         raise UsageError(
             f"`--rule` must be e_process, lower_bound or mean, got `{rule}`."
         )
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"`--out` must lie in a folder that exists, got `{out}`.")
     terms = RevisionTerms(
         families=tuple(options.split(family)),
         tier=tier,

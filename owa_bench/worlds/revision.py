@@ -20,6 +20,7 @@ RevisionClass = Literal[
 ]
 USEFUL: frozenset[RevisionClass] = frozenset({"helpful", "interacting"})
 STREAMS = "streams"  # the option whose values are joined
+PROGRAM = "program"  # the agent of a subject whose options are files
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):

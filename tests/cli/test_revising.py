@@ -125,4 +125,11 @@ def test_the_same_version_twice_and_unknown_families_are_refused(owa, subjects):
     assert "same version" in owa("revise --subject base --version base").err
     said = owa("revise --subject base --version note --family nothing")
     assert "must be one of" in said.err
+    said = owa("revise --subject base --version note --family ''")
+    assert "got nothing" in said.err
     assert owa("revise --subject base --version note --rule all").code == 2
+
+
+def test_a_place_for_the_findings_is_looked_at_before_anything_is_played(owa, subjects):
+    said = owa("revise --subject base --version note --out nowhere/found.json")
+    assert (said.code, "must lie in a folder that exists" in said.err) == (2, True)

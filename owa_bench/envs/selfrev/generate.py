@@ -11,6 +11,7 @@ from owa_bench.envs.selfrev.programs import as_file, program
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive, pick, stream
 from owa_bench.worlds.revision import (
+    PROGRAM,
     STREAMS,
     Component,
     RevisionClass,
@@ -23,7 +24,6 @@ TIERS = (1, 2, 3, 4)
 INNER = "recall"
 INNER_VERSION = 1
 SUBJECT = "tunable_player"
-PROGRAM = "program"  # a subject whose options are files
 _PROGRAMS = "programs"
 CONFIRMATION = 40  # pairs on which versions are compared at the end
 POOL = 12  # development instances

@@ -19,12 +19,12 @@ from owa_bench.interfaces import InnerDraw, PlayedPair, Subject, Suite
 from owa_bench.records.holdout import HoldoutPlan, HoldoutRule, HoldoutStatistic, e_bh
 from owa_bench.run.laboratory import program_server
 from owa_bench.run.laboratory.laboratory import LocalLaboratory
-from owa_bench.run.laboratory.programs import BACKEND, ENTRY, PROGRAM, write_files
+from owa_bench.run.laboratory.programs import BACKEND, ENTRY, write_files
 from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, SandboxJob
 from owa_bench.seeding import fresh_bytes
-from owa_bench.worlds.revision import lines_changed
+from owa_bench.worlds.revision import PROGRAM, lines_changed
 
 MOST_FILES, MOST_BYTES = 64, 256 * 1024
 _LEFT_OUT = ("__pycache__", ".git", ".venv", ".pytest_cache", ".ruff_cache")
@@ -167,9 +167,11 @@ def compare_versions(
 
 def _draw(suite: Suite, terms: RevisionTerms) -> InnerDraw:
     card = suite.card
-    if unknown := sorted(set(terms.families) - set(card.families)):
+    unknown = sorted(set(terms.families) - set(card.families))
+    if unknown or not terms.families:
+        got = unknown[0] if unknown else "nothing"
         raise UsageError(
-            f"`--family` must be one of {', '.join(card.families)}, got {unknown[0]}."
+            f"`--family` must be one of {', '.join(card.families)}, got {got}."
         )
     if terms.tier not in card.tiers:
         raise UsageError(f"`--tier` must be one of {card.tiers}, got {terms.tier}.")

@@ -28,7 +28,6 @@ from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.run.laboratory.programs import (
     OWN_LOG,
-    PROGRAM,
     ProgramFailed,
     ProgramSandboxes,
 )
@@ -37,6 +36,7 @@ from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.sink import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
+from owa_bench.worlds.revision import PROGRAM
 
 _REASON = 200  # characters
 EXPERT_LOG = "expert_log.json"  # of the development instances, in the subject's folder

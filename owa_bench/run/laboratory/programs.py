@@ -17,7 +17,6 @@ from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, SandboxJob
 from owa_bench.sandbox.long_lived import SandboxProcess
 
-PROGRAM = "program"  # the agent of a subject whose options are files
 ENTRY = f"{program_server.ENTRY}.py"
 OWN_LOG = "own_log.json"
 BACKEND = "bubblewrap"

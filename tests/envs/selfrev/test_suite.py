@@ -3,6 +3,7 @@
 import functools
 import json
 
+import numpy as np
 import pytest
 
 from owa_bench.discovery import get
@@ -39,6 +40,22 @@ def test_a_world_has_every_class_of_its_tier(family, tier):
             assert dict(world.start)[component.option] != component.value
             if component.partner:
                 assert {component.partner, component.name} <= world.useful
+
+
+@pytest.mark.parametrize("family", generate.FAMILIES)
+def test_the_subject_slips_more_under_its_operator(family):
+    world = SUITE.generate(builders.instance(family, 2, 1))
+    operator = get("operators", "revision/noisier_subject")
+    rng = np.random.default_rng(0)
+    noisier = operator.apply(world, "slip", 1.0, rng=rng)
+    before, after = dict(world.start), dict(noisier.start)
+    [changed] = [option for option in before if before[option] != after[option]]
+    assert after[changed] == before[changed].replace("20", "30", 1)
+    careful = [c for c in world.components if c.option == changed]
+    assert careful
+    for component in careful:
+        [other] = [c for c in noisier.components if c.name == component.name]
+        assert other.value != component.value
 
 
 def test_what_an_agent_is_told_of_a_component_is_drawn_apart_from_its_class():

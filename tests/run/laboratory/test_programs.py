@@ -6,6 +6,7 @@ from owa_bench.errors import UsageError
 from owa_bench.interfaces import InnerDraw, Subject, Ticket
 from owa_bench.run.laboratory import programs
 from owa_bench.run.laboratory.laboratory import LocalLaboratory
+from owa_bench.worlds.revision import PROGRAM
 from tests.builders.sandboxes import needs_sandbox
 
 pytestmark = needs_sandbox
@@ -33,7 +34,7 @@ class Agent:
 
 def program(text="", begun="pass"):
     text = text or PLAYER.format(begun=begun)
-    return Subject(agent=programs.PROGRAM, options=(("agent.py", text),))
+    return Subject(agent=PROGRAM, options=(("agent.py", text),))
 
 
 @pytest.fixture(scope="module")
