@@ -29,6 +29,9 @@ DRAWS = {
         episodes=6,
         interventions=(0,),
     ),
+    "projforge_fast": Draw(
+        name="projforge_fast", tiers=(1, 4), episodes=6, interventions=(0,)
+    ),
     "changesurf": Draw(name="changesurf", tiers=(1,), episodes=3, interventions=(0,)),
 }
 

@@ -20,6 +20,8 @@ class StatesRates:
     def class_of(self, name, text):
         if name.startswith("claim-"):
             return f"multicrew/{kind_of_crew_claim(text)}"
+        if "/" in name:
+            return f"projforge_fast/{name.partition('/')[0]}"
         kind, is_claim = name.partition("-")[::2]
         if kind == "docs":
             kind += "_differ" if "differ from" in text else "_agree"
