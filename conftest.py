@@ -26,6 +26,7 @@ settings.load_profile("busy")
 _NEEDS = {
     "inspect_ai": ["owa_bench/bridges/inspect.py"],
     "numba": ["owa_bench/envs/cartpole3d/batched/*.py"],
+    "stable_baselines3": ["owa_bench/bridges/crew_learning.py"],
     "torch": [
         "owa_bench/subjects/cartpole*.py",
         "owa_bench/subjects/learning.py",

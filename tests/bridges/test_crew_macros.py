@@ -20,6 +20,7 @@ def made(family="contract", **options):
 
 
 def rows_of(crews, first_seed):
+    pytest.importorskip("stable_baselines3")
     from owa_bench.bridges.crew_learning import CrewSeats
 
     return CrewSeats(crews, first_seed)
@@ -114,8 +115,7 @@ def test_every_seat_of_every_crew_is_a_row_that_waits_while_it_does_not_act():
 @pytest.mark.rl
 @pytest.mark.slow
 def test_a_shared_policy_learns_to_beat_random_macros():
-    import sb3_contrib
-
+    sb3_contrib = pytest.importorskip("sb3_contrib")
     seats = rows_of([made(shaping=True), made(shaping=True)], first_seed=1_000_000)
     model = sb3_contrib.MaskablePPO(
         *("MlpPolicy", seats),
