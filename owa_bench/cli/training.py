@@ -51,6 +51,7 @@ def train(
         trial="Episodes that are one to the algorithm; 0: each is its own.",
         penalty="Taken from the reward where an episode of a trial is terminated.",
         imitation="Steps that are played first to imitate CartPole3D's planner.",
+        start="Folder of another training, whose last policy this one begins with.",
         memory="Size of a recurrent network's state; 0: the algorithm's own.",
     ),
     setting: list[str] | None = LEARNING(
@@ -87,6 +88,9 @@ def train(
       owa-bench train --algorithm ppo --level 0 --steps 1000000 --out runs/ppo
 
       owa-bench train --algorithm dqn --level 0 --steps 500000 --out runs/dqn
+
+      owa-bench train --recipe dqn --start runs/dqn --level 9 --steps 200000
+      --out runs/dqn-9
 
       owa-bench train --algorithm maskable_ppo --env owa_bench/ToolQuest-v2
       -o tier=1 --steps 100000 --out runs/macros

@@ -89,7 +89,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     With `trial`, so many episodes in a row are one to the algorithm, which sees where
     each begins and what it did last; one that is terminated costs `penalty`. With
     `imitation`, so many steps are played first to imitate CartPole3D's planner.
-    `memory` is the size of a recurrent network's state, 0 the algorithm's own.
+    `memory` is the size of a recurrent network's state, 0 the algorithm's own. `start`
+    is the folder of another training, whose last policy this one begins with.
     """
 
     env_id: str = "owa_bench/CartPole3D-v2"
@@ -107,6 +108,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     penalty: float = 0.0
     imitation: int = 0
     memory: int = 0
+    start: str = ""
     checkpoint_every: int = 100_000
     evaluate_every: int = 0
     episodes: int = 20

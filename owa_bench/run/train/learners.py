@@ -114,7 +114,12 @@ def new_learner(training: Training, *, seed: int, logs: Path | None) -> Learner:
 
 
 def load_learner(
-    training: Training, folder: Path, *, seed: int, logs: Path | None
+    training: Training,
+    folder: Path,
+    *,
+    seed: int,
+    logs: Path | None = None,
+    replayed: bool = True,
 ) -> Learner:
     """Return a learner as a checkpoint left it, its streams begun anew.
 
@@ -123,16 +128,29 @@ def load_learner(
         folder: The checkpoint.
         seed: Of the envs and of the new streams.
         logs: Folder of TensorBoard's logs; None for none.
+        replayed: Whether the steps that its replay buffer holds are kept.
 
     Returns:
         The learner.
+
+    Raises:
+        UsageError: The checkpoint's policy has another algorithm, or reads or does
+            something else than these envs have.
     """
     recipe = recipe_of(training)
+    other = read_metadata(folder / POLICY).algorithm
+    if other != training.algorithm:
+        raise UsageError(f"The policy of {folder} is of {other}: --algorithm {other}.")
     envs, scaling = make_envs(training, seed, scaled=recipe.normalises)
-    model = _class_of(recipe).load(folder / POLICY, env=envs, device="cpu")
+    try:
+        model = _class_of(recipe).load(folder / POLICY, env=envs, device="cpu")
+    except ValueError as error:
+        raise UsageError(f"The policy of {folder} cannot go on here: {error}.") from (
+            error
+        )
     model.tensorboard_log = None if logs is None else str(logs)
     model.set_random_seed(seed)
-    if (folder / _BUFFER).exists():
+    if replayed and (folder / _BUFFER).exists():
         model.load_replay_buffer(folder / _BUFFER)
     scale = read_metadata(folder / POLICY).normalisation
     if scaling is not None and scale is not None:

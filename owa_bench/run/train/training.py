@@ -49,6 +49,7 @@ from owa_bench.skills.trained import PolicyMetadata, load_policy, read_metadata
 
 _RECORD = "training.json"
 _TABLE = "evaluations.csv"
+_CHECKPOINTS = "step-*"
 _KEPT = 3  # checkpoints that are left standing
 _PLAIN_SEED = 1 << 30  # first seed of an evaluation outside our suites
 
@@ -112,11 +113,27 @@ def train(
     env_kwargs(training)
     if training.imitation:
         check_imitation(training)
+    if training.start:
+        newest_checkpoint(Path(training.start))
     if suite_of(training.env_id) is not None:
         evaluation_draw(training)  # refuses now what cannot be evaluated later
     keys.ensure(options.home, options.key)  # evaluations are signed
     _refuse_folder(training, out, resume=resume)
     return _TrainingRun(training, out, options, callbacks).run()
+
+
+def newest_checkpoint(folder: Path) -> Path:
+    """Return the last checkpoint of a training.
+
+    Raises:
+        UsageError: the folder holds none.
+    """
+    found = sorted(folder.glob(f"checkpoints/{_CHECKPOINTS}"))
+    if not found:
+        raise UsageError(
+            f"--start takes the folder of a training, and {folder} holds no checkpoint."
+        )
+    return found[-1]
 
 
 def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
@@ -174,7 +191,7 @@ class _TrainingRun:
 
         training = self._training
         torch.set_num_threads(training.threads)
-        names = [path.name for path in self._checkpoints.glob("step-*")]
+        names = [path.name for path in self._checkpoints.glob(_CHECKPOINTS)]
         before = max((int(name.removeprefix("step-")) for name in names), default=0)
         self._learner = self._start(before)
         # Written only now that the training is known to be possible.
@@ -214,10 +231,16 @@ class _TrainingRun:
         seed = derive(self._training.seed, "training", before) % (1 << 31)
         board = importlib.util.find_spec("tensorboard") is not None
         logs = self._out / "tensorboard" if board else None
-        if not before:
-            return learners.new_learner(self._training, seed=seed, logs=logs)
-        folder = self._folder(before)
-        return learners.load_learner(self._training, folder, seed=seed, logs=logs)
+        training = self._training
+        if before:
+            folder = self._folder(before)
+            return learners.load_learner(training, folder, seed=seed, logs=logs)
+        if not training.start:
+            return learners.new_learner(training, seed=seed, logs=logs)
+        folder = newest_checkpoint(Path(training.start))
+        return learners.load_learner(
+            training, folder, seed=seed, logs=logs, replayed=False
+        )
 
     def _pause(self, model: Any) -> None:
         """Between rollouts: write a checkpoint, evaluate, when it is time."""
@@ -253,7 +276,7 @@ class _TrainingRun:
         newest = self._out / ".model.zip.part"
         shutil.copyfile(folder / learners.POLICY, newest)
         os.replace(newest, self._out / "model.zip")
-        for old in sorted(self._checkpoints.glob("step-*"))[:-_KEPT]:
+        for old in sorted(self._checkpoints.glob(_CHECKPOINTS))[:-_KEPT]:
             shutil.rmtree(old)
         self._saved = steps
         return folder / learners.POLICY

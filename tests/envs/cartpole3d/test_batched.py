@@ -435,7 +435,7 @@ def test_a_trial_begins_at_level_0_and_changes_for_good():
     made = BatchedCartPole3D(32, level=9, trial=4, starts=64)
     levels_seen, count = [[] for _ in range(32)], np.zeros(32, int)
     for _ in range(500):
-        plain = made._episode < made._plain
+        plain = made._episode < made.plain
         _, _, fallen, late, _ = made.step(np.zeros(32, np.int64))
         for i in np.flatnonzero(fallen | late):
             levels_seen[i].append(bool(plain[i]))

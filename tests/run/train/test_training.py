@@ -167,6 +167,36 @@ def test_resume_refuses_another_training(tmp_path, run_options, libraries):
 
 
 @pytest.mark.rl
+def test_a_training_begins_with_the_policy_of_another(tmp_path, run_options, libraries):
+    first = training.train(PLAIN, tmp_path / "first", run_options)
+    begun = changed(start=str(tmp_path / "first"))
+    checkpoint = training.newest_checkpoint(tmp_path / "first")
+    learner = learners.load_learner(begun, checkpoint, seed=0)
+    learner.model.save(tmp_path / "taken")
+    assert np.array_equal(weights(tmp_path / "taken"), weights(first.policy))
+    done = training.train(begun, tmp_path / "second", run_options)
+    assert done.steps == first.steps  # counted from 0
+    assert not np.array_equal(weights(first.policy), weights(done.policy))
+    notes = read_metadata(done.policy)
+    assert notes.normalisation.count > 2 * done.steps - 1  # it went on counting
+
+
+@pytest.mark.rl
+def test_what_a_training_cannot_begin_with_is_refused(tmp_path, run_options, libraries):
+    with pytest.raises(UsageError, match="holds no checkpoint"):
+        training.train(changed(start=str(tmp_path)), tmp_path / "a", run_options)
+    training.train(PLAIN, tmp_path / "first", run_options)
+    for changes, said in (
+        ({"algorithm": "dqn", "settings": {}}, "is of ppo"),
+        ({"env_id": "Acrobot-v1"}, "cannot go on here"),
+    ):
+        begun = changed(start=str(tmp_path / "first"), **changes)
+        with pytest.raises(UsageError, match=said):
+            training.train(begun, tmp_path / "b", run_options)
+        assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.rl
 def test_a_setting_falls_to_0_by_the_last_step(libraries):
     chosen = changed(settings={"learning_rate": "lin_1e-3", "batch_size": 64})
     made = learners.new_learner(chosen, seed=0, logs=None)

@@ -39,7 +39,8 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
     `level` may name several (`levels.level_list`): lanes are shared out evenly over
     them, and without a magnitude each level above 0 is there at easy, medium and hard.
     With `trial` episodes a trial, a lane plays level 0 in the first of them, a drawn
-    number from 1 to half of the trial, and its own level in the others.
+    number from 1 to half of the trial, and its own level in the others; `plain` holds
+    these numbers (num_envs,).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -144,12 +145,12 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             )
         ]
         self._draws = seeding.stream(seed, "batched", "trials")
-        self._plain = np.zeros(self.num_envs, dtype=np.int64)  # episodes of level 0
+        self.plain = np.zeros(self.num_envs, dtype=np.int64)  # episodes of level 0
         self._episode = np.zeros(self.num_envs, dtype=np.int64)  # of the trial
         if self._trial:
             world = levels.level(self.simulators[0].world.spec, 0)
             self._level_0 = made(len(self._worlds), world, slice(0, self.num_envs))
-            self._plain[:] = self._draw_plain(self.num_envs)
+            self.plain[:] = self._draw_plain(self.num_envs)
 
     def _draw_plain(self, count: int) -> npt.NDArray[np.int64]:
         return self._draws.integers(1, self._trial // 2 + 1, count)
@@ -160,13 +161,13 @@ class BatchedCartPole3D(gym.vector.VectorEnv[_Numbers, npt.NDArray[np.int64], An
             self._episode[over] += 1
             fresh = self._episode >= self._trial
             self._episode[fresh] = 0
-            self._plain[fresh] = self._draw_plain(int(fresh.sum()))
+            self.plain[fresh] = self._draw_plain(int(fresh.sum()))
         for simulator, lanes, played in self._parts():
             simulator.restart(over[lanes] & played)
 
     def _parts(self) -> Iterator[tuple[Simulator, slice, Any]]:
         """Give each simulator, its lanes, and which of those are played in it now."""
-        plain = self._episode < self._plain
+        plain = self._episode < self.plain
         for simulator, lanes in zip(self.simulators, self._lanes, strict=True):
             yield simulator, lanes, ~plain[lanes]
         if self._trial:
