@@ -76,8 +76,7 @@ def print_pool(given: argparse.Namespace, values: tuple[float, ...]) -> None:
     heights = []
     print("value", "complexity", "mean V", "least V", "most V", "above", sep="\t")
     for value, size, own in zip(values, sizes, good, strict=True):
-        rng = seeding.stream(given.seed, "aiq", "none")
-        one = complexity.complexity(size, own, resamples=0, rng=rng)
+        one = complexity.complexity(size, own)
         heights.append(one.value)
         above = one.how.count(complexity.EXTRAPOLATED)
         shown = (f"{x:.2f}" for x in (own.mean(), own.min(), own.max()))

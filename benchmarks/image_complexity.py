@@ -10,7 +10,6 @@ import argparse
 import csv
 from pathlib import Path
 
-from owa_bench import seeding
 from owa_bench.scoring.companions.aiq.complexity import complexity, image_entropy
 from owa_bench.subjects.classifiers import (
     DOMAINS,
@@ -36,14 +35,12 @@ def main() -> None:
         found = complexity(
             [policy.size for policy in policies],
             [policy.performance for policy in policies],
-            rng=seeding.stream(0, "images", "complexity"),
         )
         classes = int(played.test_classes.max()) + 1
         bits = image_entropy(played.test_images[:, 0], classes=classes).mean
         seen = sum(how == "observed" for how in found.how)
         print(
-            f"{name:13s} complexity {found.value:7.1f} "
-            f"[{found.span.low:.1f}, {found.span.high:.1f}], {seen} bins observed, "
+            f"{name:13s} complexity {found.value:7.1f}, {seen} bins observed, "
             f"best accuracy {max(p.performance for p in policies):.3f}, "
             f"entropy {bits:.2f} bits an image"
         )

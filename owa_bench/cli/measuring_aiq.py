@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from owa_bench import seeding
 from owa_bench.cli import measuring, options
 from owa_bench.cli.console import OUT, as_json, table
 from owa_bench.cli.measuring import DataFile
@@ -35,7 +34,7 @@ def measure_aiq(
     pool: Path = option(
         ...,
         "Trained policies: columns `domain`, `size` (parameters), `performance` in 0 "
-        ".. 1.",
+        ".. 1, and `repeat` where pools were drawn and trained several times.",
     ),
     mixtures: Path | None = option(
         None,
@@ -53,8 +52,6 @@ def measure_aiq(
         None, "Only these of the pool's domains are the suite: 14,15,16."
     ),
     figure: Path | None = measuring.FigurePath,
-    resamples: int = measuring.resamples_option(1000),
-    seed: int = measuring.Seed,
     json: bool = AsJson,
 ) -> None:
     """Complexity of domains, their dissimilarity, and each agent's AIQ.
@@ -81,8 +78,6 @@ def measure_aiq(
         mixtures=mixtures,
         distances=distances,
         performances=performances,
-        resamples=resamples,
-        seed=seed,
         only=tuple(options.split(domains)),
     )
     if figure:
@@ -104,8 +99,6 @@ def measured_suite(
     mixtures: Path | None = None,
     distances: Path | None = None,
     performances: Path | None = None,
-    resamples: int,
-    seed: int,
     only: tuple[str, ...] = (),
 ) -> MeasuredSuite:
     """Return everything that the files allow.
@@ -115,8 +108,6 @@ def measured_suite(
         mixtures: file of retrainings on mixed domains.
         distances: file of dissimilarities, instead of mixtures.
         performances: file of the agents' performances.
-        resamples: of the bootstrap.
-        seed: of its draws.
         only: the suite's domains; empty: all of the pool.
 
     Returns:
@@ -125,13 +116,11 @@ def measured_suite(
     Raises:
         UnknownNameError: a domain is not in the pool.
     """
-    stream = seeding.stream(seed, "measure", "aiq")
     data = DataFile(pool)
     sizes, good = data.numbers("size"), data.numbers("performance", missing=True)
+    repeats = data.numbers("repeat") if "repeat" in data else np.zeros(len(sizes))
     found = {
-        name: complexity.complexity(
-            sizes[rows], good[rows], resamples=resamples, rng=stream
-        )
+        name: complexity.complexity(sizes[rows], good[rows], pools=repeats[rows])
         for name, rows in data.groups("domain").items()
     }
     whole = tuple(found)

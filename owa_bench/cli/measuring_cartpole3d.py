@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from owa_bench import seeding
 from owa_bench.cli import measuring_aiq, measuring_trials
 from owa_bench.cli.console import ERR, OUT, progress, table
-from owa_bench.cli.measuring import Seed, number, resamples_option, save, write_csv
+from owa_bench.cli.measuring import number, save, write_csv
 from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
 from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from owa_bench.subjects.cartpole3d import MeasurementPlan
 
 _COLUMNS = {
-    "pool": ("domain", "network", "size", "performance"),
-    "mixtures": ("first", "second", "p", "performance"),
+    "pool": ("domain", "repeat", "network", "size", "performance"),
+    "mixtures": ("first", "second", "repeat", "p", "performance"),
     "performances": ("agent", "domain", "performance"),
-    "handicapped": ("domain", "network", "size", "performance"),
+    "handicapped": ("domain", "repeat", "network", "size", "performance"),
     "force": ("domain", "size", "performance"),
     "gravity": ("domain", "size", "performance"),
     "entropy": ("check", "domain", "coordinate", "counts"),
@@ -55,6 +54,12 @@ def measure_cartpole3d(
         "times as many.",
         min=1,
     ),
+    repeats: int = option(
+        1,
+        "How often pools and mixtures are drawn and trained anew; 2 or more give "
+        "intervals of complexity.",
+        min=1,
+    ),
     agent: list[str] | None = option(
         None,
         "A registered agent, module:Name, FILE.py or sb3:FILE.zip, played in this "
@@ -74,8 +79,7 @@ def measure_cartpole3d(
         trial_metrics.LAST, "Episodes of a trial's asymptotic part (m).", min=1
     ),
     workers: int = option(2, "Processes.", min=1),
-    resamples: int = resamples_option(200),
-    seed: int = Seed,
+    seed: int = option(0, "Seed of networks, trainings and episodes.", min=0),
 ) -> None:
     """AIQ over CartPole3D's levels: pool, mixtures, agents, tables, figures.
 
@@ -93,6 +97,7 @@ def measure_cartpole3d(
         level=level,
         pool=pool,
         updates=updates,
+        repeats=repeats,
         agent=agent,
         episodes=episodes,
         classic=classic,
@@ -112,17 +117,13 @@ def measure_cartpole3d(
         tables["pool"],
         mixtures=tables["mixtures"],
         performances=tables["performances"],
-        resamples=resamples,
-        seed=seed,
     )
     measuring_aiq.print_suite(suite)
     _print_agents(suite, rows)
     drawn = _drawn(suite, rows, _handicapped(suite, rows))
-    drawn |= _classic_figures(rows, resamples, seed)
+    drawn |= _classic_figures(rows)
     if apti is not None:
-        found = measuring_trials.scale_by_apti(
-            apti, folder=out, resamples=resamples, seed=seed
-        )
+        found = measuring_trials.scale_by_apti(apti, folder=out)
         measuring_trials.print_scaled(found)
         drawn["apti"] = measuring_trials.draw(found)
     for name, figure in drawn.items():
@@ -213,14 +214,17 @@ def _cell(value: Any) -> Any:
 def _performances(
     rows: Sequence[_Row], kind: str, player: str, domains: Sequence[str]
 ) -> dict[str, Floats]:
-    """Return the performances of each agent or network in the order of the domains."""
-    found: dict[str, dict[str, float]] = {}
+    """Return the performances of each agent or network in the order of the domains.
+
+    Those of repeats are averaged.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         if row["table"] == kind:
             cells = found.setdefault(row[player], {})
-            cells[str(row["domain"])] = row["performance"]
+            cells.setdefault(str(row["domain"]), []).append(row["performance"])
     return {
-        name: np.array([cells[domain] for domain in domains])
+        name: np.array([np.mean(cells[domain]) for domain in domains])
         for name, cells in found.items()
     }
 
@@ -300,10 +304,9 @@ def _drawn(
 
 
 def _trend(
-    check: str, rows: Sequence[_Row], resamples: int, seed: int
+    check: str, rows: Sequence[_Row]
 ) -> tuple[Floats, list[complexity.Complexity], Floats] | None:
     """Return and print complexity and entropy by a parameter, None without rows."""
-    stream = seeding.stream(seed, "measure", "classic")
     by_value: dict[float, list[_Row]] = {}
     for row in rows:
         if row["table"] == check:
@@ -313,9 +316,7 @@ def _trend(
     found, bits = [], []
     for value, own in sorted(by_value.items()):
         sizes, good = zip(*((r["size"], r["performance"]) for r in own), strict=True)
-        found.append(
-            complexity.complexity(sizes, good, resamples=resamples, rng=stream)
-        )
+        found.append(complexity.complexity(sizes, good))
         place = ("entropy", check, value)
         counts = [
             row["counts"]
@@ -364,9 +365,7 @@ def _gravities(
     return tuple(f"{value:g}" for value in values), found
 
 
-def _classic_figures(
-    rows: Sequence[_Row], resamples: int, seed: int
-) -> dict[str, "Figure"]:
+def _classic_figures(rows: Sequence[_Row]) -> dict[str, "Figure"]:
     """Print the checks and return their figures."""
     from owa_bench.scoring.companions import figures
 
@@ -374,7 +373,7 @@ def _classic_figures(
     trends = {
         label: trend
         for check, label in _LABELS.items()
-        if (trend := _trend(check, rows, resamples, seed))
+        if (trend := _trend(check, rows))
     }
     if trends:
         drawn["classic"] = figures.complexity_trends(trends)

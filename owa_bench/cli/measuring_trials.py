@@ -184,16 +184,12 @@ def refuse_unmeasured(run: AptiByLevel, levels: Collection[int]) -> None:
         )
 
 
-def scale_by_apti(
-    run: AptiByLevel, *, folder: Path, resamples: int, seed: int
-) -> ScaledSuite:
+def scale_by_apti(run: AptiByLevel, *, folder: Path) -> ScaledSuite:
     """Return AIQ with mean APTI as the scaling value.
 
     Args:
         run: APTI of each arm on each level.
         folder: holds the tables of `measure cartpole3d`; gets `apti.csv`.
-        resamples: of the bootstrap.
-        seed: of its draws.
 
     Returns:
         The suite of the run's levels with its agents.
@@ -212,8 +208,6 @@ def scale_by_apti(
         folder / "pool.csv",
         mixtures=folder / "mixtures.csv",
         performances=path,
-        resamples=resamples,
-        seed=seed,
         only=tuple(map(_level, levels)),
     )
     good = {

@@ -54,6 +54,7 @@ class MeasurementPlan(NamedTuple):
     performance is the mean of. updates: rounds of training on mixtures; the pool's
     networks get twice, the classic ones three times as many. agents play `episodes`
     each on every level. classic: networks of the classic checks, left out at 0.
+    repeats: pools and mixtures are drawn and trained anew with the seeds after `seed`.
     """
 
     spec: Spec = "table1"
@@ -73,19 +74,25 @@ class MeasurementPlan(NamedTuple):
     episodes: int = 10
     classic: int = 15
     seed: int = 0
+    repeats: int = 1
 
 
 class WorkUnit(NamedTuple):
-    """One piece of work, of a kind that the module's docstring lists."""
+    """One piece of work, of a kind that the module's docstring lists.
+
+    repeat: the number that is added to the plan's seed.
+    """
 
     kind: str
     first: int
     others: tuple[int, ...] = ()
+    repeat: int = 0
 
     @property
     def name(self) -> str:
         """Return the name of the unit's file."""
-        return "-".join((self.kind, *(str(n) for n in (self.first, *self.others))))
+        name = "-".join((self.kind, *(str(n) for n in (self.first, *self.others))))
+        return f"{name}.{self.repeat}" if self.repeat else name
 
 
 RawRow = dict[str, Any]
@@ -93,14 +100,16 @@ RawRow = dict[str, Any]
 
 def units(plan: MeasurementPlan) -> list[WorkUnit]:
     """Return all work of a plan; the large pieces come first."""
-    work = [
-        WorkUnit("mixtures", plan.levels[i], plan.levels[i + 1 : i + CHUNK])
-        for i in range(0, len(plan.levels), CHUNK)
-    ]
-    if plan.among and not plan.full:
-        work.append(WorkUnit("among", plan.among[0], plan.among[1:]))
-    kinds = ["pool", "controls", *(["played"] if plan.agents else [])]
-    for kind in kinds:
+    work = []
+    for repeat in range(plan.repeats):
+        work += [
+            WorkUnit("mixtures", plan.levels[i], plan.levels[i + 1 : i + CHUNK], repeat)
+            for i in range(0, len(plan.levels), CHUNK)
+        ]
+        if plan.among and not plan.full:
+            work.append(WorkUnit("among", plan.among[0], plan.among[1:], repeat))
+        work += [WorkUnit("pool", k, (), repeat) for k in reversed(plan.levels)]
+    for kind in ("controls", *(["played"] if plan.agents else [])):
         work += [WorkUnit(kind, level) for level in reversed(plan.levels)]
     if plan.classic:
         work += [WorkUnit("force", 0), WorkUnit("gravity", 0)]
@@ -205,7 +214,8 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
             updates=3 * plan.updates,
             seed=plan.seed,
         )
-    return _pool(unit, plan) if unit.kind == "pool" else _mixtures(unit, plan)
+    again = plan._replace(seed=plan.seed + unit.repeat)
+    return _pool(unit, again) if unit.kind == "pool" else _mixtures(unit, again)
 
 
 def _pairs(plan: MeasurementPlan, chunk: Sequence[int]) -> list[tuple[int, int]]:
@@ -281,6 +291,7 @@ def _pool(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
         {
             "table": "pool" if k < plan.pool else "handicapped",
             "domain": unit.first,
+            "repeat": unit.repeat,
             "network": "x".join(str(n) for n in network),
             "size": population.sizes[k],
             "performance": reached[k],
@@ -305,7 +316,14 @@ def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     networks = [CALIBRATION] * len(cells)
     _, reached = _trained(networks, mixtures, plan, seed, updates=plan.updates)
     return [
-        {"table": "mixtures", "first": a, "second": b, "p": p, "performance": value}
+        {
+            "table": "mixtures",
+            "first": a,
+            "second": b,
+            "repeat": unit.repeat,
+            "p": p,
+            "performance": value,
+        }
         for (a, b, p), value in zip(cells, reached, strict=True)
     ]
 

@@ -226,18 +226,14 @@ def test_aiq_from_pool_mixtures_and_agents(tmp_path):
     }
     options = [part for name, at in paths.items() for part in (f"--{name}", at)]
     figure = tmp_path / "space.svg"
-    found = json.loads(
-        call("aiq", *options, "--resamples", 20, "--json", "--figure", figure)
-    )
+    found = json.loads(call("aiq", *options, "--json", "--figure", figure))
     assert found["agents"]["good"]["volume"] > found["agents"]["poor"]["volume"] > 0
     assert found["points"]["dimension"] == 3
     assert found["distances"]["matrix"][0][1] == pytest.approx(0.8 / 6, abs=0.01)
     assert 0 < found["distances"]["floor"] < 0.01
-    assert "effective dimension 3" in call("aiq", *options, "--resamples", 5)
+    assert "effective dimension 3" in call("aiq", *options)
     assert figure.exists()
-    part = json.loads(
-        call("aiq", *options, "--resamples", 5, "--json", "--domains", "z,x")
-    )
+    part = json.loads(call("aiq", *options, "--json", "--domains", "z,x"))
     assert part["domains"] == ["z", "x"]
     assert part["points"]["dimension"] == 2
     assert part["distances"]["matrix"][0][1] == pytest.approx(0.6 / 6, abs=0.01)
@@ -290,7 +286,7 @@ def test_names_in_brackets_are_shown(tmp_path):
         tmp_path, "[b]pool.csv", "domain,size,performance\n[red]a,1,0\n[red]a,2,1\n"
     )
     figure = tmp_path / "[i].svg"
-    done = call("aiq", "--pool", pool, "--resamples", 0, "--figure", figure)
+    done = call("aiq", "--pool", pool, "--figure", figure)
     assert "[red]a" in done
     assert figure.exists()
 

@@ -76,6 +76,7 @@ def made(unit, plan):
             {
                 "table": table,
                 "domain": unit.first,
+                "repeat": unit.repeat,
                 "network": name,
                 "size": size,
                 "performance": min(1.0, 0.2 + size / 500 + 0.1 * rng.random()),
@@ -87,6 +88,7 @@ def made(unit, plan):
             "table": "mixtures",
             "first": first,
             "second": other,
+            "repeat": unit.repeat,
             "p": p,
             "performance": 0.9
             - (0.05 + 0.01 * other) * 4 * p * (1 - p) * (first != other)
@@ -100,7 +102,11 @@ def made(unit, plan):
 
 @pytest.fixture
 def folder(tmp_path):
-    plan = cartpole3d.MeasurementPlan()
+    return finished(cartpole3d.MeasurementPlan(), tmp_path)
+
+
+def finished(plan, tmp_path):
+    """Return a folder whose units are done."""
     cartpole3d._write_plan(plan, tmp_path)
     (tmp_path / "units").mkdir()
     for unit in cartpole3d.units(plan):
@@ -110,9 +116,7 @@ def folder(tmp_path):
 
 
 def test_a_finished_run_is_measured_and_drawn(folder):
-    found = CliRunner().invoke(
-        app, ["measure", "cartpole3d", "--out", str(folder), "--resamples", "10"]
-    )
+    found = CliRunner().invoke(app, ["measure", "cartpole3d", "--out", str(folder)])
     assert found.exit_code == 0, found.output
     for words in ("MCCP complexity", "effective dimension", "handicapped", "gravity"):
         assert words in found.output
@@ -138,13 +142,28 @@ def test_a_finished_run_is_measured_and_drawn(folder):
     assert [row["domain"] for row in rows[::3]] == [str(n) for n in range(17)]
 
 
+def test_repeats_give_intervals_of_complexity(tmp_path):
+    finished(cartpole3d.MeasurementPlan(repeats=3), tmp_path)
+    command = ["measure", "cartpole3d", "--out", str(tmp_path), "--repeats", "3"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    with (tmp_path / "pool.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["domain"] == "4"]
+    assert sorted({row["repeat"] for row in rows}) == ["0", "1", "2"]
+    assert len({row["performance"] for row in rows}) > 6  # of 9: trained apart
+    read = ["measure", "aiq", "--pool", str(tmp_path / "pool.csv"), "--json"]
+    whole = msgspec.json.decode(CliRunner().invoke(app, read).output)
+    spans = [one["span"] for one in whole["complexities"]]
+    assert all(span["low"] < span["high"] for span in spans)
+
+
 def test_the_tables_can_be_read_again(folder):
     run = CliRunner().invoke
     assert run(app, ["measure", "cartpole3d", "--out", str(folder)]).exit_code == 0
     tables = []
     for name in ("pool", "mixtures", "performances"):
         tables += [f"--{name}", str(folder / f"{name}.csv")]
-    found = run(app, ["measure", "aiq", *tables, "--resamples", "10"])
+    found = run(app, ["measure", "aiq", *tables])
     assert found.exit_code == 0, found.output
     assert "one_step" in found.output
 
@@ -175,7 +194,7 @@ def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
     monkeypatch.setattr(
         trials, "read_lanes", lambda _run, baseline: (tried, baseline or "poor")
     )
-    arguments = ["measure", "cartpole3d", "--out", str(folder), "--resamples", "10"]
+    arguments = ["measure", "cartpole3d", "--out", str(folder)]
     found = CliRunner().invoke(app, [*arguments, "--trials", "runs/x", "--last", "1"])
     assert found.exit_code == 0, found.output
     assert "AIQ scaled by APTI" in found.output
@@ -196,7 +215,7 @@ def test_trials_scale_aiq_by_mean_apti(folder, tried, monkeypatch):
         app,
         [
             *("measure", "aiq", *tables, f"--performances={folder / 'apti.csv'}"),
-            *("--domains", "14,16", "--resamples", "10", "--json"),
+            *("--domains", "14,16", "--json"),
         ],
     )
     assert again.exit_code == 0, again.output

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
@@ -22,7 +23,7 @@ class Complexity(NamedTuple):
     """A domain's complexity with the curve it is the area of.
 
     value: area (size times performance). centres, sizes: the curve. how: the origin of
-    each bin's size. used: policies; span: interval over the pool.
+    each bin's size, of all pools together. used: policies; span: interval over pools.
     """
 
     value: float
@@ -37,48 +38,65 @@ def complexity(
     sizes: npt.ArrayLike,
     performances: npt.ArrayLike,
     *,
+    pools: npt.ArrayLike | None = None,
     bins: int = BINS,
     low: float = 0.0,
     high: float = 1.0,
-    resamples: int = 1000,
-    level: float = 0.95,
-    rng: np.random.Generator,
 ) -> Complexity:
-    """Return the MCCP complexity of a domain from a pool of trained policies.
+    """Return the MCCP complexity of a domain from pools of trained policies.
 
     Formula:
-        C = sum over bins of (least size in the bin) * (width of the bin)
+        C of a pool = sum over bins of (least size in the bin) * (width of the bin)
         an empty bin: mean of its two neighbours; several: the line between them; below
         the lowest performance seen: the nearest size; above the highest: least squares
         through the observed bins, never below the smallest network of the pool
-        interval: percentiles over policies drawn with replacement
-    Shapes: (policies,) each; scalars and (bins,).
+        C = mean over pools; interval: t over pools. A least size has no bootstrap: a
+        resample never holds less than the pool does. The interval is that of the
+        expected C of a pool so large and so trained; more networks can only lower it.
+    Shapes: (policies,) each; scalars and (bins,). `pools` says which of several pools,
+        drawn and trained apart, a policy is of; without it all are one pool.
     Units: parameters; performance on [low, high].
-    Missing: policies whose performance is NaN (training failed) are left out.
+    Missing: policies whose performance is NaN (training failed) are left out; one pool
+        has no interval.
     Errors: ScoringError for lengths that differ, sizes not above 0, performances
         outside [low, high], or no policy left.
     Source: AIQ paper, equation 5, sections 2.4.2 and 2.4.3 [S]; interval [D]; the line
         between neighbours for several empty bins [R].
 
-    >>> rng = np.random.default_rng(0)
-    >>> found = complexity([5, 9], [0.25, 0.75], bins=2, resamples=0, rng=rng)
+    >>> found = complexity([5, 9], [0.25, 0.75], bins=2)
     >>> found.value, found.how
     (7.0, ('observed', 'observed'))
+    >>> two = complexity([5, 9, 6, 8], [0.25, 0.75] * 2, pools=[0, 0, 1, 1], bins=2)
+    >>> two.value, two.sizes.tolist()
+    (7.0, [5.5, 8.5])
     """
-    large, good = _pool(sizes, performances, low, high)
+    large, good, labels = _pool(sizes, performances, pools, low, high)
     if bins < 1 or not low < high:
         raise ScoringError(
             f"`bins` must be at least 1 and low < high, got {bins}, {low}, {high}."
         )
     edges = np.linspace(low, high, bins + 1)
-    curve, how = _curve(large, good, edges)
-    draws = np.full(resamples, np.nan)
-    for i in range(resamples):
-        chosen = rng.integers(0, large.size, large.size)
-        draws[i] = _curve(large[chosen], good[chosen], edges)[0] @ np.diff(edges)
-    span = arrays.percentile_interval(draws, level=level)
-    centres, area = (edges[:-1] + edges[1:]) / 2.0, float(curve @ np.diff(edges))
-    return Complexity(area, centres, curve, how, large.size, span)
+    own = [labels == label for label in np.unique(labels)]
+    curves = np.array([_curve(large[one], good[one], edges)[0] for one in own])
+    areas = curves @ np.diff(edges)
+    how = _curve(large, good, edges)[1]
+    return Complexity(
+        float(areas.mean()),
+        (edges[:-1] + edges[1:]) / 2.0,
+        curves.mean(axis=0),
+        how,
+        large.size,
+        _over_pools(areas),
+    )
+
+
+def _over_pools(areas: Floats) -> arrays.IntervalEstimate:
+    """Return the 95 percent t interval of the mean, none of one pool."""
+    if areas.size < 2:
+        return arrays.no_interval("one pool alone: draw and train it again")
+    reach = stats.t.ppf(0.975, areas.size - 1) * stats.sem(areas)
+    middle = float(areas.mean())
+    return arrays.IntervalEstimate(middle - float(reach), middle + float(reach))
 
 
 def normalise(values: npt.ArrayLike) -> Floats:
@@ -103,19 +121,25 @@ def normalise(values: npt.ArrayLike) -> Floats:
 
 
 def _pool(
-    sizes: npt.ArrayLike, performances: npt.ArrayLike, low: float, high: float
-) -> tuple[Floats, Floats]:
-    """Return the policies that have a performance, checked."""
+    sizes: npt.ArrayLike,
+    performances: npt.ArrayLike,
+    pools: npt.ArrayLike | None,
+    low: float,
+    high: float,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the policies that have a performance and their pools, checked."""
     large = arrays.vector(sizes, "sizes")
     good = np.asarray(performances, dtype=np.float64)
     arrays.check_lengths(large, good, "`sizes` and `performances`")
+    labels = np.zeros(large.size) if pools is None else arrays.vector(pools, "pools")
+    arrays.check_lengths(large, labels, "`sizes` and `pools`")
     if large.min() <= 0:
         raise ScoringError(f"`sizes` must be above 0, got {large.min():g}.")
     arrays.check_range(good, "performances", low, high)
     known = ~np.isnan(good)
     if not known.any():
         raise ScoringError("`performances` holds no number: every policy is missing.")
-    return large[known], good[known]
+    return large[known], good[known], labels[known]
 
 
 def _curve(
