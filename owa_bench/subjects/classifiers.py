@@ -27,11 +27,8 @@ EPOCHS = {"linear": 30, "mlp": 30, "cnn": 30}
 BATCH = 64
 _RATE = 3e-3
 
-DOMAINS = ("digits", "five digits", "two digits", "noisy digits")
 _LAYERS = (1, 3)  # convolutional layers of a network [S: 1-3]
 _CHANNELS = (1, 32)  # channels of a layer [S: 1-32 nodes]
-_CLASSES = {"two digits": 2, "five digits": 5}
-_NOISE = 0.5  # standard deviation, of grey values in 0 .. 1
 _TEST = 899  # images scored; the rest trains
 
 FOLDS = 10
@@ -204,35 +201,73 @@ def convolutional_pool(count: int, *, seed: int) -> tuple[Network, ...]:
     return tuple(networks)
 
 
-def image_domain(name: str, *, seed: int) -> ImageDomain:
+def image_domain(
+    *,
+    classes: int = 10,
+    noise: float = 0.0,
+    copies: int = 1,
+    shuffled: bool = False,
+    seed: int,
+) -> ImageDomain:
     """Return an image domain made of scikit-learn's digits.
 
-    "five digits" and "two digits" keep the first classes, "noisy digits" adds Gaussian
-    noise to every image.
-
     Args:
-        name: one of `DOMAINS`.
-        seed: of the noise and of the split.
+        classes: only the digits below it.
+        noise: standard deviation of Gaussian noise, of grey values in 0 .. 1.
+        copies: how often each image to learn from is there, one noise for all.
+        shuffled: whether the pixels of every image change places by one permutation.
+        seed: of noise, permutation and split.
 
     Returns:
-        The domain.
-
-    Raises:
-        UnknownNameError: there is no such domain.
+        The domain; at most 899 images are scored, the rest is learnt from.
     """
-    if name not in DOMAINS:
-        raise UnknownNameError("image domain", name, DOMAINS)
     images, truth = _load_images()
-    rng = seeding.stream(seed, "images", name)
-    known = truth < _CLASSES.get(name, 10)
-    images, truth = images[known], truth[known]
-    if name == "noisy digits":
-        noise = rng.standard_normal(images.shape, dtype=np.float32)
-        images = images + np.float32(_NOISE) * noise
-    order = rng.permutation(len(images))
-    cut = len(images) - min(_TEST, len(images) // 2)
-    train, test = order[:cut], order[cut:]
+    rng = seeding.stream(seed, "images")
+    order = rng.permutation(len(images))  # the same split of all domains of a seed
+    places = seeding.stream(seed, "images", "places").permutation(64)
+    added = rng.standard_normal(images.shape, dtype=np.float32)
+    images = images + np.float32(noise) * added
+    if shuffled:
+        images = images.reshape(-1, 64)[:, places].reshape(images.shape)
+    order = order[truth[order] < classes]
+    cut = len(order) - min(_TEST, len(order) // 2)
+    train, test = np.tile(order[:cut], copies), order[cut:]
     return ImageDomain(images[train], truth[train], images[test], truth[test])
+
+
+def mixed_domain(
+    first: ImageDomain, second: ImageDomain, share: float, *, seed: int
+) -> ImageDomain:
+    """Return a domain whose images are drawn from two domains.
+
+    Args:
+        first: the domain of `share` of the images.
+        second: the domain of the others.
+        share: 0 to 1.
+        seed: of the draws.
+
+    Returns:
+        As many images as the smaller domain has, without repetition from each.
+    """
+    rng = seeding.stream(seed, "images", "mixture")
+
+    def drawn(one: Images, other: Images, *labels: Classes) -> tuple[Images, Classes]:
+        count = min(len(one), len(other))
+        ours = rng.random(count) < share
+        parts = (rng.permutation(len(one))[:count], rng.permutation(len(other))[:count])
+        images = np.where(ours[:, None, None, None], one[parts[0]], other[parts[1]])
+        return images, np.where(ours, labels[0][parts[0]], labels[1][parts[1]])
+
+    train = drawn(
+        first.train_images,
+        second.train_images,
+        first.train_classes,
+        second.train_classes,
+    )
+    test = drawn(
+        first.test_images, second.test_images, first.test_classes, second.test_classes
+    )
+    return ImageDomain(*train, *test)
 
 
 def train_pool(

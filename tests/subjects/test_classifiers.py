@@ -6,10 +6,10 @@ import pytest
 from owa_bench.errors import UnknownNameError
 from owa_bench.scoring.companions.intelligence_test import failures, measure
 from owa_bench.subjects.classifiers import (
-    DOMAINS,
     convolutional_pool,
     digit_scores,
     image_domain,
+    mixed_domain,
     train_pool,
 )
 
@@ -23,14 +23,33 @@ def test_a_pool_is_drawn_once_and_holds_small_and_large() -> None:
     assert 24 <= max(widths) <= 32
 
 
-def test_domains_keep_their_classes() -> None:
+def test_domains_are_the_digits_changed_as_asked() -> None:
     pytest.importorskip("sklearn")
-    classes = [
-        len(np.unique(image_domain(name, seed=0).test_classes)) for name in DOMAINS
-    ]
-    assert classes == [10, 5, 2, 10]
-    with pytest.raises(UnknownNameError, match="noisy digits"):
-        image_domain("noisy digit", seed=0)
+    plain = image_domain(seed=0)
+    for classes in (2, 5, 10):
+        few = image_domain(classes=classes, seed=0)
+        assert np.array_equal(np.unique(few.test_classes), np.arange(classes))
+    twice = image_domain(copies=2, seed=0)
+    assert len(twice.train_images) == 2 * len(plain.train_images)
+    assert np.array_equal(twice.test_images, plain.test_images)
+    noisy = image_domain(noise=0.5, seed=0)
+    assert np.std(noisy.test_images - plain.test_images) == pytest.approx(0.5, rel=0.02)
+    moved = image_domain(shuffled=True, seed=0)
+    assert np.array_equal(moved.test_classes, plain.test_classes)
+    assert not np.array_equal(moved.test_images, plain.test_images)
+    for one, other in zip(moved.test_images[:5], plain.test_images[:5], strict=True):
+        assert sorted(one.ravel()) == sorted(other.ravel())
+
+
+def test_a_mixture_draws_its_share_of_each_domain() -> None:
+    pytest.importorskip("sklearn")
+    plain, moved = image_domain(seed=0), image_domain(shuffled=True, seed=0)
+    known = {image.tobytes() for image in plain.test_images}
+    for share in (0.0, 0.3, 1.0):
+        mixed = mixed_domain(plain, moved, share, seed=1)
+        ours = np.mean([image.tobytes() in known for image in mixed.test_images])
+        assert ours == pytest.approx(share, abs=0.05)
+        assert len(mixed.train_images) == len(plain.train_images)
 
 
 @pytest.mark.rl
@@ -40,14 +59,14 @@ def test_a_wider_network_does_better_and_two_classes_are_easier() -> None:
     pytest.importorskip("sklearn")
     pool = convolutional_pool(12, seed=1)
     ten, two = (
-        list(train_pool(pool, image_domain(name, seed=0), steps=70))
-        for name in ("digits", "two digits")
+        list(train_pool(pool, image_domain(classes=classes, seed=0), steps=70))
+        for classes in (10, 2)
     )
     assert [a.size > b.size for a, b in zip(ten, two, strict=True)] == [True] * 12
     sizes, scores = np.array([p.size for p in ten]), np.array([p[1] for p in ten])
     assert np.corrcoef(np.log(sizes), scores)[0, 1] > 0.3
     assert np.mean([p.performance for p in two]) > scores.mean()
-    assert ten == list(train_pool(pool, image_domain("digits", seed=0), steps=70))
+    assert ten == list(train_pool(pool, image_domain(seed=0), steps=70))
 
 
 def test_an_unknown_subject_is_named():
