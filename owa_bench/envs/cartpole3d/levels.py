@@ -2,7 +2,8 @@
 
 Level 0 is the base; levels 1 to 16 are one drift operator each, in the order of the
 paper's table of novelties. An instance's family is "<spec>/<level>", its tier 1 to 3
-stands for easy, medium, hard; drift step 0 is the world before the novelty.
+stands for easy, medium, hard, tiers 4 and 5 for magnitudes half way between them, which
+no shipped recipe trains on; drift step 0 is the world before the novelty.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ OPERATORS = (
 )
 # fmt: on
 LEVELS = tuple(range(len(OPERATORS)))
-TIERS = (1, 2, 3)
+TIERS = (1, 2, 3, 4, 5)
 FAMILIES = tuple(f"{spec}/{level}" for spec in SPECS for level in LEVELS)
 # Entity, attribute and change of each level's novelty, for agents that are told.
 _NOVELTIES = tuple(
@@ -56,7 +57,7 @@ HINTS = {
     for name in FAMILIES
     for level in (int(name.partition("/")[2]),)
 }
-_TIER_MAGNITUDES = dict(zip(TIERS, PRESETS.values(), strict=True))
+_TIER_MAGNITUDES = dict(zip(TIERS, (*PRESETS.values(), 1 / 2, 5 / 6), strict=True))
 
 
 class LevelFamily(NamedTuple):
@@ -94,7 +95,7 @@ def magnitude_of(difficulty: str | float) -> float:
 
 
 def tier_magnitude(tier: int) -> float:
-    """Return the magnitude of a tier: 1/3, 2/3, 1.
+    """Return the magnitude of a tier: 1/3, 2/3, 1; held out, 1/2 and 5/6.
 
     Raises:
         InstanceError: there is no such tier.
