@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = {
     "pool": ("domain", "repeat", "network", "size", "performance"),
-    "mixtures": ("first", "second", "repeat", "p", "performance"),
+    "mixtures": ("first", "second", "p", "performance"),
     "performances": ("agent", "domain", "performance"),
     "handicapped": ("domain", "repeat", "network", "size", "performance"),
     "force": ("domain", "size", "performance"),
@@ -56,8 +56,8 @@ def measure_cartpole3d(
     ),
     repeats: int = option(
         1,
-        "How often pools and mixtures are drawn and trained anew; 2 or more give "
-        "intervals of complexity.",
+        "How often pools are drawn and trained; 2 or more give intervals of "
+        "complexity.",
         min=1,
     ),
     agent: list[str] | None = option(

@@ -54,7 +54,7 @@ class MeasurementPlan(NamedTuple):
     performance is the mean of. updates: rounds of training on mixtures; the pool's
     networks get twice, the classic ones three times as many. agents play `episodes`
     each on every level. classic: networks of the classic checks, left out at 0.
-    repeats: pools and mixtures are drawn and trained anew with the seeds after `seed`.
+    repeats: pools are drawn and trained anew with the seeds after `seed`.
     """
 
     spec: Spec = "table1"
@@ -100,14 +100,13 @@ RawRow = dict[str, Any]
 
 def units(plan: MeasurementPlan) -> list[WorkUnit]:
     """Return all work of a plan; the large pieces come first."""
-    work = []
+    work = [
+        WorkUnit("mixtures", plan.levels[i], plan.levels[i + 1 : i + CHUNK])
+        for i in range(0, len(plan.levels), CHUNK)
+    ]
+    if plan.among and not plan.full:
+        work.append(WorkUnit("among", plan.among[0], plan.among[1:]))
     for repeat in range(plan.repeats):
-        work += [
-            WorkUnit("mixtures", plan.levels[i], plan.levels[i + 1 : i + CHUNK], repeat)
-            for i in range(0, len(plan.levels), CHUNK)
-        ]
-        if plan.among and not plan.full:
-            work.append(WorkUnit("among", plan.among[0], plan.among[1:], repeat))
         work += [WorkUnit("pool", k, (), repeat) for k in reversed(plan.levels)]
     for kind in ("controls", *(["played"] if plan.agents else [])):
         work += [WorkUnit(kind, level) for level in reversed(plan.levels)]
@@ -214,8 +213,9 @@ def measure(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
             updates=3 * plan.updates,
             seed=plan.seed,
         )
-    again = plan._replace(seed=plan.seed + unit.repeat)
-    return _pool(unit, again) if unit.kind == "pool" else _mixtures(unit, again)
+    if unit.kind == "pool":
+        return _pool(unit, plan._replace(seed=plan.seed + unit.repeat))
+    return _mixtures(unit, plan)
 
 
 def _pairs(plan: MeasurementPlan, chunk: Sequence[int]) -> list[tuple[int, int]]:
@@ -316,14 +316,7 @@ def _mixtures(unit: WorkUnit, plan: MeasurementPlan) -> list[RawRow]:
     networks = [CALIBRATION] * len(cells)
     _, reached = _trained(networks, mixtures, plan, seed, updates=plan.updates)
     return [
-        {
-            "table": "mixtures",
-            "first": a,
-            "second": b,
-            "repeat": unit.repeat,
-            "p": p,
-            "performance": value,
-        }
+        {"table": "mixtures", "first": a, "second": b, "p": p, "performance": value}
         for (a, b, p), value in zip(cells, reached, strict=True)
     ]
 

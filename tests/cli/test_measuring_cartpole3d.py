@@ -88,7 +88,6 @@ def made(unit, plan):
             "table": "mixtures",
             "first": first,
             "second": other,
-            "repeat": unit.repeat,
             "p": p,
             "performance": 0.9
             - (0.05 + 0.01 * other) * 4 * p * (1 - p) * (first != other)
