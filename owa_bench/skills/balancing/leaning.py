@@ -11,6 +11,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from owa_bench.skills.balancing.control import PLAIN
+
 HOLD = 5  # ticks
 _SIZES = (0.05, 0.11)  # rad
 LEANS = np.array(
@@ -21,8 +23,7 @@ LEANS = np.array(
         for k in range(8)
     ]
 )
-# PD rule: e = tilt + RATE * tilt rate + PLACE * x + SPEED * v; none below DEAD.
-_RATE, _PLACE, _SPEED, _DEAD = 0.5, 0.02, 0.05, 0.002
+_TILT, _RATE, _PLACE, _SPEED, _DEAD = PLAIN
 
 _compiled = numba.njit(nogil=True, error_model="numpy")
 
@@ -67,8 +68,8 @@ def pd_action(row, lean_x, lean_y, placed):
     pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
     roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
     place = placed * _PLACE
-    ex = pitch - lean_x + _RATE * row[9] + place * row[0] + _SPEED * row[2]
-    ey = -roll - lean_y - _RATE * row[8] + place * row[1] + _SPEED * row[3]
+    ex = _TILT * pitch - lean_x + _RATE * row[9] + place * row[0] + _SPEED * row[2]
+    ey = -_TILT * roll - lean_y - _RATE * row[8] + place * row[1] + _SPEED * row[3]
     if max(abs(ex), abs(ey)) < _DEAD:
         return 0
     if abs(ex) >= abs(ey):
