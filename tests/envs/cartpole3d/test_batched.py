@@ -447,6 +447,16 @@ def test_a_trial_begins_at_level_0_and_changes_for_good():
             assert trial == sorted(trial, reverse=True)  # plain ones first
 
 
+@pytest.mark.parametrize("level", [0, 4, 16])
+def test_a_lane_that_is_not_restarted_gets_no_more_balls_than_it_has_room(level):
+    lanes = Simulator(world(level), 8, seed=1, starts=8)
+    for _ in range(2 * lanes.world.ticks):
+        lanes.step(batched.pd(lanes))
+    assert lanes.lanes["ticks"].min() == 2 * lanes.world.ticks
+    assert lanes.lanes["arrived"].max() <= lanes.slots
+    assert np.isfinite(lanes.observe(slots=8)).all()
+
+
 def test_the_planner_sees_balls_come_and_leaves_its_lanes_alone():
     lanes = Simulator(world(), 64, seed=2, starts=64)
     before = lanes.lanes.copy(), lanes.balls.copy()

@@ -40,8 +40,8 @@ def _turned(x, y, angle):
 @compiled
 def _tick(world, lane, balls, due, contacts, forces, push_x, push_y):
     """Play a tick of a lane: let balls come, then move everything."""
-    if world.arrivals:
-        tick = min(lane.ticks + lane.age + 1, world.ticks + 1)
+    tick = lane.ticks + lane.age + 1
+    if tick < due.shape[1]:  # a lane goes on after its episode, with no more balls
         for law in range(world.arrivals):
             if due[law, tick]:
                 seed = child_seed(child_seed(lane.seed, tick), law)
