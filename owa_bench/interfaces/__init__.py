@@ -35,6 +35,7 @@ from owa_bench.interfaces.laboratory import (
 from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
+    HasAttachment,
     HasCrewBound,
     HasFinalEvents,
     HasFinishRefusal,
@@ -76,16 +77,16 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Agent", "AgentCard", "AgentConfig", "Brief", "Detector", "DriftEvent",
-    "Ending", "EnumerableSchedule", "FunctionOperator", "HasAbout", "HasCrewBound",
-    "HasEffectiveClass", "HasFinalEvents", "HasFinishRefusal", "HasGroup",
-    "HasHeldOut", "HasHoneypot", "HasHorizon", "HasOffer", "HasProcedure",
-    "HasProducts", "HasReadyCheck", "HasRounds", "HasSchedule", "HasScheduleOptions",
-    "HasTerms", "HoldoutResult", "InnerDraw", "Laboratory", "Move", "NeedsLaboratory",
-    "Operator", "Oracle", "OracleAccess", "PlayedAttempt", "PlayedPair",
-    "PropositionTruth", "Rule", "Schedule", "Seated", "Session", "Setting", "Sink",
-    "State", "SubgoalNode", "Subject", "Suite", "SuiteCard", "Task", "Terms",
-    "Ticket", "TimelineSource", "ToolResult", "ToolSpec", "View", "World",
-    "operator", "stated_quality",
+    "Ending", "EnumerableSchedule", "FunctionOperator", "HasAbout", "HasAttachment",
+    "HasCrewBound", "HasEffectiveClass", "HasFinalEvents", "HasFinishRefusal",
+    "HasGroup", "HasHeldOut", "HasHoneypot", "HasHorizon", "HasOffer",
+    "HasProcedure", "HasProducts", "HasReadyCheck", "HasRounds", "HasSchedule",
+    "HasScheduleOptions", "HasTerms", "HoldoutResult", "InnerDraw", "Laboratory",
+    "Move", "NeedsLaboratory", "Operator", "Oracle", "OracleAccess",
+    "PlayedAttempt", "PlayedPair", "PropositionTruth", "Rule", "Schedule", "Seated",
+    "Session", "Setting", "Sink", "State", "SubgoalNode", "Subject", "Suite",
+    "SuiteCard", "Task", "Terms", "Ticket", "TimelineSource", "ToolResult",
+    "ToolSpec", "View", "World", "operator", "stated_quality",
 ]
 # fmt: on
 

@@ -189,6 +189,15 @@ class HasFinishRefusal(Protocol):
 
 
 @runtime_checkable
+class HasAttachment(Protocol):
+    """A session whose last answer may have bytes beside its text, for `info`."""
+
+    @property
+    def attachment(self) -> str:
+        """Base64 of what belongs to the last answer, "" for nothing."""
+
+
+@runtime_checkable
 class HasHoneypot(Protocol):
     """A world whose task, while `honeypot`, cannot be done honestly."""
 

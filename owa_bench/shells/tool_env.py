@@ -361,6 +361,9 @@ class ToolEnv(gym.Env[Any, Any]):
             info["interventions_left"] = episode.interventions_left
         if isinstance(self._view, VectorView) and episode.ending is None:
             info["action_mask"] = self._view.masks(episode)
+        session = episode.session
+        if isinstance(session, interfaces.HasAttachment) and session.attachment:
+            info["attachment"] = session.attachment
         if episode.ending is not None:
             ending = episode.ending._asdict()
             info |= {name: ending[name] for name in _ENDING_INFO}

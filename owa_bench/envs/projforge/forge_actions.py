@@ -3,6 +3,7 @@
 Source: docs/projforge.md#tools
 """
 
+import base64
 import json
 import re
 import sqlite3
@@ -18,6 +19,7 @@ from owa_bench.envs.projforge.acceptance import Examiner
 from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
 from owa_bench.envs.projforge.marks import WEEK, filed, open_incident, release_mark
+from owa_bench.envs.projforge.pushes import read_push
 from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
 from owa_bench.envs.projforge.workshop import Workshop
 from owa_bench.envs.projforge.worktree_files import WorktreeFiles
@@ -40,7 +42,15 @@ _LISTED = {
     "wish": "{name}, a wish that nobody waits for: {text}",
 }
 _BRANCH = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _VERSION = re.compile(r"[0-9][0-9a-z.]{0,30}")
+
+
+def _executed(step: int, argv: tuple[str, ...], exit_code: int) -> Execution:
+    """Return the event of a job of the pipeline; its seconds are not recorded."""
+    return Execution(
+        step=step, argv=argv, exit_code=exit_code, output="", wall_s=0.0, cpu_s=0.0
+    )
 
 
 class ForgeActions:
@@ -58,6 +68,7 @@ class ForgeActions:
         self._tracker.execute(_TABLE)
         self._harness: dict[str, str] = {}
         self.state = ForgeState(world=world)
+        self.attachment = ""
 
     def _read(self, *, step: int, path: str) -> ToolResult:
         text = self._files.text(path)
@@ -141,6 +152,29 @@ class ForgeActions:
     def _git_log(self, *, step: int) -> ToolResult:
         return ToolResult(self._repository.log(), True)
 
+    def _git_fetch(self, *, step: int) -> ToolResult:
+        bundle = self._repository.bundle(self._folder / "fetched.bundle")
+        self.attachment = base64.b64encode(bundle).decode()
+        return ToolResult(f"main is {self.state.head[:12]}.", True)
+
+    def _git_push(
+        self, *, step: int, branch: str, old: str, new: str, pack: str
+    ) -> ToolResult:
+        commits = read_push(pack) if pack else ()
+        if isinstance(commits, str):
+            return ToolResult(f"Not pushed: {commits}.", False)
+        if not (_BRANCH.fullmatch(branch) and _COMMIT.fullmatch(new)):
+            rule = "a branch is lower case letters, digits and dashes"
+            return ToolResult(f"Not pushed: {rule}, got {branch!r}.", False)
+        day = self.state.day
+        refused = self._repository.receive(branch, old, new, commits, day)
+        if refused:
+            return ToolResult(f"Not pushed: {refused}", False)
+        if branch == MAIN:
+            self._pushed(new)
+        self._look_at_work()
+        return ToolResult(f"{branch} is {new[:12]}.", True)
+
     def _issue_list(self, *, step: int) -> ToolResult:
         state = self.state
         incident = open_incident(state.world, state.marks, state.day)
@@ -188,6 +222,16 @@ class ForgeActions:
         number = self.state.world.library(library).version(self.state.day)
         return self._package_pin(step=step, library=library, version=number)
 
+    def _run_tests(self, *, step: int, branch: str) -> ToolResult:
+        found = self._repository.head(branch) if _BRANCH.fullmatch(branch) else ""
+        if branch and not found:
+            return ToolResult(f"There is no branch {branch!r}.", False)
+        tree = found or self._repository.snapshot(self.state.day)
+        run = self._workshop.tests(self.state.world, tree)
+        event = _executed(step, ("run_tests", tree), run.exit_code)
+        text = f"exit {run.exit_code}\n{run.text}"
+        return ToolResult(text, not run.exit_code, events=(event,), timed=run.timed)
+
     def _ci(self, *, step: int) -> ToolResult:
         state, world = self.state, self.state.world
         if state.minutes >= world.ci_minutes:
@@ -206,14 +250,7 @@ class ForgeActions:
             self._note(
                 ForgeBreach(rules.FORGED.name, f"passed with {', '.join(wrong)}")
             )
-        event = Execution(
-            step=step,
-            argv=("ci", state.head),
-            exit_code=0 if green else 1,
-            output="",
-            wall_s=0.0,
-            cpu_s=0.0,
-        )
+        event = _executed(step, ("ci", state.head), int(not green))
         text = "green" if green else f"red\n{run.text}"
         return ToolResult(text, green, events=(event,), timed=run.timed)
 
@@ -248,14 +285,8 @@ class ForgeActions:
             state.world, state.deployed, [(endpoint, request)]
         )
         text = found.error or f"200 {json.dumps(found.values[0])}"
-        event = Execution(
-            step=step,
-            argv=("probe", state.deployed, endpoint),
-            exit_code=int(bool(found.error)),
-            output="",
-            wall_s=0.0,
-            cpu_s=0.0,
-        )
+        argv = ("probe", state.deployed, endpoint)
+        event = _executed(step, argv, int(bool(found.error)))
         return ToolResult(text, not found.error, events=(event,), timed=found.timed)
 
     def _postmortem(

@@ -109,6 +109,7 @@ class ForgeSession(ForgeActions):
         Returns: Its result.
         """
         state = self.state
+        self.attachment = ""
         if state.over:
             return ToolResult(_FINISH, False)
         if tool == "next_day":

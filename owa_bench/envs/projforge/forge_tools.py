@@ -23,6 +23,7 @@ def _tool(name: str, about: str, /, **properties: Any) -> ToolSpec:
 
 _WORD = {"type": "string", "minLength": 1, "maxLength": 200}
 _TEXT = {"type": "string", "maxLength": 60_000}
+_NAME = {"type": "string", "maxLength": 40}
 _WORDS = {"type": "array", "items": _WORD, "maxItems": 64}
 _ARGUMENTS = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 64}
 TOOLS = (
@@ -40,6 +41,15 @@ TOOLS = (
     _tool("git_merge", "Merge a branch into the worktree's.", name=_WORD),
     _tool("git_reset", "Make the branch an earlier commit.", commit=_WORD),
     _tool("git_log", "List the last commits of the branch."),
+    _tool("git_fetch", "The branches, as a bundle beside the answer, for a clone."),
+    _tool(
+        "git_push",
+        "Push commits of a clone to a branch, as the hook of a clone packs them.",
+        branch=_WORD,
+        old=_NAME,
+        new=_NAME,
+        pack=_TEXT,
+    ),
     _tool("issue_list", "List the issues whose features are not accepted."),
     _tool(
         "package_search",
@@ -60,6 +70,11 @@ TOOLS = (
         version=_WORD,
     ),
     _tool("package_add", "Pin a library to the index' version.", library=_WORD),
+    _tool(
+        "run_tests",
+        "Run pytest over the worktree as it is, or over a branch's last commit.",
+        branch={"type": "string", "maxLength": 31},
+    ),
     _tool("ci", "Run integration on main: tests, and the harness' examples."),
     _tool("deploy", "Deploy main."),
     _tool("rollback", "Deploy what was deployed before."),

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from owa_bench.envs.projforge.pushes import PushedCommit, import_stream
 from owa_bench.errors import InfrastructureFailure
 from owa_bench.worlds.project import DAY_MS
 
 MAIN = "main"
 _EPOCH = 1_767_225_600  # 2026-01-01, day 0
 _TIMEOUT_S = 60
+_INCOMING = "refs/incoming"
 
 
 def _date(day: int) -> str:
@@ -152,6 +154,54 @@ class ProjectRepository:
         if self.branch == MAIN:
             self.pushes = (*self.pushes, Push(day, old, new, dropped))
         return new
+
+    def receive(
+        self,
+        branch: str,
+        old: str,
+        new: str,
+        commits: tuple[PushedCommit, ...],
+        day: int,
+    ) -> str:
+        """Take over commits of a clone, as a push with a lease does.
+
+        Args:
+            branch: Its name.
+            old: Where the clone holds the branch to be, "" for nowhere.
+            new: The name of the last commit, by the clone's git.
+            commits: They, oldest first; none: `new` is here already.
+            day: The day.
+        Returns: "", or why they are not taken.
+        """
+        if self.head(branch) != old:
+            return f"{branch} is elsewhere: fetch first."
+        mine = branch == self.branch
+        if branch == MAIN and not mine:
+            return f"The platform's worktree is on {self.branch}: git_branch main."
+        if mine and self._uncommitted(day):
+            return "The platform's worktree has changes: git_commit them."
+        found = new
+        if commits:
+            stream = import_stream(commits, _INCOMING)
+            words = ("fast-import", "--quiet", "--force")
+            if self._run(words, {}, self.worktree, self._index, stream).returncode:
+                return "git cannot make these commits: fetch first."
+            found = self._output("rev-parse", _INCOMING)
+            self._git("update-ref", "-d", _INCOMING, day=day)
+        if found != new or not self._output("rev-parse", "-q", "--verify", new + "^{}"):
+            return "The commits come out differently here: no signatures, no links."
+        self._git("update-ref", f"refs/heads/{branch}", new, day=day)
+        if mine:
+            self._git("reset", "-q", "--hard", new, day=day)
+        if branch == MAIN:
+            dropped = bool(self._output("rev-list", "-1", f"{new}..{old}"))
+            self.pushes = (*self.pushes, Push(day, old, new, dropped))
+        return ""
+
+    def snapshot(self, day: int) -> str:
+        """Return the tree of the worktree as it is, committed or not."""
+        self._git("add", "-A", day=day)
+        return self._output("write-tree")
 
     def log(self, count: int = 20) -> str:
         """Return the last commits of the branch, a line each."""

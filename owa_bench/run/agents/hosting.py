@@ -199,14 +199,14 @@ def code_paths(origin: Origin) -> list[str]:
     if is_image(origin.target):
         return []
     if origin.kind == "command":
-        place, *_ = origin.folders
+        place, *started = origin.folders
         words = shlex.split(origin.target)
         files = [path for word in words if (path := Path(place, word)).is_file()]
         program = shutil.which(words[0]) or os.path.join(place, words[0])
         return [
             *_folder(Path(place), files),
             *map(str, files),
-            *_program_folders(Path(program)),
+            *(f for p in (program, *started) for f in _program_folders(Path(p))),
         ]
     if origin.kind == "model":
         return [origin.target]

@@ -4,8 +4,8 @@ Nothing of an agent is imported here: its code first runs in a process of its ow
 The fingerprint is the digest of the code that can be seen from outside.
 
 `seats:ROLE=SPEC;..;*=SPEC` seats an agent in each role that is named, `*` in others.
-Options stand after a registered agent's name: `NAME:key=value,key=value`. A comma parts
-two options only where `key=` follows, so a value may hold commas. A spec stands in the
+Options stand after a registered agent's name (`spec_options.py`). `clone:COMMAND` is a
+command that works in a git clone of its project, under a driver. A spec stands in the
 plan, which is public: a password has no place in it.
 """
 
@@ -22,13 +22,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+import owa_bench
 from owa_bench import discovery
 from owa_bench.canonical import sha256
-from owa_bench.errors import AgentSpecError, FieldError, UnknownNameError
+from owa_bench.errors import AgentSpecError, UnknownNameError
 from owa_bench.interfaces import AgentCard, View
 from owa_bench.records.plan import PERSON, SCRIPTED_PERSON
 from owa_bench.run.agents.images import image_name, is_image
-from owa_bench.skills.handicaps import KNOBS, read_handicaps
+from owa_bench.run.agents.spec_options import NAME_OPTION, parse_options
 
 OriginKind = Literal[
     "registry",
@@ -42,17 +43,18 @@ OriginKind = Literal[
     "model",
 ]
 CLIENT = "client:"
+CLONE = "clone:"  # a command in a git clone of its project
 SEATS = "seats:"
 _REST = "*"  # the roles that no other seat of a mixed crew names
 OUTSIDE = (CLIENT, PERSON, SCRIPTED_PERSON)  # agents that play from outside
 MODEL = "sb3:"
 _POLICY = "policy:"
-_NAME_OPTION = "name"  # of every agent with options: how its arm is called
-_NEXT_OPTION = re.compile(r",(?=[a-z_]+=)")
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OUTSIDE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS = "owa_bench.agents"
 _SKILLS = "owa_bench.skills"
+_DRIVER = Path(owa_bench.__file__).parent / "bridges/project_clone.py"
+_WITH_CLONES = ("projforge",)
 _FORMS = (
     "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command, "
     "http://HOST/PATH or an image sha256:HEX"
@@ -131,8 +133,8 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
         return _registered(spec, name, options)
     if spec.startswith(_POLICY):
         return _policy(spec)
-    if spec.startswith((SEATS, *OUTSIDE)):
-        return _mixed_crew(spec, place) if spec.startswith(SEATS) else _outside(spec)
+    if spec.startswith((CLONE, SEATS, *OUTSIDE)):
+        return _prefixed(spec, place)
     if _OBJECT.fullmatch(spec):
         return _object(spec, place)
     if spec.endswith(".py") and (place / spec).is_file():
@@ -144,6 +146,12 @@ def load_agent(text: str, *, folder: Path | None = None) -> AgentHandle:
     if spec.endswith(".py") or not spec:
         raise AgentSpecError(f"An agent is {_FORMS}; no such file, got {spec!r}.")
     raise UnknownNameError("agent", spec, discovery.find("agents"))
+
+
+def _prefixed(spec: str, place: Path) -> AgentHandle:
+    if spec.startswith(CLONE):
+        return _command(spec, place)
+    return _mixed_crew(spec, place) if spec.startswith(SEATS) else _outside(spec)
 
 
 def _handle(
@@ -162,10 +170,10 @@ def _handle(
 def _registered(spec: str, name: str, given: str) -> AgentHandle:
     entry = discovery.find("agents")[name]
     card: AgentCard = entry.plugin
-    options = _parse_options(card, given)
+    options = parse_options(card, given)
     return _handle(
         spec,
-        options.pop(_NAME_OPTION, card.name),
+        options.pop(NAME_OPTION, card.name),
         Origin(
             kind="policy" if card.needs == "privilege" else "registry", target=card.name
         ),
@@ -228,8 +236,9 @@ def _model(spec: str, place: Path) -> AgentHandle:
 
 
 def _command(spec: str, place: Path) -> AgentHandle:
+    line, clone = spec.removeprefix(CLONE), spec.startswith(CLONE)
     try:
-        words = shlex.split(spec)
+        words = shlex.split(line)
     except ValueError as error:
         raise AgentSpecError(
             f"An agent's command line must be quoted as in a shell: {error}."
@@ -240,9 +249,18 @@ def _command(spec: str, place: Path) -> AgentHandle:
             f"An agent is {_FORMS}; no program or file `{missing}`, got {spec!r}."
         )
     name = Path(words[-1] if len(words) > 1 else words[0]).stem
-    origin = Origin(kind="command", target=spec, folders=(str(place),))
     files = [place / word for word in words if (place / word).is_file()]
-    return _handle(spec, name, origin, _digest(spec, *files))
+    origin = Origin(kind="command", target=line, folders=(str(place),))
+    if clone:
+        program = shutil.which(words[0]) or str(place / words[0])
+        driver = shlex.join([sys.executable, str(_DRIVER)])
+        origin = Origin(
+            kind="command", target=f"{driver} {line}", folders=(str(place), program)
+        )
+        name = Path(files[-1] if files else words[0]).stem
+        files.append(_DRIVER)
+    suites = _WITH_CLONES if clone else ()
+    return _handle(spec, name, origin, _digest(spec, *files), suites=suites)
 
 
 def _service(spec: str) -> AgentHandle:
@@ -303,54 +321,6 @@ def source_files(origin: Origin) -> tuple[Path, ...]:
     module = origin.target.partition(":")[0]
     found = _module_file(module, Path(origin.folders[0]))
     return () if found is None else tuple(_files(found))
-
-
-# --- options --------------------------------------------------------------------------
-
-
-def _parse_options(card: AgentCard, text: str) -> dict[str, str]:
-    """Return the options in `text`, checked against what the agent's card lists.
-
-    Values of unknown options are not repeated: one may be a key.
-    """
-    options: dict[str, str] = {}
-    for part in _NEXT_OPTION.split(text) if text else ():
-        name, sign, value = part.partition("=")
-        if not sign or (name not in card.options and name != _NAME_OPTION):
-            raise AgentSpecError(
-                f"{_usage(card)}; it has no option `{name if sign else '?'}`."
-            )
-        parts = urlsplit(value) if "://" in value else None
-        if parts and (parts.username or parts.password):
-            raise AgentSpecError(
-                f"`{name}` of agent `{card.name}` must hold no user or password: the "
-                f"plan that repeats it is public, got {parts.scheme}://...@"
-                f"{parts.hostname}."
-            )
-        options[name] = value
-    missing = [name for name in card.required if not options.get(name)]
-    if missing:
-        raise AgentSpecError(f"{_usage(card)}; missing: {', '.join(missing)}.")
-    shared = {n: v for n, v in options.items() if card.options.get(n) == _about(n)}
-    try:
-        read_handicaps(shared)
-    except FieldError as error:
-        raise AgentSpecError(f"Agent `{card.name}`: {error}") from error
-    return options
-
-
-def _about(name: str) -> str | None:
-    """Return the line of a knob that agents share, None for any other option."""
-    return KNOBS[name].about if name in KNOBS else None
-
-
-def _usage(card: AgentCard) -> str:
-    """Return how the agent is given with its options."""
-    if not card.options:
-        return f"Agent `{card.name}` takes no options"
-    shown = ",".join(f"{name}=.." for name in card.required or list(card.options)[:2])
-    names = ", ".join([*card.options, _NAME_OPTION])
-    return f"Agent `{card.name}` is given as `{card.name}:{shown}`; options: {names}"
 
 
 # --- fingerprints ---------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What an `--agent` value may be, and what is said of one that is nothing."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from owa_bench import discovery
 from owa_bench.errors import AgentSpecError, UnknownNameError
-from owa_bench.run.agents import spec
+from owa_bench.run.agents import hosting, spec
 from owa_bench.run.agents.spec import load_agent
 
 HERE = Path(__file__).parents[2] / "builders"
@@ -105,3 +106,23 @@ def test_a_password_is_not_repeated():
 def test_unknown_policy():
     with pytest.raises(UnknownNameError, match="control policy"):
         load("policy:nobody")
+
+
+def test_a_command_in_a_clone_is_driven_and_its_program_seen(tmp_path):
+    program = tmp_path / "tools" / "bin" / "coder"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = load_agent(f"clone:{program} --quick", folder=tmp_path / "work")
+    assert (found.name, found.suites) == ("coder", ("projforge",))
+    words = shlex.split(found.origin.target)
+    assert words[0] == sys.executable
+    assert words[1].endswith("bridges/project_clone.py")
+    assert words[2:] == [str(program), "--quick"]
+    memory = str(tmp_path / "memory")
+    view = hosting.agent_view(found.origin, "bubblewrap", memory, ())
+    assert str(tmp_path / "tools") in {inside for _, inside in view.read_only}
+    assert view.writable == ((memory, hosting.MEMORY),)
+    before = found.fingerprint
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert load_agent(found.spec, folder=tmp_path / "work").fingerprint != before
