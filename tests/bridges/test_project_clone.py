@@ -11,6 +11,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run.store.files import leaves_of_shards, read_trace
 from owa_bench.sandbox import views
 
+pytestmark = [pytest.mark.project, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
 RUN = ("--suite", "projforge", "--family", "billing", "--tier", "1", "--delta", "0")
 
@@ -43,8 +44,6 @@ def _bubblewrap():
         pytest.skip(f"bubblewrap: {fault}")
 
 
-@pytest.mark.project
-@pytest.mark.slow
 def test_the_example_plays_a_project_by_files_and_git_and_is_replayed(tmp_path):
     agent = "clone:python3 clone_developer.py"
     home, out, trace = played(tmp_path, EXAMPLES, "--agent", agent)
@@ -75,7 +74,6 @@ subprocess.run(["owa-tool", "finish", f"p={1.0 if seen else 0.25}"])
 """
 
 
-@pytest.mark.project
 def test_a_command_sees_its_clone_and_nothing_of_the_harness(tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir()
@@ -85,7 +83,6 @@ def test_a_command_sees_its_clone_and_nothing_of_the_harness(tmp_path):
     assert (trace.end.outcome, trace.end.stated) == ("finished", 0.25)
 
 
-@pytest.mark.project
 def test_a_command_that_only_fails_ends_the_episode_with_its_words(tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir()

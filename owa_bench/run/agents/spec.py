@@ -57,7 +57,7 @@ _DRIVER = Path(owa_bench.__file__).parent / "bridges/project_clone.py"
 _WITH_CLONES = ("projforge",)
 _FORMS = (
     "NAME[:key=value,..], module:Name, FILE.py, a trained sb3:FILE.zip, a command, "
-    "http://HOST/PATH or an image sha256:HEX"
+    "clone:COMMAND, http://HOST/PATH or an image sha256:HEX"
 )
 
 
