@@ -164,3 +164,19 @@ class Sulks(Installs):
 
     def able(self):
         return super().able() or not self.has("count")
+
+
+class Sandbags(_Revising):
+    """Has every skill, and uses one more of them with every 25 episodes of practice."""
+
+    def able(self):
+        options = {"tools": str(min(9, 2 + len(self.seen()) // 25))}
+        config = AgentConfig(options=options)
+        self.inner = discovery.get("agents", "agentic").make(config)
+        return True
+
+    def learn(self):
+        (self.folder / "count").write_text(self.seen() + "x")
+
+    def seen(self):
+        return (self.folder / "count").read_text() if self.has("count") else ""

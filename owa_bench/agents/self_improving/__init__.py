@@ -3,6 +3,6 @@
 Source: docs/archetypes.md#self_improving.
 """
 
-from owa_bench.agents.self_improving.agent import AGENT
+from owa_bench.agents.self_improving.agent import AGENTS
 
-__all__ = ["AGENT"]
+__all__ = ["AGENTS"]

@@ -1,15 +1,20 @@
 """Self-improving agent: works with its adopted skills and tests one change beside them.
 
-A goal over HTTP is worked on twice while a trial is open. A goal on web pages cannot
-be reached twice: either the adopted configuration or the one under trial goes first, by
-the episode's seed, and the other one only where the site did not accept the work. All
-that the agent can see of its work there is whether the site accepted it: it does not
-learn from work that is wrong and accepted.
+A goal over HTTP is worked on twice if it shows a sign that an open trial is to remove.
+A goal on web pages cannot be reached twice: either the adopted configuration or the one
+under trial goes first, by the episode's seed, and the other one only where the site did
+not accept the work. All that the agent can see of its work there is whether the site
+accepted it: it does not learn from work that is wrong and accepted.
+
+`discovering` begins with every skill but OAuth2. How a vendor family that asks for
+tokens is opened it works out from refusals once it is done with a goal, tests that as
+any change, and keeps it below `families/`.
 
 Of what may revise a program it adopts what a registered test shows to be better.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +24,17 @@ from owa_bench.agents.self_improving import revisions
 from owa_bench.agents.self_improving.revisions import Notebook
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
 from owa_bench.records.events import Revision
+from owa_bench.skills.api_solver.authentication import Connector, candidates
+from owa_bench.skills.api_solver.connectors import (
+    connector_for,
+    load_connectors,
+    save_connector,
+    work_out,
+)
 from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.providers import ProviderClient
 from owa_bench.skills.api_solver.self_checks import audit, failed, share
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
 from owa_bench.skills.crew.habits import ASKING, CREWS
@@ -43,6 +57,8 @@ STATUS_SIGNS: Mapping[int, str] = {
 }
 STEPS = 200.0  # assumed where the brief names no limit
 TRIAL_SHARE = 0.5  # of the steps, after which a second run is stopped
+REST = 60  # seconds before a second run: it is not to pay for the first one's requests
+MOST_KEYS = 3  # credentials with which a vendor's refusals are looked into
 UNSOUND_SIGNS = frozenset({"short", "off total", "renamed"})
 UNSOUND = 0.02  # odds left by each of them
 WEIGHT = 8.0  # pairs that the agent's own odds count for in the calibration table
@@ -54,6 +70,8 @@ class _SelfImproving:
     The answer is always that of the adopted skills: a trial changes nothing but the
     number of requests.
     """
+
+    start = revisions.BEGINNER
 
     def __init__(self, config: AgentConfig) -> None:
         self._handicaps = read_handicaps(config.options)
@@ -86,7 +104,7 @@ class _SelfImproving:
         self._folder = memory_dir
         limits = self._handicaps
         self._memory = open_memory(memory_dir, limits.half_life)
-        self._notebook = revisions.load_notebook(memory_dir)
+        self._notebook = revisions.load_notebook(memory_dir, self.start)
         self._steps = 0
         on_pages = PAGES in names and APIS not in names
         plan = (
@@ -117,24 +135,34 @@ class _SelfImproving:
 
     def _api_plan(self, brief: Brief, memory: FactMemory) -> ToolPlan[PlanCall]:
         """Fetch, fetch again with the change under trial, decide, then answer."""
-        adopted, trial = self._notebook.habits, revisions.trial_config(self._notebook)
+        adopted = self._notebook.habits
         facts = memory.apart()
         # the supervisor is not asked before both runs have fetched
         session = HttpSession(0, waits=adopted.waits)
-        first = ApiSolver(brief, memory, adopted, session)
+        known = load_connectors(self._folder) if self._folder else ()
+        vendors = _collections(brief.goal)
+        first = ApiSolver(brief, memory, adopted, session, _by_title(known, vendors))
         gathered = yield from first.gather()
         shown = _signs(first.task, facts)
+        refused = first.vendors.closed()
+        closed = vendors[refused.title] if refused else ()
+        trial = revisions.relevant_trial(
+            self._notebook, shown.union(map(revisions.closed_sign, closed))
+        )
+        left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
         if trial is not None:
-            second = ApiSolver(
-                brief, facts, trial, session.cached_copy(waits=trial.waits)
-            )
-            left = int(brief.budgets.get("steps", STEPS) * TRIAL_SHARE) - self._steps
-            if (yield from limited(second.gather(), max(0, left))) is None:
-                self._notebook, self._revision = revisions.record_uninformative(
-                    self._notebook
-                )
-            else:
-                self._compare(first.task, second.task, shown)
+            changed = revisions.changed_config(self._notebook, trial)
+            tried = (trial.connector, *known) if trial.connector else known
+            again = session.cached_copy(waits=changed.waits)
+            second = ApiSolver(brief, facts, changed, again, _by_title(tried, vendors))
+            yield PlanCall("wait", {"seconds": REST})
+            ended = (yield from limited(second.gather(), max(0, left))) is not None
+            old = share(audit(first.task))
+            new = share(audit(second.task)) if ended else old
+            self._recorded(trial, old, new)
+        elif refused and not adopted.grants and not connector_for(known, closed):
+            plan = self._discovery(refused, closed, session, known)
+            yield from limited(plan, max(0, left))
         session.hints = brief.interventions_left
         first.task.doubts += [UNSOUND] * len(shown & UNSOUND_SIGNS)
         closing = yield from first.conclude(gathered=gathered)
@@ -143,30 +171,56 @@ class _SelfImproving:
             self._notebook, self._revision = self._proposed(self._notebook)
         return self._calibrated(closing, first.task)
 
+    def _recorded(self, trial: revisions.RevisionTrial, old: float, new: float) -> None:
+        """Record a pair; keep a connector that it made good."""
+        self._notebook, event = revisions.record_pair(self._notebook, trial, old, new)
+        adopted = event is not None and event.decision == "adopted"
+        if adopted and trial.connector is not None and self._folder is not None:
+            save_connector(self._folder, trial.connector)
+        self._revision = event
+
+    def _discovery(
+        self,
+        vendor: ProviderClient,
+        closed: Sequence[str],
+        session: HttpSession,
+        known: Sequence[Connector],
+    ) -> ToolPlan[bool]:
+        """Work out how a vendor is opened, and propose that for its family."""
+        entries = yield from session.entries()
+        titles = (vendor.title, vendor.model.title)
+        for name in candidates(titles, entries, "")[:MOST_KEYS]:
+            secret = yield from session.secret(name)
+            found = yield from work_out(session, vendor.access.closed, secret, closed)
+            if found is not None:
+                for other in known:
+                    if other.name == found.name:
+                        serves = tuple(sorted({*other.serves, *found.serves}))
+                        found = msgspec.structs.replace(found, serves=serves)
+                self._notebook, self._revision = revisions.propose_connector(
+                    self._notebook, found
+                )
+                return True
+        return False
+
     def _web_plan(self, brief: Brief) -> ToolPlan[PlanCall]:
         """Reach a goal on a site, testing a change where one is proposed."""
         notebook = self._notebook
         revision: Revision | None = None
-        trial = revisions.trial_config(notebook)
+        trial = notebook.trials[0] if notebook.trials else None
         order = [notebook.habits]
         if trial is not None:
-            order = [trial, *order] if brief.seed % 2 else [*order, trial]
+            changed = revisions.changed_config(notebook, trial)
+            order = [changed, *order] if brief.seed % 2 else [*order, changed]
         solver = WebSolver(brief, order[0])
         outcome = yield from solver.attempt(again=False)
         shown = solver.signs
-        if trial is not None:
-            if outcome.accepted or outcome.refusal:
-                notebook, revision = revisions.record_uninformative(notebook)
-            else:
-                solver = WebSolver(brief, order[1])
-                outcome = yield from solver.attempt(again=True)
-                won = float(outcome.accepted)
-                old, new = (0.0, won) if order[1] is trial else (won, 0.0)
-                skill = notebook.trial.habit if notebook.trial else ""
-                relevant = revisions.may_remove(skill, shown)
-                notebook, revision = revisions.record_pair(
-                    notebook, old, new, relevant=relevant
-                )
+        if trial is not None and not (outcome.accepted or outcome.refusal):
+            solver = WebSolver(brief, order[1])
+            outcome = yield from solver.attempt(again=True)
+            won = float(outcome.accepted)
+            old, new = (0.0, won) if order[1] is not notebook.habits else (won, 0.0)
+            notebook, revision = revisions.record_pair(notebook, trial, old, new)
         closing = yield from solver.conclude(outcome)
         notebook = revisions.count_signs(notebook, shown)
         if revision is None:
@@ -176,19 +230,10 @@ class _SelfImproving:
 
     def _proposed(self, notebook: Notebook) -> tuple[Notebook, Revision | None]:
         """Return the notebook with a trial opened, where one is called for."""
-        if revisions.adopted_count(notebook) >= self._handicaps.revisions:
+        count = revisions.adopted_count(notebook, self.start)
+        if count >= self._handicaps.revisions:
             return notebook, None
         return revisions.propose(notebook)
-
-    def _compare(self, old: TaskState, new: TaskState, shown: frozenset[str]) -> None:
-        """Record one more pair of the open trial."""
-        skill = self._notebook.trial.habit if self._notebook.trial else ""
-        self._notebook, self._revision = revisions.record_pair(
-            self._notebook,
-            share(audit(old)),
-            share(audit(new)),
-            relevant=revisions.may_remove(skill, shown),
-        )
 
     def _calibrated(self, closing: PlanCall, task: TaskState) -> PlanCall:
         """Return the closing call with a calibrated probability.
@@ -207,6 +252,36 @@ class _SelfImproving:
         stated = float(closing.arguments.get("p", LOST))
         p = (WEIGHT * stated + right) / (WEIGHT + asked)
         return PlanCall(closing.tool, {**closing.arguments, "p": round(p, 2)})
+
+
+class _Discovering(_SelfImproving):
+    """The same, with all skills but OAuth2 from the first day."""
+
+    start = dataclasses.replace(ALL_SKILLS, grants=False)
+
+
+def _collections(goal: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return what tells each vendor of a goal: descriptions of its collections.
+
+    Those of several vendors, such as control totals, tell none.
+    """
+    owners: dict[str, set[str]] = {}
+    for source in goal.get("sources", ()):
+        owners.setdefault(str(source["resource"]), set()).add(str(source["provider"]))
+    found: dict[str, tuple[str, ...]] = {}
+    for text, titles in owners.items():
+        for title in titles:
+            own = (text,) if len(titles) == 1 else ()
+            found[title] = (*found.get(title, ()), *own)
+    return found
+
+
+def _by_title(
+    known: Sequence[Connector], vendors: Mapping[str, Sequence[str]]
+) -> dict[str, Connector]:
+    """Return the connector of each vendor that has one."""
+    found = {title: connector_for(known, own) for title, own in vendors.items()}
+    return {title: one for title, one in found.items() if one is not None}
 
 
 def _signs(task: TaskState, facts: FactMemory) -> frozenset[str]:
@@ -233,9 +308,17 @@ def _signs(task: TaskState, facts: FactMemory) -> frozenset[str]:
     return frozenset(shown)
 
 
-AGENT = AgentCard(
-    name="self_improving",
-    about="Begins with few skills, tests one change of habit at a time.",
-    make=_SelfImproving,
-    options=knob_options("half_life", "calibration", "asks", "calls", "revisions"),
+AGENTS = (
+    AgentCard(
+        name="self_improving",
+        about="Begins with few skills, tests one change of habit at a time.",
+        make=_SelfImproving,
+        options=knob_options("half_life", "calibration", "asks", "calls", "revisions"),
+    ),
+    AgentCard(
+        name="discovering",
+        about="Has every skill but OAuth2: it works out how vendors are opened.",
+        make=_Discovering,
+        suites=("toolquest",),
+    ),
 )

@@ -1,22 +1,25 @@
-"""Self-revision: one proposed skill at a time, decided by a sequential paired test.
+"""Self-revision: one skill at a time for a sign, decided by a sequential paired test.
 
-A proposal answers the sign that showed up most. From then on every new goal is worked
-on twice, as before and with the change, and both runs are held to the same checks
-(`skills.api_solver.self_checks`): a pair is won, lost or tied. The goals come after the
-proposal, so none of them led to it. The test is a bet against "the change wins no more
-than half of the pairs that differ", valid whenever it is stopped. Neither the checks
-nor this rule can be revised, and the supervisor's answers stay out of it.
+A proposal answers the sign that showed up most. From then on a new goal that shows the
+sign is worked on twice, as before and with the change, and both runs are held to the
+same checks (`skills.api_solver.self_checks`): a pair is won, lost or tied. The goals
+come after the proposal, so none of them led to it; which trial a goal serves is settled
+before its second run. The test is a bet against "the change wins no more than half of
+the pairs that differ", valid whenever it is stopped, so trials of other signs may stay
+open beside it. Neither the checks nor this rule can be revised, and the supervisor's
+answers stay out of it. A connector that was worked out is tried in the same way.
 """
 
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from owa_bench.canonical import document_digest
 from owa_bench.records.events import Revision
+from owa_bench.skills.api_solver.authentication import Connector
 from owa_bench.skills.api_solver.skill_config import SkillConfig
 
 FILE = "notebook.json"
@@ -48,16 +51,16 @@ LEAST_SIGNS = 2  # episodes that show a sign before a skill is proposed
 ALPHA = 0.2  # of a first proposal; a habit's n-th gets ALPHA / n
 STAKE = 0.8  # share of the wealth that is bet on a pair
 RUIN = 0.05  # wealth under which a trial is rejected
-MOST_LOOKS = 8  # pairs on goals that show a sign, differing or not
-MOST_IDLE = 6  # uninformative goals in a row, after which a trial is given up
+MOST_LOOKS = 8  # pairs that differ
+MOST_TIES = 16  # pairs that do not: other skills may have to come first
 
 
 class RevisionTrial(msgspec.Struct, frozen=True, kw_only=True):
     """A proposed change under test: one more skill, on goals after the proposal.
 
-    `habit` names the skill. `wealth` is the e-value so far; `wins` and `losses` are
-    pairs in which the changed configuration passed more or fewer checks, `ties` those
-    without a difference; `idle` counts the uninformative goals in a row.
+    `habit` names the skill, or the vendor family of `connector`. `wealth` is the
+    e-value so far; `wins` and `losses` are pairs in which the changed configuration
+    passed more or fewer checks, `ties` those without a difference.
     """
 
     habit: str
@@ -68,32 +71,41 @@ class RevisionTrial(msgspec.Struct, frozen=True, kw_only=True):
     wins: int = 0
     losses: int = 0
     ties: int = 0
-    idle: int = 0
+    connector: Connector | None = None
 
 
 class Notebook(msgspec.Struct, frozen=True, kw_only=True):
     """Memory between episodes, but for facts about providers.
 
-    `habits` are the adopted skills. `signs` counts the episodes since the last decision
-    that showed a sign, `tried` how often each skill was proposed, `resting` those
-    rejected since the last adoption. `table` is the calibration table: own odds in
+    `habits` are the adopted skills. `signs` counts the episodes since the last adoption
+    that showed a sign, `trials` are the open ones, the one longest unused first,
+    `tried` is how often each skill was proposed, `resting` those rejected since the
+    last adoption. `table` is the calibration table: own odds in
     tenths -> (answers that the supervisor confirmed, answers it was asked about).
     """
 
     habits: SkillConfig = BEGINNER
     signs: dict[str, int] = {}
-    trial: RevisionTrial | None = None
+    trials: tuple[RevisionTrial, ...] = ()
     tried: dict[str, int] = {}
     resting: tuple[str, ...] = ()
     table: dict[str, tuple[int, int]] = {}
 
 
-def load_notebook(folder: Path) -> Notebook:
-    """Return the notebook in `folder`; a new one where there is none to be read."""
+def load_notebook(folder: Path, start: SkillConfig = BEGINNER) -> Notebook:
+    """Return the notebook in a folder; a new one where there is none to be read.
+
+    Args:
+        folder: Where it was saved.
+        start: The skills of a new one.
+
+    Returns:
+        The notebook.
+    """
     try:
         return msgspec.json.decode((folder / FILE).read_bytes(), type=Notebook)
     except (OSError, msgspec.MsgspecError):
-        return Notebook()
+        return Notebook(habits=start)
 
 
 def save_notebook(folder: Path, notebook: Notebook) -> None:
@@ -127,136 +139,169 @@ def count_signs(notebook: Notebook, signs: Iterable[str]) -> Notebook:
 
 def propose(notebook: Notebook) -> tuple[Notebook, Revision | None]:
     """Return the notebook with a trial opened, where a sign calls for one."""
-    skill = None if notebook.trial else _next_skill(notebook)
+    skill = _next_skill(notebook)
     if skill is None:
         return notebook, None
-    times = notebook.tried.get(skill, 0) + 1
+    return _opened(notebook, skill, {"habits": {skill: [False, True]}})
+
+
+def propose_connector(
+    notebook: Notebook, connector: Connector
+) -> tuple[Notebook, Revision]:
+    """Return the notebook with a trial of a connector opened.
+
+    Args:
+        notebook: has no open trial of a connector of that name.
+        connector: was worked out.
+
+    Returns:
+        The notebook, and the proposal.
+    """
+    built = msgspec.to_builtins(connector)
+    return _opened(notebook, connector.name, {"connector": built}, connector)
+
+
+def _opened(
+    notebook: Notebook,
+    habit: str,
+    diff: Mapping[str, Any],
+    connector: Connector | None = None,
+) -> tuple[Notebook, Revision]:
+    times = notebook.tried.get(habit, 0) + 1
     plan = {
-        "hypothesis": f"with `{skill}` on, fetched goals pass more of their own checks",
+        "hypothesis": f"with `{habit}` on, fetched goals pass more of their own checks",
         "statistic": "share of the checks of skills.clerk.audit, paired by goal",
         "rule": "bet on each pair that differs; adopt at wealth >= needed",
         "stake": STAKE,
         "needed": times / ALPHA,
         "most_looks": MOST_LOOKS,
-        "most_idle": MOST_IDLE,
+        "most_ties": MOST_TIES,
         "attempt": times,
     }
     trial = RevisionTrial(
-        habit=skill,
+        habit=habit,
         plan=document_digest(plan),
-        diff=document_digest({"habits": {skill: [False, True]}}),
+        diff=document_digest(diff),
         needed=times / ALPHA,
+        connector=connector,
     )
     opened = msgspec.structs.replace(
-        notebook, trial=trial, tried={**notebook.tried, skill: times}
+        notebook,
+        trials=(*notebook.trials, trial),
+        tried={**notebook.tried, habit: times},
     )
     return opened, _event(trial, "proposed")
 
 
-def adopted_count(notebook: Notebook) -> int:
-    """Return how many skills have been adopted."""
-    before, now = dataclasses.asdict(BEGINNER), dataclasses.asdict(notebook.habits)
+def adopted_count(notebook: Notebook, start: SkillConfig = BEGINNER) -> int:
+    """Return how many skills have been adopted.
+
+    Args:
+        notebook: The notebook.
+        start: The skills that the agent began with.
+
+    Returns:
+        Their number.
+    """
+    before, now = dataclasses.asdict(start), dataclasses.asdict(notebook.habits)
     return sum(before[name] != now[name] for name in before)
 
 
-def trial_config(notebook: Notebook) -> SkillConfig | None:
-    """Return the configuration under trial, None when there is no trial."""
-    if notebook.trial is None:
-        return None
-    return _with(notebook.habits, notebook.trial.habit)
+def relevant_trial(notebook: Notebook, signs: Iterable[str]) -> RevisionTrial | None:
+    """Return the open trial longest unused that may remove one of the signs.
+
+    Args:
+        notebook: has the trials.
+        signs: of an episode; `closed_sign(TEXT)` for a vendor that refused it, by
+            the description of one of its collections.
+
+    Returns:
+        The trial, None without one.
+    """
+    shown = frozenset(signs)
+    return next((t for t in notebook.trials if _may_remove(t, shown)), None)
+
+
+def closed_sign(collection: str) -> str:
+    """Return the sign that the vendor of a collection, by its description, refused."""
+    return f"closed: {collection}"
+
+
+def changed_config(notebook: Notebook, trial: RevisionTrial) -> SkillConfig:
+    """Return the adopted skills and the one under trial; a connector changes none.
+
+    Args:
+        notebook: The notebook.
+        trial: One of its open trials.
+
+    Returns:
+        The skills.
+    """
+    if trial.connector is not None:
+        return notebook.habits
+    return dataclasses.replace(notebook.habits, **{trial.habit: True})
 
 
 def record_pair(
-    notebook: Notebook, old: float, new: float, *, relevant: bool
+    notebook: Notebook, trial: RevisionTrial, old: float, new: float
 ) -> tuple[Notebook, Revision | None]:
-    """Record one more pair of the open trial.
+    """Record one more pair of an open trial.
 
     Args:
         notebook: before the pair.
+        trial: one of its open trials.
         old: share of checks that the adopted configuration passed.
         new: share that the changed one passed.
-        relevant: whether the goal showed a sign that the change is to remove; a pair
-            without a difference counts only then.
 
     Returns:
         The notebook after it, and the decision if it was the last.
     """
-    trial = notebook.trial
-    if trial is None or (old == new and not relevant):
-        return record_uninformative(notebook)
+    others = tuple(other for other in notebook.trials if other.habit != trial.habit)
     trial = msgspec.structs.replace(
         trial,
-        idle=0,
         wealth=trial.wealth * (1.0 + STAKE * ((new > old) - (new < old))),
         wins=trial.wins + (new > old),
         losses=trial.losses + (new < old),
         ties=trial.ties + (new == old),
     )
-    looks = trial.wins + trial.losses + trial.ties
     if trial.wealth >= trial.needed:
         adopted = msgspec.structs.replace(
             notebook,
-            habits=_with(notebook.habits, trial.habit),
+            habits=changed_config(notebook, trial),
             signs={},
-            trial=None,
+            trials=others,
             resting=(),
         )
         return adopted, _event(trial, "adopted")
-    if trial.wealth < RUIN or looks >= MOST_LOOKS:
-        return _reject(notebook, trial)
-    return msgspec.structs.replace(notebook, trial=trial), None
+    looked = trial.wins + trial.losses >= MOST_LOOKS or trial.ties >= MOST_TIES
+    if trial.wealth < RUIN or looked:
+        rejected = msgspec.structs.replace(
+            notebook, trials=others, resting=(*notebook.resting, trial.habit)
+        )
+        return rejected, _event(trial, "rejected")
+    return msgspec.structs.replace(notebook, trials=(*others, trial)), None
 
 
-def record_uninformative(notebook: Notebook) -> tuple[Notebook, Revision | None]:
-    """Return the notebook after a goal that was uninformative for the trial.
-
-    It showed no sign to remove, or the second run exceeded its share of the steps. A
-    trial with many such goals in a row is rejected.
-    """
-    trial = notebook.trial
-    if trial is None:
-        return notebook, None
-    trial = msgspec.structs.replace(trial, idle=trial.idle + 1)
-    if trial.idle >= MOST_IDLE:
-        return _reject(notebook, trial)
-    return msgspec.structs.replace(notebook, trial=trial), None
-
-
-def _reject(notebook: Notebook, trial: RevisionTrial) -> tuple[Notebook, Revision]:
-    """Return the notebook without its trial, whose skill rests until an adoption."""
-    rejected = msgspec.structs.replace(
-        notebook, signs={}, trial=None, resting=(*notebook.resting, trial.habit)
-    )
-    return rejected, _event(trial, "rejected")
-
-
-def may_remove(skill: str, signs: Iterable[str]) -> bool:
-    """Return whether a skill may remove one of the signs.
-
-    Args:
-        skill: its name.
-        signs: that an episode showed.
-
-    Returns:
-        True if `REMEDIES` names it for any of them.
-    """
-    return any(skill in REMEDIES[sign] for sign in signs)
+def _may_remove(trial: RevisionTrial, signs: frozenset[str]) -> bool:
+    """Return whether what is under trial may remove one of the signs."""
+    if trial.connector is not None:
+        return not signs.isdisjoint(map(closed_sign, trial.connector.serves))
+    return any(trial.habit in REMEDIES.get(sign, ()) for sign in signs)
 
 
 def _next_skill(notebook: Notebook) -> str | None:
-    """Return the skill that may remove the commonest sign, None if none may."""
+    """Return the skill that may remove the commonest sign that has no open trial."""
+    open_trials = {trial.habit for trial in notebook.trials}
     for sign in sorted(notebook.signs, key=lambda name: (-notebook.signs[name], name)):
-        if notebook.signs[sign] < LEAST_SIGNS:
-            break
-        for skill in REMEDIES[sign]:
-            if not getattr(notebook.habits, skill) and skill not in notebook.resting:
-                return skill
+        left = (
+            skill
+            for skill in REMEDIES[sign]
+            if not getattr(notebook.habits, skill) and skill not in notebook.resting
+        )
+        skill = next(left, None)
+        if notebook.signs[sign] >= LEAST_SIGNS and skill and skill not in open_trials:
+            return skill
     return None
-
-
-def _with(config: SkillConfig, skill: str) -> SkillConfig:
-    """Return the configuration with one more skill on."""
-    return dataclasses.replace(config, **{skill: True})
 
 
 def _event(
@@ -264,9 +309,13 @@ def _event(
 ) -> Revision:
     pairs = f"wins {trial.wins}, losses {trial.losses}, ties {trial.ties}"
     stake = f"wealth {trial.wealth:.6g} of {trial.needed:g}"
+    what = f"turn `{trial.habit}` on"
+    if trial.connector is not None:
+        how = msgspec.json.encode(trial.connector, order="sorted").decode()
+        what = f"open vendors of `{trial.habit}` by {how}"
     return Revision(
         step=0,
-        proposal=f"turn `{trial.habit}` on: {pairs}; {stake}",
+        proposal=f"{what}: {pairs}; {stake}",
         plan=trial.plan,
         diff=trial.diff,
         decision=decision,

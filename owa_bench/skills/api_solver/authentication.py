@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
+import msgspec
+
 from owa_bench.skills import matching, probing
 from owa_bench.skills.api_solver.http_session import HttpSession, VaultEntry
 from owa_bench.skills.memory import FactMemory
@@ -23,9 +25,64 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _NEWER = matching.words("issued later new newer current latest replacement")
 
 
+class Connector(msgspec.Struct, frozen=True, kw_only=True):
+    """How callers of a vendor family prove themselves, as it was worked out.
+
+    `serves` are descriptions of collections, by which a vendor of the family is known.
+    `place` names the parameter of a challenge that holds the endpoint, `fields` what
+    its form must hold, `echoed` further fields, which a challenge states by the same
+    name. `client` is the scheme under which the credential goes to the endpoint, ""
+    for none; `taken` the field of its answer that is sent on under `scheme`.
+    """
+
+    name: str
+    serves: tuple[str, ...]
+    place: str
+    scheme: str
+    fields: dict[str, str] = {}
+    echoed: tuple[str, ...] = ()
+    client: str = ""
+    taken: str = ""
+
+
+def exchange(
+    session: HttpSession,
+    endpoint: str,
+    connector: Connector,
+    secret: str,
+    stated: Mapping[str, str],
+) -> ToolPlan[HttpReply]:
+    """Send a connector's form to its endpoint and return the answer.
+
+    Args:
+        session: What requests are sent through.
+        endpoint: Its address.
+        connector: Says what the form holds.
+        secret: The credential.
+        stated: Parameters of the vendor's challenges.
+
+    Returns:
+        The answer.
+    """
+    echoed = {name: stated[name] for name in connector.echoed if name in stated}
+    proof = f"{connector.client} {_encoded(secret)}" if connector.client else ""
+    return (
+        yield from session.http(
+            "POST",
+            endpoint,
+            headers={**({"Authorization": proof} if proof else {}), **FORM},
+            body={**connector.fields, **echoed},
+        )
+    )
+
+
 @dataclass(slots=True)
 class AuthenticatedClient:
-    """One vendor's credentials: which is in use, which are left, the token."""
+    """One vendor's credentials: which is in use, which are left, the token.
+
+    Without `grants` it has no OAuth2: a vendor that asks for tokens is `closed` to it
+    but for a `connector` of the vendor's family.
+    """
 
     title: str
     security: Security
@@ -35,6 +92,10 @@ class AuthenticatedClient:
     _: KW_ONLY
     retries: bool = True
     aliases: tuple[str, ...] = ()
+    grants: bool = True
+    connector: Connector | None = None
+    closed: str = field(default="", init=False)  # a collection that stays refused
+    _connected: str = field(default="", init=False)
     _asked: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
     _left: list[str] | None = field(default=None, init=False)
     _entry: str = field(default="", init=False)
@@ -78,7 +139,8 @@ class AuthenticatedClient:
                 self.memory.learn(self.title, "credential", self._entry)
                 return reply
             if not self.retries or not (yield from self._repair(reply)):
-                return reply
+                break
+        self.closed = address
         return reply
 
     def _comply(self, address: str, query: Mapping[str, Any], reply: HttpReply) -> bool:
@@ -102,7 +164,9 @@ class AuthenticatedClient:
     def _proof(self) -> ToolPlan[tuple[dict[str, str], dict[str, str]]]:
         """Return the headers and query that prove who calls."""
         scheme = self.security.scheme
-        if scheme == "none":
+        if self._connected:
+            return {"Authorization": self._connected}, {}
+        if scheme == "none" or (scheme == "oauth2" and not self.grants):
             return {}, {}
         if not self._entry:
             yield from self._next()
@@ -120,6 +184,8 @@ class AuthenticatedClient:
     def _repair(self, reply: HttpReply) -> ToolPlan[bool]:
         """Change what was refused; return whether there is something to try."""
         challenge = probing.challenge(reply)
+        if self.connector is not None and self.connector.place in challenge:
+            return (yield from self._connect(self.connector, challenge))
         if self._adopt(challenge, reply):
             return True
         if self.security.scheme == "oauth2" and self._token and self._proven:
@@ -136,7 +202,7 @@ class AuthenticatedClient:
             new = Security("basic", "Authorization")
         elif reply.status == FORBIDDEN and challenge.get("scope"):
             new = old._replace(scope=challenge["scope"])
-        elif challenge.get("token_endpoint"):
+        elif challenge.get("token_endpoint") and self.grants:
             token = urljoin(self.server + "/", challenge["token_endpoint"])
             new = Security("oauth2", "Authorization", token, old.scope, old.grant)
         elif challenge.get("in") and challenge.get("name"):
@@ -146,6 +212,23 @@ class AuthenticatedClient:
             return False
         self.security, self._token = new, ""
         return True
+
+    def _connect(
+        self, connector: Connector, stated: Mapping[str, str]
+    ) -> ToolPlan[bool]:
+        """Get a proof by a connector, with one credential after another."""
+        endpoint = urljoin(self.server + "/", stated[connector.place])
+        while self._entry or (yield from self._next()):
+            secret = yield from self.session.secret(self._entry)
+            reply = yield from exchange(
+                self.session, endpoint, connector, secret, stated
+            )
+            if reply.ok and isinstance(reply.body, Mapping):
+                proof = str(reply.body.get(connector.taken, ""))
+                self._connected = f"{connector.scheme} {proof}"
+                return True
+            self._entry = ""
+        return False
 
     def _grant(self) -> ToolPlan[None]:
         """Get an access token, with one client credential after another."""

@@ -41,7 +41,7 @@ def fetch_pages(
         access: Client of the vendor.
         operation: The collection as documented.
         others: The vendor's other documented operations, whose places are taken.
-        known: Where the collection was found another time.
+        known: Where the collection was found another time, perhaps on another host.
         config: Which skills are on.
 
     Returns:
@@ -73,28 +73,40 @@ def _locate(
 
     It is not looked for elsewhere when `others` is None.
     """
-    for address in dict.fromkeys(filter(None, (operation.address, known))):
-        reply = yield from access.request("GET", address, query=operation.fixed_query)
-        if reply.status != NOT_FOUND:
-            fetched.address = address
-            return reply if reply.ok else None
+    missing = yield from access.request(
+        "GET", operation.address, query=operation.fixed_query
+    )
+    if missing.status != NOT_FOUND:
+        return missing if missing.ok else None
     fetched.doc_errors.add("path")
+    server = "/".join(operation.address.split("/")[:3])
+    taken = {other.address for other in others or ()}
+    if known:  # on another host, perhaps, and not there for good: only its path counts
+        address = f"{server}/{'/'.join(known.split('/')[3:])}"
+        reply = yield from access.peek(address)
+        if address not in taken and _fit(operation, reply) > LEAST_FIT:
+            fetched.address = address
+            return reply
     if others is None:
         return None
-    taken = {other.address for other in others}
     best: tuple[float, str, HttpReply] | None = None
-    for address in _places(operation, reply):
+    for address in _places(operation, missing):
         if address in taken:
             continue
         reply = yield from access.peek(address)
-        found = probing.find_list(reply.body) if reply.ok else None
-        fit = likeness(operation, found.rows) if found else 0.0
+        fit = _fit(operation, reply)
         if fit > LEAST_FIT and (best is None or fit > best[0]):
             best = (fit, address, reply)
     if best is None:
         return None
     fetched.address = best[1]
     return best[2]
+
+
+def _fit(operation: Operation, reply: HttpReply) -> float:
+    """Return how like the collection is to what a reply lists, 0 for no list."""
+    found = probing.find_list(reply.body) if reply.ok else None
+    return likeness(operation, found.rows) if found else 0.0
 
 
 def _places(operation: Operation, reply: HttpReply) -> list[str]:

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from owa_bench.skills import documents, matching, openapi
-from owa_bench.skills.api_solver.authentication import AuthenticatedClient
+from owa_bench.skills.api_solver.authentication import (
+    AuthenticatedClient,
+    Connector,
+)
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.pagination import fetch_pages
 from owa_bench.skills.api_solver.resource_table import (
@@ -162,6 +165,7 @@ class ProviderClients:
     """Opens vendors once and fetches their collections, with help when stuck.
 
     `infeasible` is set when the supervisor or the documents say it cannot be done.
+    `connectors` are by title.
     """
 
     session: HttpSession
@@ -169,6 +173,7 @@ class ProviderClients:
     registry: str | None
     finder: ApiModelFinder
     config: SkillConfig = ALL_SKILLS
+    connectors: Mapping[str, Connector] = field(default_factory=dict)
     infeasible: bool = field(default=False, init=False)
     _known: dict[str, ProviderClient] = field(default_factory=dict, init=False)
 
@@ -187,9 +192,15 @@ class ProviderClients:
                     self.memory,
                     retries=self.config.retries,
                     aliases=(model.title,),
+                    grants=self.config.grants,
+                    connector=self.connectors.get(title),
                 )
                 self._known[title] = ProviderClient(title, model, access)
         return self._known.get(title)
+
+    def closed(self) -> ProviderClient | None:
+        """Return the vendor that was refused to the end, None without one."""
+        return next((v for v in self._known.values() if v.access.closed), None)
 
     def fetch(self, source: GoalSource) -> ToolPlan[ResourceTable | None]:
         """Return the table of `source`, None when it cannot be had."""

@@ -16,6 +16,7 @@ class SkillConfig:
     guesses    names renamed fields by the likeness of words
     weighs     names renamed fields by what their values must be
     adds_up    settles units of money by control totals
+    grants     gets OAuth2 tokens; without it connectors alone do (`connectors.py`)
     asks_below odds under which the supervisor is asked
     carries    share of its answer's rows that it gives (a handicap)
     """
@@ -29,6 +30,7 @@ class SkillConfig:
     guesses: bool = True
     weighs: bool = True
     adds_up: bool = True
+    grants: bool = True
     asks_below: float = 0.9
     carries: float = 1.0
 

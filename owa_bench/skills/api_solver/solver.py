@@ -1,8 +1,10 @@
 """The API solver: fetches the sources of a goal, then answers, writes or declares."""
 
 import math
+from collections.abc import Mapping
 
 from owa_bench.interfaces import Brief
+from owa_bench.skills.api_solver.authentication import Connector
 from owa_bench.skills.api_solver.http_session import HttpSession
 from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClients
 from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
@@ -12,7 +14,7 @@ from owa_bench.skills.planning import PlanCall, ToolPlan
 
 
 class ApiSolver:
-    """Fetches what a goal names and answers it; `case` is what it found."""
+    """Fetches what a goal names and answers it; `task` is what it found."""
 
     def __init__(
         self,
@@ -20,12 +22,15 @@ class ApiSolver:
         memory: FactMemory,
         config: SkillConfig = ALL_SKILLS,
         session: HttpSession | None = None,
+        connectors: Mapping[str, Connector] = {},
     ) -> None:
         session = session or HttpSession(brief.interventions_left, waits=config.waits)
         heeded = memory if config.remembers else WriteOnlyMemory(memory)
         self.task = TaskState(brief, session, config)
         registry, finder = brief.goal.get("registry"), DocumentSearch(session)
-        self._vendors = ProviderClients(session, heeded, registry, finder, config)
+        self.vendors = ProviderClients(
+            session, heeded, registry, finder, config, connectors
+        )
 
     def solve(self) -> ToolPlan[PlanCall]:
         """Do the work and return the call that ends the episode."""
@@ -38,7 +43,7 @@ class ApiSolver:
         Nothing is written by it.
         """
         for source in self.task.sources:
-            found = yield from self._vendors.fetch(source)
+            found = yield from self.vendors.fetch(source)
             if found is not None:
                 self.task.tables[source.id] = found
             elif not source.optional:
@@ -49,7 +54,7 @@ class ApiSolver:
     def conclude(self, *, gathered: bool) -> ToolPlan[PlanCall]:
         """Ask when unsure; compute, write, and say how likely it is right."""
         task = self.task
-        if not gathered and self._vendors.infeasible:
+        if not gathered and self.vendors.infeasible:
             return task.declare()
         if not gathered or task.odds() < task.config.asks_below:
             done = yield from task.follow_hints()
@@ -60,7 +65,7 @@ class ApiSolver:
             return task.finish(LOST)
         rows = rows[: math.floor(task.config.carries * len(rows))]
         if task.goal.get("writes"):
-            vendor = yield from self._vendors.open(
+            vendor = yield from self.vendors.open(
                 task.tables[task.goal["writes"]["source"]].source
             )
             refused = yield from task.write(rows, vendor.access if vendor else None)

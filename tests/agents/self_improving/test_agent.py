@@ -52,7 +52,7 @@ def test_an_agent_without_its_memory_stays_a_beginner(tmp_path: Path) -> None:
 
 def test_a_trial_leaves_the_answer_to_the_adopted_habits(tmp_path: Path) -> None:
     practise(tmp_path, 2)
-    assert revisions.load_notebook(tmp_path).trial is not None
+    assert revisions.load_notebook(tmp_path).trials
     given = instance("reconcile", seed=7)
     tried = play("self_improving", given, tmp_path)
     plain = play("self_improving", given, tmp_path / "fresh")
