@@ -1,9 +1,9 @@
 """Golden digests of the worlds of the tool suites, before and after all drift.
 
-`python benchmarks/golden.py` writes worlds.json, sites.json, crews.json and
-registers.json in tests/golden/; `--check` makes the digests again and exits 1 if any
-differs; `--masked` does either with the CPU's fast paths masked: a second machine for
-free. A changed digest is a change of scores: raise the suite's version.
+`python benchmarks/golden.py` writes worlds.json, sites.json, crews.json, codebases.json
+and registers.json in tests/golden/; `--check` makes the digests again and exits 1 if
+any differs; `--masked` does either with the CPU's fast paths masked: a second machine
+for free. A changed digest is a change of scores: raise the suite's version.
 """
 
 import json
@@ -53,6 +53,9 @@ KEPT = {
         families=(*multicrew.FAMILIES, *multicrew.HELD_OUT),
         seeds=(0, 1 << 40),
     ),
+    "multicrew/codebase": Kept(
+        name="codebases.json", families=multicrew.REAL, seeds=(0, 1 << 40)
+    ),
     "recall": Kept(
         name="registers.json",
         families=recall.FAMILIES,
@@ -79,8 +82,11 @@ def pair(suite: str, family: str, tier: int, seed: int) -> list[str]:
 
 
 def digests(suite: str) -> dict[str, list[str]]:
-    """Return the digests of a suite's worlds by family, tier and seed."""
-    kept = KEPT[suite]
+    """Return the digests of a suite's worlds by family, tier and seed.
+
+    Args: suite: a key of `KEPT`: its name, or its name and a part of it.
+    """
+    kept, suite = KEPT[suite], suite.partition("/")[0]
     return {
         f"{suite}/{family}/{tier}/{seed}": pair(suite, family, tier, seed)
         for family in kept.families

@@ -3,6 +3,7 @@
     python benchmarks/sweep.py          ToolQuest, 200 seeds a cell
     python benchmarks/sweep.py --suite recall        3 seeds a cell
     python benchmarks/sweep.py --suite changesurf    in a real browser, one seed a cell
+    python benchmarks/sweep.py --suite multicrew/codebase    real code, one seed a cell
     python benchmarks/sweep.py --slice  seeds and cells chosen by the commit, and the
                                         table's first seed, which its rows must fit
     python benchmarks/sweep.py --seeds 20              fewer a cell, told in the table
@@ -248,12 +249,13 @@ def write(ground: Ground, results: list[Played], broken: list[str]) -> None:
         else f"{len(broken)} rules are broken."
     )
     title = get("suites", ground.suite).card.title
+    title += f", {ground.part}" if ground.part else ""
     count = len({played.seed for played in results})
     fewer = "" if count == ground.seeds else f" --seeds {count}"
     TABLES.mkdir(parents=True, exist_ok=True)
     (TABLES / ground.table).write_text(
         f"# Control battery of {title}\n\n"
-        f"Made by `python benchmarks/sweep.py --suite {ground.suite}{fewer}`, which"
+        f"Made by `python benchmarks/sweep.py --suite {ground.name}{fewer}`, which"
         " says what each column must be.\nDrift at full magnitude of the class where no"
         " other is named; q_state of each control policy.\n\n"
         f"Worlds and versions: `{terms_digest(ground)}`\n\n{verdict}\n\n"
@@ -316,7 +318,7 @@ def main() -> int:
     broken = [fault for played in results for fault in faults(ground, played)]
     page = TABLES / ground.table
     if asked.slice:
-        again = f"run `python benchmarks/sweep.py --suite {ground.suite}`"
+        again = f"run `python benchmarks/sweep.py --suite {ground.name}`"
         text = page.read_text()
         if terms_digest(ground) in text:
             kept = [played for played in results if played.seed == first]

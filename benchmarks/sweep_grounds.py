@@ -16,6 +16,7 @@ from owa_bench.calendars import groups
 from owa_bench.envs.changesurf.generate import HONEYPOT_FAMILIES as WEB_HONEYPOTS
 from owa_bench.envs.changesurf.generate import TIERS as WEB_TIERS
 from owa_bench.envs.changesurf.generate import sites
+from owa_bench.envs.multicrew.generate import REAL as REAL_CODE
 from owa_bench.envs.multicrew.suite import SUITE as MULTICREW
 from owa_bench.envs.recall.suite import SUITE as RECALL
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
@@ -50,7 +51,7 @@ class Ground:
     sweep. A slice plays `slice_seeds` on `slice_cells` of the cells (0: all of them).
     `hold` takes what a worker keeps for all its episodes. `choices` are what
     `--families` may pick. Seeds lie below `seed_limit`: a held-out site is in no
-    practice world.
+    practice world. `part` names families that have a table of their own.
     """
 
     suite: str
@@ -64,6 +65,12 @@ class Ground:
     seed_limit: int = 1 << 63
     hold: Callable[[], Any] = lambda: None
     honeypots: tuple[str, ...] = ()
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """What `--suite` calls it."""
+        return f"{self.suite}/{self.part}" if self.part else self.suite
 
 
 def calendar_of(drift: str) -> str:
@@ -143,6 +150,17 @@ GROUNDS = {
         seeds=4,
         slice_seeds=1,
         slice_cells=16,
+    ),
+    "multicrew/codebase": Ground(
+        suite="multicrew",
+        part="codebase",
+        table="sweep_codebase.md",
+        golden="codebases.json",
+        choices=REAL_CODE,
+        cells=_multicrew,
+        seeds=1,
+        slice_seeds=1,
+        slice_cells=3,
     ),
     "recall": Ground(
         suite="recall",

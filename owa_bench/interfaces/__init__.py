@@ -301,8 +301,11 @@ class HasHorizon(Protocol):
 class HasReadyCheck(Protocol):
     """A suite that needs more than Python packages; asked before a run begins."""
 
-    def ready(self) -> None:
-        """Raise MissingPartError, with the line that installs it, if it is missing."""
+    def ready(self, families: tuple[str, ...]) -> None:
+        """Raise MissingPartError, with the line that installs it, if it is missing.
+
+        Args: families: those that are to be played.
+        """
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ def plain_instances(
     Args:
         card: The suite's.
         tier: One of the card's.
-        family: One of the card's; None: the seed draws one.
+        family: One of the card's, of no public draw too; None: the seed draws one.
         site: The seed draws among the families called `site/...`; None: among all.
         repeat: Chooses the noise stream.
         drift_step: Of every instance.
@@ -53,7 +53,7 @@ def plain_instances(
     if tier not in card.tiers:
         tiers = ", ".join(map(str, card.tiers))
         raise InstanceError("tier", tier, f"must be one of {tiers}")
-    if family is not None and family not in card.families:
+    if family is not None and family not in (*card.families, *card.held_out):
         names = ", ".join(card.families)
         raise InstanceError("family", family, f"must be one of {names}")
     prefix = "" if site is None else f"{site}/"

@@ -110,7 +110,7 @@ def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
         return f"{value[:-3]}{_other(int(value[-3:]), rng)}"
     if clause.attribute == "kinds":
         return f"{value[:-3]}{_other(int(value[-3:]), rng)}"
-    if clause.attribute in ("limit", "length", "gap"):
+    if clause.attribute in ("limit", "length", "gap", "cap", "bonus"):
         return str(int(value) + 1 + int(rng.integers(3)))
     if clause.attribute == "range":
         low, high = value.split(" and ")
@@ -118,6 +118,8 @@ def fresh_value(world: CrewWorld, clause: Clause, rng: Generator) -> str:
     if clause.attribute == "hours":
         open_for, first, period = value.split(" ")[::2]
         return f"{open_for} from {int(first) + 1} every {period}"
+    if clause.attribute == "layout":
+        return "count first" if value == "amount first" else "amount first"
     others = {
         c.value
         for c in world.clauses

@@ -17,11 +17,12 @@ from owa_bench.shells.sink import ListSink
 from tests.builders import crew_episodes as episodes
 
 EVERY = (*generate.FAMILIES, *generate.HELD_OUT)
+REAL = [pytest.param(name, marks=pytest.mark.slow) for name in generate.REAL]
 PASS = '{"tool": "pass_turn", "arguments": {}}'
 FINISH = '{"tool": "finish", "arguments": {}}'
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *REAL])
 def test_pettingzoos_own_tests_pass(family, capsys):
     """All three of them, with every warning of theirs an error."""
     with warnings.catch_warnings():
@@ -40,7 +41,7 @@ def test_pettingzoos_own_tests_pass(family, capsys):
     assert "Tick " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *REAL])
 def test_recorded_actions_leave_the_trace_that_was_recorded(family):
     """Fed round by round; what each seat was shown before its act is what it saw."""
     chosen = episodes.instance(family, 2, 1, 10_000)

@@ -28,7 +28,7 @@ ALL_DRIFT = 10_000
 def worlds(tier=2):
     return [
         SUITE.generate(episodes.instance(family, tier, 3))
-        for family in generate.FAMILIES
+        for family in (*generate.FAMILIES, *generate.REAL)
     ]
 
 
@@ -79,7 +79,10 @@ def test_strikes_come_mid_episode_and_a_smaller_magnitude_is_part_of_a_greater_o
     assert 0 < some < len(events) == SUITE.schedule.steps_for(chosen, world, 1.0)
 
 
-@pytest.mark.parametrize("family", [*generate.FAMILIES, *generate.HELD_OUT])
+REAL = [pytest.param(name, marks=pytest.mark.slow) for name in generate.REAL]
+
+
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *generate.HELD_OUT, *REAL])
 def test_the_oracle_solves_worlds_under_all_drift(family):
     chosen = episodes.instance(family, 2, 1, ALL_DRIFT)
     drifted = source("multicrew")(chosen)

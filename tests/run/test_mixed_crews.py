@@ -59,12 +59,16 @@ def test_what_is_no_mixed_crew_is_refused(text):
         load_agent(f"seats:{text}")
 
 
+FAMILIES = ("contract", "codebase")
+
+
 @pytest.mark.slow
-def test_a_killed_seat_is_named_in_the_trace(tmp_path):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_killed_seat_is_named_in_the_trace(tmp_path, family):
     (tmp_path / "dying.py").write_text(DYING)
     options = RunOptions(home=tmp_path / "home", folder=tmp_path)
     text = "seats:design=dying.py;*=fifo"
-    batch.play(request(text), tmp_path / "run", options)
+    batch.play(request(text, family), tmp_path / "run", options)
     layout = RunLayout(tmp_path / "run")
     for leaf in files.read_leaves(layout):
         trace = files.read_trace(layout, leaf)
@@ -75,10 +79,11 @@ def test_a_killed_seat_is_named_in_the_trace(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_mixed_crew_leaves_one_replay_root_with_one_and_two_workers(tmp_path):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_mixed_crew_leaves_one_replay_root_with_one_and_two_workers(tmp_path, family):
     text, roots = "seats:design=list_scheduler;*=fifo", set()
     options = RunOptions(home=tmp_path / "home", folder=tmp_path)
-    batch.play(request(text), tmp_path / "plan", options, plan_only=True)
+    batch.play(request(text, family), tmp_path / "plan", options, plan_only=True)
     for workers in (1, 2):
         out = tmp_path / f"by-{workers}"
         shutil.copytree(tmp_path / "plan", out)

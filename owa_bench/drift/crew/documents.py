@@ -18,7 +18,7 @@ from owa_bench.worlds.crew_edits import (
 
 _EACH = 2  # clauses that an operator may change
 _KINDS = 5  # operators that share the clauses
-_NUMBERS = ("limit", "length", "gap")
+_NUMBERS = ("limit", "length", "gap", "cap", "bonus")
 
 
 def _targets(kind: int) -> Callable[[CrewWorld], tuple[str, ...]]:

@@ -60,8 +60,11 @@ class CartPole3D:
             "CartPole3D has no oracle: an episode's rewards sum to its quality."
         )
 
-    def ready(self) -> None:
+    def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without the engine, before anything is played.
+
+        Args:
+            families: Plays no part.
 
         Raises:
             MissingPartError: it names the line that installs the engine.

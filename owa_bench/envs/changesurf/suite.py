@@ -70,8 +70,11 @@ class ChangeSurf:
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable
 
-    def ready(self) -> None:
+    def ready(self, families: tuple[str, ...]) -> None:
         """Refuse a machine without a browser, before anything is played.
+
+        Args:
+            families: Plays no part.
 
         Raises:
             MissingPartError: something is missing; with the line that installs it.

@@ -57,9 +57,11 @@ def accepted_items(
         pins = dict(made.pins)
         if any(pins.get(name) != merged[name].revision for name in item.needs):
             continue
-        before = tuple((name, merged[name].fragment) for name in item.needs)
+        before = tuple((name, merged[name].result) for name in item.needs)
         own = tuple((name, clauses[name].value) for name in every)
-        if _holds(world.family, item, own, before, made.fragment):
+        if item.stamp and msgspec.json.decode(made.fragment).get(STAMP) != item.stamp:
+            continue
+        if _holds(world.family, item, own, before, made.result):
             found.add(item.name)
     return frozenset(found)
 
@@ -75,7 +77,5 @@ def _holds(
     """Return whether a family accepts a fragment; the same arguments come often."""
     earlier = {name: msgspec.json.decode(text) for name, text in before}
     made = msgspec.json.decode(fragment)
-    if item.stamp and made.get(STAMP) != item.stamp:
-        return False
     made.pop(STAMP, None)
     return family_of(family).accepts(item, dict(values), earlier, made)

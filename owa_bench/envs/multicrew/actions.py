@@ -5,62 +5,24 @@ Messages are the session's, by the fabric. Source: docs/multicrew.md#tools
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items, revision
+from owa_bench.envs.multicrew.calls import ActionOutcome, Arguments, Place
 from owa_bench.envs.multicrew.generate import MERGE, family_of
+from owa_bench.envs.multicrew.settling import accept, arbitrate, propose
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
-from owa_bench.records.events import Board, Conflict, Event
+from owa_bench.records.events import Board
 from owa_bench.shells.schemas import ArgumentCheck, compile_schema
-from owa_bench.worlds.crew import Clause, CrewItem, CrewWorld
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 MOST_CLAIMS = 3
 _LONGEST = 2000  # characters of a fragment
 _AGAIN = 2  # an item that was merged before is worked out anew in a part of its effort
-
-
-class ActionOutcome(NamedTuple):
-    """The result of a call: `news` is what the board tells the other seats."""
-
-    state: CrewState
-    text: str
-    ok: bool = True
-    ticks: int = 1
-    events: tuple[Event, ...] = ()
-    news: str = ""
-
-
-class Place(NamedTuple):
-    """Where a call is made: world, state, the seats of the episode, the step."""
-
-    world: CrewWorld
-    state: CrewState
-    seats: tuple[str, ...]
-    step: int
-
-    @property
-    def seat(self) -> str:
-        """The seat that acts."""
-        return self.state.seat
-
-    def refused(self, text: str) -> ActionOutcome:
-        """Return the outcome of a call that changes nothing."""
-        return ActionOutcome(self.state, text, ok=False)
-
-    def item(self, name: str) -> CrewItem | None:
-        """Return an item by its name."""
-        return self.world.item_of.get(name)
-
-    def clause(self, name: str) -> Clause | None:
-        """Return a clause by its name."""
-        return self.world.clause_of.get(name)
-
-
-Arguments = Mapping[str, Any]
 
 
 def claim(at: Place, arguments: Arguments) -> ActionOutcome:
@@ -110,13 +72,16 @@ def work(at: Place, arguments: Arguments) -> ActionOutcome:
         return at.refused(f"There is no item {arguments['item']}.")
     fragment, pins = arguments["fragment"], arguments.get("pins", {})
     refusal = _claimed(at, item.name) or _form_problem(at.world, item, fragment, pins)
-    again = item.name in at.state.merged or item.name in at.state.drafts
+    state = at.state
+    known = state.merged.keys() | state.drafts.keys() | state.conflicted
+    again = item.name in known
     ticks = -(-item.effort // _AGAIN) if again else item.effort
     if not refusal and at.state.hours[at.seat] < ticks:
         refusal = f"You have {at.state.hours[at.seat]} ticks of work left."
     if refusal:
         return at.refused(refusal)
-    state = at.state
+    if at.code is not None:
+        at.code.commit(item, fragment, pins, seat=at.seat, tick=state.tick)
     draft = WorkDraft(
         fragment=msgspec.json.encode(fragment, order="sorted").decode(),
         pins=tuple(sorted(pins.items())),
@@ -155,7 +120,7 @@ def _form_problem(
     if not isinstance(fragment.get(STAMP, ""), str):
         return f"`fragment.{STAMP}` must be text."
     check = _form_check(family.name)
-    if problem := check(plain, "fragment") or family.problem(plain):
+    if problem := check(plain, "fragment") or family.problem(item, plain):
         return str(problem)
     if unknown := sorted(set(pins) - set(item.needs)):
         return (
@@ -181,13 +146,20 @@ def merge(at: Place, arguments: Arguments) -> ActionOutcome:
     if at.world.reviewed and not draft.approved:
         return at.refused(f"{name} is not approved.")
     state = at.state
+    if at.code is not None:
+        item = at.world.item_of[name]
+        if files := at.code.merge(item, seat=at.seat, tick=state.tick):
+            return _conflict(at, name, files)
     made = MergedItem(
         fragment=draft.fragment,
         pins=draft.pins,
         author=draft.author,
         revision=revision(at.world.code, name, draft.fragment, draft.pins),
     )
-    merged = {**state.merged, name: made}
+    merged, timed = {**state.merged, name: made}, False
+    if at.code is not None:
+        answers, timed = at.code.examine(merged)
+        merged = {n: replace(m, answers=answers[n]) for n, m in merged.items()}
     accepted = accepted_items(at.world, merged, state.settled)
     state = replace(
         state,
@@ -201,7 +173,23 @@ def merge(at: Place, arguments: Arguments) -> ActionOutcome:
     text = f"{name} merged by {at.seat}, revision {made.revision}"
     if name not in accepted and (missed := checked_clauses(at.world, name)):
         text += f"; it fails its check on {', '.join(missed)}"
-    return ActionOutcome(state, f"{text}.", ticks=MERGE, events=(board,), news=text)
+    return ActionOutcome(
+        *(state, f"{text}."), ticks=MERGE, events=(board,), news=text, timed=timed
+    )
+
+
+def _conflict(at: Place, name: str, files: str) -> ActionOutcome:
+    """Return the outcome of a merge that git refuses: the draft is gone."""
+    state = at.state
+    state = replace(
+        state,
+        drafts={item: one for item, one in state.drafts.items() if item != name},
+        conflicted=state.conflicted | {name},
+    )
+    board = Board(step=at.step, item=name, status="conflict", owner=at.seat)
+    news = f"{name} conflicts with main in {files}"
+    text = f"{news}: work it out anew."
+    return ActionOutcome(state, text, ok=False, events=(board,), news=news)
 
 
 def checked_clauses(world: CrewWorld, name: str) -> tuple[str, ...]:
@@ -250,89 +238,6 @@ def read(at: Place, arguments: Arguments) -> ActionOutcome:
         served=state.served | {f"fact/{clause}" for clause in learned},
     )
     return ActionOutcome(state, document_text(document), ticks=ticks)
-
-
-def propose(at: Place, arguments: Arguments) -> ActionOutcome:
-    """Propose a value for a contested clause; one of its sides must do so.
-
-    Args:
-        at: Where.
-        arguments: `clause`, `value`.
-    Returns: The outcome.
-    """
-    clause = at.clause(arguments["clause"])
-    sides = clause.sides if clause else ()
-    if at.seat not in {holder(at.world, at.seats, role) for role in sides}:
-        return at.refused(f"{arguments['clause']} is not yours to settle.")
-    if clause is None or not clause.rival:
-        return at.refused(f"{arguments['clause']} is not contested.")
-    value = arguments["value"]
-    proposed = {**at.state.proposed, clause.name: (value, at.seat)}
-    open_ = Conflict(step=at.step, item=clause.name)
-    news = f"{at.seat} proposes for {clause.name}: {value}"
-    state = replace(at.state, proposed=proposed)
-    return ActionOutcome(state, "Proposed.", events=(open_,), news=news)
-
-
-def accept(at: Place, arguments: Arguments) -> ActionOutcome:
-    """Accept what another seat proposed: the clause is settled.
-
-    Args:
-        at: Where.
-        arguments: `clause`.
-    Returns: The outcome.
-    """
-    name = arguments["clause"]
-    value, proposer = at.state.proposed.get(name, ("", at.seat))
-    if proposer == at.seat:
-        return at.refused(f"Nobody else has proposed a value for {name}.")
-    clause = at.clause(name)
-    settler = clause.settler if clause else ""
-    if settler and holder(at.world, at.seats, settler) not in (at.seat, proposer):
-        return at.refused(f"Neither of you decides about {name}.")
-    return _settled(at, name, value)
-
-
-def arbitrate(at: Place, arguments: Arguments) -> ActionOutcome:
-    """Have a clause settled, or a draft approved, from outside; takes longer.
-
-    Args:
-        at: Where.
-        arguments: `name` of a clause or an item.
-    Returns: The outcome.
-    """
-    name = arguments["name"]
-    draft = at.state.drafts.get(name)
-    if draft is not None and at.world.reviewed:
-        approved = replace(draft, approved=True)
-        state = replace(at.state, drafts={**at.state.drafts, name: approved})
-        text, ticks = f"{name} is approved.", at.world.arbitration
-        return ActionOutcome(
-            state, text, ticks=ticks, news=f"{name} approved from outside"
-        )
-    clause = at.clause(name)
-    if clause is None or not clause.rival:  # to find that out takes as long
-        nothing = at.refused(f"There is nothing to decide about {name}.")
-        return nothing._replace(ticks=at.world.arbitration if clause else 1)
-    outcome = _settled(at, name, clause.value)
-    state = outcome.state
-    known = state.known | {(at.seat, name)}
-    state = replace(state, known=known)
-    return outcome._replace(state=state, ticks=at.world.arbitration)
-
-
-def _settled(at: Place, name: str, value: str) -> ActionOutcome:
-    state = at.state
-    settled = {**state.settled, name: value}
-    state = replace(
-        state,
-        settled=settled,
-        proposed={one: it for one, it in state.proposed.items() if one != name},
-        accepted=accepted_items(at.world, state.merged, settled),
-    )
-    done = Conflict(step=at.step, item=name, resolved=True)
-    news = f"{name} settled: {value}"
-    return ActionOutcome(state, f"{news}.", events=(done,), news=news)
 
 
 def review(at: Place, arguments: Arguments) -> ActionOutcome:

@@ -3,6 +3,9 @@
 import json
 import os
 from collections.abc import Callable, Mapping
+from typing import Any
+
+from numpy.random import Generator
 
 from owa_bench.envs.multicrew.generate import family_of
 from owa_bench.envs.multicrew.state import CrewState
@@ -29,11 +32,21 @@ class CrewRandom(ControlPolicy):
         item = names[int(rng.integers(len(names)))]
         if item in state.drafts:
             return {"tool": "merge", "arguments": {"item": item}}
-        fragment = draw(family_of(world.family).form, rng=rng)
         chosen = next(one for one in world.items if one.name == item)
+        fragment = _drawn(world, chosen, rng)
         pins = {n: m.revision for n, m in state.merged.items() if n in chosen.needs}
         arguments = {"item": item, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}
+
+
+def _drawn(world: CrewWorld, item: CrewItem, rng: Generator) -> dict[str, Any]:
+    """Return a fragment that the family's form allows; code is a function of text."""
+    family = family_of(world.family)
+    fragment: dict[str, Any] = draw(family.form, rng=rng)
+    if family.runs:
+        text = f"def {item.name}(rows):\n    return {fragment['source']!r}"
+        return {"source": text}
+    return fragment
 
 
 class CrewPlausibleWrong(ControlPolicy):
@@ -95,9 +108,8 @@ class CrewOverDoer(ControlPolicy):
             return hint
         if draft is not None:
             return {"tool": "pass_turn", "arguments": {}}
-        fragment = draw(
-            family_of(world.family).form, rng=stream(self.seed, "over", self.steps)
-        )
+        rng = stream(self.seed, "over", self.steps)
+        fragment = _drawn(world, victim, rng)
         pins = dict(state.merged[victim.name].pins)
         arguments = {"item": victim.name, "fragment": fragment, "pins": pins}
         return {"tool": "work", "arguments": arguments}

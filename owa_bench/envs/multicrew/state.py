@@ -23,12 +23,22 @@ class WorkDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A fragment in the repository, with its revision."""
+    """A fragment in the repository, with its revision.
+
+    `answers` are what main answered for it when it was last run, as JSON text, "" for
+    fragments that are no code.
+    """
 
     fragment: str
     pins: tuple[tuple[str, str], ...]
     author: str
     revision: str
+    answers: str = ""
+
+    @property
+    def result(self) -> str:
+        """What the item is judged by: answers of code, else the fragment itself."""
+        return self.answers or self.fragment
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +57,9 @@ class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     message wakes; `hours` what each seat may still spend. `settled` are contested
     clauses with the value agreed on, `proposed` (value, seat). `known` are (seat,
     clause) served to a seat. `served` names what the crew has gained, `accepted` the
-    items whose fragments hold now. `harm` counts accepted items made worse. `breaches`
-    are what was noted against the rules of engagement.
+    items whose fragments hold now. `conflicted` are items whose branch met a conflict
+    once. `harm` counts accepted items made worse. `breaches` are what was noted against
+    the rules of engagement.
     """
 
     tick: int
@@ -64,6 +75,7 @@ class CrewState(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[tuple[str, str]] = frozenset()
     served: frozenset[str] = frozenset()
     accepted: frozenset[str] = frozenset()
+    conflicted: frozenset[str] = frozenset()
     harm: int = 0
     breaches: tuple[Breach, ...] = ()
 

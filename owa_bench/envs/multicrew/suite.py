@@ -9,6 +9,7 @@ from owa_bench.envs.multicrew.oracle import CrewOracle
 from owa_bench.envs.multicrew.policies import POLICIES
 from owa_bench.envs.multicrew.schedule import CrewSchedule
 from owa_bench.envs.multicrew.session import THETA, CrewSession
+from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.crew import CrewWorld
@@ -37,12 +38,20 @@ class CrewSuite(ToolSuite):
         rules=RULES,
         seats=len(ROLES),
         roles=ROLES,
-        held_out=generate.HELD_OUT,
+        held_out=(*generate.HELD_OUT, *generate.REAL),
     )
     oracle = CrewOracle()
     policies = POLICIES
     detectors = DETECTORS
     schedule: interfaces.EnumerableSchedule = CrewSchedule()
+
+    def ready(self, families: tuple[str, ...]) -> None:
+        """Raise MissingPartError where a family runs code and git or bwrap is missing.
+
+        Args: families: those that are to be played.
+        """
+        if set(families) & set(generate.REAL):
+            require_programs()
 
     def generate(self, instance: Instance) -> CrewWorld:
         """Return the instance's base world."""

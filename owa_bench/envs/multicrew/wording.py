@@ -52,6 +52,21 @@ _CORES = {
     ),
 }
 _CORES |= {
+    "layout": (
+        "rows of {s} come with the {v}",
+        "{s} takes rows with the {v}",
+        "with the {v} is how {s} takes rows",
+    ),
+    "cap": (
+        "{s} caps amounts at {v}",
+        "{v} is the cap on amounts of {s}",
+        "amounts count up to {v} on {s}",
+    ),
+    "bonus": (
+        "{s} adds {v} for each row",
+        "{v} is what {s} adds for each row",
+        "for each row {s} gets {v} more",
+    ),
     "cause": (
         "{s} went down because of {v}",
         "the fault at {s} lies with {v}",

@@ -186,7 +186,8 @@ def forked(job: dict[str, Any]) -> dict[str, Any]:
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
-        resource.setrlimit(resource.RLIMIT_CPU, (job["cpu_s"], job["cpu_s"]))
+        # Were both limits one, the kernel would kill without a word of why.
+        resource.setrlimit(resource.RLIMIT_CPU, (job["cpu_s"], job["cpu_s"] + 1))
         data = json.dumps(JOBS[job["job"]](job)).encode()
         with os.fdopen(sending, "wb") as pipe:
             pipe.write(data)
@@ -194,12 +195,12 @@ def forked(job: dict[str, Any]) -> dict[str, Any]:
     os.close(sending)
     data, timed = received(receiving, job["wall_s"])
     os.close(receiving)
-    killed = 0
     with contextlib.suppress(OSError):
         os.kill(child, signal.SIGKILL)
-        killed = os.waitpid(child, 0)[1]
+        _, killed, used = os.wait4(child, 0)
+        timed = timed or used.ru_utime + used.ru_stime > job["cpu_s"]
+        timed = timed or killed & 0x7F == signal.SIGXCPU
     swept()
-    timed = timed or (os.WIFSIGNALED(killed) and os.WTERMSIG(killed) == signal.SIGXCPU)
     try:
         result = json.loads(data)
     except ValueError:
@@ -248,16 +249,16 @@ def swept() -> None:
 
 
 def main() -> None:
-    """Serve jobs until the input ends."""
+    """Serve jobs until the input ends; without tools they are answers alone."""
     ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
     sys.dont_write_bytecode = True
-    sys.path += sys.argv[1:]
-    for name in _IMPORTED:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    plugins = sys.modules["_pytest.config"].default_plugins
-    for name in plugins:
-        importlib.import_module(f"_pytest.{name}")
+    if tools := sys.argv[1:]:
+        sys.path += tools
+        for name in _IMPORTED:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        for name in sys.modules["_pytest.config"].default_plugins:
+            importlib.import_module(f"_pytest.{name}")
     gc.collect()
     gc.freeze()  # no child looks through what is imported
     for line in sys.stdin.buffer:

@@ -69,23 +69,34 @@ class ProjectRepository:
         self._git("commit", "-q", "-m", message, day=day, author=author, fails=True)
         return self._moved(old, day)
 
-    def deliver(self, files: Mapping[str, str], message: str, day: int) -> None:
-        """Commit files of the platform to main, wherever the worktree is.
+    def deliver(
+        self,
+        files: Mapping[str, str],
+        message: str,
+        day: int,
+        *,
+        branch: str = MAIN,
+        author: str = "platform",
+    ) -> None:
+        """Commit files on top of main, wherever the worktree is, which stays.
 
         Args:
             files: Text by path, in ASCII.
             message: Of the commit.
             day: Its date.
+            branch: What the commit becomes the head of: main, or a new branch.
+            author: Of the commit.
         """
-        stamp = f"platform <{_mail('platform')}> {_date(day)}"
+        stamp = f"{author} <{_mail(author)}> {_date(day)}"
         head = self.head()
-        lines = [f"commit refs/heads/{MAIN}", f"author {stamp}", f"committer {stamp}"]
+        lines = [f"commit refs/heads/{branch}", f"author {stamp}", f"committer {stamp}"]
         lines += [f"data {len(message)}\n{message}", f"from {head}" if head else ""]
         for path, text in files.items():
             lines.append(f"M 100644 inline {path}\ndata {len(text)}\n{text}")
         stream = "\n".join([*filter(None, lines), ""]).encode()
         self._git("fast-import", "--quiet", day=day, given=stream)
-        self.pushes = (*self.pushes, Push(day, head, self.head(), False))
+        if branch == MAIN:
+            self.pushes = (*self.pushes, Push(day, head, self.head(), False))
 
     def switch(self, branch: str, day: int) -> str:
         """Put the worktree on a branch; a new one begins where the worktree is.

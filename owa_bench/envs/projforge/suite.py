@@ -4,10 +4,10 @@ Their scores are never mixed.
 """
 
 import dataclasses
-import shutil
 
 from owa_bench import interfaces
 from owa_bench.envs.projforge import generate, graph_session, schedule, workshop
+from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.envs.projforge.forecasts import KINDS
 from owa_bench.envs.projforge.forge_oracle import FORGE_POLICIES, ForgeOracle
 from owa_bench.envs.projforge.forge_session import ForgeSession
@@ -15,7 +15,6 @@ from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
 from owa_bench.envs.projforge.graph_oracle import GRAPH_POLICIES, GraphOracle
 from owa_bench.envs.projforge.graph_session import GraphSession
 from owa_bench.envs.projforge.marks import THETA, WEEK
-from owa_bench.errors import MissingPartError
 from owa_bench.records.instance import Announcement, Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.project import DAYS, ProjectWorld
@@ -127,13 +126,12 @@ class ProjForgeSuite(ProjForgeFastSuite):
     policies = FORGE_POLICIES
     detectors = tuple(map(ForgeDetector, RULES))
 
-    def ready(self) -> None:
-        """Raise MissingPartError where git, bubblewrap, pip or pytest is missing."""
-        for program, package in (("git", "git"), ("bwrap", "bubblewrap")):
-            if shutil.which(program) is None:
-                raise MissingPartError(
-                    f"the program `{program}`", f"apt-get install {package}"
-                )
+    def ready(self, families: tuple[str, ...]) -> None:
+        """Raise MissingPartError where git, bubblewrap, pip or pytest is missing.
+
+        Args: families: plays no part.
+        """
+        require_programs()
         workshop.tools()
 
     def terms(self, instance: Instance) -> interfaces.Terms:

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench.canonical import sha256
-from owa_bench.envs.projforge import job_server
+from owa_bench.envs.projforge.commit_runner import CommitRunner
 from owa_bench.envs.projforge.repository import ProjectRepository
-from owa_bench.errors import InfrastructureFailure, MissingPartError
+from owa_bench.errors import MissingPartError
 from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, Result, SandboxJob
-from owa_bench.sandbox.long_lived import SandboxProcess
 from owa_bench.worlds.project import ProjectWorld
 from owa_bench.worlds.project_code import (
     PIPELINE,
@@ -45,7 +44,6 @@ _TOOLS = (
 )
 _PIN = re.compile(r"[a-z]+(\[\])?\s*([=<>~!]=?\s*[0-9a-z.]+\s*,?\s*)*")
 _LINES = 60  # of a lock file
-_LIMITS = Limits(wall_s=600, cpu_s=3600, processes=32)
 _SHELL = Limits(wall_s=20, cpu_s=10, processes=16)
 
 
@@ -69,20 +67,15 @@ class TestRun(NamedTuple):
     timed: bool = False
 
 
-class Workshop:
+class Workshop(CommitRunner):
     """Runs jobs of one project under a folder."""
 
     def __init__(self, folder: Path, repository: ProjectRepository) -> None:
-        self._folder, self._repository = folder, repository
-        self._sandbox = backends.get(BACKEND)
-        self._process: SandboxProcess | None = None
+        super().__init__(folder, repository, shown=("index", "sites"), tools=tools())
         self._environments: dict[str, str] = {}
-        self._trees: dict[str, str] = {}
         self._canaries = 0
         self._published = ""
         self._served: tuple[Any, ...] = ()
-        for name in ("work", "trees", "index", "sites"):
-            (folder / name).mkdir(parents=True)
 
     def publish(self, world: ProjectWorld, day: int) -> str:
         """Write the index that serves on a day and empty the other.
@@ -135,9 +128,9 @@ class Workshop:
             return Answers((None,) * len(cases), str(failure))
         if shift is not None:
             site.insert(0, self._canary(world, *shift))
-        reply = self._job(
+        reply = self.job(
             job="answers",
-            tree=self._tree(commit),
+            tree=self.tree(commit),
             site=site,
             strict=world.strict,
             cases=cases,
@@ -168,9 +161,9 @@ class Workshop:
             site = [self._environment(world, commit)]
         except JobFailure as failure:
             return Answers((None,) * len(cases), f"503 does not start: {failure}")
-        reply = self._job(
+        reply = self.job(
             job="replies",
-            tree=self._tree(commit),
+            tree=self.tree(commit),
             site=site,
             strict=world.strict,
             cases=cases,
@@ -199,18 +192,18 @@ class Workshop:
             return TestRun(3, str(failure))
         job = {
             "job": "tests",
-            "tree": self._tree(commit),
+            "tree": self.tree(commit),
             "site": site,
             "strict": world.strict,
             "cpu_s": 30,
             "wall_s": 120,
         }
         lost: dict[str, Any] = {"exit": 3, "text": "the run ended without a result"}
-        reply = self._job(**job, explain=False)
+        reply = self.job(**job, explain=False)
         result, timed = reply["result"] or lost, reply["timed"]
         code = int(result["exit"])
         if code and not timed:
-            reply = self._job(**job, explain=True)
+            reply = self.job(**job, explain=True)
             result, timed = reply["result"] or lost, reply["timed"]
         text = re.sub(r" in [0-9.]+s", "", str(result["text"]))
         return TestRun(code, text, timed)
@@ -229,23 +222,9 @@ class Workshop:
         )
         return self._sandbox.run(job)
 
-    def close(self) -> None:
-        """End the sandbox."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
-
-    def _tree(self, commit: str) -> str:
-        """Return where the sandbox sees a commit's files, checked out once."""
-        if commit not in self._trees:
-            name = str(len(self._trees))
-            self._repository.check_out(commit, self._folder / "trees" / name)
-            self._trees[commit] = f"/trees/{name}"
-        return self._trees[commit]
-
     def _text(self, commit: str, path: str) -> str:
         """Return a file of a commit, "" where there is none."""
-        file = self._folder / self._tree(commit).lstrip("/") / path
+        file = self._folder / self.tree(commit).lstrip("/") / path
         return file.read_text(errors="replace") if file.is_file() else ""
 
     def _environment(self, world: ProjectWorld, commit: str) -> str:
@@ -285,7 +264,7 @@ class Workshop:
             raise JobFailure(f"{PIPELINE}: {error}") from error
 
     def _installed(self, world: ProjectWorld, pins: list[str]) -> str:
-        reply = self._job(
+        reply = self.job(
             job="install",
             cpu_s=60,
             wall_s=240,
@@ -322,48 +301,6 @@ class Workshop:
             text = library_source(library, day, shift)
             (package / "__init__.py").write_text(text)
         return f"/sites/{name}"
-
-    def _job(self, **job: Any) -> dict[str, Any]:
-        """Return the reply of the job server, started anew where a job ended it."""
-        if self._process is None or not self._process.alive:
-            self.close()
-            work = self._folder / "work"  # a job that ended the server filled it
-            shutil.rmtree(work, ignore_errors=True)
-            work.mkdir(exist_ok=True)
-            self._process = self._sandbox.open(self._server())
-        try:
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        if line:
-            reply: dict[str, Any] = json.loads(line)
-            return reply
-        ended = self._process.close()
-        self._process = None
-        if b"Traceback" in ended.output:
-            text = ended.output.decode(errors="replace")[-500:]
-            raise InfrastructureFailure(f"The job server failed: {text}")
-        return {"timed": ended.timed, "result": None}
-
-    def _server(self) -> SandboxJob:
-        folders = [
-            Bind(source=self._folder / name, target=f"/{name}")
-            for name in ("trees", "index", "sites")
-        ]
-        program = "/server/job_server.py"
-        server = Bind(source=Path(job_server.__file__), target=program)
-        return SandboxJob(
-            argv=(str(binds.interpreter()), "-I", "-S", "-u", program, "/tools"),
-            work=self._folder / "work",
-            binds=(*binds.python(), *tools(), server, *folders),
-            hidden=binds.python_hidden(),
-            limits=_LIMITS,
-        )
-
-
-BACKEND = "bubblewrap"
 
 
 def tools() -> tuple[Bind, ...]:

@@ -320,7 +320,7 @@ def refuse_unready(plan: Plan) -> None:
     for entry in plan.suites:
         suite = discovery.get("suites", entry.name)
         if isinstance(suite, HasReadyCheck):
-            suite.ready()
+            suite.ready(entry.families)
 
 
 def differences(mine: Plan, written: Plan) -> tuple[str, ...]:

@@ -78,11 +78,35 @@ def _runbook(
     }
 
 
+def _function(
+    item: Mapping[str, Any], values: Mapping[str, str], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    first = values[f"{item['module']}.layout"].split()[0]
+    second = "count" if first == "amount" else "amount"
+    amount = "amount"
+    if cap := values.get(f"{item['name']}.cap"):
+        amount = f"min(amount, {cap})"
+    bonus = values.get(f"{item['name']}.bonus", "0")
+    calls = [one.split(".") for one in item.get("imports", "").split(" and ") if one]
+    text = f"def {item['name']}(rows):\n"
+    for module, name in calls:
+        text += f"    from app.{module} import {name}\n"
+    text += f"    total = sum({amount} * count + {bonus}\n"
+    text += f"                for {first}, {second} in rows if count >= 3)\n"
+    for module, name in calls:
+        same = values[f"{module}.layout"].startswith(first)
+        rows = "rows" if same else "[(b, a) for a, b in rows]"
+        text += f"    total += {name}({rows})['total']\n"
+    tag = values[f"{item['name']}.tag"]
+    return {"source": f"{text}    return {{'tag': {tag!r}, 'total': total}}"}
+
+
 _MAKERS = {
     "contract": _schema,
     "negotiate": _schema,
     "schedule": _booking,
     "duties": _booking,
     "incident": _runbook,
+    "codebase": _function,
 }
 BUILDS_ON = ("schedule", "duties")  # whose fragments depend on those they build on

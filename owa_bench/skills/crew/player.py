@@ -103,6 +103,8 @@ class CrewPlayer:
             view.merged(name, text.partition("revision ")[2][:8])
         elif last.tool == "merge":
             view.approved.discard(name)
+            if "conflicts with main" in text:
+                self._own.pop(name, None)
         elif last.tool in ("work", "claim") and "is claimed by" in text:
             view.taken[name] = text.partition("is claimed by ")[2].split(".")[0]
 

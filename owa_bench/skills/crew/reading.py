@@ -18,6 +18,7 @@ _W, _V = r"(?P<s>[a-z]+)", r"(?P<v>[a-z]+-\d+)"
 _PAIR = r"(?P<v>[a-z]+-\d+ and [a-z]+-\d+)"
 _N, _NN = r"(?P<v>\d+|2 times \d+)", r"(?P<v>\d+ and \d+)"
 _O = r"(?P<v>drain before the switch|switch before the drain)"
+_L = r"(?P<v>amount first|count first)"
 _HOURS = (
     r"for (?P<n>\d+) hours from hour (?P<f>\d+) on, and again every (?P<e>\d+) hours"
 )
@@ -61,6 +62,21 @@ _PATTERNS = {
         f"the booking key of {_W} is {_V}",
         f"{_W} is booked with {_V}",
         f"{_V} is the key for {_W}",
+    ),
+    "layout": (
+        f"rows of {_W} come with the {_L}",
+        f"{_W} takes rows with the {_L}",
+        f"with the {_L} is how {_W} takes rows",
+    ),
+    "cap": (
+        f"{_W} caps amounts at {_N}",
+        f"{_N} is the cap on amounts of {_W}",
+        f"amounts count up to {_N} on {_W}",
+    ),
+    "bonus": (
+        f"{_W} adds {_N} for each row",
+        f"{_N} is what {_W} adds for each row",
+        f"for each row {_W} gets {_N} more",
     ),
     "cause": (
         f"{_W} went down because of (?P<v>[a-z]+)",

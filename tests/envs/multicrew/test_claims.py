@@ -25,7 +25,7 @@ def truths(played):
     return {e.proposition: e.y for e in played.of(Resolution) if e.kind in KINDS}
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *generate.REAL])
 @pytest.mark.parametrize("tier", generate.TIERS)
 def test_who_reads_everything_knows_every_claim(family, tier):
     """A reader without privilege, of the documents and notices in force at the end."""

@@ -35,7 +35,10 @@ def rules(played):
     return {event.rule for event in played.of(Violation)}
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+REAL = [pytest.param(name, marks=pytest.mark.slow) for name in generate.REAL]
+
+
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *REAL])
 def test_facts_that_go_round_the_channel_disqualify(family):
     common = {}
     chosen = episodes.instance(family, 2, 4)
@@ -44,7 +47,7 @@ def test_facts_that_go_round_the_channel_disqualify(family):
     assert played.q_state == 0.0
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", [*generate.FAMILIES, *REAL])
 @pytest.mark.parametrize("name", ["contract_net", "fifo", "list_scheduler"])
 @pytest.mark.parametrize("drift_step", [0, 10_000])
 def test_honest_crews_break_no_rule(family, name, drift_step):

@@ -13,14 +13,14 @@ from tests.envs.projforge.test_interrupted_project import RUN, owa, root
 pytestmark = [pytest.mark.project, pytest.mark.slow]
 IN_DOCKER = """
 import runpy, sys
-from owa_bench.envs.projforge import workshop
+from owa_bench.envs.projforge import commit_runner
 from owa_bench.sandbox import backends
 started = backends.DockerSandbox.open
 def opened(sandbox, job):
     print("a job server in Docker")
     return started(sandbox, job)
 backends.DockerSandbox.open = opened
-workshop.BACKEND = "docker"
+commit_runner.BACKEND = "docker"
 sys.argv[0] = "owa-bench"
 runpy.run_module("owa_bench", run_name="__main__")
 """

@@ -184,7 +184,7 @@ FAMILY = Family(
     about=_ABOUT,
     form=FORM,
     draw=draw,
-    problem=lambda fragment: "",
+    problem=lambda item, fragment: "",
     accepts=accepts,
     solution=solution,
 )

@@ -25,18 +25,21 @@ class Content(NamedTuple):
 class Family(NamedTuple):
     """A family.
 
-    `form` is a JSON schema of a fragment; `problem` says what is wrong with a
-    fragment's form beyond that ("" for nothing), which everybody is told; `accepts`
+    `form` is a JSON schema of a fragment; `problem` says what is wrong with the form of
+    an item's fragment beyond that ("" for nothing), which everybody is told; `accepts`
     and `solution` take item, values and the accepted fragments that it builds on.
-    `reviewed`: an item is merged only when another seat has approved it.
+    `reviewed`: an item is merged only when another seat has approved it. `runs`:
+    fragments are code, merged by git; `accepts` takes in place of them what main
+    answered when it was run.
     """
 
     name: str
     about: str
     form: Mapping[str, Any]
     draw: Callable[[CrewDraws, tuple[CrewItem, ...]], Content]
-    problem: Callable[[Fragment], str]
+    problem: Callable[[CrewItem, Fragment], str]
     accepts: Callable[[CrewItem, Values, Mapping[str, Fragment], Fragment], bool]
     solution: Callable[[CrewItem, Values, Mapping[str, Fragment]], Fragment]
     reviewed: bool = False
+    runs: bool = False
     decided: bool = False  # contested clauses have readings on which one role decides

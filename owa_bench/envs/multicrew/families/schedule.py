@@ -146,7 +146,7 @@ FAMILY = Family(
     about=_ABOUT,
     form=FORM,
     draw=draw,
-    problem=lambda fragment: "",
+    problem=lambda item, fragment: "",
     accepts=accepts,
     solution=solution,
 )
