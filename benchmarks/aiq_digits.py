@@ -27,7 +27,7 @@ from owa_bench.scoring.companions.aiq.complexity import (  # noqa: E402
     complexity,
     image_entropy,
 )
-from owa_bench.subjects.classifiers import (  # noqa: E402
+from owa_bench.subjects.image_domains import (  # noqa: E402
     Network,
     convolutional_pool,
     image_domain,

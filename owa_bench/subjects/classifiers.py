@@ -1,15 +1,14 @@
-"""Classifiers of digits and irises, whose scores and sizes the companion measures read.
+"""Classifiers of digits and irises, whose scores the companion measures read.
 
 Digits (Intelligence Test): subjects from linear to convolutional; the ten classes are
-the candidates, the true class is the reference. Image pools (MCCP complexity): the same
-random convolutional networks are trained on every domain, each for a fixed budget.
-Irises (generality analysis): a few dozen classifiers. Needs the extras `measures`
-(scikit-learn) and, but for the irises, `rl` (torch).
+the candidates, the true class is the reference. Irises (generality analysis): a few
+dozen classifiers. Needs the extras `measures` (scikit-learn) and, but for the irises,
+`rl` (torch).
 """
 
 import importlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -27,9 +26,6 @@ EPOCHS = {"linear": 30, "mlp": 30, "cnn": 30}
 BATCH = 64
 _RATE = 3e-3
 
-_LAYERS = (1, 3)  # convolutional layers of a network [S: 1-3]
-_CHANNELS = (1, 32)  # channels of a layer [S: 1-32 nodes]
-_TEST = 899  # images scored; the rest trains
 
 FOLDS = 10
 LEAST_ACCURACY = 0.35  # of classifiers that take part [S]
@@ -58,7 +54,7 @@ def load_torch() -> Any:
 
 
 @contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
+def one_thread(torch: Any) -> Iterator[None]:
     """Keep torch to one thread: small tensors gain nothing from more."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -68,7 +64,7 @@ def _one_thread(torch: Any) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _load_images() -> tuple[Images, Classes]:
+def load_images() -> tuple[Images, Classes]:
     """Return scikit-learn's digits (items, 1, 8, 8) with grey values in 0 .. 1."""
     bunch = _sklearn("datasets").load_digits()
     images = np.asarray(bunch.images, dtype=np.float32)[:, None] / np.float32(16.0)
@@ -102,22 +98,30 @@ def digit_scores(subject: str, *, seed: int, train: int = 898) -> DigitScores:
     """
     if subject not in SUBJECTS:
         raise UnknownNameError("digit subject", subject, SUBJECTS)
-    images, truth = _load_images()
+    images, truth = load_images()
     order = seeding.stream(seed, "digits").permutation(len(images))
     first, rest = order[:train], order[train:]
     torch = load_torch()
-    with _one_thread(torch):
+    with one_thread(torch):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = _digit_network(torch, subject)
-            _train(torch, model, images[first], truth[first], EPOCHS[subject])
+            fit(torch, model, images[first], truth[first], EPOCHS[subject])
         with torch.inference_mode():
             scores = model(torch.as_tensor(images[rest])).numpy()
     return DigitScores(np.asarray(scores, dtype=np.float64), truth[rest])
 
 
-def _train(torch: Any, model: Any, images: Images, truth: Classes, epochs: int) -> None:
-    """Train with Adam on cross-entropy."""
+def fit(torch: Any, model: Any, images: Images, truth: Classes, epochs: int) -> None:
+    """Train a network with Adam on cross-entropy.
+
+    Args:
+        torch: The module.
+        model: The network, changed in place.
+        images: (items, 1, 8, 8).
+        truth: (items,) classes.
+        epochs: Passes over the images.
+    """
     inputs, labels = torch.as_tensor(images), torch.as_tensor(truth)
     optimiser = torch.optim.Adam(model.parameters(), lr=_RATE)
     for _ in range(epochs):
@@ -148,165 +152,6 @@ def _digit_network(torch: Any, subject: str) -> Any:
         nn.Dropout(0.3),
         nn.Linear(64 * 16, 10),
     )
-
-
-# --- pools of convolutional networks --------------------------------------------------
-
-
-class Network(NamedTuple):
-    """An architecture: channels of its convolutional layers, and its own seed."""
-
-    channels: tuple[int, ...]
-    seed: int
-
-
-class NetworkResult(NamedTuple):
-    """A trained network: its parameters, and its accuracy on held-out images."""
-
-    size: int
-    performance: float
-
-
-class ImageDomain(NamedTuple):
-    """Images (items, 1, 8, 8) and classes, to learn from and to be scored on."""
-
-    train_images: Images
-    train_classes: Classes
-    test_images: Images
-    test_classes: Classes
-
-
-def convolutional_pool(count: int, *, seed: int) -> tuple[Network, ...]:
-    """Return random architectures of one to three layers of 1 to 32 channels.
-
-    Layers and the logarithm of channels are uniform: small networks are as frequent
-    as large ones, as the curve of least sizes needs.
-
-    Args:
-        count: of networks.
-        seed: of architectures and of their training.
-
-    Returns:
-        The architectures.
-    """
-    rng = seeding.stream(seed, "pool")
-    networks = []
-    for i in range(count):
-        depth = int(rng.integers(_LAYERS[0], _LAYERS[1] + 1))
-        channels = np.exp(
-            rng.uniform(np.log(_CHANNELS[0]), np.log(_CHANNELS[1]), depth)
-        )
-        widths = tuple(round(float(w)) for w in channels)
-        networks.append(Network(widths, seeding.derive(seed, "pool", i) % 2**31))
-    return tuple(networks)
-
-
-def image_domain(
-    *,
-    classes: int = 10,
-    noise: float = 0.0,
-    copies: int = 1,
-    shuffled: bool = False,
-    seed: int,
-) -> ImageDomain:
-    """Return an image domain made of scikit-learn's digits.
-
-    Args:
-        classes: only the digits below it.
-        noise: standard deviation of Gaussian noise, of grey values in 0 .. 1.
-        copies: how often each image to learn from is there, one noise for all.
-        shuffled: whether the pixels of every image change places by one permutation.
-        seed: of noise, permutation and split.
-
-    Returns:
-        The domain; at most 899 images are scored, the rest is learnt from.
-    """
-    images, truth = _load_images()
-    rng = seeding.stream(seed, "images")
-    order = rng.permutation(len(images))  # the same split of all domains of a seed
-    places = seeding.stream(seed, "images", "places").permutation(64)
-    added = rng.standard_normal(images.shape, dtype=np.float32)
-    images = images + np.float32(noise) * added
-    if shuffled:
-        images = images.reshape(-1, 64)[:, places].reshape(images.shape)
-    order = order[truth[order] < classes]
-    cut = len(order) - min(_TEST, len(order) // 2)
-    train, test = np.tile(order[:cut], copies), order[cut:]
-    return ImageDomain(images[train], truth[train], images[test], truth[test])
-
-
-def mixed_domain(
-    first: ImageDomain, second: ImageDomain, share: float, *, seed: int
-) -> ImageDomain:
-    """Return a domain whose images are drawn from two domains.
-
-    Args:
-        first: the domain of `share` of the images.
-        second: the domain of the others.
-        share: 0 to 1.
-        seed: of the draws.
-
-    Returns:
-        As many images as the smaller domain has, without repetition from each.
-    """
-    rng = seeding.stream(seed, "images", "mixture")
-
-    def drawn(one: Images, other: Images, *labels: Classes) -> tuple[Images, Classes]:
-        count = min(len(one), len(other))
-        ours = rng.random(count) < share
-        parts = (rng.permutation(len(one))[:count], rng.permutation(len(other))[:count])
-        images = np.where(ours[:, None, None, None], one[parts[0]], other[parts[1]])
-        return images, np.where(ours, labels[0][parts[0]], labels[1][parts[1]])
-
-    train = drawn(
-        first.train_images,
-        second.train_images,
-        first.train_classes,
-        second.train_classes,
-    )
-    test = drawn(
-        first.test_images, second.test_images, first.test_classes, second.test_classes
-    )
-    return ImageDomain(*train, *test)
-
-
-def train_pool(
-    pool: Sequence[Network], domain: ImageDomain, *, steps: int
-) -> Iterator[NetworkResult]:
-    """Yield each network of the pool, trained on a domain for a fixed budget.
-
-    Args:
-        pool: architectures.
-        domain: images to train and to test on.
-        steps: gradient steps in complete passes: as many on few images as on many.
-
-    Yields:
-        Size and accuracy of each network.
-    """
-    epochs = max(1, round(steps * BATCH / len(domain.train_images)))
-    classes = int(domain.train_classes.max()) + 1
-    torch = load_torch()
-    with _one_thread(torch):
-        for network in pool:
-            with torch.random.fork_rng():
-                torch.manual_seed(network.seed)
-                model = _pool_network(torch, network.channels, classes)
-                _train(torch, model, domain.train_images, domain.train_classes, epochs)
-            with torch.inference_mode():
-                scores = model(torch.as_tensor(domain.test_images))
-            right = scores.argmax(dim=1).numpy() == domain.test_classes
-            size = sum(part.numel() for part in model.parameters())
-            yield NetworkResult(size, float(right.mean()))
-
-
-def _pool_network(torch: Any, channels: Sequence[int], classes: int) -> Any:
-    """Return an untrained network that ends in one mean value a channel."""
-    nn, layers, before = torch.nn, [], 1
-    for width in channels:
-        layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU()]
-        before = width
-    pooled = [nn.AdaptiveAvgPool2d(2), nn.Flatten()]
-    return nn.Sequential(*layers, *pooled, nn.Linear(4 * before, classes))
 
 
 # --- irises ---------------------------------------------------------------------------

@@ -5,9 +5,9 @@ import pytest
 
 from owa_bench.errors import UnknownNameError
 from owa_bench.scoring.companions.intelligence_test import failures, measure
-from owa_bench.subjects.classifiers import (
+from owa_bench.subjects.classifiers import digit_scores
+from owa_bench.subjects.image_domains import (
     convolutional_pool,
-    digit_scores,
     image_domain,
     mixed_domain,
     train_pool,
