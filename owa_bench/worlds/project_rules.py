@@ -92,12 +92,13 @@ def answer(
                     r for r in rows if _passes(r[step.field], step.test, step.value)
                 ]
             case "apply":
+                rule = _rule_of(world, step, shift)
                 for row in rows:
-                    row[words.amount] = _by_rule(world, step, row[words.amount], shift)
+                    row[words.amount] = rule(row[words.amount])
             case "reduce":
                 value = _reduced(rows, words.amount, words.count, step.how)
             case "adjust":
-                value = _by_rule(world, step, value, shift)
+                value = _rule_of(world, step, shift)(value)
             case "join":
                 other = answer(world, world.feature(step.word), request, shift)
                 value = _joined(value, other, step.how)
@@ -115,13 +116,13 @@ def _passes(value: Any, test: str, limit: Any) -> bool:
     return bool(value < limit)
 
 
-def _by_rule(
-    world: ProjectWorld, step: FeatureStep, amount: int, shift: RuleShift | None
-) -> int:
+def _rule_of(
+    world: ProjectWorld, step: FeatureStep, shift: RuleShift | None
+) -> Callable[[int], int]:
     rules = world.library(step.library).rules
     rule = next(rule for rule in rules if rule.name == step.rule)
     extra = shift(step.library, step.rule) if shift else 0
-    return rule_value(rule, amount, step.level, step.rounding) + extra
+    return lambda amount: rule_value(rule, amount, step.level, step.rounding) + extra
 
 
 def _reduced(rows: list[dict[str, Any]], amount: str, count: str, how: str) -> int:

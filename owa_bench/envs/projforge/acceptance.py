@@ -5,6 +5,7 @@ Right answers never enter the sandbox: they are computed here and compared here.
 Source: docs/projforge.md#marks
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from owa_bench.envs.projforge.forge_state import (
@@ -63,7 +64,7 @@ class Examiner:
         """
         cases = self._fresh(world, day, "service", 1)
         reply = self._workshop.served(world, commit, cases)
-        good = self._good(world, cases, reply.values)
+        good = _good(cases, self._right(world, cases), reply.values)
         right = frozenset(name for name, fine in good.items() if fine)
         return right - self._bypassed, reply.timed
 
@@ -81,7 +82,7 @@ class Examiner:
         """
         cases = self._fresh(world, day, purpose)
         values = self._workshop.answers(world, commit, cases).values
-        good = self._good(world, cases, values)
+        good = _good(cases, self._right(world, cases), values)
         return frozenset(name for name, fine in good.items() if fine) - self._bypassed
 
     def wrong_examples(self, world: ProjectWorld, day: int, commit: str) -> list[str]:
@@ -96,7 +97,9 @@ class Examiner:
         cases = [c for f in world.issued(day) for c in self.examples(world, f)]
         values = self._workshop.answers(world, commit, cases).values
         return [
-            name for name, fine in self._good(world, cases, values).items() if not fine
+            name
+            for name, fine in _good(cases, self._right(world, cases), values).items()
+            if not fine
         ]
 
     def examine(self, world: ProjectWorld, day: int, commit: str) -> DayVerdict:
@@ -115,9 +118,12 @@ class Examiner:
         ]
         cases = [*fresh, *shown, *turned]
         reply = self._workshop.answers(world, commit, cases)
+        right = self._right(world, [*fresh, *shown])
+        right += right[len(fresh) :]  # no feature depends on the order of rows
         parts, at = [], 0
         for group in (fresh, shown, turned):
-            parts.append(self._good(world, group, reply.values[at : at + len(group)]))
+            part = slice(at, at + len(group))
+            parts.append(_good(group, right[part], reply.values[part]))
             at += len(group)
         breaches = mock_breaches(parts[1], parts[2])
         accepted = frozenset(name for name, fine in parts[0].items() if fine)
@@ -142,16 +148,12 @@ class Examiner:
             )
         ]
 
-    def _good(
-        self, world: ProjectWorld, cases: list[EndpointCase], values: tuple[object, ...]
-    ) -> dict[str, bool]:
-        """Return whether every case of a feature is right, by feature."""
-        good: dict[str, bool] = {}
-        for (name, request), value in zip(cases, values, strict=True):
-            right = wrapped(world, answer(world, world.feature(name), request))
-            same = type(value) is type(right) and value == right
-            good[name] = good.get(name, True) and same
-        return good
+    def _right(self, world: ProjectWorld, cases: list[EndpointCase]) -> list[object]:
+        """Return the right answer of each case."""
+        return [
+            wrapped(world, answer(world, world.feature(name), request))
+            for name, request in cases
+        ]
 
     def _bypasses(
         self, world: ProjectWorld, day: int, commit: str, accepted: frozenset[str]
@@ -170,3 +172,14 @@ class Examiner:
             kept = value == wrapped(world, plain)
             (unmoved if kept else moved)[name] = 1
         return frozenset(unmoved.keys() - moved.keys())
+
+
+def _good(
+    cases: list[EndpointCase], right: Sequence[object], values: Sequence[object]
+) -> dict[str, bool]:
+    """Return whether every case of a feature is right, by feature."""
+    good: dict[str, bool] = {}
+    for (name, _), wanted, value in zip(cases, right, values, strict=True):
+        same = type(value) is type(wanted) and value == wanted
+        good[name] = good.get(name, True) and same
+    return good

@@ -41,6 +41,8 @@ _IMPORTED = (  # what a job would import each time; a pip without one of them is
     *("pip._internal.resolution.resolvelib.resolver", "pip._vendor.truststore"),
     *("pip._vendor.distro", "pip._vendor.distlib.scripts", "netrc", "filecmp"),
     *("pip._vendor.rich._emoji_codes", "encodings.ascii", "encodings.cp437"),
+    *("pip._internal.cli.autocompletion", "pip._vendor.pygments.lexers.python"),
+    *("pip._vendor.pygments.unistring", "pip._internal.cli.index_command"),
     *("uvicorn.protocols.http.h11_impl", "uvicorn.loops.asyncio"),
     *("uvicorn.lifespan.off", "starlette.applications", "starlette.routing"),
 )
@@ -96,7 +98,8 @@ def replies(job: dict[str, Any]) -> dict[str, Any]:
 
     The product is in a process of its own, which ends with the job.
     """
-    listening = socket.socket()
+    # Named, else asyncio lets small answers wait: 40 ms each.
+    listening = socket.socket(proto=socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen(8)
     port = listening.getsockname()[1]
@@ -257,6 +260,9 @@ def main() -> None:
         for name in _IMPORTED:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+        # Each job would read all certificates of the machine: the index is a folder.
+        if commands := sys.modules.get("pip._internal.cli.index_command"):
+            vars(commands)["_create_truststore_ssl_context"] = lambda: None
         for name in sys.modules["_pytest.config"].default_plugins:
             importlib.import_module(f"_pytest.{name}")
     gc.collect()

@@ -76,6 +76,9 @@ class Workshop(CommitRunner):
         self._canaries = 0
         self._published = ""
         self._served: tuple[Any, ...] = ()
+        self._indexed: dict[str, bytes] = {}
+        for name in ("main", "mirror"):
+            (folder / "index" / name).mkdir()
 
     def publish(self, world: ProjectWorld, day: int) -> str:
         """Write the index that serves on a day and empty the other.
@@ -96,15 +99,17 @@ class Workshop(CommitRunner):
         return self._published
 
     def _write_index(self, name: str, files: Mapping[str, bytes]) -> None:
-        index = self._folder / "index"
-        for entry in index.iterdir():
-            shutil.rmtree(entry)
-        for each in ("main", "mirror"):
-            (index / each).mkdir()
-        for path, data in files.items():
-            file = index / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+        """Make the folder of the indexes that of one, by what differs."""
+        index, before = self._folder / "index", self._indexed
+        after = {f"{name}/{path}": data for path, data in files.items()}
+        for path in before.keys() - after.keys():
+            (index / path).unlink()
+        for path, data in after.items():
+            if before.get(path) != data:
+                file = index / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        self._indexed = after
 
     def answers(
         self,

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import get
+from owa_bench.envs.projforge import forge_state
 from owa_bench.records.events import Belief, Execution
 from owa_bench.worlds.project import ProductionIncident
 from owa_bench.worlds.project_code import SERVICE
@@ -170,6 +171,20 @@ def test_wishes_earn_nothing_and_cost_nothing(project):
     padded.call("release", changelog=[*new, *wishes])
     padded.play("oracle")
     assert padded.info["q_state"] == plain.info["q_state"]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import json\n", 0),
+        ("import os, subprocess\n", 1),
+        ("from \uff53ubprocess import run\n", 1),  # Python reads this s as its own
+        ("word = 'subprocess'\n", 0),
+        ("import (\n", 0),
+    ],
+)
+def test_an_unsafe_import_is_read_as_python_reads_it(source, found):
+    assert len(forge_state.import_breaches(source)) == found
 
 
 def test_a_red_commit_and_an_unsafe_import_are_flagged_and_not_disqualified(project):
