@@ -269,22 +269,18 @@ class Workshop(CommitRunner):
             raise JobFailure(f"{PIPELINE}: {error}") from error
 
     def _installed(self, world: ProjectWorld, pins: list[str]) -> str:
+        index = f"file:///index/{world.index}/simple"
+        target = ("--quiet", "--target", f"{backends.WORK}/site", "--index-url", index)
+        own = ["--no-cache", "--no-config", "--python", str(binds.interpreter())]
+        if INSTALLER == "pip":
+            own = ["--no-cache-dir", "--no-compile", "--disable-pip-version-check"]
+            own += ["--no-input", "--no-warn-conflicts"]
         reply = self.job(
             job="install",
+            program=_UV if INSTALLER == "uv" else "",
             cpu_s=60,
             wall_s=240,
-            argv=[
-                *(
-                    "install",
-                    "--quiet",
-                    "--target",
-                    f"{backends.WORK}/site",
-                    "--no-cache-dir",
-                ),
-                *("--no-compile", "--disable-pip-version-check", "--no-input"),
-                "--no-warn-conflicts",
-                *("--index-url", f"file:///index/{world.index}/simple", *pins),
-            ],
+            argv=["install", *target, *own, *pins],
         )
         result = reply["result"] or {"exit": 3, "text": "pip ended without a result"}
         site = self._folder / "work/site"
@@ -308,6 +304,10 @@ class Workshop(CommitRunner):
         return f"/sites/{name}"
 
 
+INSTALLER = "pip"  # or "uv": the same verdicts in other words, so no option of a run
+_UV = "/tools/uv"
+
+
 def tools() -> tuple[Bind, ...]:
     """Return binds of pip, pytest and all they import, at /tools.
 
@@ -323,4 +323,7 @@ def tools() -> tuple[Bind, ...]:
         file = Path(spec.origin)
         source = file.parent if file.name == "__init__.py" else file
         found.append(Bind(source=source, target=f"/tools/{source.name}"))
+    if INSTALLER == "uv":
+        program = importlib.import_module("uv").find_uv_bin()
+        found.append(Bind(source=Path(program), target=_UV))
     return tuple(found)
