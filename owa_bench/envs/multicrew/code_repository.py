@@ -8,6 +8,7 @@ Source: docs/multicrew.md#real-code
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +46,9 @@ class CodeRepository:
     def __init__(self, world: CrewWorld) -> None:
         require_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="crew-"))
+        self._remove = weakref.finalize(
+            self, shutil.rmtree, self._folder, ignore_errors=True
+        )
         self.git = ProjectRepository(self._folder / "repository")
         self._files = WorktreeFiles(self.git.worktree)
         self._runner = CommitRunner(self._folder / "runner", self.git)
@@ -129,7 +133,7 @@ class CodeRepository:
     def close(self) -> None:
         """End the sandbox and remove every file."""
         self._runner.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove()
 
 
 def _answer(one: Any) -> dict[str, Any] | None:

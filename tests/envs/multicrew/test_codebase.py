@@ -13,6 +13,7 @@ from owa_bench.records.crew_events import Board
 from owa_bench.records.events import Evidence
 from owa_bench.records.trace import replay_line
 from owa_bench.sandbox import views
+from owa_bench.shells.tool_env import plain_instances
 from tests.builders import crew_episodes as episodes
 from tests.builders import crew_repositories as repositories
 from tests.builders.crew_repositories import (
@@ -35,6 +36,9 @@ def test_it_is_drawn_by_name_only():
     assert FAMILY not in SUITE.card.families
     assert FAMILY in SUITE.card.drawable
     assert generate.REAL == (FAMILY,)
+    assert plain_instances(SUITE.card, family=FAMILY)(0).family == FAMILY
+    drawn = {plain_instances(SUITE.card)(seed).family for seed in range(100)}
+    assert drawn == set(generate.FAMILIES)
 
 
 def test_two_branches_that_append_to_one_module_conflict_and_main_stays(crew):
