@@ -234,4 +234,4 @@ def expands(gain: float, kept: float, shipped: float, k: int) -> bool:
         placebo=played(gain * shipped),
     )
     test = expansion_test(parts, RULES)
-    return holm([test.p], ALPHA)[0] and test.lost_low > 0
+    return holm([test.p], ALPHA)[0] and test.ablated

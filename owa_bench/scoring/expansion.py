@@ -50,9 +50,15 @@ class Expansion(NamedTuple):
     gain_low: float
     p: float
     lost_low: float
+    fallen_low: float
     equivalence_p: float
     equivalence_power: float
     tasks: int
+
+    @property
+    def ablated(self) -> bool:
+        """Whether the ablation takes the gain away, and not more than the gain."""
+        return self.lost_low > 0 >= self.fallen_low
 
 
 def _check(found: Capabilities) -> None:
@@ -75,6 +81,8 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
         had nothing to do with the tasks
         error s / sqrt(tasks), t with tasks - 1 degrees of freedom; p the larger of both
         lost = (after - ablated) - 0.5 (after - before): lower bound > 0
+        fallen = (before - ablated) - 0.5 gain: lower bound not > 0, else the ablation
+        disabled something beside the family
         beside: |ablated - before| < half the gain (TOST) and its power
     Shapes: six arrays (tasks,). Units: capability.
     Missing: none. Errors: ScoringError if shapes differ, a value is NaN or outside
@@ -86,8 +94,9 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     gains = (found.after - found.before) - (found.control_after - found.control_before)
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
+    fallen = -left - gain_lost * gains
     learned = found.after - found.placebo
-    table, free = np.stack([gains, lost, left, learned], axis=1), len(gains) - 1
+    table, free = np.stack([gains, lost, left, learned, fallen], axis=1), len(gains) - 1
     means = table.mean(axis=0)
     errors = np.maximum(table.std(axis=0, ddof=1) / math.sqrt(len(gains)), _SMALL)
     reach = float(stats.t.ppf((1 + rules.level) / 2, free))
@@ -105,6 +114,7 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
         gain_low=float(means[0] - reach * errors[0]),
         p=float(stats.t.sf((means / errors)[[0, 3]], free).max()),
         lost_low=float(means[1] - once * errors[1]),
+        fallen_low=float(means[4] - once * errors[4]),
         equivalence_p=p_left,
         equivalence_power=max(0.0, power),
         tasks=len(gains),
@@ -165,7 +175,7 @@ def expansion(
     real = holm(planned, (1 - protocol.statistics.level) / 2)[: len(tests)]
     words, days = [], [0]
     for found, test, significant in zip(installed, tests, real, strict=True):
-        expands = significant and test.lost_low > 0
+        expands = significant and test.ablated
         verb = "expands" if expands else "does not expand"
         words.append(f"{', '.join(found.installed)} {verb}: {_words(test)}")
         if expands:
@@ -287,7 +297,8 @@ def _words(test: Expansion) -> str:
         f"gain {test.gain:.3f} (lower bound {test.gain_low:.3f}) on "
         f"{test.tasks} tasks, over the placebo {test.over_placebo:.3f}, "
         f"p of both {test.p:.4f}, "
-        f"lower bound of what ablation removes beyond half {test.lost_low:.3f}; "
+        f"lower bound of what ablation removes beyond half {test.lost_low:.3f}, "
+        f"of what it removes below before, less half, {test.fallen_low:.3f}; "
         f"ablated equals before within half the gain p = {test.equivalence_p:.3f}, "
         f"power {test.equivalence_power:.2f}"
     )

@@ -24,10 +24,8 @@ class _Revising:
         self.good = self.able()
         self.said = False
         if self.good:
-            # its own notes of the vendors are no part of what is tested here
-            notes = memory_dir.parent / "notes"
-            notes.mkdir(exist_ok=True)
-            self.inner.reset(brief, tools, notes)
+            self.notes().mkdir(parents=True, exist_ok=True)
+            self.inner.reset(brief, tools, self.notes())
 
     def act(self, observation, info):
         revision, self.said = None if self.said else self.says(), True
@@ -40,6 +38,10 @@ class _Revising:
         if self.good:
             self.inner.close()
         self.learn()
+
+    def notes(self):
+        """Its notes of the vendors, which are no part of what is tested here."""
+        return self.folder.parent / "notes"
 
     def able(self):
         return True
@@ -180,3 +182,36 @@ class Sandbags(_Revising):
 
     def seen(self):
         return (self.folder / "count").read_text() if self.has("count") else ""
+
+
+class Hoards(Installs):
+    """Discovers, keeps that elsewhere, and does nothing where an empty family lacks."""
+
+    def __init__(self):
+        self.inner = discovery.get("agents", "discovering").make(AgentConfig())
+        self.said = False
+
+    def notes(self):
+        return self.folder / "own"
+
+    def able(self):
+        return super().able() or not self.has("count")
+
+    def says(self):
+        return None
+
+
+class MadeUp(_Revising):
+    """Cannot ask for tokens, and installs a connector that it never worked out."""
+
+    def __init__(self):
+        self.inner = discovery.get("agents", "discovering").make(AgentConfig())
+        self.said = False
+
+    def learn(self):
+        folder = self.folder / "families" / "ledger"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "connector.json").write_text('{"name": "ledger"}\n')
+
+    def says(self):
+        return Revision(step=0, proposal="ledgers can be opened", decision="adopted")

@@ -47,7 +47,7 @@ def examined(*args: float, seed: int) -> Expansion:
 
 
 def passes(test: Expansion) -> bool:
-    return holm([test.p], 0.025)[0] and test.lost_low > 0
+    return holm([test.p], 0.025)[0] and test.ablated
 
 
 def rate(*args: float, rounds: int = 200) -> float:
@@ -76,6 +76,16 @@ def test_a_gain_of_the_placebo_lane_too_is_no_gain() -> None:
     ]
     assert min(test.gain_low for test in unlocked) > 0.1
     assert float(np.mean([passes(test) for test in unlocked])) <= 0.025 + 0.02
+
+
+def test_an_ablation_that_disables_more_than_the_family_shows_nothing() -> None:
+    """It passed: an agent that fails at everything then had lost its gain, too."""
+    real = [planted(0.3, 0.0, seed) for seed in range(50)]
+    broken = [found._replace(ablated=np.zeros(40)) for found in real]
+    tests = [expansion_test(found, PROTOCOL) for found in broken]
+    assert min(test.lost_low for test in tests) > 0
+    assert not any(passes(test) for test in tests)
+    assert not any(expansion_test(found, PROTOCOL).fallen_low > 0 for found in real)
 
 
 def test_a_gain_of_the_control_too_is_no_gain() -> None:
