@@ -25,6 +25,7 @@ from typing import Any
 
 _EPOCH = 1_767_225_600  # day 0 of every project
 _DAY = re.compile(r"^Day (\d+), \d+ steps left\.$", re.M)
+_IGNORED = "__pycache__/\n*.pyc\n.pytest_cache/\n.venv/\n"
 _POLL_S = 0.02
 _TAIL = 300  # bytes of its last words
 _OWN = (  # what files and git of a clone do
@@ -70,6 +71,7 @@ class CloneDriver:
             self._ask("git_fetch", {})
             clone = self._folder / "clone"
             _git(self._folder, "clone", "-q", str(self._origin), str(clone))
+            (clone / ".git/info/exclude").write_text(_IGNORED)
             while True:
                 last = self._over
                 text = self._run(text)
@@ -293,8 +295,13 @@ def _commit(folder: Path, name: str, names: list[str]) -> dict[str, Any]:
         _, mode, _, blob, status = about.split()
         if status == "D":
             files[path] = ["100644", None]
-        else:
-            files[path] = [mode, _git(folder, "cat-file", "blob", blob).decode()]
+            continue
+        data = _git(folder, "cat-file", "blob", blob)
+        try:
+            files[path] = [mode, data.decode()]
+        except UnicodeDecodeError:
+            rule = f"{path} is no text in UTF-8: take it out of the commit"
+            raise ValueError(rule) from None
     at = {name: f":{number}" for number, name in enumerate(names, 1)}
     return {
         "parents": [at.get(parent, parent) for parent in parents],

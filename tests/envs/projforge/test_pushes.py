@@ -131,6 +131,11 @@ def test_no_link_no_signature_and_no_other_name_is_taken(clone):
     clone.commit({})
     assert "plain file" in clone.push()
     clone.git("reset", "-q", "--hard", "HEAD~1")
+    (clone.folder / "picture").write_bytes(b"\x89PNG\xff")
+    clone.commit({})
+    with pytest.raises(ValueError, match="picture is no text"):
+        clone.push()
+    clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit({"a.md": "a\n"})
     wrong = packed(parents=[head], files={"a.md": ["100644", "b\n"]})
     new = clone.git("rev-parse", "HEAD")
