@@ -239,7 +239,7 @@ def docker_options(view: SandboxView, *, memory: int, tasks: int) -> list[str]:
     options += ["--hostname", "sandbox", "--env", "HOSTNAME"]  # no such variable
     options += ["--memory", str(memory), "--memory-swap", str(memory)]
     options += ["--pids-limit", str(tasks), "--shm-size", str(TMP_BYTES)]
-    options += ["--tmpfs", f"/tmp:size={TMP_BYTES},mode=1777"]  # noqa: S108
+    options += ["--tmpfs", f"/tmp:size={TMP_BYTES},mode=1777,exec"]  # noqa: S108
     options += ["--tmpfs", "/sys:ro,size=4k"]  # else it tells of the machine
     for source, target in view.read_only:
         options += ["--mount", _mount(source, target, "readonly")]

@@ -1,8 +1,11 @@
 """A command in a git clone: the example plays a project, and a spy sees nothing."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.store.files import leaves_of_shards, read_trace
 from owa_bench.sandbox import views
+from tests.builders.docker_daemon import docker_daemon
 
 pytestmark = [pytest.mark.project, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
@@ -21,7 +25,12 @@ def owa(home, folder, *words):
     return subprocess.run(
         [sys.executable, "-m", "owa_bench", *map(str, words)],
         cwd=folder,
-        env={**environment, "OWA_BENCH_HOME": str(home), "TMPDIR": str(home)},
+        env={
+            **os.environ,
+            **environment,
+            "OWA_BENCH_HOME": str(home),
+            "TMPDIR": str(home),
+        },
         capture_output=True,
         text=True,
         timeout=280,
@@ -74,12 +83,18 @@ subprocess.run(["owa-tool", "finish", f"p={1.0 if seen else 0.25}"])
 """
 
 
-def test_a_command_sees_its_clone_and_nothing_of_the_harness(tmp_path):
+@pytest.mark.parametrize("sandbox", ["namespaces", "docker"])
+def test_a_command_sees_its_clone_and_nothing_of_the_harness(tmp_path, sandbox):
     folder = tmp_path / "agent"
     folder.mkdir()
     places = f"RUN, HOME = {str(tmp_path / 'run')!r}, {str(tmp_path / 'home')!r}\n"
     (folder / "spy.py").write_text(places + SPY)
-    _, _, trace = played(tmp_path, folder, "--agent", "clone:python3 spy.py")
+    words = ("--agent", "clone:python3 spy.py", "--sandbox", sandbox)
+    with ExitStack() as stack:
+        if sandbox == "docker":  # the path of its socket is short
+            place = stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp"))
+            stack.enter_context(docker_daemon(Path(place)))
+        _, _, trace = played(tmp_path, folder, *words)
     assert (trace.end.outcome, trace.end.stated) == ("finished", 0.25)
 
 

@@ -21,7 +21,7 @@ _PATH = re.compile(r"(?![^/]*//)[A-Za-z0-9._+-]+(/[A-Za-z0-9._+-]+)*")
 _PERSON = re.compile(r"([^<>\n\0]+ )?<[^<>\n\0]*> [0-9]{1,11} [+-][0-9]{4}")
 _NAME = re.compile(r"[0-9a-f]{40}")
 _MODES = ("100644", "100755")
-_COMMITS, _FILES, _DEEP = 64, 2000, 16
+_COMMITS, _FILES, _DEEP, _LONGEST = 64, 2000, 16, 200
 _MEMORY = 64 << 20  # of the decompressor
 
 
@@ -85,9 +85,10 @@ def _fault(number: int, commit: PushedCommit) -> str:
             set(part) == {"."} or (part.lower().startswith(".git") and part != _IGNORED)
             for part in parts
         )
-        if odd or len(parts) > _DEEP or not _PATH.fullmatch(path):
-            rule = "a path must be of letters, digits and ._+-, none of git's own"
-            return f"{rule} but {_IGNORED}, got {path[:80]!r}"
+        large = len(path) > _LONGEST or len(parts) > _DEEP
+        if odd or large or not _PATH.fullmatch(path):
+            rule = f"a path must be at most {_LONGEST} letters, digits and ._+-, "
+            return f"{rule}none of git's own but {_IGNORED}, got {path[:80]!r}"
         if file.mode not in _MODES:
             return f"{path} must be a plain file, got mode {file.mode[:10]!r}"
     return ""

@@ -199,7 +199,8 @@ class ProjectRepository:
                 return "git cannot make these commits: fetch first."
             found = self._output("rev-parse", _INCOMING)
             self._git("update-ref", "-d", _INCOMING, day=day)
-        if found != new or not self._output("rev-parse", "-q", "--verify", new + "^{}"):
+        made = self._output("rev-parse", "-q", "--verify", f"{found}^{{commit}}")
+        if made != new:
             return "The commits come out differently here: no signatures, no links."
         self._git("update-ref", f"refs/heads/{branch}", new, day=day)
         if mine:

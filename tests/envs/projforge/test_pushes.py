@@ -141,7 +141,8 @@ def test_no_link_no_signature_and_no_other_name_is_taken(clone):
     new = clone.git("rev-parse", "HEAD")
     said = forge.call("git_push", branch="main", old=head, new=new, pack=wrong)
     assert "differently" in said
-    for name in ("0" * 40, "f" * 40):  # nothing that is here
+    tree, blob = clone.git("rev-parse", "main:app", "main:README.md").split()
+    for name in ("0" * 40, "f" * 40, tree, blob):  # no commit that is here
         said = forge.call("git_push", branch="main", old=head, new=name, pack="")
         assert said.startswith("Not pushed")
     lost = packed(parents=["f" * 40])
@@ -150,6 +151,24 @@ def test_no_link_no_signature_and_no_other_name_is_taken(clone):
     )
     assert forge.state.head == head
     assert forge.session._repository._output("for-each-ref", "refs/incoming") == ""
+
+
+@pytest.mark.project
+def test_what_the_platform_ignores_is_in_no_pushs_way(clone):
+    forge = clone.forge
+    for path, text in ((".gitignore", "x\nz\n"), ("x/y", "1\n"), ("z", "1\n")):
+        forge.call("write", path=path, text=text)
+    forge.call("git_commit", message="Ignore")
+    clone.fetch()
+    clone.git("pull", "-q", str(clone.bundle), "main")
+    clone.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    for path, text in (("x", "2\n"), ("z/y", "2\n")):
+        (clone.folder / path).parent.mkdir(exist_ok=True)
+        (clone.folder / path).write_text(text)
+    clone.git("add", "-f", "x", "z/y")
+    clone.commit({})
+    assert clone.push().startswith("main is")
+    assert forge.call("read", path="z/y").startswith("2")
 
 
 @pytest.mark.project
@@ -184,12 +203,12 @@ def test_tests_are_run_of_the_worktree_and_of_a_branch_without_a_minute(clone):
     "path",
     [
         *("../a", "/a", "a//b", "a/./b", ".git/config", "a/.GIT/x", ".gitattributes"),
-        *("a/.gitmodules", "a\nb", "a b", "a/", "", "/".join("a" * 17)),
+        *("a/.gitmodules", "a\nb", "a b", "a/", "", "/".join("a" * 17), "a" * 201),
     ],
 )
 def test_no_path_leads_out_or_is_gits_own(path):
     refused = pushes.read_push(packed(files={path: ["100644", "x"]}))
-    assert "must be of letters" in refused
+    assert "must be at most" in refused
 
 
 @pytest.mark.parametrize(
