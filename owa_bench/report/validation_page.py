@@ -27,6 +27,7 @@ from owa_bench.report.statement import write_atomically
 from owa_bench.report.templates import page_template
 from owa_bench.report.wording import format_share, format_value
 from owa_bench.scoring.axis import AXIS_NAMES
+from owa_bench.scoring.inner_attempts import read_campaign
 from owa_bench.scoring.observables import observe
 from owa_bench.scoring.validation import validate
 
@@ -51,10 +52,11 @@ def write_validation(run_dir: Path, signs: bytes, name: str) -> Validation:
     """
     design, bundle = load_signs(signs, name), read(run_dir)
     table = observe(bundle.traces(), bundle.prices)
+    campaigns = [c for c in map(read_campaign, bundle.traces()) if c is not None]
     if not len(table):
         raise FieldError("run", str(run_dir), "must hold at least one counted episode")
     found = msgspec.structs.replace(
-        validate(bundle.plan, table, bundle.protocol, bundle.prices, design),
+        validate(bundle.plan, table, bundle.protocol, bundle.prices, design, campaigns),
         version=metadata.version("owa_bench"),
         plan_digest=bundle.plan_digest,
         signs_digest=sha256(signs),

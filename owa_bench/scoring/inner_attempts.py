@@ -34,6 +34,7 @@ class CampaignEvidence(NamedTuple):
 
     Attributes:
         arm: Its arm.
+        pair: Its task.
         family: "suite/family".
         quality: Mean quality of each set.
         size: Attempts of the smallest set.
@@ -48,6 +49,7 @@ class CampaignEvidence(NamedTuple):
     """
 
     arm: str
+    pair: str
     family: str
     quality: Mapping[str, float]
     size: int
@@ -85,6 +87,7 @@ def read_campaign(trace: Trace) -> CampaignEvidence | None:
     start = trace.start
     return CampaignEvidence(
         arm=start.arm,
+        pair=start.pair,
         family=f"{start.instance.suite}/{start.instance.family}",
         quality={
             condition: float(np.mean([a.quality for a in sets[condition]]))

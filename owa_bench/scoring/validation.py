@@ -24,7 +24,8 @@ from owa_bench.scoring import discriminance
 from owa_bench.scoring.axis import AXIS_NAMES, all_axes
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.discriminance import Reading
-from owa_bench.scoring.estimates import ArmEstimates, estimate
+from owa_bench.scoring.estimates import ArmEstimates
+from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.validation_matrix import (
     ValidationContext,
     above_zero,
@@ -42,6 +43,7 @@ def validate(
     protocol: Protocol,
     prices: PriceCard,
     design: ValidationDesign,
+    campaigns: Sequence[CampaignEvidence] = (),
 ) -> Validation:
     """Return the matrix, the correlations and the crossed effects of a validation.
 
@@ -51,14 +53,17 @@ def validate(
         protocol: Published numbers.
         prices: The run's price card.
         design: The declared signs.
+        campaigns: What the campaigns inside episodes show, which R rests on.
 
     Returns:
         What was found; a knob whose arms were not played is NO EVIDENCE.
     """
     axes = tuple(axis for axis in all_axes() if axis.symbol in AXES)
-    context = ValidationContext(plan, table, protocol, prices, axes, design)
+    context = ValidationContext(
+        plan, table, protocol, prices, axes, design, tuple(campaigns)
+    )
     whole = {
-        arm.name: estimate(context.sample(rows), axes)
+        arm.name: context.estimates(rows)
         for arm in plan.arms
         if len(rows := table.take(table.arm == arm.name))
     }
@@ -140,7 +145,7 @@ def _crossed(context: ValidationContext) -> tuple[CrossedEffect, ...]:
     rows = shared_rows(context, names)
     if not all(len(each) for each in rows):
         return ()
-    found = [estimate(context.sample(each), context.axes) for each in rows]
+    found = [context.estimates(each) for each in rows]
     width = len(grid[0])
     knobs = (crossed.autonomy, crossed.depth)
     effects: dict[tuple[str, str], Reading] = {}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -21,11 +22,14 @@ from owa_bench.records.validation_result import (
     MatrixCell,
 )
 from owa_bench.scoring import discriminance
+from owa_bench.scoring.attempt_sets import RevisionEvidence
+from owa_bench.scoring.axes.self_revision import revision_evidence
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.bootstrap import figure
 from owa_bench.scoring.discriminance import Reading
 from owa_bench.scoring.estimates import ArmEstimates, estimate, point_estimates
 from owa_bench.scoring.expansion import holm
+from owa_bench.scoring.inner_attempts import CampaignEvidence, campaign_sets
 from owa_bench.scoring.power import equivalence_tasks
 from owa_bench.scoring.sample import Sample, sample_of
 
@@ -33,7 +37,10 @@ _UNPLAYED = "this knob was not played"
 
 
 class ValidationContext(NamedTuple):
-    """The inputs that every comparison shares."""
+    """The inputs that every comparison shares.
+
+    R rests on the campaigns inside episodes, where there are any.
+    """
 
     plan: Plan
     table: Observables
@@ -41,14 +48,52 @@ class ValidationContext(NamedTuple):
     prices: PriceCard
     axes: tuple[Axis, ...]
     design: ValidationDesign
+    campaigns: tuple[CampaignEvidence, ...] = ()
 
     def names(self) -> set[str]:
         """Return the names of the arms that were played."""
         return {arm.name for arm in self.plan.arms}
 
     def sample(self, rows: Observables) -> Sample:
-        """Return the sample of some of the episodes."""
-        return sample_of(self.plan, rows, self.protocol, self.prices)
+        """Return the sample of some of an arm's episodes."""
+        sample = sample_of(self.plan, rows, self.protocol, self.prices)
+        found = self._revisions(sample, self._campaigns(sample))
+        return replace(sample, revision=found) if found.sets else sample
+
+    def estimates(self, rows: Observables) -> ArmEstimates:
+        """Return the estimates of some of an arm's episodes.
+
+        Those of R without a task are made of the campaigns of the other tasks.
+        """
+        sample = self.sample(rows)
+        found = estimate(sample, self.axes)
+        if sample.revision is None or not math.isfinite(found.point.get("R", math.nan)):
+            return found
+        own = self._campaigns(sample)
+        low, high = found.point["R/low"], found.point["R/high"]
+        tasks = sorted(set(zip(sample.table.family, sample.table.pair, strict=True)))
+        raw = [
+            self._revisions(sample, [c for c in own if c.pair != pair]).raw
+            for _, pair in tasks
+        ]
+        left = found.tasks
+        values = {
+            **left.values,
+            "R": np.clip((np.array(raw) - low) / (high - low), 0, 1),
+        }
+        played = {campaign.pair for campaign in own}
+        read = {**left.read, "R": np.array([pair in played for _, pair in tasks])}
+        return replace(found, tasks=left._replace(values=values, read=read))
+
+    def _campaigns(self, sample: Sample) -> list[CampaignEvidence]:
+        here = set(zip(sample.table.arm, sample.table.pair, strict=True))
+        return [c for c in self.campaigns if (c.arm, c.pair) in here]
+
+    def _revisions(
+        self, sample: Sample, campaigns: Sequence[CampaignEvidence]
+    ) -> RevisionEvidence:
+        sets = campaign_sets(campaigns, sample.families)
+        return revision_evidence(sets, sample.weights, self.protocol)
 
 
 def axis_value(estimates: ArmEstimates | None, axis: Symbol) -> float | None:
@@ -148,7 +193,7 @@ def _doses(context: ValidationContext, knob: KnobDesign) -> _Doses | None:
         tuple(dose for dose, _ in played),
         tuple(name for _, name in played),
         rows,
-        tuple(estimate(context.sample(each), context.axes) for each in rows),
+        tuple(map(context.estimates, rows)),
     )
 
 
