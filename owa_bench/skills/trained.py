@@ -31,6 +31,8 @@ _CLASSES = {
 _FEATURES = {
     "ball_forecast": ("owa_bench.skills.balancing.features", "ball_forecast"),
 }
+# Stable-Baselines3 chooses it anew as it loads; what it saved it warns of.
+RECHOSEN: Mapping[str, Any] = {"replay_buffer_class": None}
 FeatureMap = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
@@ -227,5 +229,5 @@ def load_policy(path: Path) -> Callable[[AgentConfig], Agent]:
     except ImportError as error:
         raise MissingPartError(f"{module} (for trained agents)", INSTALL) from error
     torch.set_num_threads(1)  # a policy this small is slower on more
-    model = kind.load(path, device="cpu")
+    model = kind.load(path, device="cpu", custom_objects=RECHOSEN)
     return lambda _config: _TrainedPolicy(model, metadata)

@@ -27,6 +27,7 @@ from owa_bench.run.train.algorithms import (
 from owa_bench.run.train.vector_envs import make_envs
 from owa_bench.skills.trained import (
     INSTALL,
+    RECHOSEN,
     Normalisation,
     PolicyMetadata,
     read_metadata,
@@ -143,7 +144,9 @@ def load_learner(
         raise UsageError(f"The policy of {folder} is of {other}: --algorithm {other}.")
     envs, scaling = make_envs(training, seed, scaled=recipe.normalises)
     try:
-        model = _class_of(recipe).load(folder / POLICY, env=envs, device="cpu")
+        model = _class_of(recipe).load(
+            folder / POLICY, env=envs, device="cpu", custom_objects=RECHOSEN
+        )
     except ValueError as error:
         raise UsageError(f"The policy of {folder} cannot go on here: {error}.") from (
             error
