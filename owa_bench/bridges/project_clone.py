@@ -10,6 +10,7 @@ Source: docs/projforge.md#existing-coding-agents
 """
 
 import base64
+import contextlib
 import json
 import lzma
 import os
@@ -131,7 +132,6 @@ class CloneDriver:
                 stdout=prints,
                 stderr=prints,
             )
-        self._called = False
         while self._command.poll() is None:
             if select.select([self._listening], [], [], _POLL_S)[0]:
                 text = self._serve_client(text)
@@ -146,12 +146,11 @@ class CloneDriver:
     def _serve_client(self, text: str) -> str:
         """Answer one call of `owa-tool` or of the hook; return the last text."""
         client, _ = self._listening.accept()
-        with client, client.makefile("rwb") as stream:
-            call = json.loads(stream.readline() or b"{}")
-            if call:
-                self._called = True
-                text = self._ask(call["tool"], call["arguments"])
-                stream.write(json.dumps(text).encode())
+        with client, contextlib.suppress(OSError, ValueError):  # it may be killed
+            call = json.loads(client.makefile("rb").readline())
+            self._called = True
+            text = self._ask(call["tool"], call["arguments"])
+            client.sendall(json.dumps(text).encode())
         return text
 
     def _ask(self, tool: str, arguments: dict[str, Any]) -> str:
