@@ -66,7 +66,7 @@ def run(
     agent: list[str] | None = WHAT(
         None,
         "A name (owa-bench list agents), module:Name, a .py file, a command that "
-        "speaks JSON lines, or http://... Repeat for several arms.",
+        "speaks JSON lines, clone:COMMAND, or http://... Repeat for several arms.",
     ),
     seat: list[str] | None = WHAT(
         None,
