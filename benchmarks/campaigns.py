@@ -29,7 +29,7 @@ from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "campaigns.md"
-RUNS = 5
+RUNS = 4
 NOTHING = "not computable"
 AGENT = "self_improving"
 # Ten days on which drift grows by a tenth, twenty practice episodes each. The index is

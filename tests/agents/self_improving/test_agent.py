@@ -58,6 +58,11 @@ def test_a_trial_leaves_the_answer_to_the_adopted_habits(tmp_path: Path) -> None
     plain = play("self_improving", given, tmp_path / "fresh")
     assert tried.ending.q_state == plain.ending.q_state
     assert len(tried.actions) > len(plain.actions)
+    rests = [
+        sum(action == {"tool": "wait", "arguments": {"seconds": 60}} for action in told)
+        for told in (tried.actions, plain.actions)
+    ]
+    assert rests == [1, 0]  # the first run's requests do not weigh on the second
 
 
 def test_equal_lives_leave_equal_notebooks(tmp_path: Path) -> None:
