@@ -83,7 +83,7 @@ def test_the_bound_rises_with_seats_and_holds_for_agents():
 def test_chains_are_told_to_be_inadmissible_and_others_are_not():
     for seed in range(4):
         for tier in generate.TIERS:
-            for family in EVERY:
+            for family in (*EVERY, *generate.REAL):
                 world = SUITE.generate(episodes.instance(family, tier, seed))
                 chained = family.startswith(generate.CHAINS)
                 assert bool(generate.inadmissible(world)) == chained

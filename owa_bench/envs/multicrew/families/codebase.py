@@ -114,17 +114,13 @@ def files(world: CrewWorld) -> dict[str, str]:
     """
     places = {item.name: dict(item.terms)["module"] for item in world.items}
     modules = {
-        path_of(item): f'"""Module {module}."""\n' for item, module in _of(world)
+        path_of(item): f'"""Module {places[item.name]}."""\n' for item in world.items
     }
     return {
         f"{_PACKAGE}/__init__.py": "",
         f"{_PACKAGE}/service.py": _SERVICE.format(modules=places),
         **modules,
     }
-
-
-def _of(world: CrewWorld) -> list[tuple[CrewItem, str]]:
-    return [(item, dict(item.terms)["module"]) for item in world.items]
 
 
 def path_of(item: CrewItem) -> str:
@@ -161,7 +157,7 @@ def with_function(text: str, item: CrewItem, source: str) -> str:
     lines = text.split("\n")
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name == item.name:
-            first = min(node.lineno, *(d.lineno for d in node.decorator_list), 10**9)
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             while lines[first - 2].startswith("# "):
                 first -= 1
             lines[first - 1 : node.end_lineno] = source.split("\n")
