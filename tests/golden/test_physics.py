@@ -29,7 +29,7 @@ def test_worlds_starts_and_trajectories_have_their_golden_digests(more):
     assert found.returncode == 0, found.stdout + found.stderr
     if "not compared" in found.stdout:
         pytest.skip(found.stdout.splitlines()[-1])
-    assert "306 digests hold, 0 differ" in found.stdout
+    assert "510 digests hold, 0 differ" in found.stdout
 
 
 def test_recorded_episodes_of_the_released_generator_go_as_they_went():
