@@ -23,7 +23,7 @@ from owa_bench.envs.projforge.worktree_files import WorktreeFiles
 from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _PLATFORM = "platform"
-_CPU_S, _WALL_S = 2, 30  # of all hidden requests to a commit
+_CPU_S, _WALL_S = 2, 30  # of the hidden requests to a function
 _CONFLICTS = "Conflicts: "
 _LONGEST, _MOST = 40, 1 << 53  # of a tag and of a total
 
@@ -106,25 +106,25 @@ class CodeRepository:
             items: Names of functions.
         Returns: For each what it was asked and answered, None where that failed.
         """
-        names = list(items)
-        reply = self._runner.job(
-            job="answers",
-            tree=self._runner.tree(self.git.head()),
-            site=[],
-            strict=False,
-            cases=[[name, rows] for name in names for rows in self._rows],
-            cpu_s=_CPU_S,
-            wall_s=_WALL_S,
-        )
-        each = len(self._rows)
-        found = (reply["result"] or {}).get("results")
-        values = [_answer(one) for one in found] if isinstance(found, list) else []
-        values += [None] * (len(names) * each - len(values))
-        answers = {}
-        for n, name in enumerate(names):
-            record = {"rows": self._rows, "answers": values[n * each : (n + 1) * each]}
+        tree = self._runner.tree(self.git.head())
+        each, answers, timed = len(self._rows), {}, False
+        for name in items:  # a job each: no function answers for another
+            reply = self._runner.job(
+                job="answers",
+                tree=tree,
+                site=[],
+                strict=False,
+                cases=[[name, rows] for rows in self._rows],
+                cpu_s=_CPU_S,
+                wall_s=_WALL_S,
+            )
+            found = (reply["result"] or {}).get("results")
+            values = [_answer(one) for one in found] if isinstance(found, list) else []
+            values = [*values, *[None] * each][:each]
+            record = {"rows": self._rows, "answers": values}
             answers[name] = msgspec.json.encode(record, order="sorted").decode()
-        return Examination(answers, reply["timed"])
+            timed = timed or reply["timed"]
+        return Examination(answers, timed)
 
     def bundle(self) -> bytes:
         """Return the whole history as a bundle that git clones."""

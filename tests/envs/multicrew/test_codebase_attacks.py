@@ -68,6 +68,10 @@ def worked(fragment, pins=None, seed=3):
         (lambda item: {"source": f"def {item.name}(r): 0\r\nx = 1"}, "printable"),
         (lambda item: {"source": f"def {item.name}(r): 'é'"}, "printable"),
         (lambda item: {"source": f"class {item.name}: pass"}, "got ClassDef."),
+        (lambda item: {"source": f"@print\ndef {item.name}(r): 0"}, "no decorators"),
+        (lambda item: {"source": f"def {item.name}(r, x=exit()): 0"}, "no decorators"),
+        (lambda item: {"source": f"def {item.name}(r: exit()): 0"}, "no decorators"),
+        (lambda item: {"source": f"def {item.name}(r) -> exit(): 0"}, "no decorators"),
     ],
 )
 def test_work_writes_one_function_and_no_other_file(fragment, answer):
@@ -296,6 +300,45 @@ def test_code_that_spoils_another_module_makes_nothing_right(crew):
     commit(code, one, body(one, *lines))
     answers(code, one)
     assert right(world, code, [one.name, two.name]) == set()
+
+
+@pytest.mark.parametrize("way", ["patched", "written", "ended"])
+def test_code_answers_for_no_other_function(crew, way):
+    """It did: one rework put every item right, and code that ended took all along."""
+    world, code = crew
+    two = first(world)
+    one = next(item for item in world.items if item is not two)
+    commit(code, two, body(two, "return {'tag': 'x', 'total': 0}"))
+    code.merge(two, seat="lead", tick=1)
+    module, good = dict(two.terms)["module"], source(world, two)
+    lines = {
+        "patched": (
+            f"from app import {module}",
+            f"exec({good!r}, vars({module}))",
+            "return {'tag': 'x', 'total': 0}",
+        ),
+        "written": (
+            "import json, os, sys",
+            "kept = {}",
+            f"exec({good!r}, kept)",
+            "frame = sys._getframe(1)",
+            "while 'job' not in frame.f_locals:",
+            "    frame = frame.f_back",
+            "cases = frame.f_locals['job']['cases']",
+            f"said = [[kept[{two.name!r}](r), ''] for _, r in cases]",
+            "os.write(sorted(map(int, os.listdir('/proc/self/fd')))[3], "
+            "json.dumps({'results': said}).encode())",
+            "os._exit(0)",
+        ),
+        "ended": ("import os", "os._exit(0)"),
+    }
+    commit(code, one, body(one, *lines[way]))
+    assert code.merge(one, seat="lead", tick=2) == ""
+    both = [one.name, two.name]
+    assert two.name not in right(world, code, both)
+    commit(code, two, good)
+    assert code.merge(two, seat="lead", tick=3) == ""
+    assert two.name in right(world, code, both)
 
 
 @pytest.mark.parametrize("split", [False, True])

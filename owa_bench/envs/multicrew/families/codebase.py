@@ -182,12 +182,23 @@ def problem(item: CrewItem, fragment: Fragment) -> str:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         return f"{rule}, got {type(error).__name__}."
     if len(body) == 1 and isinstance(body[0], ast.FunctionDef):
-        if body[0].name == item.name:
-            return ""
-        return f"{rule}, got {body[0].name}."
+        if body[0].name != item.name:
+            return f"{rule}, got {body[0].name}."
+        if _runs_when_defined(body[0]):
+            return f"{rule} of rows, plain: no decorators, defaults or annotations."
+        return ""
     return (
         f"{rule}, got {', '.join(type(node).__name__ for node in body) or 'nothing'}."
     )
+
+
+def _runs_when_defined(function: ast.FunctionDef) -> bool:
+    """Return whether a module that holds a function runs code of it when imported."""
+    parts = [*function.args.defaults, *function.args.kw_defaults, function.returns]
+    parts += [
+        node.annotation for node in ast.walk(function.args) if type(node) is ast.arg
+    ]
+    return bool(function.decorator_list) or any(part is not None for part in parts)
 
 
 def accepts(
