@@ -22,7 +22,7 @@ from owa_bench.envs.projforge.marks import (
     day_closed,
     day_event,
 )
-from owa_bench.envs.projforge.repository import MAIN
+from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
 from owa_bench.interfaces import Sink, Task, ToolResult
 from owa_bench.records.events import Artifact, Event, Evidence
 from owa_bench.records.instance import Timeline
@@ -117,7 +117,10 @@ class ForgeSession(ForgeActions):
         if state.spent >= self._daily:
             return ToolResult("No steps are left today: call next_day.", False)
         self.state = replace(state, spent=state.spent + 1)
-        result: ToolResult = getattr(self, f"_{tool}")(step=step, **arguments)
+        try:
+            result: ToolResult = getattr(self, f"_{tool}")(step=step, **arguments)
+        except WorktreeFault as fault:
+            return ToolResult(f"git cannot take the worktree as it is: {fault}", False)
         return result
 
     def final_events(self, *, step: int) -> tuple[Event, ...]:

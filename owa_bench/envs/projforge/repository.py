@@ -20,6 +20,10 @@ MAIN = "main"
 _EPOCH = 1_767_225_600  # 2026-01-01, day 0
 _TIMEOUT_S = 60
 _INCOMING = "refs/incoming"
+_LIKE = ("text", "eol", "crlf", "ident", "filter", "merge", "working-tree-encoding")
+# No file of the worktree says how git reads the others: these lines come first.
+_ATTRIBUTES = f"* {' '.join(f'!{name}' for name in _LIKE)}\n"
+_ON_FILES = ("add", "switch", "reset", "merge")  # commands that an agent's files stop
 
 
 def _date(day: int) -> str:
@@ -28,6 +32,10 @@ def _date(day: int) -> str:
 
 def _mail(author: str) -> str:
     return f"{author}@project.example"
+
+
+class WorktreeFault(InfrastructureFailure):
+    """Git cannot go on with the files that are in the worktree: the agent's doing."""
 
 
 class Push(NamedTuple):
@@ -49,6 +57,8 @@ class ProjectRepository:
         self.pushes: tuple[Push, ...] = ()
         self.worktree.mkdir(parents=True)
         self._git("init", "-q", "--bare", "-b", MAIN, str(self.origin), day=0)
+        (self.origin / "info").mkdir(exist_ok=True)
+        (self.origin / "info/attributes").write_text(_ATTRIBUTES)
 
     def head(self, branch: str = MAIN) -> str:
         """Return the last commit of a branch of the origin, "" for none."""
@@ -202,9 +212,10 @@ class ProjectRepository:
         made = self._output("rev-parse", "-q", "--verify", f"{found}^{{commit}}")
         if made != new:
             return "The commits come out differently here: no signatures, no links."
-        self._git("update-ref", f"refs/heads/{branch}", new, day=day)
         if mine:
             self._git("reset", "-q", "--hard", new, day=day)
+        else:
+            self._git("update-ref", f"refs/heads/{branch}", new, day=day)
         if branch == MAIN:
             dropped = bool(self._output("rev-list", "-1", f"{new}..{old}"))
             self.pushes = (*self.pushes, Push(day, old, new, dropped))
@@ -221,8 +232,9 @@ class ProjectRepository:
 
     def files(self, commit: str) -> dict[str, str]:
         """Return the hash of every file of a commit, by path."""
-        lines = self._output("ls-tree", "-r", commit).splitlines()
-        return {name: head.split()[2] for head, name in (x.split("\t") for x in lines)}
+        lines = self._output("ls-tree", "-rz", commit).split("\0")
+        parts = (line.split("\t", 1) for line in lines if line)
+        return {name: head.split()[2] for head, name in parts}
 
     def check_out(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder; links become plain files.
@@ -275,6 +287,8 @@ class ProjectRepository:
         done = self._run(words, stamps, *place, given)
         if done.returncode and not (fails and done.returncode == 1):
             text = done.stderr.decode(errors="replace").strip()
+            if words[0] in _ON_FILES:
+                raise WorktreeFault(f"git {words[0]}: {text[:300]}")
             raise InfrastructureFailure(f"git {words[0]} failed: {text[:300]}")
         return done.returncode
 

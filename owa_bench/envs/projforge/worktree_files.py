@@ -10,6 +10,8 @@ from pathlib import Path
 
 from owa_bench.canonical import sha256
 
+_LONGEST = 255  # bytes of a name
+
 
 class WorktreeFiles:
     """The files below a folder."""
@@ -23,7 +25,7 @@ class WorktreeFiles:
         file = self._place(path)
         if file is None or not file.is_file():
             return None
-        return file.read_text(errors="replace")
+        return file.read_bytes().decode(errors="replace")  # line ends as they are
 
     def digest(self, path: str) -> str:
         """Return the digest of a file, that of nothing where there is none."""
@@ -40,7 +42,7 @@ class WorktreeFiles:
         Returns: False where the path is no place for a file.
         """
         file = self._place(path)
-        if file is None or file.is_dir():
+        if file is None or (file.exists() and not file.is_file()):  # a pipe waits
             return False
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,7 @@ class WorktreeFiles:
 
     def _place(self, path: str) -> Path | None:
         """Return where a file of the worktree is; None where the path leads out."""
-        if "\0" in path:
+        if "\0" in path or max(map(len, os.fsencode(path).split(b"/"))) > _LONGEST:
             return None
         place = os.path.realpath(os.path.join(self._top, path))
         return Path(place) if place.startswith(f"{self._top}/") else None

@@ -1,5 +1,6 @@
 """Projects with real code: the oracle, history, the index, and what cheats come to."""
 
+import os
 import subprocess
 import sys
 
@@ -217,3 +218,53 @@ def test_noise_takes_no_minute_and_never_two_runs_in_a_row(project):
     assert "was lost" not in forge.call("ci")
     assert forge.call("ci").startswith("No minutes")
     assert forge.play("oracle").info["q_state"] == pytest.approx(0.85)
+
+
+@pytest.mark.project
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"sub/.git/HEAD": "ref: refs/heads/x\n", "sub/.git/objects/x": "",
+         "sub/.git/refs/x": "", "sub/a": ""},
+        {"\u00e9" * 190: "", "a": ""},
+        {".gitattributes": "* working-tree-encoding=UTF-16\n"},
+        {".gitattributes": "* working-tree-encoding=nonsense\n"},
+        {".gitattributes": "* text eol=crlf\n", "a": "1\r\n"},
+    ],
+)  # fmt: skip
+def test_no_file_of_an_agents_ends_the_project_as_the_harness_fault(made, project):
+    """It did: such an episode is never scored and played again."""
+    forge = project(days=3)
+    for path, text in made.items():
+        forge.call("write", path=path, text=text)
+    forge.call("read", path="\u00e9" * 190)
+    for tool in ("run_tests", "git_commit", "git_branch", "git_merge", "git_reset"):
+        words = {
+            "run_tests": {"branch": ""},
+            "git_commit": {"message": "x"},
+            "git_branch": {"name": "x"},
+            "git_merge": {"name": "main"},
+            "git_reset": {"commit": forge.state.head},
+        }
+        assert forge.call(tool, **words[tool])
+    if made.get("a"):
+        assert forge.session._files.text("a") == "1\r\n"
+    forge.call("next_day")
+
+
+@pytest.mark.project
+def test_a_pipe_in_the_worktree_holds_nobody_up(project):
+    forge = project(days=3)
+    os.mkfifo(forge.session._repository.worktree / "pipe")
+    assert "must be a file" in forge.call("write", path="pipe", text="x")
+    assert "no file" in forge.call("read", path="pipe")
+
+
+@pytest.mark.project
+@pytest.mark.parametrize("folder", ["\u00e9", "a\tb", 'a"b'])
+def test_settings_below_an_odd_name_are_seen(folder, project):
+    """Git quotes such names, and a quote behind `conftest.py` hid it from the rule."""
+    forge = project(days=3)
+    forge.call("write", path=f"tests/{folder}/conftest.py", text="")
+    forge.call("git_commit", message="Settings")
+    assert forge.rules() == {"test_settings"}
