@@ -81,8 +81,9 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
         had nothing to do with the tasks
         error s / sqrt(tasks), t with tasks - 1 degrees of freedom; p the larger of both
         lost = (after - ablated) - 0.5 (after - before): lower bound > 0
-        fallen = (before - ablated) - 0.5 gain: lower bound not > 0, else the ablation
-        disabled something beside the family
+        fallen = (after - gain - ablated) - 0.5 gain: lower bound not > 0, else the
+        ablation disabled something beside the family; after - gain is what before
+        would be in the later world
         beside: |ablated - before| < half the gain (TOST) and its power
     Shapes: six arrays (tasks,). Units: capability.
     Missing: none. Errors: ScoringError if shapes differ, a value is NaN or outside
@@ -94,7 +95,7 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     gains = (found.after - found.before) - (found.control_after - found.control_before)
     lost = (found.after - found.ablated) - gain_lost * (found.after - found.before)
     left = found.ablated - found.before
-    fallen = -left - gain_lost * gains
+    fallen = found.after - found.ablated - (1 + gain_lost) * gains
     learned = found.after - found.placebo
     table, free = np.stack([gains, lost, left, learned, fallen], axis=1), len(gains) - 1
     means = table.mean(axis=0)

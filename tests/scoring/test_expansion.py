@@ -88,6 +88,25 @@ def test_an_ablation_that_disables_more_than_the_family_shows_nothing() -> None:
     assert not any(expansion_test(found, PROTOCOL).fallen_low > 0 for found in real)
 
 
+def test_a_harder_world_is_not_taken_for_a_wide_ablation() -> None:
+    """`before` is of the earlier world: its fall to `ablated` is the world's, too."""
+    found = [planted(0.3, 0.0, seed) for seed in range(50)]
+    later = ("after", "control_after", "ablated", "placebo")
+    harder = [
+        one._replace(
+            **{name: np.clip(getattr(one, name) - 0.2, 0, 1) for name in later}
+        )
+        for one in (
+            f._replace(**{n: f._asdict()[n] / 2 + 0.5 for n in f._fields})
+            for f in found
+        )
+    ]
+    tests = [expansion_test(one, PROTOCOL) for one in harder]
+    assert float(np.mean([passes(test) for test in tests])) >= 0.9
+    wide = [one._replace(ablated=np.zeros(40)) for one in harder]
+    assert not any(passes(expansion_test(one, PROTOCOL)) for one in wide)
+
+
 def test_a_gain_of_the_control_too_is_no_gain() -> None:
     found = planted(0.3, 0.0, 1)
     drifting = found._replace(control_after=found.control_before + 0.3)
