@@ -186,7 +186,10 @@ JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 def forked(job: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a job in a child, or that it ended without one."""
+    """Return the result of a job in a child, None for none.
+
+    `last` says that its places cannot be emptied: the next job needs another sandbox.
+    """
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
@@ -209,12 +212,17 @@ def forked(job: dict[str, Any]) -> dict[str, Any]:
         _, killed, used = os.wait4(child, 0)
         timed = timed or used.ru_utime + used.ru_stime > job["cpu_s"]
         timed = timed or killed & 0x7F == signal.SIGXCPU
-    swept()
+    last = False
+    try:
+        swept()
+    except OSError:
+        last = True
     try:
         result = json.loads(data)
     except ValueError:
         result = None
-    return {"timed": timed, "result": result if type(result) is dict else None}
+    kept = result if type(result) is dict else None
+    return {"timed": timed, "result": kept, "last": last}
 
 
 def received(descriptor: int, seconds: float) -> tuple[bytes, bool]:
@@ -240,21 +248,32 @@ def received(descriptor: int, seconds: float) -> tuple[bytes, bool]:
 
 
 def swept() -> None:
-    """End every other process and empty the writable places, the site apart."""
+    """End every other process and empty the writable places, the site apart.
+
+    Raises: OSError: Something is left, such as folders too deep to be removed.
+    """
     with contextlib.suppress(OSError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
     for place in PLACES:
-        for entry in os.scandir(place):
-            if place == "/work" and entry.name == "site":
-                continue
+        with contextlib.suppress(OSError):
+            os.chmod(place, 0o777)  # noqa: S103  a job may have closed it
+        for entry in left_in(place):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
+        if left_in(place):
+            raise OSError(f"{place} cannot be emptied")
+
+
+def left_in(place: str) -> list[os.DirEntry[str]]:
+    """Return what is in a writable place, the site apart."""
+    kept = "site" if place == "/work" else ""
+    return [entry for entry in os.scandir(place) if entry.name != kept]
 
 
 def main() -> None:

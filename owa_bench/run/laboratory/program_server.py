@@ -109,6 +109,9 @@ class ProgramAttempt:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        for place in PLACES:
+            with contextlib.suppress(OSError):
+                os.chmod(place, 0o777)  # noqa: S103  an attempt may have closed it
         for entry in (e for place in PLACES for e in os.scandir(place)):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)

@@ -4,12 +4,13 @@ One sandbox serves all attempts of a version, as long as it is among those used 
 """
 
 import json
+import select
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from owa_bench.errors import InfrastructureFailure, UsageError
+from owa_bench.errors import UsageError
 from owa_bench.interfaces import Brief, Subject, ToolSpec
 from owa_bench.run.laboratory import program_server
 from owa_bench.sandbox import backends
@@ -21,6 +22,7 @@ ENTRY = f"{program_server.ENTRY}.py"
 OWN_LOG = "own_log.json"
 BACKEND = "bubblewrap"
 _OPEN = 4  # sandboxes kept
+_GRACE_S = 30  # beyond the server's own limit of an answer, for one that starts
 _LIMITS = Limits(wall_s=60, cpu_s=3600, processes=8)
 
 
@@ -56,19 +58,20 @@ class ProgramSandboxes:
 
         Raises:
             ProgramFailed: It raised, or gave none.
-            InfrastructureFailure: Its sandbox ended.
+            InfrastructureFailure: No sandbox could be built.
         """
         process = self._process(subject)
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = process.stdout.readline()
+            left = program_server.WALL_S + _GRACE_S
+            told = select.select([process.stdout], [], [], left)[0]
+            line = process.stdout.readline() if told else b""
         except BrokenPipeError:
             line = b""
-        if not line:
-            ended = self._open.pop(subject.digest).close()
-            text = ended.output.decode(errors="replace")[-300:]
-            raise InfrastructureFailure(f"a program's sandbox ended: {text}")
+        if not line:  # a program can kill or stop the server: it is not played again
+            self._open.pop(subject.digest).close()
+            raise ProgramFailed("its sandbox ended")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ProgramFailed(answer["error"])
