@@ -8,7 +8,7 @@ import gymnasium
 import msgspec
 
 from owa_bench import discovery
-from owa_bench.errors import FieldError, UnknownNameError
+from owa_bench.errors import FieldError, UnknownNameError, UsageError
 from owa_bench.registration import ENV_IDS
 
 _FALLING = "lin_"  # such as lin_1e-3: from there to 0 at the last step
@@ -149,3 +149,46 @@ def env_kwargs(training: Training) -> dict[str, Any]:
     if suite is None or discovery.get("suites", suite).card.native:
         return dict(options)
     return {"view": "vector", "shaping": True, **options}
+
+
+def refuse_start(training: Training, before: Training) -> None:
+    """Refuse to begin with a policy where what comes with it is asked to differ.
+
+    Args:
+        training: Begins with the policy.
+        before: The policy's own; another algorithm is refused as the policy is read.
+
+    Raises:
+        UsageError: Something that the policy brings differs.
+    """
+    kept = ("features", "actions", "trial", "layers", "memory", "settings")
+    other = [name for name in kept if getattr(training, name) != getattr(before, name)]
+    if recipe_of(training).normalises != recipe_of(before).normalises:
+        other.append("normalise")
+    if other and training.algorithm == before.algorithm:
+        raise UsageError(
+            "--start takes a policy with its network, settings and scale, and these "
+            f"differ from those of {training.start}: {', '.join(other)}."
+        )
+
+
+def refuse_other(training: Training, before: Training) -> None:
+    """Refuse to go on with what decides the result changed; more steps are fine.
+
+    Args:
+        training: What is asked for.
+        before: What was begun.
+
+    Raises:
+        UsageError: They differ.
+    """
+    free = {"steps", "checkpoint_every", "evaluate_every", "episodes"}
+    other = [
+        name
+        for name in training.__struct_fields__
+        if name not in free and getattr(training, name) != getattr(before, name)
+    ]
+    if other:
+        raise UsageError(
+            f"--resume goes on as before, and these differ: {', '.join(other)}."
+        )

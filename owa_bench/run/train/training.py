@@ -40,6 +40,8 @@ from owa_bench.run.train.algorithms import (
     TrainingOptions,
     env_kwargs,
     recipe_of,
+    refuse_other,
+    refuse_start,
     suite_of,
 )
 from owa_bench.run.train.imitation import check_imitation, imitate
@@ -113,13 +115,18 @@ def train(
     env_kwargs(training)
     if training.imitation:
         check_imitation(training)
-    if training.start:
+    if training.start and not resume:  # else it has begun, wherever that folder is now
         newest_checkpoint(Path(training.start))
+        refuse_start(training, _recorded(Path(training.start)))
     if suite_of(training.env_id) is not None:
         evaluation_draw(training)  # refuses now what cannot be evaluated later
     keys.ensure(options.home, options.key)  # evaluations are signed
     _refuse_folder(training, out, resume=resume)
     return _TrainingRun(training, out, options, callbacks).run()
+
+
+def _recorded(folder: Path) -> Training:
+    return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Training)
 
 
 def newest_checkpoint(folder: Path) -> Path:
@@ -138,30 +145,15 @@ def newest_checkpoint(folder: Path) -> Path:
 
 def _refuse_folder(training: Training, out: Path, *, resume: bool) -> None:
     """Refuse a folder that holds something else than the training that goes on."""
-    record = out / _RECORD
     if resume:
-        if not record.exists():
+        if not (out / _RECORD).exists():
             raise RunDirectoryError(
                 f"{out} is no training to resume: it has no {_RECORD}."
             )
-        _refuse_other(training, msgspec.json.decode(record.read_bytes(), type=Training))
+        refuse_other(training, _recorded(out))
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
             f"{out} must be new or empty; --resume goes on with a training."
-        )
-
-
-def _refuse_other(training: Training, before: Training) -> None:
-    """Refuse to go on with what decides the result changed; more steps are fine."""
-    free = {"steps", "checkpoint_every", "evaluate_every", "episodes"}
-    other = [
-        name
-        for name in training.__struct_fields__
-        if name not in free and getattr(training, name) != getattr(before, name)
-    ]
-    if other:
-        raise UsageError(
-            f"--resume goes on as before, and these differ: {', '.join(other)}."
         )
 
 

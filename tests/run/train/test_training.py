@@ -1,5 +1,6 @@
 """Training: repeatable, resumable, evaluated on record, played as any agent."""
 
+import shutil
 import zipfile
 
 import msgspec
@@ -182,6 +183,18 @@ def test_a_training_begins_with_the_policy_of_another(tmp_path, run_options, lib
 
 
 @pytest.mark.rl
+def test_a_begun_training_goes_on_without_the_folder(tmp_path, run_options, libraries):
+    """It was refused, though its own checkpoint holds all that it needs."""
+    training.train(changed(steps=256), tmp_path / "first", run_options)
+    begun = changed(steps=256, start=str(tmp_path / "first"))
+    training.train(begun, tmp_path / "second", run_options)
+    shutil.rmtree(tmp_path / "first")
+    longer = changed(steps=512, start=str(tmp_path / "first"))
+    done = training.train(longer, tmp_path / "second", run_options, resume=True)
+    assert done.steps >= 512
+
+
+@pytest.mark.rl
 def test_what_a_training_cannot_begin_with_is_refused(tmp_path, run_options, libraries):
     with pytest.raises(UsageError, match="holds no checkpoint"):
         training.train(changed(start=str(tmp_path)), tmp_path / "a", run_options)
@@ -189,6 +202,10 @@ def test_what_a_training_cannot_begin_with_is_refused(tmp_path, run_options, lib
     for changes, said in (
         ({"algorithm": "dqn", "settings": {}}, "is of ppo"),
         ({"env_id": "Acrobot-v1"}, "cannot go on here"),
+        ({"layers": (16,)}, "differ from those of .*: layers"),
+        ({"settings": {**PLAIN.settings, "gamma": 0.9}}, ": settings"),
+        ({"normalise": False}, ": normalise"),
+        ({"memory": 8}, ": memory"),
     ):
         begun = changed(start=str(tmp_path / "first"), **changes)
         with pytest.raises(UsageError, match=said):
