@@ -62,10 +62,11 @@ def test_a_program_of_twenty_lines_plays_and_plays_alike_again(laboratory):
         "import builtins as at; assert not hasattr(at, 'kept'); at.kept = 1",
         "import os; assert not os.listdir('/tmp'); open('/tmp/kept', 'w')",
         "import os; assert not os.listdir('/work'); os.mkdir('/work/kept')",
+        "import os; os.listdir('/tmp'); os.chmod('/tmp', 0)",
         "import os; assert len([n for n in os.listdir('/proc') if n.isdigit()]) < 5; "
         "os.fork() or __import__('time').sleep(60)",
     ],
-    ids=["module", "tmp", "work", "process"],
+    ids=["module", "tmp", "work", "closed", "process"],
 )
 def test_nothing_that_a_program_keeps_outlives_its_attempt(laboratory, kept):
     """The attack: remember an instance that comes again."""
@@ -80,6 +81,7 @@ def test_nothing_that_a_program_keeps_outlives_its_attempt(laboratory, kept):
         "class Agent:\n    def reset(self, brief): raise ValueError('no')",
         "import os\nclass Agent:\n    def reset(self, brief): os._exit(0)",
         "class Agent:\n    def reset(self, brief): print('{}')\n    act = None",
+        "import os\nclass Agent:\n    def reset(self, brief): os.kill(os.getppid(), 9)",
     ],
 )
 def test_a_program_that_fails_ends_its_attempt_without_score(laboratory, text):
