@@ -108,9 +108,11 @@ def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
 def test_revision_of_campaigns_inside_episodes(tmp_path):
     """R of SelfRev, every capability and e-value from the inner attempts."""
     folder = tmp_path / "selfrev"
-    terms = "--suite selfrev --tier 1 --delta 0 --no-transcripts"
+    terms = (
+        "--suite selfrev --family rules,programs --tier 1 --delta 0 --no-transcripts"
+    )
     agents = ["--agent", "revise_bonferroni", "--agent", "revise_greedy"]
-    play(folder, *terms.split(), *agents)
+    play(folder, *terms.split(), "--no-transcripts", *agents)
     run = read_run(folder)
     honest = figures(run, run.report["judgement"]["verdicts"][0])
     assert {name: printed for name, printed, _ in honest}["R"] > 0.05
