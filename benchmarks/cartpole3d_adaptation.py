@@ -8,7 +8,8 @@ grade and goes on training there by its own settings, from its last policy, an e
 replay buffer and the rate that it began with. Before and after each fifth of the steps
 the best action of the policy is played on starts that all learners share; nothing is
 learnt there. A recurrent learner is trained and played on trials; only their episodes
-of the level count, not those of level 0 before.
+of the level count, not those of level 0 before. A point is the policy with which its
+steps were played, before it learns from the last of them.
 
 All of it on the compiled step. Cells are kept in --state; a call goes on where one was
 stopped. Writes docs/tables/cartpole3d_adaptation.md and its figure.
