@@ -21,7 +21,7 @@ from owa_bench.sandbox.long_lived import SandboxProcess
 
 BACKEND = "bubblewrap"
 _LIMITS = Limits(wall_s=600, cpu_s=3600, processes=32)
-_TREES = "trees"
+_TREES, _WORK = "trees", "work"
 _GRACE_S = 60  # beyond a job's own limit, for a server that starts
 
 
@@ -57,7 +57,7 @@ class CommitRunner:
         self._sandbox = backends.get(BACKEND)
         self._process: SandboxProcess | None = None
         self._trees: dict[str, str] = {}
-        for name in ("work", *self._shown):
+        for name in self._shown:
             (folder / name).mkdir(parents=True)
 
     def tree(self, commit: str) -> str:
@@ -72,9 +72,7 @@ class CommitRunner:
         """Return the reply of the job server, started anew where a job ended it."""
         if self._process is None or not self._process.alive:
             self.close()
-            work = self._folder / "work"  # a job that ended the server filled it
-            subprocess.run(["rm", "-rf", str(work)], check=False)  # noqa: S603, S607  any depth
-            work.mkdir(exist_ok=True)
+            (self._folder / _WORK).mkdir()
             self._process = self._sandbox.open(self._server())
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -100,10 +98,13 @@ class CommitRunner:
         return {"timed": ended.timed, "result": None}
 
     def close(self) -> None:
-        """End the sandbox."""
+        """End the sandbox, and remove what a job left that the server could not."""
         if self._process is not None:
             self._process.close()
             self._process = None
+        # Of any depth, which shutil.rmtree is not.
+        line = ["rm", "-rf", str(self._folder / _WORK)]
+        subprocess.run(line, check=False)  # noqa: S603  a folder of its own
 
     def _server(self) -> SandboxJob:
         folders = [
@@ -114,7 +115,7 @@ class CommitRunner:
         server = Bind(source=Path(job_server.__file__), target=program)
         return SandboxJob(
             argv=(str(binds.interpreter()), "-I", "-S", "-u", program, *tools),
-            work=self._folder / "work",
+            work=self._folder / _WORK,
             binds=(*binds.python(), *self._tools, server, *folders),
             hidden=binds.python_hidden(),
             limits=_LIMITS,

@@ -215,7 +215,7 @@ def forked(job: dict[str, Any]) -> dict[str, Any]:
     last = False
     try:
         swept()
-    except OSError:
+    except (OSError, RecursionError):
         last = True
     try:
         result = json.loads(data)

@@ -13,6 +13,7 @@ from typing import Any
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Brief, Subject, ToolSpec
 from owa_bench.run.laboratory import program_server
+from owa_bench.run.store.memory_folder import remove_folder
 from owa_bench.sandbox import backends
 from owa_bench.sandbox import job as binds
 from owa_bench.sandbox.job import Bind, Limits, SandboxJob
@@ -78,9 +79,11 @@ class ProgramSandboxes:
         return answer
 
     def close(self) -> None:
-        """End every sandbox."""
+        """End every sandbox and remove what programs left, however deep."""
         while self._open:
             self._open.popitem()[1].close()
+        for place in self._folder.iterdir():
+            remove_folder(place / "work")
 
     def _process(self, subject: Subject) -> SandboxProcess:
         name = subject.digest
@@ -92,7 +95,8 @@ class ProgramSandboxes:
         place = self._folder / name[:16]
         if not place.exists():
             write_files(place / "subject", dict(subject.options))
-            (place / "work").mkdir()
+        remove_folder(place / "work")  # a program that ended the server filled it
+        (place / "work").mkdir()
         program = "/server/program_server.py"
         source = Path(program_server.__file__)
         self._open[name] = backends.get(BACKEND).open(

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 HARMLESS = "return 7"
 CLOSED = "[os.chmod(p, 0) for p in ('/work', '/tmp', '/dev/shm')]"
-DEEP = "os.chdir('/tmp'); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
+DEEP = "os.chdir('/work'); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
 KILLED = "os.kill(os.getppid(), 9)"
 
 
@@ -36,6 +36,7 @@ def ask(tmp_path):
 
     yield asked
     runner.close()
+    assert not (tmp_path / "runner" / "work").exists()
 
 
 @pytest.mark.parametrize("body", [CLOSED, DEEP, KILLED])

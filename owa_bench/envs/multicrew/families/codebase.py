@@ -12,9 +12,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.draws import CrewDraws, owned
-from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
+from owa_bench.envs.multicrew.families.family import (
+    ClauseDraft,
+    Content,
+    Family,
+    Fragment,
+    Values,
+)
 from owa_bench.seeding import stream
-from owa_bench.worlds.crew import Clause, CrewItem, CrewWorld
+from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _LONGEST = 1500  # characters of a function
 _FEWEST = 3  # count from which a row counts
@@ -65,15 +71,8 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         items: Without clauses.
     Returns: The content.
     """
-    clauses: list[Clause] = []
-    wrong: dict[str, str] = {}
-
-    def add(subject: str, attribute: str, owner: str, value: str, other: str) -> str:
-        clause = Clause(subject=subject, attribute=attribute, value=value, owner=owner)
-        clauses.append(clause)
-        wrong[clause.name] = other
-        return clause.name
-
+    draft = ClauseDraft()
+    add = draft.add
     layouts = {}
     for _ in range(max(2, len(items) // 4)):
         first, module = draws.between(0, 1), draws.word()
@@ -102,7 +101,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
             terms.append(("imports", imports))
         every = (*names, *(layouts[module] for module in used))
         made.append(replace(item, clauses=every, terms=tuple(terms)))
-    return Content(tuple(made), tuple(clauses), wrong)
+    return draft.content(made)
 
 
 def files(world: CrewWorld) -> dict[str, str]:

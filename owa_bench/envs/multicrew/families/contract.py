@@ -10,9 +10,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.draws import CrewDraws, owned
-from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
+from owa_bench.envs.multicrew.families.family import (
+    ClauseDraft,
+    Content,
+    Family,
+    Fragment,
+    Values,
+)
 from owa_bench.shells.schemas import ArgumentCheck, compile_schema
-from owa_bench.worlds.crew import Clause, CrewItem
+from owa_bench.worlds.crew import CrewItem
 
 _FIELDS = ("tag", "kind", "name", "amount")
 _TEXT = {"type": "string", "maxLength": 40}
@@ -67,8 +73,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         items: Without clauses.
     Returns: The content.
     """
-    clauses: list[Clause] = []
-    wrong: dict[str, str] = {}
+    draft = ClauseDraft()
     made = []
     for item in items:
         order = draws.rng.permutation(len(_CLAUSES)).tolist()
@@ -77,17 +82,10 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         names = []
         for attribute in (name for name in _CLAUSES if name in chosen):
             value, other = _values(draws, attribute)
-            clause = Clause(
-                subject=item.name,
-                attribute=attribute,
-                value=value,
-                owner=owned(draws, item),
-            )
-            clauses.append(clause)
-            names.append(clause.name)
-            wrong[clause.name] = other
+            owner = owned(draws, item)
+            names.append(draft.add(item.name, attribute, owner, value, other))
         made.append(replace(item, clauses=tuple(names)))
-    return Content(tuple(made), tuple(clauses), wrong)
+    return draft.content(made)
 
 
 def _values(draws: CrewDraws, attribute: str) -> tuple[str, str]:

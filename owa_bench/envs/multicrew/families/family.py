@@ -4,7 +4,7 @@ A fragment is what a seat hands in for an item. It is accepted by what it does: 
 family runs it against the values that hold, in the light of the fragments it builds on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from owa_bench.envs.multicrew.draws import CrewDraws
@@ -20,6 +20,36 @@ class Content(NamedTuple):
     items: tuple[CrewItem, ...]
     clauses: tuple[Clause, ...]
     wrong: Mapping[str, str]
+
+
+class ClauseDraft:
+    """Clauses as a family draws them, each with its wrong value."""
+
+    def __init__(self) -> None:
+        self._clauses: list[Clause] = []
+        self._wrong: dict[str, str] = {}
+
+    def add(
+        self, subject: str, attribute: str, owner: str, value: str, other: str
+    ) -> str:
+        """Add a clause.
+
+        Args:
+            subject: The item, site, part or module that it is about.
+            attribute: What it says of it.
+            owner: The role that knows it.
+            value: What holds.
+            other: A wrong value.
+        Returns: Its name.
+        """
+        clause = Clause(subject=subject, attribute=attribute, value=value, owner=owner)
+        self._clauses.append(clause)
+        self._wrong[clause.name] = other
+        return clause.name
+
+    def content(self, items: Iterable[CrewItem]) -> Content:
+        """Return the clauses with the items that bear them."""
+        return Content(tuple(items), tuple(self._clauses), self._wrong)
 
 
 class Family(NamedTuple):

@@ -11,8 +11,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.draws import CrewDraws, owned
-from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
-from owa_bench.worlds.crew import Clause, CrewItem
+from owa_bench.envs.multicrew.families.family import (
+    ClauseDraft,
+    Content,
+    Family,
+    Fragment,
+    Values,
+)
+from owa_bench.worlds.crew import CrewItem
 
 _DRAIN, _SWITCH = "drain", "switch"
 _ORDERS = ("drain before the switch", "switch before the drain")
@@ -53,15 +59,8 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         items: Without clauses.
     Returns: The content.
     """
-    clauses: list[Clause] = []
-    wrong: dict[str, str] = {}
-
-    def add(subject: str, attribute: str, owner: str, value: str, other: str) -> str:
-        clause = Clause(subject=subject, attribute=attribute, value=value, owner=owner)
-        clauses.append(clause)
-        wrong[clause.name] = other
-        return clause.name
-
+    draft = ClauseDraft()
+    add = draft.add
     parts = {}
     for _ in range(max(3, len(items) // 3)):
         part = draws.word()
@@ -80,7 +79,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         right, not_right = _ORDERS[first], _ORDERS[1 - first]
         order = add(item.name, "order", owned(draws, item), right, not_right)
         made.append(replace(item, clauses=(cause, order), hidden=parts[part]))
-    return Content(tuple(made), tuple(clauses), wrong)
+    return draft.content(made)
 
 
 def accepts(

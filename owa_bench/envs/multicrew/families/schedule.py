@@ -10,8 +10,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from owa_bench.envs.multicrew.draws import CrewDraws, owned
-from owa_bench.envs.multicrew.families.family import Content, Family, Fragment, Values
-from owa_bench.worlds.crew import Clause, CrewItem
+from owa_bench.envs.multicrew.families.family import (
+    ClauseDraft,
+    Content,
+    Family,
+    Fragment,
+    Values,
+)
+from owa_bench.worlds.crew import CrewItem
 
 _SEARCHED = 2000  # hours within which every job finds its place
 FORM: Mapping[str, Any] = {
@@ -44,15 +50,8 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         items: Without clauses.
     Returns: The content.
     """
-    clauses: list[Clause] = []
-    wrong: dict[str, str] = {}
-
-    def add(subject: str, attribute: str, owner: str, value: str, other: str) -> str:
-        clause = Clause(subject=subject, attribute=attribute, value=value, owner=owner)
-        clauses.append(clause)
-        wrong[clause.name] = other
-        return clause.name
-
+    draft = ClauseDraft()
+    add = draft.add
     sites = []
     for _ in range(max(2, len(items) // 4)):
         site, owner = draws.word(), draws.pick(draws.roles)
@@ -73,7 +72,7 @@ def draw(draws: CrewDraws, items: tuple[CrewItem, ...]) -> Content:
         made.append(
             replace(item, clauses=(ends, waits, hours, key), terms=(("site", site),))
         )
-    return Content(tuple(made), tuple(clauses), wrong)
+    return draft.content(made)
 
 
 def _opens(hours: str) -> tuple[int, int, int]:
