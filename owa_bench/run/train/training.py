@@ -5,7 +5,7 @@
     DIR/evaluations/step-000100000/  a run of its own: signed plan, hash-chained traces;
                                      the policy it played is beside it, .zip
     DIR/evaluations.csv              steps, mean quality, episodes
-    DIR/tensorboard/                 learning curves
+    DIR/tensorboard/                 learning curves, evaluations among them
     DIR/model.zip                    the newest policy: `owa-bench run --agent sb3:..`
 
 One machine, one seed: the same policy. A resumed training goes on from its last
@@ -293,6 +293,10 @@ class _TrainingRun:
             file.write(
                 f"{head}{steps},{evaluation.quality:.6f},{evaluation.episodes}\n"
             )
+        if hasattr(self._learner.model, "logger"):  # not before something was learned
+            logger = self._learner.model.logger
+            logger.record("evaluation/mean_quality", evaluation.quality)
+            logger.dump(steps)
         self._callbacks.evaluated(evaluation)
         return evaluation
 

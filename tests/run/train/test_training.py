@@ -157,6 +157,27 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(
 
 
 @pytest.mark.rl
+def test_the_table_of_evaluations_and_tensorboard_say_the_same(
+    tmp_path, run_options, libraries
+):
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    out = tmp_path / "t"
+    training.train(changed(evaluate_every=256), out, run_options)
+    table = (out / "evaluations.csv").read_text()
+    rows = [row.split(",") for row in table.splitlines()[1:]]
+    (logs,) = (out / "tensorboard").iterdir()
+    curves = accumulator.EventAccumulator(str(logs)).Reload()
+    shown = curves.Scalars("evaluation/mean_quality")
+    assert [(one.step, one.value) for one in shown] == [
+        (int(steps), pytest.approx(float(quality), abs=1e-6))
+        for steps, quality, _ in rows
+    ]
+    assert len(shown) >= 2
+
+
+@pytest.mark.rl
 def test_resume_refuses_another_training(tmp_path, run_options, libraries):
     training.train(PLAIN, tmp_path / "t", run_options)
     with pytest.raises(UsageError, match="these differ: seed"):
