@@ -24,8 +24,6 @@ from owa_bench.records.observables import Floats
 
 CORE = 11
 PER_BALL = 7
-# Action numbers by axis and sign of the push: nothing is 0.
-PUSHES = ((2, 1), (4, 3))
 EFFECTS = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]], dtype=float)
 TICK = 0.02  # s between two observations
 
@@ -97,41 +95,49 @@ def parse_observation(observation: Any) -> BalanceState:
 
 # --- the proportional-derivative rule -------------------------------------------------
 
-
-class Gains(NamedTuple):
-    """Weights of the rule; an error below `band` calls for no push."""
-
-    tilt: float = 1.0
-    rate: float = 0.5
-    position: float = 0.02
-    velocity: float = 0.05
-    band: float = 0.002
+# Weights of the error's terms; an error below the band calls for no push.
+TILT, RATE, POSITION, VELOCITY, BAND = 1.0, 0.5, 0.02, 0.05, 0.002
 
 
-PLAIN = Gains()
-
-
-def pd_action(state: BalanceState, gains: Gains = PLAIN) -> int:
-    """Return the push along the axis with the larger error, 0 within the band.
+def pd_error(tilt: float, rate: float, position: float, velocity: float) -> float:
+    """Return the error of the rule along an axis.
 
     Args:
-        state: the present state.
-        gains: weights of the error's terms.
+        tilt: of the pole along the axis, rad.
+        rate: its change, rad/s.
+        position: of the cart, m.
+        velocity: of the cart, m/s.
 
     Returns:
-        Number of the action, 0 to 4.
+        The weighted sum.
 
     Source: docs/cartpole3d.md#agents.
     """
-    error = (
-        gains.tilt * state.tilt
-        + gains.rate * state.rate
-        + gains.position * state.cart
-        + gains.velocity * state.velocity
+    return TILT * tilt + RATE * rate + POSITION * position + VELOCITY * velocity
+
+
+def push_against(x: float, y: float) -> int:
+    """Return the push along the axis with the larger error, 0 within the band.
+
+    Args:
+        x: error along x.
+        y: error along y.
+
+    Returns:
+        Number of the action, 0 to 4.
+    """
+    if max(abs(x), abs(y)) <= BAND:
+        return 0
+    if abs(x) >= abs(y):
+        return 1 if x > 0 else 2
+    return 3 if y > 0 else 4
+
+
+def pd_action(state: BalanceState) -> int:
+    """Return what the rule does, 0 to 4."""
+    return push_against(
+        *map(pd_error, state.tilt, state.rate, state.cart, state.velocity)
     )
-    axis = int(np.argmax(np.abs(error)))
-    off = float(error[axis])
-    return PUSHES[axis][int(off > 0)] if abs(off) > gains.band else 0
 
 
 # --- the linear model and its regulator -----------------------------------------------

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.skills.balancing.control import PLAIN
+from owa_bench.skills.balancing import control
 
 HOLD = 5  # ticks
 _SIZES = (0.05, 0.11)  # rad
@@ -23,9 +23,9 @@ LEANS = np.array(
         for k in range(8)
     ]
 )
-_TILT, _RATE, _PLACE, _SPEED, _DEAD = PLAIN
 
 _compiled = numba.njit(nogil=True, error_model="numpy")
+_error, _push = _compiled(control.pd_error), _compiled(control.push_against)
 
 
 def lean_actions(
@@ -55,7 +55,7 @@ def _serve(rows, leans, table, actions):
 
 @_compiled
 def pd_action(row, lean_x, lean_y, placed):
-    """Return the push along the axis with the larger error, 0 within the dead band.
+    """Return the action of `control.pd_action`, or of the rule that keeps a lean.
 
     Args:
         row: (11 or more,) an observation.
@@ -67,11 +67,7 @@ def pd_action(row, lean_x, lean_y, placed):
     x, y, z, w = row[4], row[5], row[6], row[7]
     pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
     roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    place = placed * _PLACE
-    ex = _TILT * pitch - lean_x + _RATE * row[9] + place * row[0] + _SPEED * row[2]
-    ey = -_TILT * roll - lean_y - _RATE * row[8] + place * row[1] + _SPEED * row[3]
-    if max(abs(ex), abs(ey)) < _DEAD:
-        return 0
-    if abs(ex) >= abs(ey):
-        return 1 if ex > 0 else 2
-    return 3 if ey > 0 else 4
+    return _push(
+        _error(pitch - lean_x, row[9], placed * row[0], row[2]),
+        _error(-roll - lean_y, -row[8], placed * row[1], row[3]),
+    )

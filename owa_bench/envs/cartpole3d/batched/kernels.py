@@ -19,6 +19,7 @@ from owa_bench.envs.cartpole3d.batched.motion import (
 from owa_bench.envs.cartpole3d.batched.numbers import child_seed, compiled, uniform
 from owa_bench.skills.balancing.leaning import pd_action
 
+_turned, _has_fallen = compiled(rules.rotated), compiled(rules.has_fallen)
 _PUSHES = np.array(rules.DIRECTIONS)
 _CORE, _PER_BALL = rules.CORE, rules.PER_BALL
 _HEIGHT, _REACH, _APART = start.HEIGHT, start.REACH, start.APART
@@ -28,13 +29,6 @@ _PLACES = 16  # places tried for a ball that flies; two thirds are free at worst
 _TRIES = 100  # places tried for one that rests
 _SPEEDS = _SPAWNS + 3 * _TRIES
 _RANDOM = 1 << 40  # seeds of the random rule lie apart from those of the physics
-
-
-@compiled
-def _turned(x, y, angle):
-    """Return a vector of the plane after a turn."""
-    c, s = math.cos(angle), math.sin(angle)
-    return c * x - s * y, s * x + c * y
 
 
 @compiled
@@ -125,9 +119,7 @@ def play_lane(world, lane, balls, due, contacts, forces, action):
     _tick(world, lane, balls, due, contacts, forces, x, y)
     lane.ticks += 1
     q = lane.seen_pole if world.lag else lane.pole
-    level = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
-    rolled = abs(2.0 * (q[3] * q[0] + q[1] * q[2])) > world.tangent * level
-    fallen = rolled or abs(2.0 * (q[3] * q[1] - q[2] * q[0])) > world.sine
+    fallen = _has_fallen((q[0], q[1], q[2], q[3]), world.sine, world.tangent)
     return fallen, lane.ticks >= world.ticks
 
 
