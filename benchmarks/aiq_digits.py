@@ -78,7 +78,8 @@ def trend(places, values):
     if np.ptp(values) < 1e-9:
         return "constant"
     fit = stats.spearmanr(places, values)
-    return f"rank correlation {fit.statistic:.2f} (p {fit.pvalue:.2g})"
+    odds = "p < .001" if fit.pvalue < 0.001 else f"p {fit.pvalue:.2g}"
+    return f"rank correlation {fit.statistic:.2f} ({odds})"
 
 
 def height(cells, changes):
@@ -152,8 +153,11 @@ def heights(cells, title, domains, label):
     return [*lines, ""], values
 
 
-def curves(cells):
-    """Return what mixing costs: a domain with itself, and with others."""
+def curves(cells, by_classes):
+    """Return what mixing costs: a domain with itself, and with others.
+
+    by_classes: complexity of 2 to 10 classes.
+    """
     digits, two = SUITE["digits"], SUITE["two digits"]
     lines = ["## Mixtures (figures 11 to 13 and 15)", ""]
     for name, other in (
@@ -175,8 +179,13 @@ def curves(cells):
         lines.append(
             f"| {place + 2} | {far:.4f} | {'' if step is None else f'{step:.4f}'} |"
         )
-    said = f"Classes and dissimilarity to all ten: {trend(range(2, 11), whole)}."
-    return [*lines, "", said, ""]
+    said = [
+        f"Classes and dissimilarity to all ten: {trend(range(2, 11), whole)}.",
+        "",
+        "Complexity and dissimilarity to one class more: "
+        f"{trend(by_classes[:-1], steps)}.",
+    ]
+    return [*lines, "", *said, ""]
 
 
 def suite(cells, values):
@@ -207,7 +216,14 @@ def suite(cells, values):
             for j in range(len(names))
         ]
         lines.append(f"| {name} | " + " | ".join(cells_) + " |")
+    pairs = np.triu_indices(len(names), 1)
+    apart = np.abs(np.subtract.outer(values, values))[pairs]
+    far = gaps.matrix[pairs]
+    cosine = far @ apart / np.linalg.norm(far) / np.linalg.norm(apart)
     lines += [
+        "",
+        f"Cosine of the two over the {len(far)} pairs: {cosine:.2f}; "
+        f"{trend(far, apart)}.",
         "",
         f"Effective dimension {space.dimension}. Handicapped networks, mean accuracy "
         f"and AIQ^(1/r), {RETRAINED} trainings each:",
@@ -256,6 +272,7 @@ def main():
     five, values = heights(
         cells, "Complexity beside entropy (figure 5)", SUITE, "domain"
     )
+    classes, by_classes = heights(cells, "Classes (figure 6)", BY_CLASSES, "classes")
     parts = [
         ["# The AIQ paper's checks on images, in kind", ""],
         [
@@ -265,10 +282,10 @@ def main():
             "",
         ],
         five,
-        heights(cells, "Classes (figure 6)", BY_CLASSES, "classes")[0],
+        classes,
         heights(cells, "Noise (figure 9)", BY_NOISE, "noise (s.d.)")[0],
         heights(cells, "Copies of the set (figure 10)", BY_COPIES, "copies")[0],
-        curves(cells),
+        curves(cells, by_classes),
         suite(cells, values),
     ]
     TABLE.write_text("\n".join(line for part in parts for line in part))
