@@ -7,7 +7,7 @@ Run: python benchmarks/battery_digests.py
 import json
 from pathlib import Path
 
-from owa_bench.records.battery_terms import arm_role, arm_terms
+from owa_bench.records.plan import arm_role, arm_terms
 from owa_bench.run.plan import draws
 from owa_bench.run.plan.request import Request, draft_plan
 

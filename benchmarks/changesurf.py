@@ -51,8 +51,8 @@ from owa_bench.envs.changesurf.server.app import SiteServer
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.loopback import LoopbackServer
-from owa_bench.shells.sink import ListSink
 from owa_bench.shells.solution import solve
 
 HOST = "bench.test"

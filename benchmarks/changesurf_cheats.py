@@ -36,7 +36,7 @@ from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 from owa_bench.seeding import derive
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.solution import solve
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -25,7 +25,7 @@ from owa_bench.records.events import Action  # noqa: E402
 from owa_bench.records.layout import RunLayout  # noqa: E402
 from owa_bench.run.store.output import ShardFiles  # noqa: E402
 from owa_bench.run.store.recorder import Recorder  # noqa: E402
-from owa_bench.shells.sink import NullSink  # noqa: E402
+from owa_bench.shells.episode_events import NullSink  # noqa: E402
 from tests.builders import crew_episodes  # noqa: E402
 
 TIER, SEATS = 3, 4

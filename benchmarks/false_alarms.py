@@ -38,7 +38,7 @@ from owa_bench.run import assembly
 from owa_bench.run.plan.draws import Draw
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.worlds.api import Provider
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "tables" / "false_alarms.md"

@@ -20,7 +20,7 @@ from owa_bench.sandbox import backends
 from owa_bench.sandbox.long_lived import SandboxProcess
 from owa_bench.shells.calls import CallParser, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
 

@@ -29,7 +29,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly
 from owa_bench.run.store import files, recorder
 from owa_bench.run.store.output import ShardFiles
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 
 EPISODES = 400
 REPEATS = 5

@@ -48,7 +48,7 @@ from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
 from owa_bench.seeding import derive, stream
-from owa_bench.shells.sink import ListSink, NullSink
+from owa_bench.shells.episode_events import ListSink, NullSink
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = ROOT / "docs" / "tables"

@@ -34,7 +34,7 @@ from owa_bench.records.layout import RunLayout
 from owa_bench.run import assembly
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 
 SEEDS = 6

@@ -40,7 +40,7 @@ from owa_bench.records.events import AnyEvent
 from owa_bench.records.instance import ANNOUNCEMENTS, Instance, Timeline
 from owa_bench.shells.calls import CallParser, ParsedCall, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
 

@@ -35,7 +35,8 @@ A message states the rule, then the value got, then the way out:
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class OwaError(Exception):
@@ -212,3 +213,23 @@ class MissingPartError(OwaError):
         super().__init__(f"{part} is not installed. Install it with: {install}")
         self.part = part
         self.install = install
+
+
+@contextmanager
+def needs(part: str, install: str) -> Iterator[None]:
+    """Turn a failed import in a with block into the line that installs the part.
+
+    Args:
+        part: What is imported.
+        install: The line that installs it.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        MissingPartError: An import in the block failed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPartError(part, install) from error

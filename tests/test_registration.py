@@ -16,7 +16,7 @@ from owa_bench.interfaces import View
 from owa_bench.registration import ENV_IDS, register_ids
 from owa_bench.run.assembly import make_env, script, solution, source
 from owa_bench.shells.calls import CallParser, ParsedCall
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.tool_client import ToolClient
 
 TIERS = (1, 2, 3)

@@ -17,9 +17,8 @@ from owa_bench import discovery
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Setting, Sink, View
 from owa_bench.run import assembly
-from owa_bench.shells.text_picture import text_picture
 from owa_bench.shells.tool_env import ToolEnv
-from owa_bench.shells.views import EnvView, make_view
+from owa_bench.shells.views import EnvView, make_view, text_picture
 
 RENDER_MODES = ("rgb_array", "ansi")
 _OPTIONS = ("instance", "start", "interventions")

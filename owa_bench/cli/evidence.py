@@ -13,7 +13,7 @@ from owa_bench.run.plan import escrow, witness
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import batch
 from owa_bench.run.replay import RunReplay
-from owa_bench.run.store import keys, pruning
+from owa_bench.run.store import directory, keys
 
 
 def keygen(
@@ -47,7 +47,7 @@ def prune(run_dir: Path = RunDir, json: bool = AsJson) -> None:
 
       owa-bench prune runs/first
     """
-    found = pruning.prune(RunLayout(run_dir))
+    found = directory.prune(RunLayout(run_dir))
     if json:
         as_json(found._asdict())
         return

@@ -13,7 +13,7 @@ import typer
 
 from owa_bench.cli.console import ERR, note
 from owa_bench.cli.options import option
-from owa_bench.errors import FieldError, MissingPartError, ScoringError, UsageError
+from owa_bench.errors import FieldError, ScoringError, UsageError, needs
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.scoring.companions.arrays import IntervalEstimate
 from owa_bench.scoring.companions.generality.difficulty import SmallSampleWarning
@@ -317,11 +317,8 @@ def _read_csv(path: Path) -> dict[str, Any]:
 
 def _read_parquet(path: Path) -> dict[str, Any]:
     """Return the columns of a Parquet file."""
-    try:
+    with needs("pyarrow (reads Parquet)", "pip install 'owa_bench[tables]'"):
         from pyarrow import ArrowInvalid, parquet
-    except ImportError as error:
-        part, install = "pyarrow (reads Parquet)", "pip install 'owa_bench[tables]'"
-        raise MissingPartError(part, install) from error
     try:
         table = parquet.read_table(path)
     except ArrowInvalid as error:

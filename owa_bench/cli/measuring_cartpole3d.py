@@ -12,7 +12,7 @@ from owa_bench.cli.console import ERR, OUT, progress, table
 from owa_bench.cli.measuring import number, save, write_csv
 from owa_bench.cli.measuring_aiq import MeasuredSuite
 from owa_bench.cli.options import option
-from owa_bench.errors import FieldError, MissingPartError, UsageError, one_of
+from owa_bench.errors import FieldError, UsageError, needs, one_of
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.aiq import complexity
 from owa_bench.scoring.companions.aiq import measure as aiq
@@ -146,10 +146,8 @@ def _plan(
         MissingPartError: torch is not installed.
         UsageError: an unknown level, or fewer than two.
     """
-    try:
+    with needs("torch", "pip install 'owa_bench[rl]'"):
         from owa_bench.subjects import agent_play, cartpole3d
-    except ImportError as error:
-        raise MissingPartError("torch", "pip install 'owa_bench[rl]'") from error
     from owa_bench.envs.cartpole3d import levels
     from owa_bench.worlds.physics import SPECS
 

@@ -21,7 +21,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.store import keys
 
 if TYPE_CHECKING:
-    from owa_bench.records.ratings import Rubric
+    from owa_bench.records.people import Rubric
     from owa_bench.report.bundle import Bundle
     from owa_bench.report.ratings import RatedItem
 
@@ -126,7 +126,7 @@ def norms(
 
       owa-bench norms runs/ada runs/ben runs/cy runs/di runs/ed --out norms.dsse.json
     """
-    from owa_bench.records.norms import Group, read_norms
+    from owa_bench.records.people import Group, read_norms
     from owa_bench.report.norms import make_norms, sealed_norms
     from owa_bench.report.statement import write_atomically
     from owa_bench.scoring.norms import norm_tables
@@ -195,7 +195,7 @@ def judge(
 
 def _rubric(path: Path) -> "Rubric":
     """Return the rubric in a TOML file."""
-    from owa_bench.records.ratings import Rubric
+    from owa_bench.records.people import Rubric
 
     with in_file(path.name):
         found = decode(path.read_bytes(), Rubric, FieldError)
@@ -210,7 +210,7 @@ def _rate(
     """Let a rater score every item, and sign what they said."""
     from owa_bench.canonical import canonical_json, public_bytes, seal
     from owa_bench.records.layout import RATINGS_TYPE
-    from owa_bench.records.ratings import RaterScores
+    from owa_bench.records.people import RaterScores
     from owa_bench.report.ratings import rated_items
     from owa_bench.report.statement import write_atomically
 

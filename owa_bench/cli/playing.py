@@ -10,9 +10,8 @@ import typer
 
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json
-from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.cli.run_progress import Outcomes, run_progress
+from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
 from owa_bench.errors import FailureLimitError, FieldError, UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import WEAK_HOSTINGS, Budget

@@ -9,9 +9,8 @@ import typer
 
 from owa_bench.cli import options
 from owa_bench.cli.console import ERR, OUT, as_json, table
-from owa_bench.cli.dry_run import print_estimate
 from owa_bench.cli.options import Fields, Panel
-from owa_bench.cli.run_progress import Outcomes, run_progress
+from owa_bench.cli.run_output import Outcomes, print_estimate, run_progress
 from owa_bench.errors import FieldError, one_of
 from owa_bench.records import validation as designs
 from owa_bench.records.layout import RunLayout

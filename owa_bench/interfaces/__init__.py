@@ -22,16 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from owa_bench.interfaces.laboratory import (
-    HoldoutResult,
-    InnerDraw,
-    Laboratory,
-    NeedsLaboratory,
-    PlayedAttempt,
-    PlayedPair,
-    Subject,
-    Ticket,
-)
 from owa_bench.interfaces.operators import FunctionOperator, operator
 from owa_bench.interfaces.sessions import (
     Detector,
@@ -43,10 +33,18 @@ from owa_bench.interfaces.sessions import (
     HasOffer,
     HasProducts,
     HasRounds,
+    HoldoutResult,
+    InnerDraw,
+    Laboratory,
+    NeedsLaboratory,
     Oracle,
+    PlayedAttempt,
+    PlayedPair,
     Seated,
     Session,
     Sink,
+    Subject,
+    Ticket,
     World,
 )
 from owa_bench.interfaces.values import (

@@ -12,14 +12,6 @@ from typing import Literal
 
 import msgspec
 
-from owa_bench.records.crew_events import (
-    Board,
-    CallRefusal,
-    ColleagueLook,
-    Conflict,
-    Handoff,
-    Message,
-)
 from owa_bench.records.event_base import (
     DECIMALS,
     METERS,
@@ -43,9 +35,18 @@ from owa_bench.records.laboratory_events import (
     HoldoutRegistration,
     InnerAttempt,
 )
-from owa_bench.records.memory_events import Probe
-from owa_bench.records.project_events import ProjectDay
-from owa_bench.records.revision_events import MemoryChange, Revision
+from owa_bench.records.suite_events import (
+    Board,
+    CallRefusal,
+    ColleagueLook,
+    Conflict,
+    Handoff,
+    MemoryChange,
+    Message,
+    Probe,
+    ProjectDay,
+    Revision,
+)
 
 # fmt: off
 __all__ = [

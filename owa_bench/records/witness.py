@@ -19,7 +19,8 @@ import msgspec
 
 from owa_bench.canonical import canonical_json, unseal
 from owa_bench.errors import CheckFailure
-from owa_bench.records.layout import RECEIPT_TYPE
+from owa_bench.records.layout import RECEIPT_TYPE, RunLayout
+from owa_bench.records.plan import Plan
 
 REQUEST_TYPE = "application/timestamp-query"
 REPLY_TYPE = "application/timestamp-reply"
@@ -179,3 +180,58 @@ def _nonce_fault(witness: Witness) -> str:
 
 
 _FAULTS = {"rfc3161": _stamp_fault, "nonce": _nonce_fault}
+
+
+# --- challenges -----------------------------------------------------------------------
+# A plan that names a `challenger` commits to a master first; its seeds derive from the
+# master and from what that verifier then signs with the plan's digest, so nobody can
+# pick a master by the worlds that it draws. The signed nonce lies among the witnesses.
+# See docs/check-a-report.md#challenge.
+
+
+def seed_nonce(layout: RunLayout, plan: Plan, plan_digest: str) -> str | None:
+    """Return what is mixed into a run's master before seeds derive from it.
+
+    Args:
+        layout: The run directory.
+        plan: Its plan.
+        plan_digest: Of the plan, in hex.
+
+    Returns:
+        The challenger's nonce, without one that of the plan, None: nothing.
+
+    Raises:
+        CheckFailure: The plan waits for a challenge, or holds two.
+    """
+    if not plan.challenger:
+        return plan.verifier_nonce
+    nonces = {
+        witness.nonce
+        for witness in _witnesses(layout)
+        if (witness.kind, witness.place) == ("nonce", plan.challenger)
+        and not fault(witness, plan_digest)
+    }
+    if len(nonces) > 1:
+        raise CheckFailure(
+            f"{layout.witness} must hold one challenge of key {plan.challenger[:16]}, "
+            f"got {len(nonces)}: remove those that the verifier did not send."
+        )
+    if not nonces:
+        raise CheckFailure(
+            f"{layout.root} waits for the challenge of key {plan.challenger[:16]}: its "
+            "seeds do not exist before. Ask the verifier's service (`owa-bench "
+            f"challenge {layout.root} --url URL`), or have the verifier run `owa-bench "
+            f"challenge {layout.root} --key NAME`."
+        )
+    return nonces.pop()
+
+
+def _witnesses(layout: RunLayout) -> list[Witness]:
+    """Return the witnesses that read; `verify` names the others."""
+    found = []
+    for path in sorted(layout.witness.glob("*.json")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Witness))
+        except (OSError, msgspec.DecodeError):
+            continue
+    return found

@@ -18,9 +18,8 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError, RunDirectoryError, TraceError
 from owa_bench.records import trace
-from owa_bench.records.hostile_files import refuse_hostile_files
-from owa_bench.records.layout import Reveal, RunLayout
-from owa_bench.records.norms import HumanNorms, read_norms, refuse_other_terms
+from owa_bench.records.layout import Reveal, RunLayout, refuse_hostile_files
+from owa_bench.records.people import HumanNorms, read_norms, refuse_other_terms
 from owa_bench.records.plan import Plan, fault
 from owa_bench.records.price_card import PriceCard, episode_cost
 from owa_bench.records.price_card import load as load_prices

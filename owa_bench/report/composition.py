@@ -22,12 +22,11 @@ from owa_bench.records.trace import Trace
 from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
-from owa_bench.report.checklist import checklist_table
 from owa_bench.report.comparison import report_comparison
 from owa_bench.report.outcomes import ArmOutcomes, arm_outcomes
 from owa_bench.report.pictures import Gallery, select_pictures
 from owa_bench.report.ratings import rating_tables
-from owa_bench.report.terms import own_terms
+from owa_bench.report.terms import checklist_table, own_terms
 from owa_bench.scoring.norms import norm_tables
 from owa_bench.scoring.pipeline import judge
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from owa_bench.errors import CheckFailure, RunDirectoryError
 from owa_bench.records import events
-from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.event_base import VOLATILE_METERS
 from owa_bench.records.plan import (
     MAX_FAILURES,
@@ -20,6 +19,7 @@ from owa_bench.records.plan import (
     supervisor_budget,
 )
 from owa_bench.records.trace import Leaf
+from owa_bench.records.witness import seed_nonce
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.bundle import Bundle
 from owa_bench.scoring.inner_attempts import inner_faults

@@ -16,8 +16,7 @@ import numpy as np
 
 from owa_bench.canonical import key_id
 from owa_bench.errors import CheckFailure, OwaError, RunDirectoryError
-from owa_bench.records.battery_terms import arm_role
-from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan
+from owa_bench.records.plan import WEAK_HOSTINGS, Arm, Plan, arm_role
 from owa_bench.records.registry import Registry
 from owa_bench.records.score import AgentVerdict
 from owa_bench.report import verify

@@ -15,7 +15,7 @@ from owa_bench.canonical import canonical_json, key_id, public_bytes, seal
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.events import Action
 from owa_bench.records.layout import NORMS_TYPE
-from owa_bench.records.norms import (
+from owa_bench.records.people import (
     Group,
     HumanNorms,
     NormFigure,

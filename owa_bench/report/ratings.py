@@ -14,7 +14,7 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import TraceError, UsageError
 from owa_bench.records.events import Action, Observation
 from owa_bench.records.packs import Transcripts
-from owa_bench.records.ratings import RaterScores, Rubric, read_ratings
+from owa_bench.records.people import RaterScores, Rubric, read_ratings
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle

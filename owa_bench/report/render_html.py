@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from owa_bench.records import score
 from owa_bench.records.layout import STATEMENT_TYPE
-from owa_bench.report import figures, wording
+from owa_bench.report import figures, templates
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.composition import Report, RunFacts
 from owa_bench.report.dose_figures import dose_panels, paired_differences
@@ -56,21 +56,21 @@ _COST_CAPTION = "Cost of the whole run by stream, priced with the run's price ca
 
 
 _FORMATS: tuple[Callable[..., Any], ...] = (
-    wording.format_value,
-    wording.format_share,
-    wording.format_interval,
-    wording.format_range,
-    wording.format_anchors,
-    wording.format_details,
-    wording.format_dollars,
-    wording.format_cost,
-    wording.format_figure,
-    wording.reading_columns,
-    wording.gate_levels,
-    wording.axis_names,
-    wording.index_headline,
-    wording.missing_reason,
-    wording.is_number_column,
+    templates.format_value,
+    templates.format_share,
+    templates.format_interval,
+    templates.format_range,
+    templates.format_anchors,
+    templates.format_details,
+    templates.format_dollars,
+    templates.format_cost,
+    templates.format_figure,
+    templates.reading_columns,
+    templates.gate_levels,
+    templates.axis_names,
+    templates.index_headline,
+    templates.missing_reason,
+    templates.is_number_column,
     caption,
     evidence_links,
 )

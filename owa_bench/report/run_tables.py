@@ -9,15 +9,18 @@ Rows are of the attempts that count, as scoring reads them.
 Source: docs/read-a-run.md#tables.
 """
 
-from collections.abc import Iterator
+import csv
+import typing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
+from owa_bench.errors import needs
 from owa_bench.records import events
 from owa_bench.records.instance import ANNOUNCEMENTS
 from owa_bench.records.observables import BUDGET_NAMES, NO_DAY, Observables
@@ -25,8 +28,86 @@ from owa_bench.records.packs import Transcripts
 from owa_bench.records.price_card import amounts_used
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle, read
-from owa_bench.report.row_table import RowTable
 from owa_bench.scoring.observables import observe
+
+# --- rows of one kind, as pandas, Arrow, CSV and Parquet ------------------------------
+
+
+INSTALL = 'pip install "owa_bench[export]"'
+RowT = TypeVar("RowT", bound=msgspec.Struct)
+
+
+class RowTable(Sequence[RowT], Generic[RowT]):
+    """Rows of one kind: a sequence of structs that knows its columns."""
+
+    def __init__(self, kind: type[RowT], rows: Sequence[RowT]) -> None:
+        self.kind: type[RowT] = kind
+        self._rows: tuple[RowT, ...] = tuple(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._rows[place]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(field.name for field in msgspec.structs.fields(self.kind))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary a row."""
+        return [msgspec.structs.asdict(row) for row in self._rows]
+
+    def to_arrow(self) -> Any:
+        """Return a `pyarrow.Table`; its types do not depend on the rows.
+
+        Raises:
+            MissingPartError: pyarrow is not installed.
+        """
+        with needs("pyarrow", INSTALL):
+            import pyarrow
+        names = {
+            bool: pyarrow.bool_(),
+            int: pyarrow.int64(),
+            float: pyarrow.float64(),
+            str: pyarrow.string(),
+        }
+        hints = typing.get_type_hints(self.kind)
+        fields = [(name, names[_plain_type(hints[name])]) for name in self.columns]
+        return pyarrow.Table.from_pylist(self.to_dicts(), schema=pyarrow.schema(fields))
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        with needs("pandas", INSTALL):
+            import pandas
+        return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
+
+    def write_parquet(self, path: Path) -> None:
+        """Write a Parquet file; MissingPartError without pyarrow."""
+        table = self.to_arrow()
+        from pyarrow import parquet
+
+        parquet.write_table(table, path, compression="zstd")
+
+    def write_csv(self, path: Path) -> None:
+        """Write a CSV file in UTF-8 with a line of names; None is an empty field."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows(msgspec.structs.astuple(row) for row in self._rows)
+
+
+def _plain_type(hint: Any) -> Any:
+    """Return the type of a column, without None."""
+    return next((t for t in typing.get_args(hint) if t is not type(None)), hint)
+
+
+# --- tables of a run ------------------------------------------------------------------
 
 
 class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,9 +239,7 @@ class OpenRun:
 
     def costs(self) -> RowTable[CostRow]:
         """Return a row per counted episode, stream and meter."""
-        rows: list[CostRow] = []
-        for trace in self.bundle.traces():
-            rows += self._costs(trace)
+        rows = [row for trace in self.bundle.traces() for row in self._costs(trace)]
         return RowTable(CostRow, rows)
 
     def write_tables(
@@ -204,10 +283,9 @@ class OpenRun:
     def _noted(self, starts: dict[str, _Terms]) -> Iterator[Trace]:
         """Yield the counted traces; keep of each what scoring does not read."""
         for trace in self.bundle.traces():
-            start, end = trace.start, trace.end
-            starts[trace.leaf.attempt_id] = _Terms(
-                start.agent, start.instance.seed, end.reason
-            )
+            start = trace.start
+            terms = _Terms(start.agent, start.instance.seed, trace.end.reason)
+            starts[trace.leaf.attempt_id] = terms
             yield trace
 
     def _costs(self, trace: Trace) -> Iterator[CostRow]:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from owa_bench.canonical import canonical_json, public_bytes, seal, sha256
 from owa_bench.errors import CheckFailure, FieldError, RunDirectoryError
 from owa_bench.records.layout import STATEMENT_TYPE, RunLayout
-from owa_bench.records.norms import read_norms, refuse_other_terms
+from owa_bench.records.people import read_norms, refuse_other_terms
 from owa_bench.records.registry import read_registry
 from owa_bench.records.score import Judgement
 from owa_bench.report import assurance

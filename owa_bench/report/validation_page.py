@@ -24,8 +24,7 @@ from owa_bench.records.validation_result import (
 from owa_bench.report import validation_figures
 from owa_bench.report.bundle import read
 from owa_bench.report.statement import write_atomically
-from owa_bench.report.templates import page_template
-from owa_bench.report.wording import format_share, format_value
+from owa_bench.report.templates import format_share, format_value, page_template
 from owa_bench.scoring.axis import AXIS_NAMES
 from owa_bench.scoring.inner_attempts import read_campaign
 from owa_bench.scoring.observables import observe

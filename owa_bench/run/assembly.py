@@ -34,7 +34,7 @@ from owa_bench.interfaces import (
 from owa_bench.records.instance import Change, Instance, Timeline
 from owa_bench.run.laboratory_process import LaboratoryProcess
 from owa_bench.seeding import stream
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import OracleSolution, solve
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.shells.tool_env import Instances, plain_instances

@@ -45,13 +45,13 @@ from owa_bench.records.trace import (
 )
 from owa_bench.records.witness import Receipt
 from owa_bench.run.laboratory.sampled import SampledLaboratories
+from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.escrow import revealed_root
 from owa_bench.run.plan.plan import read_plan, refuse_unready
 from owa_bench.run.plan.witness import free_path
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import PlayedEnv
-from owa_bench.run.play.episode_sink import EpisodeSink
-from owa_bench.run.play.history import EntryHistory
+from owa_bench.run.play.work_items import EntryHistory
 from owa_bench.run.store.directory import other_code
 from owa_bench.run.store.files import (
     leaves_of_shards,

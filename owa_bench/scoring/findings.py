@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owa_bench.discovery import find
-from owa_bench.records.norms import HumanNorms
 from owa_bench.records.observables import NO_DAY, Observables
+from owa_bench.records.people import HumanNorms
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol

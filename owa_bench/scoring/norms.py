@@ -12,7 +12,7 @@ from scipy import stats
 
 from owa_bench.canonical import key_id
 from owa_bench.errors import ScoringError
-from owa_bench.records.norms import HumanNorms, NormFigure
+from owa_bench.records.people import HumanNorms, NormFigure
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol

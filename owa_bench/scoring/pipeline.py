@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from owa_bench.canonical import document_digest
-from owa_bench.records.norms import HumanNorms
 from owa_bench.records.observables import Observables
+from owa_bench.records.people import HumanNorms
 from owa_bench.records.plan import Plan
 from owa_bench.records.price_card import PriceCard
 from owa_bench.records.protocol import Protocol

@@ -23,8 +23,7 @@ from owa_bench.records import events
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
 from owa_bench.shells import standard_tools
 from owa_bench.shells.calls import CallParser, ParsedCall, escape, shorten
-from owa_bench.shells.drift import drift_events
-from owa_bench.shells.progress import NodeProgress, depth_of
+from owa_bench.shells.episode_events import NodeProgress, depth_of, drift_events
 from owa_bench.shells.seating import Seating, by_seat
 
 _LOG = logging.getLogger(__name__)

@@ -20,9 +20,8 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action, Artifact, Event, Outcome, fixed
 from owa_bench.records.instance import Instance, SimulatedClock, Timeline
-from owa_bench.shells.drift import drift_events
 from owa_bench.shells.episode import EpisodeFacts, StartFactory
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink, drift_events
 
 OBSERVATIONS = "observations"  # name of the Artifact that holds an episode's array
 _MEDIA = "application/x-npy"

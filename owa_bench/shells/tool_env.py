@@ -17,11 +17,10 @@ from owa_bench.records.instance import SEED_LIMIT, Instance, Timeline
 from owa_bench.seeding import derive
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms, StartFactory
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import horizon
 from owa_bench.shells.standard_tools import tools_of
-from owa_bench.shells.text_picture import text_picture
-from owa_bench.shells.views import VectorView, make_view
+from owa_bench.shells.views import VectorView, make_view, text_picture
 
 Instances = Callable[[int], Instance]
 _HORIZON_CACHE = 4096  # instances whose H_t an env remembers

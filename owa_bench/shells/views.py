@@ -4,6 +4,7 @@ A view turns an agent's action into action text and a step's text into what the 
 observes. All three leave the same trace.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -221,3 +222,35 @@ def _macro_number(action: Any) -> int:
 def call_text_of_macro(macro: str | int) -> str:
     """Return the malformed action that stands for a macro without a call."""
     return msgspec.json.encode({"macro": macro}).decode()
+
+
+# --- pictures of text, for recorders of videos ----------------------------------------
+
+
+_HEIGHT, _WIDTH = 480, 640  # pixels
+_COLUMNS, _LINES = 104, 38  # characters of Pillow's own font that fit
+_MARGIN = 6  # pixels
+
+
+def text_picture(text: str) -> npt.NDArray[np.uint8]:
+    """Return the beginning of a text as a picture, black on white.
+
+    Args:
+        text: any text; what the font lacks is a question mark.
+
+    Returns:
+        (480, 640, 3) pixels.
+
+    >>> bool((text_picture("moved") != text_picture("")).any())
+    True
+    """
+    from PIL import Image, ImageDraw
+
+    known = text.encode("latin-1", "replace").decode("latin-1")
+    lines = [
+        part for line in known.splitlines() for part in textwrap.wrap(line, _COLUMNS)
+    ]
+    image = Image.new("RGB", (_WIDTH, _HEIGHT), "white")
+    shown = "\n".join(lines[:_LINES])
+    ImageDraw.Draw(image).multiline_text((_MARGIN, _MARGIN), shown, fill="black")
+    return np.asarray(image)

@@ -9,7 +9,7 @@ from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup
 from owa_bench.seeding import instance_seed
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 
 
 def scripts_of(layout, home):

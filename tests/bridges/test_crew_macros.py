@@ -10,7 +10,7 @@ from owa_bench.bridges.crew_macros import CrewMacroEnv
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import Action, CallRefusal
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.skills.crew.macros import MACROS
 from tests.builders import crew_episodes as episodes
 

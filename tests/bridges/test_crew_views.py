@@ -13,7 +13,7 @@ from owa_bench.errors import UsageError
 from owa_bench.records.events import Action, Observation
 from owa_bench.records.trace import replay_line
 from owa_bench.shells.calls import call_text
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders import crew_episodes as episodes
 
 EVERY = (*generate.FAMILIES, *generate.HELD_OUT)

@@ -14,7 +14,7 @@ from owa_bench.records.events import Event
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.worlds.api import (
     ApiResource,
     ApiWorld,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from owa_bench.canonical import sha256
-from owa_bench.records.revision_events import FileChange, MemoryChange, Revision
+from owa_bench.records.suite_events import FileChange, MemoryChange, Revision
 from owa_bench.records.trace import Trace
 from tests.builders.episodes import episode
 

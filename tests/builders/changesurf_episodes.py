@@ -12,7 +12,7 @@ from owa_bench.records.events import Violation
 from owa_bench.records.instance import Instance
 from owa_bench.records.trace import replay_line
 from owa_bench.run import assembly
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 
 
 class Episode(NamedTuple):

@@ -8,7 +8,7 @@ from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.interfaces import AgentConfig, Brief, Setting
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.run.assembly import source
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 
 CARDS = {card.name: card for card in crew_references.AGENTS}
 

@@ -17,7 +17,7 @@ from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play.work_items import WorkItem, pending
 from owa_bench.run.play.worker import Worker, WorkerConfig
 from owa_bench.run.store.directory import locked
-from owa_bench.run.store.lease import RunLease
+from owa_bench.run.store.resuming import RunLease
 from owa_bench.seeding import redact_key
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from owa_bench.cli import run_progress
+from owa_bench.cli import run_output
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.plan.plan import read_plan
 
@@ -13,7 +13,7 @@ NOWHERE = "--model-url http://127.0.0.1:9/v1"
 
 
 def test_a_log_gets_a_line_a_minute(owa, place, monkeypatch):
-    monkeypatch.setattr(run_progress, "_MINUTE_S", 0.02)
+    monkeypatch.setattr(run_output, "_MINUTE_S", 0.02)
     (place / "slow.py").write_text(
         "import json, time\n"
         "def act(observation, info):\n"
@@ -29,7 +29,7 @@ def test_a_log_gets_a_line_a_minute(owa, place, monkeypatch):
 
 
 def test_a_short_run_says_nothing_more(owa, monkeypatch):
-    monkeypatch.setattr(run_progress, "_MINUTE_S", 3600)  # short, however busy
+    monkeypatch.setattr(run_output, "_MINUTE_S", 3600)  # short, however busy
     said = owa(f"run --out x {SMALL} --agent noop --in-process")
     assert " min: " not in said.err
 
@@ -76,5 +76,5 @@ def test_a_run_whose_model_is_gone_stops_with_the_line_that_goes_on(owa, place):
 
 
 def test_the_time_left_is_that_of_this_call():
-    outcomes = run_progress.Outcomes()
+    outcomes = run_output.Outcomes()
     assert outcomes.line(61.0) == "1 min: no episode has ended yet"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from owa_bench.canonical import sha256, tree_root
 from owa_bench.errors import TraceError
-from owa_bench.records import crew_events, events
+from owa_bench.records import events, suite_events
 from owa_bench.records.events import Resource, Subgoal
 from owa_bench.records.plan import Arm, Budget, Plan, PlanEntry
 from owa_bench.records.trace import (
@@ -40,7 +40,7 @@ LEAF = Leaf(
 def test_every_kind_of_event_can_be_read_back() -> None:
     kinds = {
         kind
-        for module in (events, crew_events)
+        for module in (events, suite_events)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, events.Event)
     } - {events.Event}

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from owa_bench.report import bundle
 from owa_bench.report.assurance import assess
-from owa_bench.report.checklist import checklist_table
 from owa_bench.report.composition import compose
+from owa_bench.report.terms import checklist_table
 from tests.builders.run_directory import make_plan, make_run
 
 

@@ -8,7 +8,7 @@ from owa_bench.canonical import canonical_json, document_digest, seal
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.events import EpisodeEnd
 from owa_bench.records.layout import NORMS_TYPE, RunLayout
-from owa_bench.records.norms import NormFigure, read_norms
+from owa_bench.records.people import NormFigure, read_norms
 from owa_bench.records.plan import Budget, SuiteEntry
 from owa_bench.records.protocol import load
 from owa_bench.report import statement

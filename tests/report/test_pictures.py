@@ -12,7 +12,7 @@ from owa_bench.records.packs import PackEncoder, PackReader, pack_paths
 from owa_bench.report import pictures, statement, verify
 from owa_bench.report.bundle import read
 from owa_bench.report.pictures import caption, select_pictures
-from owa_bench.run.store import pruning
+from owa_bench.run.store import directory
 from tests.builders.episodes import drift
 from tests.builders.run_directory import KEY, make_plan, make_run
 
@@ -124,7 +124,7 @@ def test_operators_are_named_once():
 def test_pruned_run_passes_and_says_so(run, tmp_path):
     layout = RunLayout(shutil.copytree(run.root, tmp_path / "r"))
     size = sum(path.stat().st_size for path in pack_paths(layout))
-    dropped = pruning.prune(layout)
+    dropped = directory.prune(layout)
     assert (dropped.packs, dropped.size) == (2, size)
     assert [path.name for path in layout.blobs.iterdir()] == ["pruned.json"]
     checks = {check.name: check for check in verify.verify(layout.root)}
@@ -135,6 +135,6 @@ def test_pruned_run_passes_and_says_so(run, tmp_path):
     assert again["page"].skipped
     assert again["recompute"].ok
     with pytest.raises(UsageError, match="no transcripts to prune"):
-        pruning.prune(layout)
+        directory.prune(layout)
     layout.pruned.unlink()
     assert {c.name for c in verify.verify(layout.root) if not c.ok} == {"blobs"}

@@ -8,8 +8,7 @@ import owa_bench
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.events import EpisodeEnd, Violation
 from owa_bench.report import bundle, composition
-from owa_bench.report.row_table import RowTable
-from owa_bench.report.run_tables import CostRow, EpisodeRow, StepRow
+from owa_bench.report.run_tables import CostRow, EpisodeRow, RowTable, StepRow
 from tests.builders.run_directory import ARMS, make_plan, make_run
 
 

@@ -14,7 +14,7 @@ import owa_bench
 from owa_bench.errors import RunDirectoryError, UsageError
 from owa_bench.records.events import Action, EpisodeEnd, Evidence, Violation
 from owa_bench.report import site
-from owa_bench.report.site_parts import SiteParts
+from owa_bench.report.site import SiteParts
 from owa_bench.report.site_server import SiteEditions, site_app
 from tests.builders.run_directory import make_plan, make_run
 

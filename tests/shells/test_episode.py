@@ -16,7 +16,7 @@ from owa_bench.records.events import (
 )
 from owa_bench.shells.calls import TEXT_LIMIT, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.standard_tools import HINT_MINUTES
 from tests.builders.toy_suite import CARD, STEP_MS, SUITE, corridor, relocked, still
 

@@ -21,7 +21,7 @@ from owa_bench.records.events import (
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders import toy_crew, toy_suite
 
 RELAY = Instance(suite="relay", version=1, family="doors", tier=1, seed=3)

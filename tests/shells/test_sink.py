@@ -1,6 +1,6 @@
 from owa_bench.canonical import sha256
 from owa_bench.records.events import Observation
-from owa_bench.shells.sink import ListSink, NullSink
+from owa_bench.shells.episode_events import ListSink, NullSink
 
 EVENT = Observation(step=0, blob="x")
 

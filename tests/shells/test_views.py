@@ -6,7 +6,7 @@ import pytest
 from owa_bench.errors import UsageError
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders.toy_suite import corridor
 
 NAMES = (

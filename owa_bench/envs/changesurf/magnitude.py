@@ -26,7 +26,7 @@ from owa_bench.records.events import fixed
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.worlds.site import SiteWorld
 
 _DEEP = ("option",)  # choices of a list stand for data, not for the page

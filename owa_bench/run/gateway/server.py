@@ -26,14 +26,18 @@ from starlette.routing import Route
 from owa_bench import bounded_json
 from owa_bench.canonical import sha256
 from owa_bench.run.gateway.egress import connect_protocol
-from owa_bench.run.gateway.session import GatewaySession, ModelRequest
+from owa_bench.run.gateway.session import (
+    EventStream,
+    GatewaySession,
+    ModelRequest,
+    usage_of,
+)
 from owa_bench.run.gateway.translation import (
     APIS,
     ModelProvider,
     Translator,
     translation_fault,
 )
-from owa_bench.run.gateway.usage import EventStream, usage_of
 from owa_bench.seeding import fresh_bytes
 from owa_bench.shells.loopback import serve_in_thread
 

@@ -33,7 +33,7 @@ from owa_bench.run.laboratory.programs import (
 )
 from owa_bench.shells.calls import CallParser
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import solve
 from owa_bench.shells.standard_tools import tools_of
 from owa_bench.worlds.revision import PROGRAM

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from owa_bench.errors import CheckFailure, TraceError, UsageError
-from owa_bench.records.challenge import seed_nonce
 from owa_bench.records.layout import Reveal, RunLayout
 from owa_bench.records.plan import Plan
+from owa_bench.records.witness import seed_nonce
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.store.directory import refuse_revealed
 from owa_bench.run.store.files import plan_digest, write_whole

@@ -46,16 +46,14 @@ from owa_bench.run.plan.request import (
     check_agents,
     draft_plan,
 )
-from owa_bench.run.plan.signature import mend_signature
 from owa_bench.run.play import executors, ray_executor, worker_processes
 from owa_bench.run.play.executors import Executor
-from owa_bench.run.play.failure_limit import FailureLimit
+from owa_bench.run.play.failures import FailureLimit, preflight
 from owa_bench.run.play.loop import AttemptResult
-from owa_bench.run.play.preflight import preflight
 from owa_bench.run.play.work_items import pending
 from owa_bench.run.play.worker import WorkerConfig
 from owa_bench.run.store import directory, files, keys
-from owa_bench.run.store.lease import RunLease
+from owa_bench.run.store.resuming import RunLease, mend_signature
 from owa_bench.seeding import redact_key
 
 _LOG = logging.getLogger(__name__)

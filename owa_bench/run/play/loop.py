@@ -35,12 +35,11 @@ from owa_bench.run.agents.protocol import ResetRequest, describe
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import LocalTransport
 from owa_bench.run.gateway.session import GatewayRecord
-from owa_bench.run.plan.budget import EpisodeTally, RunTally
+from owa_bench.run.plan.budget import EpisodeSink, EpisodeTally, RunTally
 from owa_bench.run.plan.trials import told_goal
 from owa_bench.run.play import episode_setup
 from owa_bench.run.play.episode_setup import EnvPool, PlayedEnv
-from owa_bench.run.play.episode_sink import EpisodeSink
-from owa_bench.run.play.history import MAX_WORKER_DEATHS, NO_HISTORY, EntryHistory
+from owa_bench.run.play.work_items import MAX_WORKER_DEATHS, NO_HISTORY, EntryHistory
 from owa_bench.run.store.memory import EpisodeMemory
 from owa_bench.run.store.memory_folder import MemoryFault, carry_over
 from owa_bench.run.store.recorder import EpisodeWriter, Recorder

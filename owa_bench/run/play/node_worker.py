@@ -21,7 +21,7 @@ from owa_bench.canonical import document_digest
 from owa_bench.errors import OwaError
 from owa_bench.records.plan import Arm, Plan
 from owa_bench.records.trace import Leaf
-from owa_bench.run.agents.agent_files import unpack_agents
+from owa_bench.run.agents.archives import unpack_agents
 from owa_bench.run.agents.hosting import require_hosting
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.plan.plan import refuse_unready

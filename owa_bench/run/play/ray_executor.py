@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from owa_bench.errors import InfrastructureFailure, MissingPartError, UsageError
+from owa_bench.errors import InfrastructureFailure, UsageError, needs
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Plan
-from owa_bench.run.agents.agent_files import pack_agents
+from owa_bench.run.agents.archives import pack_agents
 from owa_bench.run.agents.spec import AgentHandle, load_agent
 from owa_bench.run.plan.budget import RunTally
 from owa_bench.run.plan.plan import read_plan
@@ -120,10 +120,8 @@ def _connected(address: str, workers: int) -> Any:
     if not found and "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = fresh_bytes().hex()
-    try:
+    with needs("Ray", "pip install 'owa_bench[ray]'"):
         import ray
-    except ImportError as error:
-        raise MissingPartError("Ray", "pip install 'owa_bench[ray]'") from error
     if not found:
         level = logging.WARNING
         ray.init(num_cpus=workers, include_dashboard=False, logging_level=level)

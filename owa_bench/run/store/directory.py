@@ -18,7 +18,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 import owa_bench
 from owa_bench import discovery
@@ -26,9 +28,10 @@ from owa_bench.canonical import sha256
 from owa_bench.errors import RunDirectoryError, UsageError
 from owa_bench.interfaces import Suite
 from owa_bench.records.layout import RunLayout
+from owa_bench.records.packs import PrunedPacks, pack_paths, read_pruned
 from owa_bench.records.plan import SOURCE_RULE, Plan, SuiteEntry
 from owa_bench.run.agents.spec import load_agent
-from owa_bench.run.store.files import part_of
+from owa_bench.run.store.files import part_of, plan_digest, write_whole
 
 _LOCK_PATIENCE_S = 3.0
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)")
@@ -342,3 +345,41 @@ def _imports(source: bytes) -> frozenset[str]:
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(found)
+
+
+# --- pruning --------------------------------------------------------------------------
+
+
+class Pruned(NamedTuple):
+    """How many packs were dropped, and their bytes."""
+
+    packs: int
+    size: int
+
+
+def prune(layout: RunLayout) -> Pruned:
+    """Drop the transcripts of a run; `verify` says so from then on and still passes.
+
+    The names of the packs are written down first, so a kill in between loses nothing.
+
+    Args:
+        layout: The run directory.
+
+    Returns:
+        What was dropped.
+
+    Raises:
+        RunDirectoryError: It is no run directory.
+        UsageError: It is being played, or it holds no transcripts.
+    """
+    plan_digest(layout)
+    with locked(layout.root):
+        paths = tuple(pack_paths(layout))
+        if not paths:
+            raise UsageError(f"{layout.root} holds no transcripts to prune.")
+        sizes = {path.name: path.stat().st_size for path in paths}
+        packs = PrunedPacks(packs=read_pruned(layout) | sizes)
+        write_whole(layout.pruned, msgspec.json.encode(packs))
+        for path in paths:
+            path.unlink()
+    return Pruned(len(paths), sum(sizes.values()))

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from owa_bench.canonical import keyed_digest, sha256
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records.layout import RunLayout
-from owa_bench.records.revision_events import MemoryChange
+from owa_bench.records.suite_events import MemoryChange
 from owa_bench.run.store.files import write_whole
 from owa_bench.run.store.memory_folder import (
     EMPTY,

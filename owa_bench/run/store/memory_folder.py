@@ -17,7 +17,7 @@ from typing import NamedTuple
 import zstandard
 
 from owa_bench.canonical import sha256
-from owa_bench.records.revision_events import FileChange, MemoryChange
+from owa_bench.records.suite_events import FileChange, MemoryChange
 
 FAMILIES = "families"  # the folder in which an agent keeps the tool families it adds
 

@@ -28,10 +28,9 @@ from owa_bench.errors import InfrastructureFailure
 from owa_bench.records.events import ENCODER, EpisodeEnd, Event, Intervention
 from owa_bench.records.packs import LARGEST_BLOB, PackEncoder
 from owa_bench.records.trace import Closing, Leaf, Segment, Status, attempt_id
-from owa_bench.run.store.encoding import LineBuffer
 from owa_bench.run.store.files import leaf_of
 from owa_bench.run.store.output import ShardOutput
-from owa_bench.run.store.redaction import Redactor
+from owa_bench.run.store.redaction import LineBuffer, Redactor
 
 FRAME_LINES = 1_000
 FRAME_BYTES = 256 * 1024

@@ -14,7 +14,7 @@ from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.events import Drift
 from owa_bench.run.assembly import source
 from owa_bench.seeding import stream
-from owa_bench.shells.drift import drift_events
+from owa_bench.shells.episode_events import drift_events
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.changesurf_episodes import instance_of
 

@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.browser.driver import ActionResult, BrowserExchan
 from owa_bench.envs.changesurf.browser.observation import BLANK_PAGE
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Artifact, Call, Evidence
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.changesurf_episodes import instance_of, make, play
 

@@ -12,7 +12,7 @@ from owa_bench.envs.changesurf.oracle.walk import HttpWalker
 from owa_bench.envs.changesurf.server.forms import read_money
 from owa_bench.envs.changesurf.server.state import commits
 from owa_bench.envs.changesurf.session import ChangeSurfSession
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders import changesurf_worlds as worlds
 
 

@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.oracle.hints import next_step
 from owa_bench.envs.changesurf.server.sign_in import credentials
 from owa_bench.envs.changesurf.session import ChangeSurfSession
 from owa_bench.records.events import Drift
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders.changesurf_episodes import SUITE, instance_of, make, play
 from tests.builders.slices import by_commit
 

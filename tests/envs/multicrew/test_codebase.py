@@ -9,8 +9,8 @@ from owa_bench.envs.multicrew.code_repository import CodeRepository
 from owa_bench.envs.multicrew.families import codebase
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.errors import MissingPartError
-from owa_bench.records.crew_events import Board
 from owa_bench.records.events import Evidence
+from owa_bench.records.suite_events import Board
 from owa_bench.records.trace import replay_line
 from owa_bench.sandbox import views
 from owa_bench.shells.tool_env import plain_instances

@@ -11,7 +11,7 @@ from owa_bench.envs.projforge import generate
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.instance import Instance
 from owa_bench.run.assembly import drift_step, source
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.shells.solution import solve
 from owa_bench.worlds.project import DAY_MS
 

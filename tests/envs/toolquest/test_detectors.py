@@ -18,7 +18,7 @@ from owa_bench.envs.toolquest.state import Artefact
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Setting
 from owa_bench.records.events import Violation
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from tests.builders.api_worlds import drawn, play
 
 CELLS = [(f, t) for f in SUITE.card.families for t in SUITE.card.tiers]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from owa_bench import discovery, seeding
 from owa_bench.envs.toolquest import wire_format
 from owa_bench.envs.toolquest.effective_class import effective_class
-from owa_bench.shells.drift import drift_events
+from owa_bench.shells.episode_events import drift_events
 from owa_bench.worlds.api import ApiWorld, Provider
 from tests.builders.api_worlds import Caller, drawn, still
 

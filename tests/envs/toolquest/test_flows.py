@@ -14,7 +14,7 @@ from owa_bench.scoring.observables import solved_depth
 from owa_bench.seeding import stream
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from tests.builders.api_worlds import drawn
 
 GUESSED = 0.05  # most that a guess without the prerequisite may be right

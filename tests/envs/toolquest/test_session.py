@@ -12,7 +12,7 @@ from owa_bench.interfaces import Setting
 from owa_bench.records.events import Artifact, Call, Resource
 from owa_bench.run.store.redaction import Redactor
 from owa_bench.shells.calls import TEXT_LIMIT
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.worlds.api import Auth, Pager
 from tests.builders.api_worlds import (
     CLIENT,

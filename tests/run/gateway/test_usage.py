@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from owa_bench.run.gateway.usage import EventStream, TokenUsage, usage_of
+from owa_bench.run.gateway.session import EventStream, TokenUsage, usage_of
 
 CHAT = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
 CACHED = {**CHAT, "prompt_tokens_details": {"cached_tokens": 3}}

@@ -12,7 +12,7 @@ from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.plan.request import RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.play.episode_setup import failure_end
-from owa_bench.run.play.failure_limit import FailureLimit
+from owa_bench.run.play.failures import FailureLimit
 from owa_bench.run.play.loop import AttemptResult
 from owa_bench.run.store import files
 from tests.builders.stub_server import completion, error, serving

@@ -18,9 +18,9 @@ from owa_bench.records.plan import Budget
 from owa_bench.records.trace import replay_line
 from owa_bench.run import replay
 from owa_bench.run.plan import escrow
+from owa_bench.run.plan.budget import EpisodeSink
 from owa_bench.run.plan.plan import read_plan
 from owa_bench.run.play import episode_setup
-from owa_bench.run.play.episode_sink import EpisodeSink
 from owa_bench.run.store import files
 from owa_bench.shells.tool_env import ToolEnv
 

@@ -12,7 +12,7 @@ from owa_bench.errors import AgentSpecError, PreflightError
 from owa_bench.run.agents.spec import load_agent
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.play import batch
-from owa_bench.run.play.preflight import preflight
+from owa_bench.run.play.failures import preflight
 from tests.builders.stub_server import completion, error, serving
 
 MODEL = "language-model:model=stub,retries=0,max_tokens=64,name=asker"

@@ -17,9 +17,8 @@ from owa_bench.records.events import (
     Resource,
     Violation,
 )
-from owa_bench.run.store import encoding
-from owa_bench.run.store.encoding import LineBuffer
-from owa_bench.run.store.redaction import Redactor
+from owa_bench.run.store import redaction
+from owa_bench.run.store.redaction import LineBuffer, Redactor
 from tests.builders.run_directory import events, make_plan
 
 SECRET = "hunter2hunter2"
@@ -74,8 +73,8 @@ def test_a_frame_holds_the_lines_of_its_events_one_by_one() -> None:
 
 
 def test_every_kind_is_checked_without_being_decoded() -> None:
-    assert encoding._FITS.keys() == set(get_args(AnyEvent))
-    fits = [encoding._FITS[type(event)](event) for event in sample()]
+    assert redaction._FITS.keys() == set(get_args(AnyEvent))
+    fits = [redaction._FITS[type(event)](event) for event in sample()]
     assert sum(fits) >= len(fits) - 2  # the starts hold an instance
 
 

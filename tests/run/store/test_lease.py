@@ -12,9 +12,9 @@ from owa_bench.errors import RunDirectoryError
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.play import batch
 from owa_bench.run.store import files
-from owa_bench.run.store.lease import RunLease
 from owa_bench.run.store.output import ShardFiles
 from owa_bench.run.store.recorder import Recorder
+from owa_bench.run.store.resuming import RunLease
 
 KEY = b"k" * 32
 

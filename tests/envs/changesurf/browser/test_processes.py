@@ -10,7 +10,7 @@ from owa_bench.envs.changesurf.browser.host import Lease
 from owa_bench.envs.changesurf.generate import FAMILIES, HELD_OUT_FAMILIES
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from tests.builders import changesurf_worlds as worlds
 from tests.builders.slices import by_commit
 

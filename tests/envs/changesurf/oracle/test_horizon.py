@@ -17,7 +17,7 @@ from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.run import assembly
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import NullSink
+from owa_bench.shells.episode_events import NullSink
 from owa_bench.shells.solution import horizon, solve
 from tests.builders.changesurf_episodes import instance_of
 from tests.builders.slices import by_commit

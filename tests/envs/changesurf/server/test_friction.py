@@ -15,7 +15,7 @@ from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
-from owa_bench.shells.sink import ListSink
+from owa_bench.shells.episode_events import ListSink
 from owa_bench.worlds.site import CODES, Friction
 from tests.builders import changesurf_worlds as worlds
 

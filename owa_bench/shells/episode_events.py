@@ -1,9 +1,79 @@
-"""Progress of an episode: what it gained, the nodes it solved, the flows into them."""
+"""Records of an episode: sinks for events, drift events, progress in the task DAG."""
 
 from collections.abc import Callable
 
+import msgspec
+
 from owa_bench import interfaces
-from owa_bench.records.events import Subgoal
+from owa_bench.canonical import sha256
+from owa_bench.records import events
+from owa_bench.records.events import Event, Subgoal
+from owa_bench.records.instance import Timeline
+
+# --- sinks: discarding, and in memory -------------------------------------------------
+
+
+class NullSink:
+    """Keeps nothing; `active` is False, so that no event is built for it."""
+
+    active = False
+
+    def emit(self, event: Event) -> None:
+        """Forget the event."""
+
+    def blob(self, data: bytes) -> str:
+        """Return the SHA-256 of `data`, which is not kept."""
+        return sha256(data)
+
+    def secret(self, name: str, value: str) -> None:
+        """Forget the secret. Args: name, value: as `Sink`."""
+
+
+class ListSink:
+    """Keeps events, blobs and secrets in memory, as they came: for tests and replay."""
+
+    active = True
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.blobs: dict[str, bytes] = {}
+        self.secrets: dict[str, str] = {}
+
+    def emit(self, event: Event) -> None:
+        """Keep the event."""
+        self.events.append(event)
+
+    def blob(self, data: bytes) -> str:
+        """Keep `data` and return its SHA-256."""
+        digest = sha256(data)
+        self.blobs[digest] = data
+        return digest
+
+    def secret(self, name: str, value: str) -> None:
+        """Keep the secret by name. Args: name, value: as `Sink`."""
+        self.secrets[name] = value
+
+
+# --- drift ----------------------------------------------------------------------------
+
+
+def drift_events(timeline: Timeline, index: int) -> list[events.Event]:
+    """Return the events of the changes that lead into a world.
+
+    Args:
+        timeline: The episode's.
+        index: Of the world.
+
+    Returns:
+        One Drift per change, in order.
+    """
+    return [
+        events.Drift(at_ms=timeline.starts[index], **msgspec.structs.asdict(change))
+        for change in timeline.changes[index]
+    ]
+
+
+# --- progress: nodes solved, and the flows into them ----------------------------------
 
 
 def depth_of(oracle: interfaces.Oracle, world: interfaces.World) -> int:

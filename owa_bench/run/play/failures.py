@@ -1,11 +1,7 @@
-"""Preflight: one cheap call for each agent behind an address, before a plan is signed.
-
-An agent that names a model has its provider asked once, through the model gateway and
-with the parameters of its own requests; an agent's own address is told of an episode
-that begins and ends. Nothing of it is recorded or counted.
-"""
+"""Failures of harness and providers: a call before a run, a limit within it."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,13 +10,26 @@ import httpx
 import msgspec
 
 from owa_bench import bounded_json, discovery
-from owa_bench.errors import AgentFailure, AgentSpecError, PreflightError
+from owa_bench.errors import (
+    AgentFailure,
+    AgentSpecError,
+    FailureLimitError,
+    PreflightError,
+)
 from owa_bench.interfaces import AgentCard, Brief
+from owa_bench.records.protocol import Stopping
 from owa_bench.run.agents.protocol import AgentRequest, ResetRequest
 from owa_bench.run.agents.spec import AgentHandle
 from owa_bench.run.agents.transports import HttpTransport
 from owa_bench.run.gateway.options import GatewayOptions
 from owa_bench.run.gateway.server import ModelGateway
+from owa_bench.run.play.loop import AttemptResult
+
+# --- preflight ------------------------------------------------------------------------
+# An agent that names a model has its provider asked once, through the model gateway and
+# with the parameters of its own requests; an agent's own address is told of an episode
+# that begins and ends. Nothing of it is recorded or counted.
+
 
 _SKIP = "`--no-preflight` plays without this call"
 _BRIEF = Brief(text="Preflight: this episode begins and ends, nothing else.", goal={})
@@ -174,3 +183,51 @@ def _refusal(
     fix = key if status in (401, 403) else _FIXES.get(status, "see its own words")
     words = " ".join(reply.text.split())
     return PreflightError(f"{what} answered HTTP {status}: {words}: {fix}. {_SKIP}.")
+
+
+# --- limit of failures ----------------------------------------------------------------
+# An agent whose model is gone would have every episode scored as its own failure; the
+# run stops instead, and what was not played is left to `--resume`. Attempts of earlier
+# calls are not counted, so that a resumed run has its chance.
+
+
+class FailureLimit:
+    """Counts closed attempts by arm.
+
+    Args:
+        rule: The protocol's, None for one that has none.
+        share: In place of the protocol's share; None: the protocol's.
+    """
+
+    def __init__(self, rule: Stopping | None, share: float | None) -> None:
+        self._least = rule.failures_min if rule else 1
+        self._share = rule.failure_share if rule and share is None else share
+        self._attempts = Counter[str]()
+        self._failures = Counter[str]()
+        self._first: dict[str, str] = {}
+
+    def add(self, arm: str, result: AttemptResult) -> None:
+        """Count one closed attempt.
+
+        Args:
+            arm: The arm it was made for.
+            result: The attempt.
+
+        Raises:
+            FailureLimitError: More than the share of the arm's attempts failed so.
+        """
+        self._attempts[arm] += 1
+        cause = result.provider_failure
+        if not cause and result.leaf.status != "infrastructure":
+            return
+        self._failures[arm] += 1
+        self._first.setdefault(arm, cause or result.end.reason)
+        failures, attempts = self._failures[arm], self._attempts[arm]
+        if self._share is None or failures < self._least:
+            return
+        if failures > self._share * attempts:
+            raise FailureLimitError(
+                f"{failures} of {attempts} attempts of {arm} failed through the harness"
+                f" or a model's provider, more than a share of {self._share:g} "
+                f"(--failure-share). The first: {self._first[arm]}"
+            )

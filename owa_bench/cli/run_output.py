@@ -1,0 +1,334 @@
+"""Output of runs: the plan before it is played, progress, how attempts ended."""
+
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from owa_bench import discovery
+from owa_bench.cli.console import ERR, OUT, as_json, progress, table
+from owa_bench.interfaces import SuiteCard
+from owa_bench.records import protocol
+from owa_bench.records.plan import Arm, Plan, PlanEntry, SampleSizes
+from owa_bench.run.plan.budget import USD
+from owa_bench.run.plan.request import (
+    PlanDraft,
+    Progress,
+    Request,
+    RunEstimate,
+    RunOptions,
+    draft_plan,
+    estimate,
+)
+
+if TYPE_CHECKING:
+    from owa_bench.scoring.power import GatePower
+
+
+# --- dry run --------------------------------------------------------------------------
+
+
+_MICRO = 10**6
+
+
+def print_estimate(request: Request, run_options: RunOptions, *, json: bool) -> None:
+    """Print episodes, time, the most a request can cost, and the gates' power.
+
+    Nothing is played. Power is shown of batteries that give a level.
+
+    Args:
+        request: What would be played; a wrong one raises as in `draft_plan`.
+        run_options: How it would be played.
+        json: Whether it is printed as JSON.
+    """
+    draft = draft_plan(request, run_options.folder, in_process=run_options.in_process)
+    found = estimate(draft, run_options)
+    powers = _powers(draft)
+    if json:
+        gates = [power._asdict() for power in powers]
+        as_json({**found._asdict(), "gates": gates})
+        return
+    record, texts = found.record_bytes / _MICRO, found.transcript_bytes / _MICRO
+    table("would be played", ("agent", "episodes"), [*found.by_arm.items()])
+    rows = [
+        ("episodes", found.episodes),
+        ("agents that answer at once", f"about {_duration(found.scripted_s)}"),
+        ("every deadline used up", f"{_duration(found.longest_s)} at most"),
+        ("calls, hints, ceilings", _cost(found)),
+        ("run directory", f"{record:,.1f} MB, with transcripts {texts:,.1f} more"),
+    ]
+    table("would take", ("", ""), rows)
+    if found.unknown:
+        OUT.print(
+            f"Not in it, because no ceiling bounds it: {', '.join(found.unknown)}. "
+            f"--budget {found.unknown[0]}=AMOUNT sets one."
+        )
+
+    if powers:
+        _print_powers(powers, protocol.load(draft.protocol))
+
+
+def _powers(draft: PlanDraft) -> "tuple[GatePower, ...]":
+    """Return the power of every gate, nothing where the plan gives no level."""
+    if draft.plan.battery is None:
+        return ()
+    from owa_bench.scoring.power import gate_powers  # brings SciPy
+
+    rules = protocol.load(draft.protocol)
+    return gate_powers(rules, sample_sizes(draft.plan, rules.projects.suite))
+
+
+def _print_powers(powers: "tuple[GatePower, ...]", rules: protocol.Protocol) -> None:
+    numbers = rules.statistics
+    decided = [one for one in powers if one.power is not None]
+    table(
+        f"power of the gates, for an agent at required + {numbers.power_margin:g}",
+        ("level", "gate", "required", "true", "planned", "power"),
+        [
+            (
+                f"AAI-{one.level}",
+                one.gate,
+                _short(one.required),
+                _short(one.true),
+                str(one.planned),
+                f"{one.power:.2f}",
+            )
+            for one in decided
+        ],
+    )
+    weak = [
+        f"AAI-{one.level} {one.gate}"
+        for one in decided
+        if (one.power or 0.0) < numbers.power
+    ]
+    OUT.print(
+        "planned: tasks; families for G; episodes a family-day for kappa; tasks a "
+        "lane for maintenance. Gates that no count decides are left out."
+    )
+    if weak:
+        OUT.print(f"Below {numbers.power:g}: {', '.join(weak)}.")
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _cost(found: RunEstimate) -> str:
+    """Return the most it can cost in words."""
+    if found.cost_micro_usd is None:
+        return "unknown: a meter has no price on the card"
+    return f"{found.cost_micro_usd / _MICRO:,.2f} USD at most, supervisor included"
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as a time that people read."""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+# --- progress -------------------------------------------------------------------------
+
+
+_FAILED = ("agent_raised", "agent_timeout", "infrastructure")
+_MINUTE_S = 60.0
+
+
+@contextmanager
+def run_progress(outcomes: "Outcomes") -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is, as long as it is played.
+
+    A terminal has a bar; anything else, such as a log, gets a line a minute.
+
+    Args:
+        outcomes: Takes every closed attempt.
+
+    Yields:
+        The callback of closed attempts.
+    """
+    if not ERR.is_terminal:
+        with _minute_lines(outcomes):
+            yield outcomes.take
+        return
+    with progress() as bar:
+        task = bar.add_task("playing", total=None)
+
+        def report(news: Progress) -> None:
+            outcomes.take(news)
+            mean = "" if outcomes.mean is None else f"mean quality {outcomes.mean:.2f}"
+            text = f"{news.entry.arm} {news.entry.family} T{news.entry.tier}  {mean}"
+            bar.update(task, completed=news.done, total=news.total, description=text)
+
+        yield report
+
+
+@contextmanager
+def _minute_lines(outcomes: "Outcomes") -> Iterator[None]:
+    """Print a line on standard error every minute."""
+    ended, begun = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not ended.wait(_MINUTE_S):
+            ERR.print(outcomes.line(time.monotonic() - begun))
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+class Outcomes:
+    """Outcomes and qualities of the attempts that closed, arm by arm."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, Counter[str]] = {}
+        self._quality: dict[str, list[float]] = {}
+        self._first: dict[str, str] = {}
+        self._unplayed = Counter[str]()
+        self._helped = Counter[str]()
+        self._last: Progress | None = None
+        self._before = 0  # episodes that were complete when this call began
+
+    def take(self, news: Progress) -> None:
+        """Count one closed attempt."""
+        arm, end = news.entry.arm, news.end
+        complete = news.leaf.status == "complete"
+        if self._last is None:
+            self._before = news.done - complete
+        self._last = news
+        if complete and end.outcome == "truncated" and not end.steps:
+            self._unplayed[end.reason.removeprefix("budget:")] += 1
+        self._ends.setdefault(arm, Counter())[end.outcome] += 1
+        values = self._quality.setdefault(arm, [])
+        if complete:
+            values.append(end.q_state)
+            self._helped[arm] += news.helped
+        if end.outcome in _FAILED:
+            reason = " ".join(end.reason.split())
+            self._first.setdefault(arm, f"{end.outcome}: {reason}")
+
+    def line(self, elapsed_s: float) -> str:
+        """Return how far the run is, in a line.
+
+        Args:
+            elapsed_s: Seconds since it began to play.
+
+        Returns:
+            Episodes, failures, cost and the time that is left.
+        """
+        minutes, last = round(elapsed_s / _MINUTE_S), self._last
+        if last is None:
+            return f"{minutes} min: no episode has ended yet"
+        failed = sum(ends[name] for ends in [*self._ends.values()] for name in _FAILED)
+        played = last.done - self._before
+        left = "time left unknown"
+        if played:
+            left_s = elapsed_s / played * (last.total - last.done)
+            left = f"about {max(1, round(left_s / _MINUTE_S))} min left"
+        return (
+            f"{minutes} min: {last.done} of {last.total} episodes, "
+            f"{failed} attempts failed, {last.usd:,.2f} USD, {left}"
+        )
+
+    @property
+    def mean(self) -> float | None:
+        """Mean quality of all that counted, None before the first."""
+        return _mean([value for each in self._quality.values() for value in each])
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return a row per arm, for machines."""
+        return [
+            {
+                "arm": arm,
+                "episodes": len(self._quality[arm]),
+                "helped": self._helped[arm],
+                "mean_quality": _mean(self._quality[arm]),
+                "outcomes": dict(ends),
+                "first_failure": self._first.get(arm),
+            }
+            for arm, ends in self._ends.items()
+        ]
+
+    def show(self) -> None:
+        """Print the table, and the first failure of every arm that has one."""
+        if not self._ends:
+            return
+        rows = []
+        for row in self.as_data():
+            mean = "" if row["mean_quality"] is None else f"{row['mean_quality']:.2f}"
+            ends = ", ".join(f"{n} {name}" for name, n in row["outcomes"].items())
+            rows.append((row["arm"], row["episodes"], row["helped"], mean, ends))
+        columns = ("agent", "episodes", "helped", "mean quality", "how they ended")
+        table("played now", columns, rows)
+        for arm, words in self._first.items():
+            ERR.print(f"first failure of {arm}: {words}")
+        for meter, count in self._unplayed.items():
+            spent = "" if self._last is None else f" (spent: {self._last.usd:,.4f} USD)"
+            ERR.print(
+                f"{count} episodes were not played: the run's budget of {meter} is "
+                f"spent{spent if meter == USD else ''}"
+            )
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+# --- sample sizes of a plan -----------------------------------------------------------
+
+
+def sample_sizes(plan: Plan, projects: str) -> SampleSizes:
+    """Return the sample sizes of a plan, those of its first agent.
+
+    Args:
+        plan: The plan.
+        projects: The suite whose episodes are projects.
+
+    Returns:
+        Tasks by axis, families, projects, and what is played a day.
+    """
+    learner = next(arm for arm in plan.arms if not _is_control(arm))
+    own = [entry for entry in plan.entries if entry.arm == learner.name]
+    scored = [entry for entry in own if _is_scored(entry)]
+    tasks: dict[str, set[str]] = defaultdict(set)
+    for entry in scored:
+        for symbol in _card(entry).axes:
+            tasks[symbol].add(entry.pair)
+    daily: dict[tuple[str, str, int], int] = defaultdict(int)
+    for entry in scored:
+        if entry.phase == "checkpoint" and entry.interventions == 0:
+            daily[entry.suite, entry.family, entry.day or 0] += 1
+    lanes: dict[int, int] = defaultdict(int)
+    for entry in own:
+        if entry.condition == "drifted":
+            lanes[entry.day or 0] += 1
+    return SampleSizes(
+        tasks={symbol: len(pairs) for symbol, pairs in sorted(tasks.items())},
+        families=len({(entry.suite, entry.family) for entry in scored}),
+        projects=len({e.pair for e in scored if e.suite == projects}),
+        family_day=min(daily.values(), default=0),
+        days=len({day for _, _, day in daily}),
+        lane=min(lanes.values(), default=0),
+        lane_days=len(lanes),
+    )
+
+
+def _is_control(arm: Arm) -> bool:
+    return arm.frozen or arm.placebo or arm.baseline
+
+
+def _is_scored(entry: PlanEntry) -> bool:
+    """Return whether axes read an entry."""
+    outside = entry.control or entry.condition or entry.calendar
+    return entry.phase != "practice" and not outside
+
+
+def _card(entry: PlanEntry) -> SuiteCard:
+    card: SuiteCard = discovery.get("suites", entry.suite).card
+    return card
