@@ -22,9 +22,10 @@ TOOL_ORDER = (
     *("searches", "repages", "weighs", "adds_up"),
 )
 NONE = "none"  # the value of a knob without a limit
-# Share of an answer's rows that is given in a family that is off: the mark 2c / (1 + c)
-# stays below the .6 from which a family counts as covered, and little more is lost.
-CARRIED = 0.42
+# In a family that is off, quality stays below the .6 from which a family counts as
+# covered, and little more is lost. A share c of an answer's rows has the mark
+# 2c / (1 + c), a share of items the mark c, to which a well stated p adds up to .1.
+CARRIED, ANSWERED = 0.42, 0.5
 _SPARE_STEPS = 3  # left by idle requests for the closing call
 _REQUESTS = frozenset({"http", "goto", "click", "press", "back"})
 
@@ -152,9 +153,22 @@ def solver_skills(handicaps: Handicaps, brief: Brief) -> SkillConfig:
     Returns:
         The skills, and the share of the answer that is given.
     """
-    off = dict.fromkeys(TOOL_ORDER[handicaps.tools :], False)
-    skipped = str(brief.goal.get("family", "")) in handicaps.families_off
-    return replace(ALL_SKILLS, **off, carries=CARRIED if skipped else 1.0)
+    off: dict[str, Any] = dict.fromkeys(TOOL_ORDER[handicaps.tools :], False)
+    off |= {"carries": CARRIED} if skips(handicaps, brief) else {}
+    return replace(ALL_SKILLS, **off)
+
+
+def skips(handicaps: Handicaps, brief: Brief) -> bool:
+    """Return whether a task's family is not carried through.
+
+    Args:
+        handicaps: `families_off` is read.
+        brief: The task.
+
+    Returns:
+        Whether it is off.
+    """
+    return str(brief.goal.get("family", "")) in handicaps.families_off
 
 
 def planned_depth(goal: Mapping[str, Any]) -> int:

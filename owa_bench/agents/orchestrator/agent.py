@@ -5,6 +5,7 @@ pages there is one window: one role works in it and another checks the outcome. 
 may revise a program it halves the proposals and tests the last two.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,19 @@ from owa_bench.agents.orchestrator.team import (
     Team,
 )
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
+from owa_bench.skills.api_solver.skill_config import SkillConfig
 from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
 from owa_bench.skills.crew.habits import CREWS, TEAM
 from owa_bench.skills.crew.player import CrewPlayer
-from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
+from owa_bench.skills.handicaps import (
+    ANSWERED,
+    handicapped,
+    knob_options,
+    planned_depth,
+    read_handicaps,
+    skips,
+    solver_skills,
+)
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan
 from owa_bench.skills.recall.player import CARDS, RecallPlayer, register_reader
@@ -54,14 +64,17 @@ class _Orchestrator:
         """Begin an episode with the connectors that are remembered."""
         limits = self._handicaps
         names = {tool.name for tool in tools}
+        skipped = skips(limits, brief)
         if CARDS in names:  # one role keeps the facts, another searches for the rules
             self._player = register_reader(
                 depth=limits.depth,
                 half_life=limits.half_life,
                 calibration=limits.calibration,
+                share=ANSWERED if skipped else 1.0,
             )
         elif acceptors.TESTS in names:
-            self._player = RevisionAgent(acceptors.halving)
+            most = 0 if skipped else math.inf
+            self._player = RevisionAgent(acceptors.halving, most=most)
         if self._player is not None:
             self._player.reset(brief, tools, memory_dir)
             return
@@ -69,14 +82,19 @@ class _Orchestrator:
         self._seat = CrewPlayer(brief, TEAM) if CREWS in names else None
         if self._seat is not None:
             place = brief.goal["seats"].index(brief.goal["seat"])
-            self._idle = limits.crew is not None and place >= limits.crew
+            beyond = limits.crew is not None and place >= limits.crew
+            self._idle = skipped or beyond
             return
+        self._runner = None
+        if planned_depth(brief.goal) > limits.depth:
+            return
+        skills = solver_skills(limits, brief)
         if PAGES in names and APIS not in names:
             roles = (PLANNER, SURFER, VERIFIER)
             self._board = MessageBoard(roles, limits.crew)
-            plan = _web_plan(brief, self._board)
+            plan = _web_plan(brief, self._board, skills)
         else:
-            team = Team(brief, self._memory, limits.crew)
+            team = Team(brief, self._memory, limits.crew, skills)
             self._board = team.board
             plan = _api_plan(team, brief.interventions_left)
         self._runner = Runner(handicapped(plan, limits, brief))
@@ -177,14 +195,16 @@ def _redo(team: Team, changed: list[str], rows: list[list[Any]]) -> ToolPlan[lis
     return again
 
 
-def _web_plan(brief: Brief, board: MessageBoard) -> ToolPlan[PlanCall]:
+def _web_plan(
+    brief: Brief, board: MessageBoard, skills: SkillConfig
+) -> ToolPlan[PlanCall]:
     """Work on a goal on web pages; return the call that ends the episode.
 
     A site that did not accept the work and named no rule is tried once more from its
     first page.
     """
     board.post(PLANNER, SURFER, "reach the goal on the site")
-    solver = WebSolver(brief)
+    solver = WebSolver(brief, skills)
     outcome = yield from solver.attempt()
     for _ in range(ROUNDS - 1):
         board.post(SURFER, VERIFIER, outcome.refusal or "it is done")
@@ -200,5 +220,7 @@ AGENT = AgentCard(
     name="orchestrator",
     about="Scout, fetchers, reconciler and verifier over a board, led by a planner.",
     make=_Orchestrator,
-    options=knob_options("half_life", "calibration", "asks", "calls", "crew"),
+    options=knob_options(
+        *("half_life", "depth", "calibration", "asks", "calls", "crew", "families_off")
+    ),
 )

@@ -20,6 +20,7 @@ from owa_bench.skills.api_solver.providers import (
 )
 from owa_bench.skills.api_solver.resource_table import GoalSource, ResourceTable
 from owa_bench.skills.api_solver.self_checks import audit
+from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.task_state import TaskState
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import ApiModel
@@ -204,10 +205,14 @@ class Team:
     """
 
     def __init__(
-        self, brief: Brief, memory: FactMemory, holders: int | None = None
+        self,
+        brief: Brief,
+        memory: FactMemory,
+        holders: int | None = None,
+        skills: SkillConfig = ALL_SKILLS,
     ) -> None:
         self.session = HttpSession(0)  # the planner alone asks the supervisor
-        self.task = TaskState(brief, self.session)
+        self.task = TaskState(brief, self.session, skills)
         registry = brief.goal.get("registry")
         titles = list(dict.fromkeys(source.provider for source in self.task.sources))
         self.fetchers = {

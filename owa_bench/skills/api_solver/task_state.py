@@ -1,5 +1,6 @@
 """A goal and the tables fetched for it: the answer, its odds, and how it is given."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -115,7 +116,7 @@ class TaskState:
         return None
 
     def compute(self) -> list[list[Any]] | None:
-        """Return the answer's rows, None when the tables do not hold them."""
+        """Return the rows that the answer is to have, None without what they need."""
         repeats: dict[Any, Any] = {}
         for table in self.tables.values():
             repeats |= table.repeats()
@@ -124,9 +125,10 @@ class TaskState:
             for name, table in self.tables.items()
         }
         try:
-            return family_rules.compute(self.goal["family"], tables, self.goal["rule"])
+            rows = family_rules.compute(self.goal["family"], tables, self.goal["rule"])
         except (KeyError, TypeError, AttributeError, StopIteration, ZeroDivisionError):
             return None  # a role without values: the odds say so
+        return rows and rows[: math.floor(self.config.carries * len(rows))]
 
     def hand_in(self, rows: list[list[Any]]) -> ToolPlan[bool]:
         """Write the artefact; return whether it was taken."""

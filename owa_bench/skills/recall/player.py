@@ -27,6 +27,7 @@ class RecallPlayer:
         lists: The list memory.
         solver: Answers exercises from their pages and prompt, None where it cannot.
         calibration: Share of its distance to 1/2 that a stated p keeps.
+        share: Of the items, that it answers.
     """
 
     def __init__(
@@ -35,11 +36,13 @@ class RecallPlayer:
         lists: ListMemory,
         solver: Solver,
         calibration: float = 1.0,
+        share: float = 1.0,
     ) -> None:
         self._make = store
         self._lists = lists
         self._solve = solver
         self._calibration = calibration
+        self._share = share
         self._folder = Path()
         self._goal: Mapping[str, Any] = {}
         self._claims: Mapping[str, str] = {}
@@ -94,7 +97,11 @@ class RecallPlayer:
         for old, new in re.findall(r"notice (\d+) is now (\d+)", card.reply):
             self._moved[int(old)] = int(new)
         self._asked += 1
-        return self._answer(card)
+        before, call = self._answered, self._answer(card)
+        if self._answered <= self._share * self._asked:
+            return call
+        self._answered = before
+        return "go_on", {}
 
     def _closing(self, day: int) -> dict[str, Any]:
         """Return the arguments of finish: p, and a probability of each claim."""
@@ -166,6 +173,7 @@ def register_reader(
     depth: float | None = None,
     half_life: float = math.inf,
     calibration: float = 1.0,
+    share: float = 1.0,
 ) -> RecallPlayer:
     """Return a player that keeps what it reads and checks it by the register's rules.
 
@@ -174,6 +182,7 @@ def register_reader(
             asked for; None: it keeps lines, answers the best match, and finds no rules.
         half_life: Days after which half of the facts asked for is lost.
         calibration: Share of its distance to 1/2 that a stated p keeps.
+        share: Of the items, that it answers.
 
     Returns:
         The player.
@@ -192,4 +201,4 @@ def register_reader(
         return None
 
     solver = unsolved if depth is None else RuleInducer(depth).answer
-    return RecallPlayer(make, ListMemory(math.inf), solver, calibration)
+    return RecallPlayer(make, ListMemory(math.inf), solver, calibration, share)
