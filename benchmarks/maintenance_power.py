@@ -1,10 +1,12 @@
 """Power of the maintenance closure by days, spread of day shocks and pairing of lanes.
 
-    python benchmarks/maintenance_power.py [--rounds 2000] [--write]
+    python benchmarks/maintenance_power.py [--rounds 2000] [--run RUN ..] [--write]
 
-`--write` writes docs/tables/maintenance_power.md. Both lanes hold the same tasks; a
-share of them comes out alike in both (the agent does the same where drift changes
-nothing), the rest are drawn apart. A day shock moves all tasks of one lane on one day.
+`--write` writes docs/tables/maintenance_power.md; `--run` adds what the lanes of
+recorded campaigns show of `alike`, and with `--only-runs` nothing is drawn. Both lanes
+hold the same tasks; a share of them comes out alike in both (the agent does the same
+where drift changes nothing), the rest are drawn apart. A day shock moves all tasks of
+one lane on one day.
 """
 
 import argparse
@@ -15,7 +17,9 @@ import numpy as np
 from gate_passes import LANE_LEVEL, LANE_TASKS, RULES, daily
 
 from owa_bench.records.observables import Floats
-from owa_bench.scoring.maintenance import kept_share
+from owa_bench.report.bundle import read
+from owa_bench.scoring.maintenance import CLEAN, DRIFTED, kept_share
+from owa_bench.scoring.observables import observe
 from owa_bench.seeding import stream
 
 TABLE = Path(__file__).parents[1] / "docs/tables/maintenance_power.md"
@@ -57,11 +61,61 @@ def rows(rounds: int) -> Iterator[tuple[str, ...]]:
             yield str(days), f"{alike:g}", *cells
 
 
+def measured(run: Path) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each agent of a campaign with lanes of maintenance.
+
+    `alike` is the covariance of a task's two qualities over the greatest that the
+    qualities of both lanes allow: 1 where every task comes out alike, 0 drawn apart.
+    """
+    bundle = read(run)
+    table = observe(bundle.traces(), bundle.prices)
+    for arm in sorted(set(table.arm.tolist())):
+        lanes = []
+        for condition in (CLEAN, DRIFTED):
+            rows = table.take((table.arm == arm) & (table.condition == condition))
+            keys = zip(rows.day, rows.pair, rows.repeat, strict=True)
+            lanes.append(dict(zip(keys, rows.q_state.tolist(), strict=True)))
+        shared = sorted(lanes[0].keys() & lanes[1].keys())
+        if not shared:
+            continue
+        clean, drifted = (np.array([lane[key] for key in shared]) for lane in lanes)
+        most = covariance(np.sort(clean), np.sort(drifted))
+        alike = f"{covariance(clean, drifted) / most:.2f}" if most > 0 else "-"
+        means = (f"{lane.mean():.3f}" for lane in (clean, drifted))
+        days = len({day for day, *_ in shared})
+        equal = f"{(clean == drifted).mean():.3f}"
+        yield arm, str(days), f"{len(shared) / days:g}", *means, equal, alike
+
+
+def covariance(one: Floats, other: Floats) -> float:
+    """Return the mean product of deviations."""
+    return float(((one - one.mean()) * (other - other.mean())).mean())
+
+
+MEASURED = """\
+## What campaigns show
+
+Lanes play the same tasks, each morning, from the same memory. `alike`, measured: the
+covariance of a task's quality in the two lanes, over the greatest that the qualities of
+the two lanes allow (1: every task alike, 0: drawn apart; -: a lane without spread).
+
+| agent | days | tasks a day | clean | drifted | equal | alike |
+|---|---|---|---|---|---|---|
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
+    parser.add_argument("--run", type=Path, action="append", default=[])
+    parser.add_argument("--only-runs", action="store_true", help="keep what was drawn")
     chosen = parser.parse_args()
+    found = [f"| {' | '.join(row)} |" for run in chosen.run for row in measured(run)]
+    if chosen.only_runs:
+        kept = TABLE.read_text(encoding="utf-8").partition("\n## ")[0].splitlines()
+        write(kept, found, chosen.write)
+        return
     rho = RULES.closures.rho
     head = [f"{kept:g}, sd {shock:g}" for shock in SHOCKS for kept in (1.0, rho)]
     lines = [
@@ -78,8 +132,14 @@ def main() -> None:
         "|---" * (2 + len(head)) + "|",
         *(f"| {' | '.join(row)} |" for row in rows(chosen.rounds)),
     ]
+    write(lines, found, chosen.write)
+
+
+def write(drawn: list[str], found: list[str], kept: bool) -> None:
+    """Print the tables, and keep them."""
+    lines = [*drawn, "", *MEASURED.splitlines(), *found] if found else drawn
     print("\n".join(lines))
-    if chosen.write:
+    if kept:
         TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

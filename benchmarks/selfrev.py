@@ -1,10 +1,11 @@
 """False adoption and power of SelfRev's acceptors, recovery of planted gains, speed.
 
     python benchmarks/selfrev.py [--campaigns 200] [--pairs 60] [--versions 60]
+    python benchmarks/selfrev.py --family weights     # that family alone
 
-`--write` writes docs/tables/selfrev.md. Each campaign is a tier-1 world. Every version
-is played once on development and holdout instances; all four acceptors read the same
-attempts, each component against the first version.
+`--write` writes docs/tables/selfrev.md, or selfrev_FAMILY.md. Each campaign is a tier-1
+world. Every version is played once on development and holdout instances; all four
+acceptors read the same attempts, each component against the first version.
 """
 
 import argparse
@@ -136,10 +137,12 @@ def interval(count: int, size: int) -> str:
     return f"{count} of {size} ({found.low:.3f}, {found.high:.3f})"
 
 
-def acceptor_table(campaigns: int, pairs: int, folder: Path) -> list[str]:
+def acceptor_table(
+    campaigns: int, pairs: int, folder: Path, family: str = ""
+) -> list[str]:
     false, found, effects = Counter(), Counter(), {}
     for number in range(campaigns):
-        campaign = Campaign(number, 1, folder)
+        campaign = Campaign(number, 1, folder, family)
         world = campaign.world
         base = campaign.scores(frozenset(), pairs)
         versions = {
@@ -212,7 +215,7 @@ def recovery(versions: int, folder: Path) -> list[str]:
     ]
 
 
-def full_campaigns(count: int) -> list[str]:
+def full_campaigns(count: int, family: str = "") -> list[str]:
     """Play whole campaigns of the suite, the same worlds for each acceptor."""
     lines = [
         "## Full campaigns",
@@ -226,7 +229,7 @@ def full_campaigns(count: int) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for name in RULES:
-        ends = [played(ACCEPTORS_OF[name], number) for number in range(count)]
+        ends = [played(ACCEPTORS_OF[name], at, family) for at in range(count)]
         false, found, quality, gain = map(list, zip(*ends, strict=True))
         lines.append(
             f"| {name} | {interval(sum(false), count)} | {interval(sum(found), count)}"
@@ -235,9 +238,11 @@ def full_campaigns(count: int) -> list[str]:
     return [*lines, ""]
 
 
-def played(acceptor: Acceptor, number: int) -> tuple[bool, bool, float, float]:
+def played(
+    acceptor: Acceptor, number: int, family: str
+) -> tuple[bool, bool, float, float]:
     """Play one campaign; return false and right adoption, q_state and gain."""
-    family = SETTINGS[number % len(SETTINGS)]
+    family = family or SETTINGS[number % len(SETTINGS)]
     shell = make_env("selfrev", tier=1, family=family).unwrapped
     assert isinstance(shell, ToolEnv)
     agent = RevisionAgent(acceptor)
@@ -260,10 +265,10 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.3f} +/- {half:.3f}"
 
 
-def speed(attempts: int, folder: Path) -> list[str]:
-    """Play a version of settings and one of files on the same draw, in turn."""
+def speed(attempts: int, folder: Path, other: str = PROGRAMS) -> list[str]:
+    """Play a version of settings and one of another family on one draw, in turn."""
     rows = []
-    for family in ("memory", PROGRAMS):
+    for family in ("memory", other):
         campaign = Campaign(0, 1, folder / family, family)
         campaign.play(frozenset(), "warm", 4)
         began = (time.perf_counter(), cpu())
@@ -300,10 +305,26 @@ def main() -> None:
     parser.add_argument(
         "--last-parts", action="store_true", help="full campaigns and rates alone"
     )
+    parser.add_argument("--family", default="", help="campaigns of it alone")
     parser.add_argument("--write", action="store_true", help=f"write {TABLE.name}")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if family := chosen.family:
+            lines = [
+                f"# SelfRev: family `{family}`",
+                "",
+                f"Made by `python benchmarks/selfrev.py --family {family} --write`.",
+                "",
+                *acceptor_table(chosen.campaigns, chosen.pairs, folder, family),
+                *full_campaigns(chosen.full, family),
+                *speed(chosen.attempts, folder / "rates", family),
+            ]
+            print("\n".join(lines))
+            if chosen.write:
+                table = TABLE.with_stem(f"{TABLE.stem}_{family}")
+                table.write_text("\n".join(lines) + "\n")
+            return
         whole = full_campaigns(chosen.full)
         rates = speed(chosen.attempts, folder)
         if chosen.last_parts:

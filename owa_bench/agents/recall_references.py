@@ -17,6 +17,7 @@ from owa_bench.skills.recall.induction import RuleInducer
 from owa_bench.skills.recall.lists import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer, Solver
 from owa_bench.skills.recall.tunable import OPTIONS, TunablePlayer
+from owa_bench.skills.recall.weighted import WEIGHTS, WeightedPlayer
 
 _CAPACITY = "Words of a list, and facts between sittings, that it keeps."
 _HALF_LIFE = "Days after which half of what it was told is lost; none: it is kept."
@@ -135,5 +136,12 @@ AGENTS = (
         make=TunablePlayer,
         suites=("recall",),
         options=OPTIONS,
+    ),
+    AgentCard(
+        name="weighted_player",
+        about="Plays n-back by its weights: the model that SelfRev revises.",
+        make=WeightedPlayer,
+        suites=("recall",),
+        options=WEIGHTS,
     ),
 )

@@ -14,12 +14,13 @@ import msgspec
 from owa_bench.canonical import record_digest
 from owa_bench.worlds.fact_sets import jaccard_distance
 
-RevisionKind = Literal["retrieval", "planner", "tools", "program"]
+RevisionKind = Literal["retrieval", "planner", "tools", "program", "weights"]
 RevisionClass = Literal[
     "helpful", "null", "harmful", "interacting", "development_only", "reward_hacking"
 ]
 USEFUL: frozenset[RevisionClass] = frozenset({"helpful", "interacting"})
-STREAMS = "streams"  # the option whose values are joined
+STREAMS, ADAPTERS = "streams", "adapters"  # the options whose values are joined ..
+JOINTS: Mapping[str, str] = {STREAMS: ",", ADAPTERS: "\n"}  # .. and by what
 PROGRAM = "program"  # the agent of a subject whose options are files
 
 
@@ -80,9 +81,8 @@ class RevisionWorld(msgspec.Struct, frozen=True, kw_only=True):
             if component.name not in adopted:
                 continue
             value = component.value
-            if component.option == STREAMS:
-                names = (*options[STREAMS].split(","), value)
-                value = ",".join(filter(None, names))
+            if joint := JOINTS.get(component.option):
+                value = joint.join(filter(None, (options[component.option], value)))
             options[component.option] = value
         return tuple(sorted(options.items()))
 

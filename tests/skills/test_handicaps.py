@@ -1,6 +1,7 @@
 """Knobs of the reference agents: each does its one thing, and is refused elsewhere."""
 
 import itertools
+import json
 import math
 
 import pytest
@@ -13,6 +14,7 @@ from owa_bench.skills import handicaps
 from owa_bench.skills.handicaps import KNOBS, Handicaps, read_handicaps
 from owa_bench.skills.memory import FadingMemory, open_memory
 from owa_bench.skills.planning import PlanCall, reply
+from owa_bench.skills.recall.player import register_reader
 from tests.agents.playing import instance, play
 
 CLOSING = PlanCall("finish", {"p": 0.9, "beliefs": {"p1": 0.1}})
@@ -109,21 +111,32 @@ def test_depth_of_a_plan_is_read_off_the_goal(goal, depth):
     assert handicaps.planned_depth(goal) == depth
 
 
-def test_a_plan_too_deep_is_not_begun(tmp_path):
-    played = play("agentic", instance("restock", 1), tmp_path, depth="2")
+@pytest.mark.parametrize("agent", ["agentic", "orchestrator"])
+def test_a_plan_too_deep_is_not_begun(agent, tmp_path):
+    played = play(agent, instance("restock", 1), tmp_path, depth="2")
     assert [a["tool"] for a in played.actions] == ["declare_infeasible"]
-    assert play("agentic", instance("restock", 1), tmp_path, depth="3").ending.success
+    assert play(agent, instance("restock", 1), tmp_path, depth="3").ending.success
 
 
-def test_a_family_that_is_off_gets_part_of_its_answer(tmp_path):
-    whole = play("agentic", instance("reconcile", 1), tmp_path)
+@pytest.mark.parametrize("agent", ["agentic", "orchestrator"])
+def test_a_family_that_is_off_gets_part_of_its_answer(agent, tmp_path):
+    whole = play(agent, instance("reconcile", 1), tmp_path)
     part = play(
-        "agentic", instance("reconcile", 1), tmp_path, families_off="reconcile,restock"
+        agent, instance("reconcile", 1), tmp_path, families_off="reconcile,restock"
     )
     assert whole.ending.success
     assert 0.0 < part.ending.q_state < 0.6
-    other = play("agentic", instance("reconcile", 1), tmp_path, families_off="restock")
+    other = play(agent, instance("reconcile", 1), tmp_path, families_off="restock")
     assert other.ending == whole.ending
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_share_of_the_items_of_recall_is_answered(share, tmp_path):
+    player = register_reader(share=share)
+    player.reset(Brief(text="", goal={"relations": ()}), (), tmp_path)
+    cards = [f"Day 1, item.\n1-back, {n} of 40: ba. Same?" for n in range(1, 41)]
+    calls = [json.loads(player.act({"text": card}, {}))["tool"] for card in cards]
+    assert calls.count("answer") == 40 * share
 
 
 def test_fewer_tools_lose_pages_last(tmp_path):
@@ -153,7 +166,7 @@ def test_a_wrong_value_is_refused_with_knob_value_and_rule(name, value):
 def test_an_agent_refuses_a_knob_that_it_cannot_use_by_name():
     for spec, name in (
         ("agentic:crew=2", "crew"),
-        ("orchestrator:depth=3", "depth"),
+        ("orchestrator:tools=3", "tools"),
         ("self_improving:crew=1", "crew"),
         ("fixed:asks=1", "asks"),
     ):

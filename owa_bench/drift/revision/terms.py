@@ -8,7 +8,7 @@ from owa_bench.interfaces import operator
 from owa_bench.worlds.revision import RevisionWorld
 
 _NOISE = 10  # more items of a hundred that slip, at the start and when careful
-_SLIP = ("slip", "slips.py")  # a setting, or the file of a program that holds it
+_SLIP = ("slip", "slips.py", "noise")  # of settings, a program's files, a model
 _INNER_STEPS = 4
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from numpy.random import Generator
 
+from owa_bench.envs.selfrev import weights
 from owa_bench.envs.selfrev.programs import as_file, program
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive, pick, stream
@@ -24,7 +25,7 @@ TIERS = (1, 2, 3, 4)
 INNER = "recall"
 INNER_VERSION = 1
 SUBJECT = "tunable_player"
-_PROGRAMS = "programs"
+_PROGRAMS, _WEIGHTS = "programs", "weights"
 CONFIRMATION = 40  # pairs on which versions are compared at the end
 POOL = 12  # development instances
 _INNER_FAMILIES = {
@@ -32,8 +33,11 @@ _INNER_FAMILIES = {
     "rules": ("reasoning",),
     "mixed": ("n_back", "reasoning"),
     _PROGRAMS: ("n_back",),
+    _WEIGHTS: ("n_back",),
 }
-FAMILIES = tuple(_INNER_FAMILIES)
+BY_NAME = (_WEIGHTS,)  # drawn by name only
+FAMILIES = tuple(name for name in _INNER_FAMILIES if name not in BY_NAME)
+_SUBJECTS = {_PROGRAMS: PROGRAM, _WEIGHTS: weights.SUBJECT}
 _SLIPS = 20  # items of a hundred that slip at the start
 _CAREFUL = (5, 8, 12, 15)  # the same after the helpful component, by tier
 _NULLS = (3, 6, 13, 23)  # components without effect, by tier
@@ -103,11 +107,15 @@ def generate(instance: Instance) -> RevisionWorld:
     if family == _PROGRAMS:
         start = program(start)
         changes = [_rewritten(change) for change in changes]
+    elif family == _WEIGHTS:
+        model = weights.Model(start, stream(seed, "weights", tier))
+        start = model.start
+        changes = [_trained(change, model) for change in changes]
     return RevisionWorld(
         family=family,
         tier=tier,
         code=f"{derive(seed, 'code', family, tier):016x}",
-        subject=PROGRAM if family == _PROGRAMS else SUBJECT,
+        subject=_SUBJECTS.get(family, SUBJECT),
         suite=INNER,
         suite_version=INNER_VERSION,
         families=_INNER_FAMILIES[family],
@@ -138,6 +146,12 @@ def _rewritten(change: _Change) -> _Change:
     """Return the file of a program in place of a setting."""
     option, value = as_file(change.option, change.value)
     return change._replace(kind="program", option=option, value=value)
+
+
+def _trained(change: _Change, model: weights.Model) -> _Change:
+    """Return the fine-tune of a model in place of a setting."""
+    option, value = model.change(change.option, change.value, pair=change.pair)
+    return change._replace(kind="weights", option=option, value=value)
 
 
 def _named(changes: list[_Change], rng: Generator) -> tuple[Component, ...]:

@@ -23,6 +23,7 @@ class RevisionSuite(ToolSuite):
         env_id="owa_bench/SelfRev-v1",
         domain="revision",
         families=generate.FAMILIES,
+        held_out=generate.BY_NAME,
         tiers=generate.TIERS,
         theta=THETA,
         horizon=6,

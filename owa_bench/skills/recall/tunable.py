@@ -90,7 +90,7 @@ class TunablePlayer:
         self._key = ""
         path = memory_dir / "expert_log.json"
         if self._set["expert_log"] and path.exists():
-            self._log = _expert_answers(str(path), path.stat().st_mtime_ns)
+            self._log = expert_answers(str(path), path.stat().st_mtime_ns)
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call.
@@ -103,7 +103,7 @@ class TunablePlayer:
         text = str(observation["text"])
         action = self._player.act(observation, info)
         card = read_card(text)
-        self._key = _next_key(self._key, text)
+        self._key = next_key(self._key, text)
         if card.kind != "item":
             return action
         self._items += 1
@@ -136,19 +136,19 @@ def _whole(name: str, options: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _next_key(before: str, text: str) -> str:
+def next_key(before: str, text: str) -> str:
     """Return the key of a card in an attempt: it and all before it."""
     card = read_card(text)
     return hashlib.sha256(f"{before}|{card.kind}|{card.text}".encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=4)
-def _expert_answers(path: str, changed_ns: int) -> Mapping[str, str]:
+def expert_answers(path: str, changed_ns: int) -> Mapping[str, str]:
     """Return the expert's action by key of the card; `changed_ns` tells files apart."""
     answers = {}
     for attempt in json.loads(Path(path).read_text()):
         key = ""
         for text, action in attempt:
-            key = _next_key(key, text)
+            key = next_key(key, text)
             answers[key] = action
     return answers

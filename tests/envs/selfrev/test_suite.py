@@ -22,9 +22,10 @@ from tests.builders import revision_campaigns as builders
 from tests.builders.sandboxes import needs_sandbox
 
 COUNTS = (6, 12, 20, 30)
+EVERY = (*generate.FAMILIES, *generate.BY_NAME)
 
 
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", EVERY)
 @pytest.mark.parametrize("tier", generate.TIERS)
 def test_a_world_has_every_class_of_its_tier(family, tier):
     for seed in range(5):
@@ -84,7 +85,7 @@ def test_controls_are_in_order():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", generate.FAMILIES)
+@pytest.mark.parametrize("family", EVERY)
 @pytest.mark.parametrize("tier", generate.TIERS)
 def test_controls_are_in_order_everywhere(family, tier):
     if family == "programs" and (fault := views.bubblewrap_fault()):
@@ -181,9 +182,11 @@ def test_the_knob_of_revisions_bounds_what_is_adopted():
     assert not played.state.plans
 
 
-@needs_sandbox
-def test_rewritten_files_of_a_program_do_what_their_class_says():
-    chosen = builders.instance("programs", 2, 3)
+@pytest.mark.parametrize(
+    "family", [pytest.param("programs", marks=needs_sandbox), "weights"]
+)
+def test_rewritten_files_and_fine_tunes_do_what_their_class_says(family):
+    chosen = builders.instance(family, 2, 3)
     world = SUITE.generate(chosen)
     inner = InnerDraw(
         suite=world.suite, version=1, families=world.families, tier=1, pool=4
@@ -221,3 +224,41 @@ def test_lines_of_a_rewritten_file_are_counted():
     lines = [changed_lines(world, frozenset({name})) for name in (first, second)]
     assert sorted(lines) == [2, 3]
     assert changed_lines(world, frozenset({first, second})) == 5
+
+
+def test_the_weights_of_a_world_are_the_same_numbers_everywhere():
+    """Nothing that is trained in floating point enters a world."""
+    world = SUITE.generate(builders.instance("weights", 2, 3))
+    assert world.digest().startswith("383d0054374")
+    assert changed_lines(world, world.useful) == 3
+
+
+def test_a_fine_tune_on_what_is_never_asked_leaves_the_weights_that_are():
+    for seed in range(20):
+        world = SUITE.generate(builders.instance("weights", 4, seed))
+        for name in builders.named(world, "null"):
+            [value] = [c.value for c in world.components if c.name == name]
+            asked, rest = value.split()[:8], value.split()[8:]
+            assert set(asked) == {"0"} != set(rest)
+
+
+def test_other_weights_slip_elsewhere_and_a_noisier_model_more():
+    world = SUITE.generate(builders.instance("weights", 2, 1))
+    operator = get("operators", "revision/noisier_subject")
+    noisier = operator.apply(world, "slip", 1.0, rng=np.random.default_rng(0))
+    inner = InnerDraw(
+        suite=world.suite, version=1, families=world.families, tier=1, pool=2
+    )
+    null = frozenset(builders.named(world, "null"))
+    with laboratory.LocalLaboratory(b"key") as made:
+        made.begin(inner)
+
+        def qualities(options):
+            subject = Subject(agent=world.subject, options=options)
+            ticket = Ticket(draw="confirmation/x", first=0, count=12)
+            return np.array([a.quality for a in made.play(subject, ticket)])
+
+        first, other = qualities(world.options(())), qualities(world.options(null))
+        assert abs(first - other).mean() > 0
+        assert abs((first - other).mean()) < 0.05
+        assert qualities(noisier.options(())).mean() < first.mean() - 0.03
