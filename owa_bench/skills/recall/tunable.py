@@ -137,14 +137,26 @@ def _whole(name: str, options: Mapping[str, str]) -> int:
 
 
 def next_key(before: str, text: str) -> str:
-    """Return the key of a card in an attempt: it and all before it."""
+    """Return the key of a card in an attempt: it and all before it.
+
+    Args:
+        before: The key of the card before it.
+        text: Ends with the card.
+    Returns: The key.
+    """
     card = read_card(text)
     return hashlib.sha256(f"{before}|{card.kind}|{card.text}".encode()).hexdigest()
 
 
 @functools.lru_cache(maxsize=4)
 def expert_answers(path: str, changed_ns: int) -> Mapping[str, str]:
-    """Return the expert's action by key of the card; `changed_ns` tells files apart."""
+    """Return the expert's action by key of the card.
+
+    Args:
+        path: Of the expert's log.
+        changed_ns: Tells files apart.
+    Returns: Action text by key.
+    """
     answers = {}
     for attempt in json.loads(Path(path).read_text()):
         key = ""
