@@ -98,6 +98,15 @@ MEASURED = """\
 Lanes play the same tasks, each morning, from the same memory. `alike`, measured: the
 covariance of a task's quality in the two lanes, over the greatest that the qualities of
 the two lanes allow (1: every task alike, 0: drawn apart; -: a lane without spread).
+Made by `python benchmarks/maintenance_power.py --only-runs --write --run RUN ..` of
+
+    owa-bench run --suite toolquest --family reconcile,restock,sla_report,deduplicate \\
+        --tier TIERS --delta 0 --episodes 3 --interventions 0 --days 8 --practice 1 \\
+        --maintenance 3 --agent agentic [--agent self_improving] --in-process --out RUN
+
+with tiers 2,3 for `agentic` alone, then 3,4 for both. The rows of .9 come
+nearest to what was seen, on agents that lose something under drift; the nearer the
+clean lane is to 1, the less there is to be drawn apart at all.
 
 | agent | days | tasks a day | clean | drifted | equal | alike |
 |---|---|---|---|---|---|---|
