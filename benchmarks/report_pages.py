@@ -27,7 +27,7 @@ COLOURS = 64  # of a picture: frequent and vivid ones
 NOTHING_LISTENS = "http://127.0.0.1:9/v1"
 DRAW = (
     *("--suite", "toolquest", "--family", "restock,reconcile", "--tier", "1"),
-    *("--delta", "0,1", "--episodes", "4"),
+    *("--delta", "0,1"),
 )
 CRASHING = '''"""An agent that raises on odd seeds, else finishes at once."""
 
@@ -86,10 +86,20 @@ def owa(folder: Path, *arguments: str) -> None:
         raise SystemExit(f"{' '.join(arguments)}: {done.stdout}{done.stderr}")
 
 
-def play(folder: Path, name: str) -> Path:
-    """Play and report one of the runs; return its page."""
+def play(folder: Path, name: str, episodes: int = 4) -> Path:
+    """Play and report one of the runs.
+
+    Args:
+        folder: Where the run is made.
+        name: One of RUNS.
+        episodes: Of each family and magnitude.
+
+    Returns:
+        Its page.
+    """
     (folder / "crashing.py").write_text(CRASHING)
-    owa(folder, "run", *DRAW, *RUNS[name], "--out", name)
+    draw = (*DRAW, "--episodes", str(episodes))
+    owa(folder, "run", *draw, *RUNS[name], "--out", name)
     owa(folder, "report", name)
     return folder / name / "report.html"
 

@@ -36,6 +36,7 @@ DRAWS = {
 }
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", sorted(DRAWS))
 @pytest.mark.parametrize("deltas", [(0.0, 1.0), (0.5,)])

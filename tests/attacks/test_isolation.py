@@ -53,7 +53,7 @@ def test_what_an_agent_leaves_in_its_memory_does_not_stop_the_run(tmp_path):
     names = ("Pipe", "Deep", "Remover", "Sparse")
     command = [sys.executable, "-m", "owa_bench", "run", "--suite", "toolquest"]
     command += ["--family", "reconcile", "--tier", "1", "--episodes", "1"]
-    command += ["--days", "2", "--out", "run"]
+    command += ["--delta", "0", "--interventions", "0", "--days", "2", "--out", "run"]
     for name in names:
         command += ["--agent", f"hostile_agents:{name}"]
     env = {**os.environ, "OWA_BENCH_HOME": str(tmp_path / "data")}

@@ -5,30 +5,36 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.campaigns import LEARNING, kappa_of
 from owa_bench.records.score import AgentVerdict
 from owa_bench.report import statement
 from owa_bench.run.plan import escrow
+from owa_bench.run.plan.campaign import Campaign
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 
 pytestmark = pytest.mark.slow  # campaigns of ten days
 
+# The committed campaign at three of its six magnitudes.
+SHORT = replace(
+    LEARNING, checkpoint=(replace(*LEARNING.checkpoint, deltas=(0, 0.25, 1)),)
+)
 BUILDERS = Path(__file__).parents[1] / "builders"
 
 
 @pytest.fixture(scope="module")
 def judged(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str], AgentVerdict]:
+) -> Callable[..., AgentVerdict]:
     """Return what plays an agent's campaign, once, and returns its verdict."""
 
     @cache
-    def play(agent: str) -> AgentVerdict:
+    def play(agent: str, campaign: Campaign = LEARNING) -> AgentVerdict:
         folder = tmp_path_factory.mktemp("kappa")
-        request = Request(agents=(agent,), campaign=LEARNING, transcripts=False)
+        request = Request(agents=(agent,), campaign=campaign, transcripts=False)
         options = RunOptions(home=folder / "home", folder=BUILDERS, in_process=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(escrow, "fresh_bytes", lambda: bytes(range(32)))
@@ -43,7 +49,7 @@ def axes(verdict: AgentVerdict) -> dict[str, float | None]:
 
 
 def test_an_agent_that_learns_has_kappa_above_0_and_its_control_has_0(judged) -> None:
-    found = kappa_of(judged("self_improving"))
+    found = kappa_of(judged("self_improving", SHORT))
     assert 0.0 < found.low <= found.slope
     assert found.frozen_low <= 0.0 <= found.frozen_high
     assert found.last > found.first + 0.2

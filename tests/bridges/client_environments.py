@@ -25,9 +25,10 @@ def environment_of(name, *packages):
     folder = Path(sys.prefix) / "clients" / name
     done = folder / "done"
     if not done.exists() or done.stat().st_mtime < PROJECT.stat().st_mtime:
-        _run(name, sys.executable, "-m", "venv", str(folder))
-        python = str(folder / "bin" / "python")
-        _run(name, python, "-m", "pip", "install", "-q", *packages)
+        _run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
+        pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"))
+        # Only what a test imports is compiled, when it does.
+        _run(name, *pip, "install", "-q", "--no-compile", *packages)
         done.touch()
     return folder / "bin"
 

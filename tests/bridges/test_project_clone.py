@@ -17,7 +17,10 @@ from tests.builders.docker_daemon import docker_daemon
 
 pytestmark = [pytest.mark.project, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
-RUN = ("--suite", "projforge", "--family", "billing", "--tier", "1", "--delta", "0")
+RUN = (
+    *("--suite", "projforge", "--family", "billing", "--tier", "1", "--delta", "0"),
+    *("--interventions", "0"),
+)
 
 
 def owa(home, folder, *words):

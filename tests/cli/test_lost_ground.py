@@ -63,7 +63,7 @@ def workers_of(parent):
 def test_a_worker_that_the_system_kills_is_told_and_nothing_is_lost(tmp_path, place):
     """What the kernel does to a worker when memory runs out."""
     command = [sys.executable, "-m", "owa_bench", "run", *FLAGS.split()]
-    command += ["--episodes", "200", "--workers", "2", "--out", "x"]
+    command += ["--episodes", "80", "--workers", "2", "--out", "x"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as playing:
         until = time.monotonic() + 60
         leaves = Path("x", "leaves.jsonl")

@@ -13,7 +13,7 @@ SCREENS = 6
 def pages(tmp_path_factory):
     """Return the page of each of the four runs."""
     folder = tmp_path_factory.mktemp("four")
-    return {name: report_pages.play(folder, name) for name in report_pages.RUNS}
+    return {name: report_pages.play(folder, name, 2) for name in report_pages.RUNS}
 
 
 def first_screen(path):

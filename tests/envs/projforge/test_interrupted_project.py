@@ -12,7 +12,7 @@ from owa_bench.sandbox import views
 
 pytestmark = [pytest.mark.project, pytest.mark.slow]
 RUN = ("--suite", "projforge", "--agent", "oracle", "--family", "billing")
-RUN += ("--tier", "1", "--delta", "0.5", "--episodes", "1")
+RUN += ("--tier", "1", "--delta", "0.5", "--episodes", "1", "--interventions", "0")
 LAST_DAY = 17
 # Kills the process that plays when the day closes, so whatever it held is lost.
 KILLED = f"""

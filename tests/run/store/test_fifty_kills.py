@@ -1,35 +1,50 @@
-"""Fifty SIGKILLs spread over a whole run: nothing is lost, and the root is the same."""
+"""Fifty SIGKILLs spread over a whole run: nothing is lost, and the root is the same.
 
+Each process is forked from one that has imported the command line.
+"""
+
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
+from benchmarks import record_runs
 from owa_bench.records import shards
 from owa_bench.records.layout import RunLayout
 from owa_bench.run.play import batch
 from owa_bench.run.store import files
 
-ROOT = Path(__file__).parents[3]
 KILLS = 50
+MASTER = b"\x7b" * 32
 TERMS = "--suite toolquest --family restock,reconcile --tier 1 --delta 0,1"
-TERMS += " --episodes 70 --interventions 0 --agent agentic --in-process"
+TERMS += " --episodes 50 --interventions 0 --agent agentic --in-process"
 TERMS += " --no-transcripts"
 
 
-def command(place: Path, name: str, *, resume: bool) -> list[str]:
-    """Return the command that plays a run, always under one master."""
-    words = ["--resume"] if resume else TERMS.split()
-    recorder = str(ROOT / "benchmarks" / "record_runs.py")
-    words += ["--in-process"] if resume else []
-    return [
-        *(sys.executable, recorder, "--under", "7b" * 32, "run"),
-        *("--out", str(place / name), *words),
-    ]
+FORKS = multiprocessing.get_context("forkserver")
+
+
+def call(place: Path, name: str, resume: bool) -> None:
+    """Play a run, always under one master, in a process group of its own."""
+    os.setsid()
+    os.environ["OWA_BENCH_HOME"] = str(place / "home")
+    with (place / "said").open("w") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    words = ["--resume", "--in-process"] if resume else TERMS.split()
+    record_runs.call(MASTER, ["run", "--out", str(place / name), *words])
+
+
+def start(place: Path, name: str, *, resume: bool) -> BaseProcess:
+    """Start a process that plays a run from its begin, or goes on with it."""
+    FORKS.set_forkserver_preload([__name__, "owa_bench.cli.app"])
+    child = FORKS.Process(target=call, args=(place, name, resume))
+    child.start()
+    return child
 
 
 def complete(layout: RunLayout) -> int:
@@ -57,37 +72,30 @@ def kill_after_one(place: Path, later: float, *, resume: bool) -> int:
     """
     layout = RunLayout(place / "killed")
     shard = layout.shard(files.next_shard(layout) if layout.shards.exists() else 0)
-    environment = os.environ | {"OWA_BENCH_HOME": str(place / "home")}
-    with subprocess.Popen(
-        command(place, "killed", resume=resume),
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as child:
-        until = time.monotonic() + 60.0
-        while not whole_in(shard):
-            assert child.poll() is None, "the run ended before it was killed"
-            assert time.monotonic() < until, "the run stands still"
-            time.sleep(0.01)
-        time.sleep(later)  # into the next attempt
-        os.killpg(child.pid, signal.SIGKILL)
+    child = start(place, "killed", resume=resume)
+    until = time.monotonic() + 60.0
+    while not whole_in(shard):
+        assert child.is_alive(), "the run ended before it was killed"
+        assert time.monotonic() < until, "the run stands still"
+        time.sleep(0.01)
+    time.sleep(later)  # into the next attempt
+    assert child.pid
+    os.killpg(child.pid, signal.SIGKILL)
+    child.join()
     return complete(layout)
 
 
 @pytest.mark.slow
 def test_fifty_kills_lose_nothing(tmp_path: Path) -> None:
-    environment = os.environ | {"OWA_BENCH_HOME": str(tmp_path / "home")}
-
     def play(name: str, *, resume: bool) -> None:
-        words = command(tmp_path, name, resume=resume)
-        done = subprocess.run(words, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        child = start(tmp_path, name, resume=resume)
+        child.join()
+        assert child.exitcode == 0, (tmp_path / "said").read_text()
 
     play("whole", resume=False)
     played = 0
     for kill in range(KILLS):
-        found = kill_after_one(tmp_path, 0.02 * (kill % 4), resume=kill > 0)
+        found = kill_after_one(tmp_path, 0.03 * (kill % 4), resume=kill > 0)
         assert found > played, "an attempt was whole before this kill and is not now"
         played = found
     play("killed", resume=True)

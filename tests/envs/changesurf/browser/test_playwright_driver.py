@@ -413,8 +413,8 @@ def test_no_browser_is_one_sentence(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_thousands_of_steps_lose_no_click_and_see_nothing_stale(browser):
-    """1,600 steps in CI, ten thousand in a long run."""
-    steps = 10_000 if WHOLE else 1_600
+    """1,000 steps in CI, ten thousand in a long run."""
+    steps = 10_000 if WHOLE else 1_000
     visit = Visit()
     fresh, swapped = 0, 0
     for step in range(1, steps + 1):
