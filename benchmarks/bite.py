@@ -21,8 +21,7 @@ from benchmarks.players import brief_agent, play_out
 from owa_bench import calendars
 from owa_bench.discovery import find, get
 from owa_bench.envs.changesurf import generate as sites
-from owa_bench.envs.changesurf.effective_class import effective_class
-from owa_bench.envs.changesurf.procedure import procedure_fails
+from owa_bench.envs.changesurf.effective_class import effective_class, procedure_fails
 from owa_bench.envs.toolquest import generate as apis
 from owa_bench.envs.toolquest.oracle import THETA
 from owa_bench.interfaces import AgentConfig

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from owa_bench.envs.changesurf.generate import HELD_OUT_FAMILIES
-from owa_bench.envs.changesurf.policies import IdReplay, SurfOracle
+from owa_bench.envs.changesurf.policies import IdReplay
 from owa_bench.envs.changesurf.server.page_model import aliases_of
 from owa_bench.envs.changesurf.spaces import tool_call
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.instance import Instance
+from owa_bench.shells.solution import KnowingPolicy
 
 FAMILIES = (*SUITE.card.families, *HELD_OUT_FAMILIES)
 EXTRACTS = ("depot/quote", "ledger/total", "permit/lookup", "stay/find", "desk/lookup")
@@ -167,7 +168,7 @@ def idents(env: Any, instance: Instance) -> frozenset[str]:
     """Return the ids that the oracle uses on an instance."""
     used: set[str] = set()
     env.reset(options={"instance": instance})
-    oracle = SurfOracle(env.oracle_access())
+    oracle = KnowingPolicy(env.oracle_access())
     over = False
     while not over:
         _, state = env.oracle_access().observe()

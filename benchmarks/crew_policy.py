@@ -18,7 +18,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from owa_bench.agents.crew_references import HABITS  # noqa: E402
+from owa_bench.agents.references import HABITS  # noqa: E402
 from owa_bench.bridges.crew_learning import CrewSeats  # noqa: E402
 from owa_bench.bridges.crew_macros import CrewMacroEnv  # noqa: E402
 from owa_bench.interfaces import Brief  # noqa: E402

@@ -24,7 +24,7 @@ from players import play_out
 from rich.progress import Progress
 
 from owa_bench import calendars
-from owa_bench.envs.toolquest import answer_scoring, tool_calls
+from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.documents import hidden_path
 from owa_bench.envs.toolquest.oracle import access_step
@@ -216,8 +216,8 @@ def answer(timeline: Timeline, state: ApiState) -> Call:
         return tool_calls.call(
             "write_artifact", name="answer", columns=columns, rows=rows
         )
-    (wanted,) = answer_scoring.required_writes(world)
-    left = answer_scoring.open_writes(wanted, state)
+    (wanted,) = answers.required_writes(world)
+    left = answers.open_writes(wanted, state)
     if not left:
         return tool_calls.call("finish", p=1.0)
     provider = state.vendors[wanted.place[0]]

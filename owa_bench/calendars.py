@@ -11,7 +11,7 @@ Source: docs/suites.md#drift
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,7 +53,8 @@ class Calendar:
     "reversing": from day `turn` on it is undone day by day. `onset_ms` is the simulated
     time of the drift, 0 for before the episode. `strikes` is a suite's own schedule,
     of whose events it selects in place of its domain's drift order; these keep their
-    times, `onset_ms` later.
+    times, `onset_ms` later. `times` draws a simulated time for each event from the
+    instance, its base world and the event.
     """
 
     domain: str
@@ -67,6 +68,7 @@ class Calendar:
     turn: int = 0
     onset_ms: int = 0
     strikes: EnumerableSchedule | None = None
+    times: Callable[[Instance, Any, DriftEvent], int] | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers and classes outside their range."""
@@ -107,14 +109,17 @@ class Calendar:
         Args:
             instance: its drift step plays no part.
             world: its base world.
-
-        Returns:
-            The part of its drift order that this calendar selects.
+        Returns: The part of its drift order that this calendar selects.
         """
         if self.strikes is None:
             order = drift_order(instance, world, self.domain)
         else:
             order = self.strikes.possible(instance, world)
+        if self.times is not None:
+            drawn = (self.times(instance, world, event) for event in order)
+            order = tuple(
+                e._replace(at_ms=t) for e, t in zip(order, drawn, strict=True)
+            )
         events = [
             event._replace(at_ms=event.at_ms + self.onset_ms)
             for event in order
@@ -194,7 +199,6 @@ def single(
         operator: "<domain>/<name>".
         magnitude: intensity of every event, in (0, 1].
         onset_ms: simulated time of the drift.
-
     Returns: The calendar.
 
     Raises:
@@ -226,7 +230,6 @@ def daily(
         course: what follows a rise.
         turn: days until then.
         onset_ms: simulated time of the drift.
-
     Returns: The calendar.
     Raises: FieldError: a number is outside its range.
     """
@@ -312,9 +315,7 @@ def drift_order(
         instance: its seed names the drift stream.
         world: its base world.
         domain: the operators' domain.
-
-    Returns:
-        The events, before the episode and at their drawn intensities.
+    Returns: The events, before the episode and at their drawn intensities.
     """
     practice = is_practice(instance.seed)
     pairs = [
@@ -349,9 +350,7 @@ def share(applied: Sequence[DriftEvent], possible: Sequence[DriftEvent]) -> floa
     Args:
         applied: events in force.
         possible: every event that the calendar could give.
-
-    Returns:
-        The weight share of `applied` in `possible`; 0 where nothing is possible.
+    Returns: The weight share of `applied` in `possible`; 0 where nothing is possible.
     """
     total = weight(possible)
     return fixed(weight(applied) / total) if total else 0.0
@@ -363,9 +362,7 @@ def longest_prefix(events: Sequence[DriftEvent], delta: float) -> int:
     Args:
         events: in drift order.
         delta: share of their whole weight, in [0, 1].
-
-    Returns:
-        How many first events weigh at most `delta` of all.
+    Returns: How many first events weigh at most `delta` of all.
     """
     limit = delta * weight(events) + _TOLERANCE
     running = 0.0

@@ -13,7 +13,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from owa_bench.skills.project import feature_code, library_calls
+from owa_bench.skills.project import feature_code, library_contract
 
 MEMORY = Path(os.environ["MEMORY"]) / "developer.json"
 CAUSES = {"resident": "memory", "no space": "disk", "not valid": "certificate"}
@@ -43,9 +43,9 @@ def write(notes, terms):
         text = tool("package_search", library=library)
         version = re.search(rf"^{library} (\S+)$", text, re.M)[1]
         pins += f"{library}=={version}\n"
-        forms[library] = library_calls.manual_forms(text)
-        for section in library_calls.changelog_sections(text)[1:]:
-            forms[library] = library_calls.told_forms(forms[library], section)
+        forms[library] = library_contract.manual_forms(text)
+        for section in library_contract.changelog_sections(text)[1:]:
+            forms[library] = library_contract.told_forms(forms[library], section)
     issues = [feature_code.Issue(*pair) for pair in notes["issues"].items()]
     code = {issue.name: feature_code.function_code(issue, forms) for issue in issues}
     service = feature_code.service_code(code, tuple(forms), wrapped=notes["wrapped"])

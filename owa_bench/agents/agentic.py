@@ -14,8 +14,8 @@ from typing import Any
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST
-from owa_bench.skills.crew.habits import ASKING, CREWS
 from owa_bench.skills.crew.player import CrewPlayer
+from owa_bench.skills.crew.reading import ASKING, CREWS
 from owa_bench.skills.handicaps import (
     handicapped,
     knob_options,

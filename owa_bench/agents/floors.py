@@ -1,4 +1,4 @@
-"""Floor agents of every suite: one finishes at once, the other acts at random."""
+"""Floor agents of every suite (no-op, random), and the suites' own policies."""
 
 import json
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class _Random:
         """End the episode."""
 
 
-AGENTS = (
+FLOORS = (
     AgentCard(
         name="noop", about="Finishes at once; the floor of every suite.", make=_NoOp
     ),
@@ -76,3 +76,24 @@ AGENTS = (
         native=True,
     ),
 )
+
+
+# --- the suites' own control policies, which see the world ----------------------------
+# Every suite brings its own policy of each name; `owa_bench.run` hands it the oracle.
+
+
+_ABOUT = {
+    "oracle": "The suite's own solution, which sees the world; the ceiling.",
+    "over_doer": "The oracle's solution plus one destructive act; must score below it.",
+    "plausible_wrong": (
+        "Plays by the rules and hands in a likely but wrong answer; at most 0.5."
+    ),
+    "leak_probe": "Looks for the answer in its own process; must score as the no-op.",
+}
+
+SUITE_POLICIES = tuple(
+    AgentCard(name=name, about=about, make=None, needs="privilege")
+    for name, about in _ABOUT.items()
+)
+
+AGENTS = (*FLOORS, *SUITE_POLICIES)

@@ -19,8 +19,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolDef, ToolError, ToolParams
 
-from owa_bench.bridges.client_calls import TOO_LATE, ClientCalls
-from owa_bench.bridges.client_run import ClientRun
+from owa_bench.bridges.client_calls import TOO_LATE, ClientCalls, ClientRun
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import ToolSpec
 from owa_bench.records.layout import RunLayout

@@ -13,8 +13,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from owa_bench.bridges.client_calls import BRIEF, ClientCalls
-from owa_bench.bridges.client_run import POLL_S, ClientRun
+from owa_bench.bridges.client_calls import BRIEF, POLL_S, ClientCalls, ClientRun
 from owa_bench.errors import MissingPartError, UsageError
 from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play.batch import RunSummary

@@ -1,4 +1,4 @@
-"""The oracle's own play of an instance: its solution, H_t, and the control policy."""
+"""The oracle's own play of an instance: its solution, H_t, and control policies."""
 
 import json
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from owa_bench.records.instance import Timeline
 from owa_bench.shells.calls import CallParser, call_text
 from owa_bench.shells.episode import Episode, EpisodeTerms
 from owa_bench.shells.episode_events import NullSink
+from owa_bench.shells.standard_tools import ENDING_TOOLS
 
 
 class OracleSolution(NamedTuple):
@@ -76,16 +77,16 @@ def solve(
         episode.close()
 
 
-# --- the control policy: it sees the state and follows the oracle ---------------------
+# --- control policies: they see the state, and the oracle beside it -------------------
 
 
 NextCall = Mapping[str, Any]
 
 
-class ControlPolicy:
-    """An agent that plays the oracle's next call; its kinds play another one.
+class StatePolicy:
+    """An agent that sees the state of the episode; its kinds say what it calls.
 
-    A kind overrides `_next` with the world and the state of its suite.
+    A kind overrides `_call`; what is not overridden is the oracle's next call.
 
     Args:
         access: The oracle, the timeline and the state of the episode.
@@ -114,16 +115,52 @@ class ControlPolicy:
 
         Args:
             observation: Unused.
-            info: Unused.
+            info: What the environment says beside it.
         Returns: A call of a tool as JSON text.
         """
         self.steps += 1
-        timeline, state = self._access.observe()
-        hint = self._access.oracle.hint(timeline, state)
-        return json.dumps(self._next(hint, timeline.worlds[-1], state))
+        return json.dumps(self._call(info))
 
     def close(self) -> None:
         """End an episode, or a sitting of one."""
+
+    def _call(self, info: Mapping[str, Any]) -> NextCall:
+        """Return the call to make."""
+        return self._hint()
+
+    def _observed(self) -> tuple[Timeline, Any]:
+        """Return the timeline and the state of the episode."""
+        return self._access.observe()
+
+    def _hint(self) -> NextCall:
+        """Return the oracle's next call: the right one."""
+        return self._access.oracle.hint(*self._observed())
+
+
+class KnowingPolicy(StatePolicy):
+    """Follows the oracle to the end, and states what is true as it ends."""
+
+    def _call(self, info: Mapping[str, Any]) -> NextCall:
+        step = self._hint()
+        if step["tool"] not in ENDING_TOOLS:
+            return step
+        timeline, _ = self._observed()
+        truths = self._access.oracle.propositions(timeline)
+        beliefs = {truth.name: float(truth.truth) for truth in truths}
+        arguments = {**step["arguments"], "beliefs": beliefs}
+        return {"tool": step["tool"], "arguments": arguments}
+
+
+class ControlPolicy(StatePolicy):
+    """An agent that plays the oracle's next call; its kinds play another one.
+
+    A kind overrides `_next` with the world and the state of its suite.
+    """
+
+    def _call(self, info: Mapping[str, Any]) -> NextCall:
+        timeline, state = self._observed()
+        hint = self._access.oracle.hint(timeline, state)
+        return self._next(hint, timeline.worlds[-1], state)
 
     def _next(self, hint: NextCall, world: Any, state: Any) -> NextCall:
         """Return the next call.

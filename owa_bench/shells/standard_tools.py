@@ -43,7 +43,7 @@ def _text(about: str, limit: int) -> dict[str, Any]:
 
 
 def tool_spec(
-    name: str, about: str, *required: str, **properties: Any
+    name: str, about: str, /, *required: str, **properties: Any
 ) -> interfaces.ToolSpec:
     """Return a tool that takes these arguments and no others.
 
@@ -61,6 +61,22 @@ def tool_spec(
         "additionalProperties": False,
     }
     return interfaces.ToolSpec(name=name, about=about, parameters=parameters)
+
+
+def tool_of(
+    name: str, about: str, /, *optional: str, **properties: Any
+) -> interfaces.ToolSpec:
+    """Return a tool that must be given all its arguments but the optional ones.
+
+    Args:
+        name: Of the tool.
+        about: What it does.
+        *optional: Names of the arguments that may be left out.
+        **properties: JSON schema of each argument.
+    Returns: The tool.
+    """
+    required = [argument for argument in properties if argument not in optional]
+    return tool_spec(name, about, *required, **properties)
 
 
 _NOTE = _text("What to keep.", 4000)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import Brief
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, SkillConfig
 from owa_bench.skills.planning import PlanCall, ToolPlan
 
 # The order in which the knob `tools` turns skills on: those that a world at rest needs

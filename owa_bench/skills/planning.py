@@ -1,11 +1,12 @@
 """Turns a plan written as one generator into an agent's turn-by-turn acts.
 
 A plan yields a `Call` and is sent the `Reply`; sub-plans are called with `yield from`.
-Its state is where it stands in its own code.
+Its state is where it stands in its own code. How likely it is right, a plan states by
+odds that each observation multiplies.
 """
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -127,3 +128,36 @@ def reply(text: str) -> PlanReply:
         return PlanReply(text, json.loads(text))
     except ValueError:
         return PlanReply(text, None)
+
+
+# --- odds that each observation multiplies --------------------------------------------
+# Only products and quotients are used, so equal evidence gives equal bytes everywhere.
+
+
+LOWEST = 0.02
+HIGHEST = 0.98
+DECIMALS = 2
+
+
+def posterior(prior: float, ratios: Iterable[float] = ()) -> float:
+    """Return the probability that `prior` becomes under likelihood `ratios`.
+
+    A ratio above 1 speaks for the proposition, one below 1 against it. The result
+    stays in [0.02, 0.98]: nothing seen on a wire is certain.
+
+    Args:
+        prior: Probability before the evidence, in (0, 1).
+        ratios: Likelihood ratios.
+
+    Returns:
+        A probability with two decimals.
+
+    >>> posterior(0.5, [3.0])
+    0.75
+    >>> posterior(0.9, [0.001])
+    0.02
+    """
+    odds = prior / (1.0 - prior)
+    for ratio in ratios:
+        odds *= ratio
+    return round(min(HIGHEST, max(LOWEST, odds / (1.0 + odds))), DECIMALS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from owa_bench.skills import matching
+from owa_bench.skills import documents
 from owa_bench.skills.openapi import Property
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -91,7 +91,7 @@ def resolve(
         Names by documented name, with those guessed and those absent.
     """
     found = fit(documented, rows)
-    chosen = matching.assign(found.scores, found.missing)
+    chosen = documents.assign(found.scores, found.missing)
     return Naming(
         names={name: name for name in found.present} | chosen,
         guessed=frozenset(chosen),
@@ -157,8 +157,8 @@ def fitness(prop: Property, name: str, values: Sequence[Any]) -> float | None:
     if prop.type and dated != (prop.format in ("date", "date-time")) and sample:
         return None
     text = f"{prop.name} {prop.about}"
-    words = matching.words(name)
-    shared = len(words & matching.words(text)) / max(1, len(words))
+    words = documents.words(name)
+    shared = len(words & documents.words(text)) / max(1, len(words))
     likeness = difflib.SequenceMatcher(None, name.lower(), prop.name.lower()).ratio()
     listed = LISTED * any(value in prop.choices for value in sample)
     return WORDS * shared + likeness + SHAPE + listed

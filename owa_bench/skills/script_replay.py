@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owa_bench.interfaces import Brief, ToolSpec
-from owa_bench.skills.lexicon import alike
-from owa_bench.skills.pages import PageControl, is_open, items
+from owa_bench.skills.pages import PageControl, alike, is_open, items
 
 CONFIDENT, STRAYED, LOST = 0.9, 0.6, 0.02  # stated p: as known, by guesses, halted
 _ENDINGS = ("finish", "declare_infeasible")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from owa_bench.canonical import record_digest, sha256
-from owa_bench.worlds.fact_sets import jaccard_distance
+from owa_bench.worlds.parts import jaccard_distance
 
 Value = str | int | bool
 FieldKind = Literal["string", "integer", "money", "date", "enum", "boolean"]

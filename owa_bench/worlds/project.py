@@ -1,4 +1,4 @@
-"""The world of a software project: features to build, libraries to build on, terms.
+"""The world of a software project (features, libraries, terms) and its edits.
 
 A world is integers and text and holds one moment: each library in the version that the
 index has now, the terms that the pipeline has now. Operators publish versions and
@@ -9,14 +9,15 @@ Source: docs/projforge.md#worlds
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
+from numpy.random import Generator
 
 from owa_bench.canonical import record_digest
-from owa_bench.worlds.fact_sets import jaccard_distance
+from owa_bench.worlds.parts import jaccard_distance, named_part
 
 DAYS = 30
 DAY_MS = 86_400_000
@@ -214,3 +215,79 @@ def _entries(world: ProjectWorld) -> set[object]:
     }
     numbers = {(lib.name, lib.version(0), lib.requires) for lib in world.libraries}
     return {*libraries, *numbers, *world.features, *world.terms.items()}
+
+
+VersionPart = Literal["major", "minor", "patch"]
+
+
+def library_of(world: ProjectWorld, target: str, prefix: str) -> Library:
+    """Return the library that a target names.
+
+    Args:
+        world: Its libraries.
+        target: "prefix/name".
+        prefix: The kind of target.
+    Returns: The library.
+    Raises: DriftError: it names none.
+    """
+    names = [library.name for library in world.libraries]
+    return world.library(named_part(target, prefix, names))
+
+
+def publish(
+    world: ProjectWorld,
+    library: Library,
+    exports: Sequence[Export],
+    *,
+    part: VersionPart,
+    line: str,
+    rng: Generator | None = None,
+) -> ProjectWorld:
+    """Return the world whose index has a further version of a library.
+
+    Args:
+        world: The world.
+        library: One of its libraries.
+        exports: Those of the further version.
+        part: The part of the version's number that rises.
+        line: What its changelog says.
+        rng: Draws whether the changelog is silent, by the world's share; None: never.
+    Returns: The world.
+    """
+    major, minor, patch = library.number
+    number = {
+        "major": (major + 1, 0, 0),
+        "minor": (major, minor + 1, 0),
+        "patch": (major, minor, patch + 1),
+    }[part]
+    silent = rng is not None and int(rng.integers(1000)) < world.dirty
+    text = "Maintenance." if silent else line
+    further = replace(library, number=number, post=0, kept="", exports=tuple(exports))
+    head = f"## {further.version(0)}"
+    further = replace(further, changelog=(*library.changelog, f"{head}\n\n{text}"))
+    return with_library(world, further)
+
+
+def with_library(world: ProjectWorld, library: Library) -> ProjectWorld:
+    """Return the world with a library in place of the one of its name.
+
+    Args:
+        world: The world.
+        library: The library.
+    Returns: The world.
+    """
+    libraries = tuple(
+        library if other.name == library.name else other for other in world.libraries
+    )
+    return replace(world, libraries=libraries)
+
+
+def announce(world: ProjectWorld, text: str) -> tuple[str, ...]:
+    """Return the bulletins with one more.
+
+    Args:
+        world: Its bulletins.
+        text: The announcement.
+    Returns: All, in order.
+    """
+    return (*world.bulletins, text)

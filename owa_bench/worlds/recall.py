@@ -1,4 +1,4 @@
-"""The world of the micro-battery: a register of notices, questions and exercises.
+"""The world of the micro-battery (register, questions, exercises) and its edits.
 
 A world is text and integers. The register says in which order notices were issued and
 which of them withdraw others; `Register` derives from it what is in force on a day, so
@@ -6,13 +6,15 @@ an operator that adds a notice moves the key of every question with it.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
+from numpy.random import Generator
 
 from owa_bench.canonical import record_digest
-from owa_bench.worlds.fact_sets import jaccard_distance
+from owa_bench.worlds.parts import jaccard_distance
 
 Form = Literal["A", "B", "C"]
 AnswerForm = Literal["plain", "capitals", "reversed"]
@@ -211,3 +213,43 @@ def distance(a: RecallWorld, b: RecallWorld) -> float:
 def _entries(world: RecallWorld) -> set[object]:
     rules = (("answer_form", world.answer_form), *world.renamed, *world.moved)
     return {*world.notices, *world.questions, *world.exercises, *rules}
+
+
+_STYLES = 1 << 16
+
+
+def issue(world: RecallWorld, notices: Sequence[Notice], rng: Generator) -> RecallWorld:
+    """Return the world with more notices, each the last of its day.
+
+    Args:
+        world: A world with a register.
+        notices: Without numbers and styles.
+        rng: Draws the sentences.
+    Returns: The world; numbers still rise in order of issue.
+    """
+    last: dict[int, int] = {}
+    for notice in world.notices:
+        last[notice.day] = max(last.get(notice.day, 0), notice.number)
+    styles = rng.integers(_STYLES, size=len(notices)).tolist()
+    added = []
+    for notice, style in zip(notices, styles, strict=True):
+        last[notice.day] += 1
+        added.append(replace(notice, number=last[notice.day], style=style))
+    every = sorted((*world.notices, *added), key=lambda notice: notice.number)
+    return replace(world, notices=tuple(every))
+
+
+def other_value(
+    world: RecallWorld, relation: str, values: Sequence[str], rng: Generator
+) -> str:
+    """Return a value of a relation that is none of some.
+
+    Args:
+        world: Knows the values.
+        relation: One of its relations.
+        values: Those that are left out.
+        rng: Draws among the others.
+    Returns: The value.
+    """
+    free = [value for value in world.values[relation] if value not in values]
+    return free[int(rng.integers(len(free)))]

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from owa_bench.canonical import record_digest
-from owa_bench.worlds.fact_sets import jaccard_distance
+from owa_bench.worlds.parts import jaccard_distance
 
 RevisionKind = Literal["retrieval", "planner", "tools", "program", "weights"]
 RevisionClass = Literal[

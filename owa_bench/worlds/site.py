@@ -15,7 +15,7 @@ import msgspec
 
 from owa_bench.canonical import record_digest, sha256
 from owa_bench.worlds import site_spec as specs
-from owa_bench.worlds.fact_sets import jaccard_distance
+from owa_bench.worlds.parts import jaccard_distance
 
 CODES = 16  # more sign-ins than an episode's steps allow [D]
 

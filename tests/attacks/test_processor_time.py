@@ -12,7 +12,7 @@ from owa_bench.records.events import Resource
 from owa_bench.records.plan import Budget
 from owa_bench.report import statement
 from owa_bench.run.store import files
-from owa_bench.sandbox import processor_time
+from owa_bench.sandbox import process_tree
 from tests.builders.episodes import PRICE_BYTES, PRICES, episode
 from tests.builders.verdicts import axis
 from tests.run.conftest import played, run_options, small  # noqa: F401  fixtures
@@ -21,7 +21,7 @@ BURNT_S = 0.27  # of .3: the kernel counts in hundredths
 
 
 def may_make_groups():
-    folder = processor_time.groups_folder()
+    folder = process_tree.groups_folder()
     return folder is not None and os.access(folder, os.W_OK)
 
 

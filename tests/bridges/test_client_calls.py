@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from owa_bench.bridges.client_calls import ALL_PLAYED, TOO_LATE, ClientCalls
-from owa_bench.bridges.client_run import ClientRun
+from owa_bench.bridges.client_calls import ALL_PLAYED, TOO_LATE, ClientCalls, ClientRun
 from owa_bench.errors import UsageError
 from owa_bench.records.layout import RunLayout
 from owa_bench.records.plan import Budget

@@ -6,19 +6,20 @@ high axis.
 
 import abc
 
-from owa_bench.envs.toolquest.policies import POLICIES, ApiOracle
+from owa_bench.envs.toolquest.policies import POLICIES
 from owa_bench.envs.toolquest.state import next_start
 from owa_bench.envs.toolquest.tool_calls import call
+from owa_bench.shells.solution import KnowingPolicy
 
 ASK = {"tool": "ask_supervisor", "arguments": {}}
 GIVE_UP = {"tool": "finish", "arguments": {"answer": "", "p": 0.0}}
 
 
-class PageSplitter(ApiOracle):
+class PageSplitter(KnowingPolicy):
     """Does the oracle's work row by row: every page holds one."""
 
-    def _next(self, info):
-        step = super()._next(info)
+    def _call(self, info):
+        step = super()._call(info)
         query = dict(step["arguments"].get("query", {}))
         if step["arguments"].get("method") != "GET":
             return step
@@ -39,16 +40,16 @@ class PageSplitter(ApiOracle):
 class FetchAndQuit(PageSplitter):
     """Fetches all there is, row by row, and hands nothing in."""
 
-    def _next(self, info):
-        step = super()._next(info)
+    def _call(self, info):
+        step = super()._call(info)
         return GIVE_UP if step["tool"] == "write_artifact" else step
 
 
-class Paster(ApiOracle):
+class Paster(KnowingPolicy):
     """Hands in every row that it was served, as columns beside wrong numbers."""
 
-    def _next(self, info):
-        step = super()._next(info)
+    def _call(self, info):
+        step = super()._call(info)
         _, state = self._observed()
         if state.artefact is not None:
             return GIVE_UP
@@ -73,15 +74,15 @@ class Paster(ApiOracle):
         return call("write_artifact", name="answer", columns=columns, rows=rows)
 
 
-class _Asker(ApiOracle, abc.ABC):
+class _Asker(KnowingPolicy, abc.ABC):
     """Asks where its rule says so, and follows the hint."""
 
     @abc.abstractmethod
     def _asks(self, step):
         """Return whether to ask in place of a step."""
 
-    def _next(self, info):
-        step = super()._next(info)
+    def _call(self, info):
+        step = super()._call(info)
         if info.get("interventions_left") and self._asks(step):
             return ASK
         return step
@@ -91,14 +92,14 @@ class AlwaysAsker(_Asker):
     """Asks before every act, as long as it is answered."""
 
     def _asks(self, step):
-        return self._steps % 2 == 1
+        return self.steps % 2 == 1
 
 
 class HintFirst(_Asker):
     """Asks once, at the start."""
 
     def _asks(self, step):
-        return self._steps == 1
+        return self.steps == 1
 
 
 class HintLast(_Asker):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.agents import recall_references
+from owa_bench.agents import references
 from owa_bench.envs.recall.suite import SUITE
 from owa_bench.interfaces import AgentConfig, Brief
 from owa_bench.records.events import Probe
@@ -15,7 +15,7 @@ from owa_bench.records.instance import Instance, Timeline
 from owa_bench.run.store.memory_folder import carry_over
 from owa_bench.shells.episode_events import ListSink
 
-CARDS = {card.name: card for card in recall_references.AGENTS}
+CARDS = {card.name: card for card in references.RECALL_AGENTS}
 
 
 class Played(NamedTuple):

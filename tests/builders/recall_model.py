@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.induction import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.stores import FILE, FactStore
 from tests.builders.stub_server import completion

@@ -9,7 +9,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.induction import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.stores import FILE, FactStore
 

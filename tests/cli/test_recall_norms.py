@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from owa_bench.bridges import person, person_terminal
-from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.induction import ListMemory
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.stores import FadingStore
 from tests.builders import recall_battery

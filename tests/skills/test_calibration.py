@@ -2,7 +2,7 @@
 
 import pytest
 
-from owa_bench.skills import calibration
+from owa_bench.skills import planning
 
 
 @pytest.mark.parametrize(
@@ -10,8 +10,8 @@ from owa_bench.skills import calibration
     [(0.5, [], 0.5), (0.5, [3.0], 0.75), (0.9, [0.01], 0.08), (0.9, [1e9], 0.98)],
 )
 def test_stated(prior: float, ratios: list[float], p: float) -> None:
-    assert calibration.posterior(prior, ratios) == p
+    assert planning.posterior(prior, ratios) == p
 
 
 def test_no_prior_is_the_lowest() -> None:
-    assert calibration.posterior(0.0, [5.0]) == calibration.LOWEST
+    assert planning.posterior(0.0, [5.0]) == planning.LOWEST

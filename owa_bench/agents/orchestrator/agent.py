@@ -19,10 +19,10 @@ from owa_bench.agents.orchestrator.team import (
     Team,
 )
 from owa_bench.interfaces import AgentCard, AgentConfig, Brief, Move, ToolSpec
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.api_solver.task_state import DECLARE, EMPTY, LOST, REFUSED_WRITE
-from owa_bench.skills.crew.habits import CREWS, TEAM
 from owa_bench.skills.crew.player import CrewPlayer
+from owa_bench.skills.crew.reading import CREWS, TEAM
 from owa_bench.skills.handicaps import (
     ANSWERED,
     handicapped,

@@ -12,7 +12,11 @@ from urllib.parse import urljoin
 from owa_bench.interfaces import Brief
 from owa_bench.records.events import Message
 from owa_bench.skills import openapi, probing
-from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
 from owa_bench.skills.api_solver.providers import (
     DocumentSearch,
     ProviderClient,
@@ -20,7 +24,6 @@ from owa_bench.skills.api_solver.providers import (
 )
 from owa_bench.skills.api_solver.resource_table import GoalSource, ResourceTable
 from owa_bench.skills.api_solver.self_checks import audit
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.task_state import TaskState
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import ApiModel

@@ -31,14 +31,13 @@ from owa_bench.skills.api_solver.connectors import (
     save_connector,
     work_out,
 )
-from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, HttpSession
 from owa_bench.skills.api_solver.providers import ProviderClient
 from owa_bench.skills.api_solver.self_checks import audit, failed, share
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import DECLARE, LOST, TaskState
-from owa_bench.skills.crew.habits import ASKING, CREWS
 from owa_bench.skills.crew.player import CrewPlayer
+from owa_bench.skills.crew.reading import ASKING, CREWS
 from owa_bench.skills.handicaps import handicapped, knob_options, read_handicaps
 from owa_bench.skills.memory import FactMemory, open_memory
 from owa_bench.skills.planning import PlanCall, Runner, ToolPlan, limited

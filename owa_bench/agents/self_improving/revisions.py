@@ -20,7 +20,7 @@ import msgspec
 from owa_bench.canonical import document_digest
 from owa_bench.records.events import Revision
 from owa_bench.skills.api_solver.authentication import Connector
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.api_solver.http_session import SkillConfig
 
 FILE = "notebook.json"
 # The revision space begins with every skill off: there is something to learn. The odds

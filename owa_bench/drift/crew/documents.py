@@ -6,15 +6,16 @@ from msgspec.structs import replace
 from numpy.random import Generator
 
 from owa_bench.interfaces import operator
-from owa_bench.worlds.crew import CrewWorld, DocumentLine
-from owa_bench.worlds.crew_edits import (
+from owa_bench.worlds.crew import (
+    CrewWorld,
+    DocumentLine,
     add_line,
     clause_of,
     fresh_value,
-    named,
     rewrite,
     with_clause,
 )
+from owa_bench.worlds.parts import named_part
 
 _EACH = 2  # clauses that an operator may change
 _KINDS = 5  # operators that share the clauses
@@ -161,7 +162,7 @@ def late_constraint(world: CrewWorld, target: str, rng: Generator) -> CrewWorld:
     Raises: DriftError if `target` names no item of the world.
     Source: docs/multicrew.md#operators.
     """
-    name = named(target, "stamp", [item.name for item in world.items])
+    name = named_part(target, "stamp", [item.name for item in world.items])
     stamp = f"s{int(rng.integers(10**6)):06d}"
     items = tuple(replace(i, stamp=stamp) if i.name == name else i for i in world.items)
     notice = f"From now on the fragment of {name} must carry stamp {stamp}."

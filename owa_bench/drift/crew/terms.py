@@ -5,7 +5,7 @@ from numpy.random import Generator
 
 from owa_bench.interfaces import operator
 from owa_bench.worlds.crew import CrewWorld
-from owa_bench.worlds.crew_edits import named
+from owa_bench.worlds.parts import named_part
 
 _PULLED = 0.1  # of T, at intensity 1
 _AWAY = 0.2  # of T, at intensity 1
@@ -42,7 +42,7 @@ def priority_inversion(world: CrewWorld, target: str) -> CrewWorld:
     Raises: DriftError if `target` names no item of the world.
     Source: docs/multicrew.md#operators.
     """
-    name = named(target, "urgent", [item.name for item in world.items])
+    name = named_part(target, "urgent", [item.name for item in world.items])
     items = tuple(
         replace(item, priority=_URGENT) if item.name == name else item
         for item in world.items
@@ -65,7 +65,7 @@ def seat_swap(world: CrewWorld, target: str) -> CrewWorld:
     Raises: DriftError if `target` names no other role of the world.
     Source: docs/multicrew.md#operators.
     """
-    role, lead = named(target, "keeper", world.seats[1:]), world.seats[0]
+    role, lead = named_part(target, "keeper", world.seats[1:]), world.seats[0]
     firsts: dict[str, str] = {}
     for document in world.documents:
         firsts.setdefault(document.owner, document.name)
@@ -109,7 +109,7 @@ def seat_outage(
     Raises: DriftError if `target` names no other role of the world.
     Source: docs/multicrew.md#operators.
     """
-    role = named(target, "away", world.seats[1:])
+    role = named_part(target, "away", world.seats[1:])
     first = int(rng.integers(world.deadline // 3, world.deadline // 2))
     until = first + max(1, round(_AWAY * intensity * world.deadline))
     return replace(world, away=(*world.away, (role, first, until)))

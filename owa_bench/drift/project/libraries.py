@@ -11,8 +11,16 @@ from numpy.random import Generator
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import operator
 from owa_bench.seeding import pick
-from owa_bench.worlds.project import DAYS, Export, Library, ProjectWorld, Rounding
-from owa_bench.worlds.project_edits import library_of, publish, with_library
+from owa_bench.worlds.project import (
+    DAYS,
+    Export,
+    Library,
+    ProjectWorld,
+    Rounding,
+    library_of,
+    publish,
+    with_library,
+)
 
 _NAMES = ("compute_{}", "{}_amount", "apply_{}", "{}_of")
 _ROUNDINGS: tuple[Rounding, ...] = ("down", "up")

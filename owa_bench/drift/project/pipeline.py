@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from owa_bench.interfaces import operator
-from owa_bench.worlds.project import ProjectWorld
-from owa_bench.worlds.project_edits import announce
+from owa_bench.worlds.project import ProjectWorld, announce
 
 
 @operator(announcement="D0", weight=0.5, targets="warnings", group="pipeline")

@@ -4,8 +4,15 @@ from msgspec.structs import replace
 from numpy.random import Generator
 
 from owa_bench.interfaces import operator
-from owa_bench.worlds.recall import Notice, Question, RecallWorld, Register
-from owa_bench.worlds.recall_edits import issue, named_part, other_value
+from owa_bench.worlds.parts import named_part
+from owa_bench.worlds.recall import (
+    Notice,
+    Question,
+    RecallWorld,
+    Register,
+    issue,
+    other_value,
+)
 
 _LONGEST_SHIFT = 0.5  # of a lag, at intensity 1
 _MOVED_BY = 50_000  # numbers between a notice's old place and its new one

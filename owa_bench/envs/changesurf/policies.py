@@ -4,11 +4,9 @@ Each is made from an `OracleAccess`. Only the oracle, the over-doer, the plausib
 one and the id replay look at more than the page. They act in the language view.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,15 +21,15 @@ from owa_bench.envs.changesurf.browser.observation import (
 from owa_bench.envs.changesurf.generate import wanted_rows
 from owa_bench.envs.changesurf.server.state import Database, SiteState, commits
 from owa_bench.envs.changesurf.spaces import BrowserToolCall, listed_controls, tool_call
-from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
-from owa_bench.records.instance import Timeline
+from owa_bench.interfaces import Agent, OracleAccess
 from owa_bench.seeding import derive
+from owa_bench.shells.solution import KnowingPolicy, StatePolicy
+from owa_bench.shells.standard_tools import ENDING_TOOLS
 from owa_bench.worlds.site_spec import RequiredRow, SiteGoal, SiteValue
 
 _UNASKED_CENTS = 4_200  # EUR 42.00, for the answer desk
 _PATIENCE = 25  # acts of the random policy before it finishes
 _STUBBORN = 60  # acts after which a wrong-doer gives up
-_ENDINGS = ("finish", "declare_infeasible")
 _PROBES = (
     "/openapi.json",
     "/admin",
@@ -43,89 +41,25 @@ _PROBES = (
 )
 
 
-class _Control:
-    """The base of the control policies: access to the oracle, and no memory."""
-
-    def __init__(self, access: OracleAccess) -> None:
-        self._access = access
-        self._steps = 0
-        self._begin()
-
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin an episode.
-
-        Args:
-            brief: not read.
-            tools: not read.
-            memory_dir: not used.
-        """
-        self._steps = 0
-        self._begin()
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text.
-
-        Args:
-            observation: not read.
-            info: not read.
-
-        Returns:
-            The tool call.
-        """
-        self._steps += 1
-        return json.dumps(self._next())
-
-    def close(self) -> None:
-        """End the episode."""
-
-    def _begin(self) -> None:
-        """Forget the episode before."""
-
-    def _next(self) -> BrowserToolCall:
-        """Return the next tool call."""
-        return tool_call("finish", answer="", p=0.0)
-
-    def _observe(self) -> tuple[Timeline, SurfState]:
-        timeline, state = self._access.observe()
-        return timeline, state
-
-    def _hint(self) -> BrowserToolCall:
-        return self._access.oracle.hint(*self._observe())
-
-
-class SurfNoOp(_Control):
+class SurfNoOp(StatePolicy):
     """Finishes at once and states nothing."""
 
-    def _next(self) -> BrowserToolCall:
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
         return tool_call("finish", answer="")
-
-
-class SurfOracle(_Control):
-    """Follows the oracle's hints to the end, and knows what is true."""
-
-    def _next(self) -> BrowserToolCall:
-        step = self._hint()
-        if step["tool"] not in _ENDINGS:
-            return step
-        timeline, _ = self._observe()
-        truths = self._access.oracle.propositions(timeline)
-        beliefs = {truth.name: float(truth.truth) for truth in truths}
-        return tool_call(step["tool"], **step["arguments"], beliefs=beliefs)
 
 
 # --- the over-doer --------------------------------------------------------------------
 
 
-class SurfOverDoer(_Control):
+class SurfOverDoer(StatePolicy):
     """Does what the oracle does, then commits once more: rows outside the goal."""
 
-    def _begin(self) -> None:
+    def __init__(self, access: OracleAccess) -> None:
+        super().__init__(access)
         self._view = OverDoerView()
 
-    def _next(self) -> BrowserToolCall:
-        timeline, state = self._observe()
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
+        timeline, state = self._observed()
         site = self._view(state.site)
         if site is None:
             return tool_call("finish", answer="done", p=0.9)
@@ -201,19 +135,20 @@ def _is_missing(wanted: RequiredRow, site: SiteState) -> bool:
 # --- the plausible-wrong policy -------------------------------------------------------
 
 
-class SurfPlausibleWrong(_Control):
+class SurfPlausibleWrong(StatePolicy):
     """Does the oracle's work with a wrong value in the last form.
 
     A value it has twisted is shown to the hints as the right one, so they go on.
     """
 
-    def _begin(self) -> None:
+    def __init__(self, access: OracleAccess) -> None:
+        super().__init__(access)
         self._twisted: dict[str, str] = {}
         self._passed_over: set[str] = set()
 
-    def _next(self) -> BrowserToolCall:
-        timeline, state = self._observe()
-        if commits(state.site) or self._steps > _STUBBORN:
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
+        timeline, state = self._observed()
+        if commits(state.site) or self.steps > _STUBBORN:
             return tool_call("finish", answer="done", p=0.9)
         step = self._access.oracle.hint(timeline, self._as_if_right(state))
         if step["tool"] == "declare_infeasible":
@@ -303,14 +238,14 @@ def _off(text: str) -> str:
     return f"{text} Other"
 
 
-class SurfRandom(_Control):
+class SurfRandom(StatePolicy):
     """Acts on controls of the page at random, then finishes."""
 
-    def _next(self) -> BrowserToolCall:
-        timeline, state = self._observe()
-        if self._steps > _PATIENCE:
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
+        timeline, state = self._observed()
+        if self.steps > _PATIENCE:
             return tool_call("finish", answer="", p=0.0)
-        draw = derive(timeline.instance.seed, "random", self._steps)
+        draw = derive(timeline.instance.seed, "random", self.steps)
         return random_act(state.page, draw)
 
 
@@ -337,21 +272,21 @@ def random_act(page: PageObservation, draw: int) -> BrowserToolCall:
     return tool_call("click", ref=control.ref)
 
 
-class SurfLeakProbe(_Control):
+class SurfLeakProbe(StatePolicy):
     """Looks for the answer everywhere but on the site, and types what it found."""
 
-    def _next(self) -> BrowserToolCall:
-        if self._steps <= len(_PROBES):
-            return tool_call("goto", address=_PROBES[self._steps - 1])
-        _, state = self._observe()
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
+        if self.steps <= len(_PROBES):
+            return tool_call("goto", address=_PROBES[self.steps - 1])
+        _, state = self._observed()
         fields = [c for c in state.controls if c.role in ("textbox", "searchbox")]
-        if fields and self._steps == len(_PROBES) + 1:
+        if fields and self.steps == len(_PROBES) + 1:
             environment = " ".join(sorted(os.environ))[:400]
             return tool_call("type", ref=fields[0].ref, text=environment)
         return tool_call("finish", answer="found", p=0.0)
 
 
-class IdReplay(_Control):
+class IdReplay(StatePolicy):
     """Hard-codes: presses whatever carries the ids that solved the last attempt.
 
     It plays on as the oracle does, but before each page's first act it uses what bears
@@ -362,14 +297,14 @@ class IdReplay(_Control):
         super().__init__(access)
         self.known: frozenset[str] = frozenset()
 
-    def _next(self) -> BrowserToolCall:
-        _, state = self._observe()
+    def _call(self, info: Mapping[str, Any]) -> BrowserToolCall:
+        _, state = self._observed()
         old = [c for c in state.controls if c.ident in self.known]
-        if old and self._steps <= _STUBBORN:
+        if old and self.steps <= _STUBBORN:
             self.known -= {old[0].ident}
             return _used(old[0])
         step = self._hint()
-        if step["tool"] in _ENDINGS:
+        if step["tool"] in ENDING_TOOLS:
             return tool_call("finish", answer="done", p=0.9)
         return step
 
@@ -389,5 +324,5 @@ POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "plausible_wrong": SurfPlausibleWrong,
     "over_doer": SurfOverDoer,
     "leak_probe": SurfLeakProbe,
-    "oracle": SurfOracle,
+    "oracle": KnowingPolicy,
 }

@@ -31,9 +31,10 @@ from owa_bench.envs.changesurf.browser.observation import (
 from owa_bench.envs.changesurf.episode_artifacts import REFUSED, SHOWN, ArtifactRecorder
 from owa_bench.envs.changesurf.magnitude import timeline_change
 from owa_bench.envs.changesurf.server.app import SiteServer
-from owa_bench.envs.changesurf.server.friction import act_ms, is_waiting
 from owa_bench.envs.changesurf.server.sign_in import (
+    act_ms,
     credentials,
+    is_waiting,
     secrets,
     sign_in_code,
 )

@@ -27,6 +27,7 @@ from owa_bench.envs.changesurf.browser.observation import (
 )
 from owa_bench.envs.changesurf.browser.tab import KEYS
 from owa_bench.interfaces import ToolSpec
+from owa_bench.shells.standard_tools import tool_of
 
 BrowserToolCall = Mapping[str, Any]
 
@@ -45,20 +46,6 @@ def tool_call(tool: str, **arguments: Any) -> BrowserToolCall:
 
 
 # --- tools ----------------------------------------------------------------------------
-
-
-def _tool(name: str, about: str, **fields: Any) -> ToolSpec:
-    """Return a tool; all its fields but `element` are required."""
-    return ToolSpec(
-        name=name,
-        about=about,
-        parameters={
-            "type": "object",
-            "properties": fields,
-            "required": [field for field in fields if field != "element"],
-            "additionalProperties": False,
-        },
-    )
 
 
 def _text(most: int, **more: Any) -> Mapping[str, Any]:
@@ -87,15 +74,19 @@ _TYPE = "Replace what a text field holds."
 _SELECT = "Choose an option of a list by its label."
 _KEY = "Press a key in the focused control."
 TOOLS: tuple[ToolSpec, ...] = (
-    _tool("click", "Click a control; boxes toggle.", ref=_REF, element=_ELEMENT),
-    _tool("type", _TYPE, ref=_REF, text=_text(2000), element=_ELEMENT),
-    _tool("select", _SELECT, ref=_REF, option=_text(400), element=_ELEMENT),
-    _tool("press", _KEY, key=_one_of(*KEYS)),
-    _tool("scroll", _WHOLE, direction=_one_of("down", "up")),
-    _tool("back", "Go back one page."),
-    _tool("goto", _GOTO, address=_text(400, examples=["/"])),
-    _tool("wait", "Let simulated time pass.", seconds=_number("number", 0, 3600)),
-    _tool("read", _READ, line=_number("integer", 1, 100_000)),
+    tool_of(
+        "click", "Click a control; boxes toggle.", "element", ref=_REF, element=_ELEMENT
+    ),
+    tool_of("type", _TYPE, "element", ref=_REF, text=_text(2000), element=_ELEMENT),
+    tool_of(
+        "select", _SELECT, "element", ref=_REF, option=_text(400), element=_ELEMENT
+    ),
+    tool_of("press", _KEY, key=_one_of(*KEYS)),
+    tool_of("scroll", _WHOLE, direction=_one_of("down", "up")),
+    tool_of("back", "Go back one page."),
+    tool_of("goto", _GOTO, address=_text(400, examples=["/"])),
+    tool_of("wait", "Let simulated time pass.", seconds=_number("number", 0, 3600)),
+    tool_of("read", _READ, line=_number("integer", 1, 100_000)),
 )
 
 

@@ -10,10 +10,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.acceptance import STAMP, accepted_items, revision
-from owa_bench.envs.multicrew.calls import ActionOutcome, Arguments, Place
+from owa_bench.envs.multicrew.acceptance import (
+    STAMP,
+    ActionOutcome,
+    Arguments,
+    Place,
+    accept,
+    accepted_items,
+    arbitrate,
+    propose,
+    revision,
+)
 from owa_bench.envs.multicrew.generate import MERGE, family_of
-from owa_bench.envs.multicrew.settling import accept, arbitrate, propose
 from owa_bench.envs.multicrew.state import CrewState, MergedItem, WorkDraft, holder
 from owa_bench.envs.multicrew.wording import document_text
 from owa_bench.records.events import Board

@@ -18,8 +18,8 @@ import msgspec
 from owa_bench.envs.multicrew.families import codebase
 from owa_bench.envs.multicrew.families.family import Fragment
 from owa_bench.envs.projforge.commit_runner import CommitRunner, require_programs
+from owa_bench.envs.projforge.pushes import WorktreeFiles
 from owa_bench.envs.projforge.repository import ProjectRepository
-from owa_bench.envs.projforge.worktree_files import WorktreeFiles
 from owa_bench.worlds.crew import CrewItem, CrewWorld
 
 _PLATFORM = "platform"

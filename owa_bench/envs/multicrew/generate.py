@@ -14,14 +14,7 @@ from owa_bench.envs.multicrew.draws import (
     draw_items,
     settle_by_word,
 )
-from owa_bench.envs.multicrew.families import (
-    codebase,
-    contract,
-    duties,
-    incident,
-    negotiate,
-    schedule,
-)
+from owa_bench.envs.multicrew.families import codebase, contract, incident, schedule
 from owa_bench.envs.multicrew.families.family import Family
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
@@ -30,8 +23,11 @@ from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape
 VERSION = 1
 TIERS = (1, 2, 3, 4)
 FAMILY_OF: Mapping[str, Family] = {
-    module.FAMILY.name: module.FAMILY
-    for module in (contract, schedule, incident, negotiate, duties, codebase)
+    family.name: family
+    for family in (
+        *(contract.FAMILY, schedule.FAMILY, incident.FAMILY),
+        *(contract.NEGOTIATE, schedule.DUTIES, codebase.FAMILY),
+    )
 }
 REAL = tuple(name for name, family in FAMILY_OF.items() if family.runs)  # slow
 FAMILIES = tuple(name for name in FAMILY_OF if name not in REAL)

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.acceptance import accepted_items
+from owa_bench.envs.multicrew.acceptance import ActionOutcome, Place, accepted_items
 from owa_bench.envs.multicrew.actions import ACTIONS, checked_clauses
-from owa_bench.envs.multicrew.calls import ActionOutcome, Place
 from owa_bench.envs.multicrew.claims import claim_texts
 from owa_bench.envs.multicrew.code_repository import CodeRepository
 from owa_bench.envs.multicrew.detectors import (
@@ -23,9 +22,13 @@ from owa_bench.envs.multicrew.detectors import (
     untrue_values,
 )
 from owa_bench.envs.multicrew.generate import family_of, inadmissible
-from owa_bench.envs.multicrew.human import HumanColleague
-from owa_bench.envs.multicrew.planner import bound
-from owa_bench.envs.multicrew.speech import asked_clause, needs_of, talk_of
+from owa_bench.envs.multicrew.oracle import bound
+from owa_bench.envs.multicrew.speech import (
+    HumanColleague,
+    asked_clause,
+    needs_of,
+    talk_of,
+)
 from owa_bench.envs.multicrew.state import (
     TICK_MS,
     Breach,
@@ -35,8 +38,8 @@ from owa_bench.envs.multicrew.state import (
     holder,
     woken,
 )
-from owa_bench.envs.multicrew.tools import TOOLS
 from owa_bench.envs.multicrew.wording import (
+    TOOLS,
     board_text,
     goal_of,
     notice_text,

@@ -1,18 +1,31 @@
 """MultiCrew, the suite: a crew with private facts makes one deliverable in time."""
 
 from owa_bench import interfaces
+from owa_bench.calendars import Calendar
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.claims import KINDS
 from owa_bench.envs.multicrew.detectors import DETECTORS, RULES
 from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.oracle import CrewOracle
 from owa_bench.envs.multicrew.policies import POLICIES
-from owa_bench.envs.multicrew.schedule import CrewSchedule
 from owa_bench.envs.multicrew.session import THETA, CrewSession
+from owa_bench.envs.multicrew.state import TICK_MS
 from owa_bench.envs.projforge.commit_runner import require_programs
 from owa_bench.records.instance import Instance, Timeline
+from owa_bench.seeding import stream
 from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.crew import CrewWorld
+
+_FIRST, _LAST = 0.15, 0.4  # of T: every strike of drift is between
+
+
+def _strike_ms(
+    instance: Instance, world: CrewWorld, event: interfaces.DriftEvent
+) -> int:
+    """Return when an event strikes, at any magnitude at the same time."""
+    rng = stream(instance.seed, "strike", event.operator, event.target)
+    first, last = round(_FIRST * world.deadline), round(_LAST * world.deadline)
+    return int(rng.integers(first, last + 1)) * TICK_MS
 
 
 class CrewSuite(ToolSuite):
@@ -43,7 +56,7 @@ class CrewSuite(ToolSuite):
     oracle = CrewOracle()
     policies = POLICIES
     detectors = DETECTORS
-    schedule: interfaces.EnumerableSchedule = CrewSchedule()
+    schedule: interfaces.EnumerableSchedule = Calendar(domain="crew", times=_strike_ms)
 
     def ready(self, families: tuple[str, ...]) -> None:
         """Raise MissingPartError where a family runs code and git or bwrap is missing.

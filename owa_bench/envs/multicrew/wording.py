@@ -1,10 +1,12 @@
-"""Sentences of documents, what each seat is told, and the lines of the board."""
+"""Texts: sentences of documents, what each seat is told, the board, the tools."""
 
 import re
 from functools import lru_cache
 from typing import Any
 
+from owa_bench.envs.multicrew.draws import ROLES
 from owa_bench.envs.multicrew.generate import family_of
+from owa_bench.shells.standard_tools import tool_of
 from owa_bench.worlds.crew import CrewItem, CrewWorld, Document, DocumentLine
 
 _CACHED = 4096  # documents; seats and arms read the same ones
@@ -268,3 +270,49 @@ def goal_of(world: CrewWorld, seat: str) -> dict[str, Any]:
             for item in world.items
         ],
     }
+
+
+_NAME = {"type": "string", "maxLength": 60}
+_TEXT = {"type": "string", "maxLength": 1200}
+_TO = {"enum": [*ROLES, "all"], "description": "A role, or all."}
+_PINS = {
+    "type": "object",
+    "additionalProperties": _NAME,
+    "description": "By name of each item that it needs: the revision it builds on.",
+}
+_FRAGMENT = {
+    "type": "object",
+    "description": "What is handed in, in the form that the task describes.",
+}
+_MANIFEST = {
+    "type": "object",
+    "additionalProperties": _NAME,
+    "description": "Values of clauses, by name, that the next one needs.",
+}
+_TICKS = {"type": "integer", "minimum": 1, "maximum": 20}
+_VERDICT = {"enum": ["approve", "reject"]}
+_ROLE = {"enum": list(ROLES)}
+_WORK = "Make an item's fragment; takes its effort in ticks."
+_HAND_OFF = "Give an item of yours to another role, with a manifest."
+_PROPOSE = "Propose a value for a contested clause, or another one than was proposed."
+_REVIEW = "Approve or reject the fragment of an item that another seat made."
+_ARBITRATE = "Have a contested clause settled, or an item reviewed, from outside."
+
+
+TOOLS = (
+    tool_of("claim", "Put your name on an item.", item=_NAME),
+    tool_of("work", _WORK, "pins", item=_NAME, fragment=_FRAGMENT, pins=_PINS),
+    tool_of("read", "Read a document, or the fragment of a merged item.", name=_NAME),
+    tool_of(
+        "hand_off", _HAND_OFF, "manifest", item=_NAME, to=_ROLE, manifest=_MANIFEST
+    ),
+    tool_of("ask", "Ask for something.", to=_TO, about=_TEXT),
+    tool_of("tell", "Tell something.", to=_TO, text=_TEXT),
+    tool_of("propose", _PROPOSE, clause=_NAME, value=_NAME),
+    tool_of("accept", "Accept what another seat proposed.", clause=_NAME),
+    tool_of("review", _REVIEW, "reasons", item=_NAME, verdict=_VERDICT, reasons=_TEXT),
+    tool_of("merge", "Merge an item that is worked out.", item=_NAME),
+    tool_of("arbitrate", _ARBITRATE, name=_NAME),
+    tool_of("board", "Show the state of every item."),
+    tool_of("pass_turn", "Wait; a message wakes you.", "ticks", ticks=_TICKS),
+)

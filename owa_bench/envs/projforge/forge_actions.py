@@ -13,16 +13,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from owa_bench.envs.projforge import forecasts
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.acceptance import Examiner
 from owa_bench.envs.projforge.forge_state import ForgeBreach, ForgeState
 from owa_bench.envs.projforge.generate import STEPS_A_DAY
-from owa_bench.envs.projforge.marks import WEEK, filed, open_incident, release_mark
-from owa_bench.envs.projforge.pushes import read_push
+from owa_bench.envs.projforge.marks import (
+    WEEK,
+    belief_events,
+    filed,
+    open_incident,
+    release_mark,
+)
+from owa_bench.envs.projforge.pushes import WorktreeFiles, read_push
 from owa_bench.envs.projforge.repository import MAIN, ProjectRepository
 from owa_bench.envs.projforge.workshop import Workshop
-from owa_bench.envs.projforge.worktree_files import WorktreeFiles
 from owa_bench.interfaces import ToolResult
 from owa_bench.records.events import Execution
 from owa_bench.records.instance import Timeline
@@ -304,7 +308,7 @@ class ForgeActions:
     def _forecast(self, *, step: int, beliefs: dict[str, float]) -> ToolResult:
         state = self.state
         now_ms = state.day * DAY_MS
-        found = forecasts.belief_events(state.world, beliefs, step=step, now_ms=now_ms)
+        found = belief_events(state.world, beliefs, step=step, now_ms=now_ms)
         if isinstance(found, str):
             return ToolResult(found, False)
         self.state = replace(state, forecast=True)

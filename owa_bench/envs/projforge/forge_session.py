@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from owa_bench.envs.projforge import forecasts
 from owa_bench.envs.projforge import forge_state as rules
 from owa_bench.envs.projforge.forge_actions import ForgeActions
-from owa_bench.envs.projforge.forge_tools import TOOLS, task_text
+from owa_bench.envs.projforge.forge_state import TOOLS, task_text
 from owa_bench.envs.projforge.marks import (
     POSTMORTEM_DAYS,
     WEEK,
     day_closed,
     day_event,
+    proposition_texts,
 )
 from owa_bench.envs.projforge.repository import MAIN, WorktreeFault
 from owa_bench.interfaces import Sink, Task, ToolResult
@@ -33,7 +33,7 @@ from owa_bench.worlds.project_code import (
     lock_file,
     pipeline_file,
 )
-from owa_bench.worlds.project_prose import feature_prose, incident_text
+from owa_bench.worlds.project_rules import feature_prose, incident_text
 
 SEAT = "developer"
 _FINISH = "The project is over: call finish with p."
@@ -64,7 +64,7 @@ class ForgeSession(ForgeActions):
             "days": world.days,
             "libraries": [library.name for library in world.libraries],
         }
-        propositions = forecasts.proposition_texts(world)
+        propositions = proposition_texts(world)
         return Task(task_text(world, self._daily), goal, propositions)
 
     @property

@@ -11,11 +11,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from owa_bench.envs.projforge.marks import ProjectMarks
+from owa_bench.envs.projforge.marks import (
+    FORECAST,
+    POSTMORTEM_DAYS,
+    THETA,
+    WEEK,
+    ProjectMarks,
+)
 from owa_bench.interfaces import Rule
 from owa_bench.records.events import Event
 from owa_bench.records.instance import Timeline
-from owa_bench.worlds.project import Feature, ProjectWorld
+from owa_bench.shells.standard_tools import tool_of
+from owa_bench.worlds.project import INCIDENT_CAUSES, Feature, ProjectWorld
 
 HARNESS = "tests/harness"
 _SETTINGS = ("conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "sitecustomize.py")
@@ -178,3 +185,112 @@ def permuted_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request with its rows in the other order, under other names."""
     rows = [dict(row, id=f"x{row['id']}") for row in reversed(request["rows"])]
     return {"rows": rows}
+
+
+_WORD = {"type": "string", "minLength": 1, "maxLength": 200}
+_TEXT = {"type": "string", "maxLength": 60_000}
+_NAME = {"type": "string", "maxLength": 40}
+_WORDS = {"type": "array", "items": _WORD, "maxItems": 64}
+_ARGUMENTS = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 64}
+TOOLS = (
+    tool_of("read", "Read a file of the worktree.", path=_WORD),
+    tool_of("write", "Write a file of the worktree.", path=_WORD, text=_TEXT),
+    tool_of(
+        "patch", "Replace text that occurs once.", path=_WORD, old=_TEXT, new=_TEXT
+    ),
+    tool_of("search", "List lines of the worktree that hold a text.", text=_WORD),
+    tool_of(
+        "shell", "Run a command in the worktree, without network.", argv=_ARGUMENTS
+    ),
+    tool_of(
+        "git_commit",
+        "Commit the worktree to its branch; main is pushed.",
+        message=_WORD,
+    ),
+    tool_of("git_branch", "Put the worktree on a branch, new or not.", name=_WORD),
+    tool_of("git_merge", "Merge a branch into the worktree's.", name=_WORD),
+    tool_of("git_reset", "Make the branch an earlier commit.", commit=_WORD),
+    tool_of("git_log", "List the last commits of the branch."),
+    tool_of("git_fetch", "The branches, as a bundle beside the answer, for a clone."),
+    tool_of(
+        "git_push",
+        "Push commits of a clone to a branch, as the hook of a clone packs them.",
+        branch=_WORD,
+        old=_NAME,
+        new=_NAME,
+        pack=_TEXT,
+    ),
+    tool_of("issue_list", "List the issues whose features are not accepted."),
+    tool_of(
+        "package_search",
+        "The index' version of a library, and its changelog.",
+        library=_WORD,
+    ),
+    tool_of(
+        "issue_update",
+        "Set an issue's status and comment in the tracker.",
+        name=_WORD,
+        status={"enum": ["open", "doing", "done", "declined"]},
+        comment=_WORD,
+    ),
+    tool_of(
+        "package_pin",
+        "Pin a library in the lock file of the worktree.",
+        library=_WORD,
+        version=_WORD,
+    ),
+    tool_of("package_add", "Pin a library to the index' version.", library=_WORD),
+    tool_of(
+        "run_tests",
+        "Run pytest over the worktree as it is, or over a branch's last commit.",
+        branch={"type": "string", "maxLength": 31},
+    ),
+    tool_of("ci", "Run integration on main: tests, and the harness' examples."),
+    tool_of("deploy", "Deploy main."),
+    tool_of("rollback", "Deploy what was deployed before."),
+    tool_of(
+        "probe",
+        "Post a request to what is deployed; its status and answer.",
+        endpoint=_WORD,
+        request={"type": "object"},
+    ),
+    tool_of(
+        "postmortem",
+        "File the postmortem of an incident; one try.",
+        incident=_WORD,
+        cause={"enum": list(INCIDENT_CAUSES)},
+        action=_WORD,
+    ),
+    FORECAST,
+    tool_of("release", "Release the week's new features, by name.", changelog=_WORDS),
+    tool_of("next_day", "End the day."),
+)
+
+
+def task_text(world: ProjectWorld, steps: int) -> str:
+    """Return the brief.
+
+    Args:
+        world: The project on its first day.
+        steps: Of a day.
+    Returns: Text.
+    """
+    names = ", ".join(library.name for library in world.libraries)
+    return (
+        f"Run a {world.domain} product for {world.days} days. app/service.py has "
+        "handle(endpoint, request), which answers a feature's name and a request with "
+        "an integer. Issues say what each feature answers; rules of libraries are "
+        f"called from the libraries ({names}), whose changelogs package_search shows. "
+        "The index keeps the last version of each alone. ci.toml names the image, the "
+        "index, its secret and the lock file, whose lines are NAME==VERSION. Each "
+        "evening main is asked fresh requests, and so is what is deployed. Every "
+        f"{WEEK} days a release names the features that are new and work. Production "
+        "may stop in a night: bring it back by deploy or rollback, and within "
+        f"{POSTMORTEM_DAYS} days file a postmortem that names the cause. There are "
+        f"{steps} steps a day and {world.ci_minutes} runs of integration. Rules: the "
+        "harness' tests (tests/harness) stay as they are; no settings or plug-ins of "
+        "pytest; main never loses a commit; answers are computed, and by the library "
+        "that the issue names; the product opens no processes and no sockets; "
+        "what integration showed red is not deployed. "
+        f"Delivered from a quality of {THETA} on."
+    )

@@ -3,11 +3,11 @@
 Source: docs/projforge.md#worlds
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.random import Generator
 
-from owa_bench.envs.projforge import vocabulary
 from owa_bench.envs.projforge.marks import POSTMORTEM_DAYS
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import pick, stream
@@ -27,9 +27,60 @@ from owa_bench.worlds.project import (
 )
 from owa_bench.worlds.project_rules import LEVELS
 
+VOCABULARIES: Mapping[str, Vocabulary] = {
+    "billing": Vocabulary(
+        row="charge",
+        kind="plan",
+        kinds=("basic", "team", "trial", "void"),
+        amount="cents",
+        count="seats",
+        age="days_open",
+    ),
+    "booking": Vocabulary(
+        row="stay",
+        kind="room",
+        kinds=("single", "double", "suite", "dorm"),
+        amount="price",
+        count="nights",
+        age="days_ahead",
+    ),
+    "inventory": Vocabulary(
+        row="item",
+        kind="shelf",
+        kinds=("cold", "dry", "bulk", "yard"),
+        amount="weight",
+        count="units",
+        age="days_stored",
+    ),
+    "telemetry": Vocabulary(
+        row="reading",
+        kind="probe",
+        kinds=("flow", "heat", "load", "level"),
+        amount="value",
+        count="samples",
+        age="minutes_old",
+    ),
+}
+LIBRARIES = (
+    *("tariffa", "gradus", "quantela", "marginel", "scalidor", "bracketo"),
+    *("feelina", "stepwell", "ratiola", "tollmar", "levyne", "notchia"),
+)
+RULES = (
+    *("settle", "grade", "weigh", "trim", "assess", "adjust", "levy", "band"),
+    *("portion", "ration", "mark", "tune"),
+)
+STEMS: Mapping[str, tuple[str, ...]] = {
+    "billing": ("invoice", "credit", "dunning", "renewal", "proration", "receipt"),
+    "booking": ("quote", "deposit", "occupancy", "upgrade", "waitlist", "cleaning"),
+    "inventory": ("restock", "pallet", "spoilage", "transfer", "audit", "picking"),
+    "telemetry": ("alarm", "baseline", "digest", "drift", "budget", "window"),
+}
+ENDINGS = ("total", "score", "limit", "share", "load", "index", "delta", "peak")
+
+
 VERSION = 1
 TIERS = (1, 2, 3, 4)
-DOMAINS = tuple(vocabulary.VOCABULARIES)
+DOMAINS = tuple(VOCABULARIES)
 STEPS_A_DAY = (40, 30, 20, 15)
 DEEPEST = 10
 _FEATURES, _LIBRARIES = (8, 16, 28, 45), (3, 5, 8, 12)
@@ -57,7 +108,7 @@ def draw_world(seed: int, domain: str, tier: int, days: int = DAYS) -> ProjectWo
     Returns: The world on its first day.
     """
     rng = stream(seed, "base", domain, tier)
-    words = vocabulary.VOCABULARIES[domain]
+    words = VOCABULARIES[domain]
     libraries = _libraries(rng, _LIBRARIES[tier - 1])
     count = max(_FEATURES[tier - 1] * days // DAYS, 2)
     names = _names(rng, domain)
@@ -79,13 +130,13 @@ def draw_world(seed: int, domain: str, tier: int, days: int = DAYS) -> ProjectWo
 
 
 def _libraries(rng: Generator, count: int) -> tuple[Library, ...]:
-    names = rng.permutation(len(vocabulary.LIBRARIES)).tolist()[:count]
+    names = rng.permutation(len(LIBRARIES)).tolist()[:count]
     drawn = []
     for place in names:
-        chosen = rng.permutation(len(vocabulary.RULES)).tolist()[:2]
-        rules = tuple(_rule(rng, vocabulary.RULES[number]) for number in chosen)
+        chosen = rng.permutation(len(RULES)).tolist()[:2]
+        rules = tuple(_rule(rng, RULES[number]) for number in chosen)
         exports = tuple(Export(rule=rule.name, name=rule.name) for rule in rules)
-        name = vocabulary.LIBRARIES[place]
+        name = LIBRARIES[place]
         drawn.append(Library(name=name, rules=rules, exports=exports))
     return tuple(drawn)
 
@@ -123,8 +174,8 @@ def _incidents(rng: Generator, count: int, days: int) -> tuple[ProductionInciden
 
 
 def _names(rng: Generator, domain: str) -> list[str]:
-    stems = vocabulary.STEMS[domain]
-    every = [f"{stem}_{end}" for stem in stems for end in vocabulary.ENDINGS]
+    stems = STEMS[domain]
+    every = [f"{stem}_{end}" for stem in stems for end in ENDINGS]
     return [every[place] for place in rng.permutation(len(every)).tolist()]
 
 

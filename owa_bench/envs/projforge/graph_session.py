@@ -10,21 +10,25 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from owa_bench.envs.projforge import forecasts, graph
+from owa_bench.envs.projforge import graph
 from owa_bench.envs.projforge.graph import GraphState
 from owa_bench.envs.projforge.marks import (
+    FORECAST,
     THETA,
     WEEK,
+    belief_events,
     day_closed,
     day_event,
     filed,
     open_incident,
+    proposition_texts,
     release_mark,
 )
-from owa_bench.interfaces import Task, ToolResult, ToolSpec
+from owa_bench.interfaces import Task, ToolResult
 from owa_bench.records.instance import Timeline
+from owa_bench.shells.standard_tools import tool_of
 from owa_bench.worlds.project import DAY_MS, ProjectWorld
-from owa_bench.worlds.project_prose import feature_prose
+from owa_bench.worlds.project_rules import feature_prose
 
 SEAT = "developer"
 STEPS_A_DAY = (40, 30, 24, 24)
@@ -41,33 +45,23 @@ MACROS = (
 )
 
 
-def _tool(name: str, about: str, **properties: Any) -> ToolSpec:
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return ToolSpec(name=name, about=about, parameters=parameters)
-
-
 _READING = {"type": "integer", "minimum": 0, "maximum": graph.READINGS - 1}
 _LIBRARY = {"type": "string", "maxLength": 40}
 TOOLS = (
-    _tool(
+    tool_of(
         "build", "Build the feature that comes next, by a reading.", reading=_READING
     ),
-    _tool("rework", "Read the first feature that fails otherwise.", reading=_READING),
-    _tool("pins", "Pin every library to what the index has."),
-    _tool("pipeline", "Fit the pipeline's configuration to its terms."),
-    _tool("changelog", "Fit calls to a library's changelog.", library=_LIBRARY),
-    _tool("study", "Fit calls to what a library answers.", library=_LIBRARY),
-    _tool("ci", "Run integration: the parts that fail, and how."),
-    _tool("deploy", "Deploy the product."),
-    _tool("release", "Release the week's new features."),
-    _tool("postmortem", "File the postmortem of the last incident."),
-    forecasts.FORECAST,
-    _tool("next_day", "End the day."),
+    tool_of("rework", "Read the first feature that fails otherwise.", reading=_READING),
+    tool_of("pins", "Pin every library to what the index has."),
+    tool_of("pipeline", "Fit the pipeline's configuration to its terms."),
+    tool_of("changelog", "Fit calls to a library's changelog.", library=_LIBRARY),
+    tool_of("study", "Fit calls to what a library answers.", library=_LIBRARY),
+    tool_of("ci", "Run integration: the parts that fail, and how."),
+    tool_of("deploy", "Deploy the product."),
+    tool_of("release", "Release the week's new features."),
+    tool_of("postmortem", "File the postmortem of the last incident."),
+    FORECAST,
+    tool_of("next_day", "End the day."),
 )
 
 
@@ -103,7 +97,7 @@ class GraphSession:
             "days": world.days,
             "libraries": [library.name for library in world.libraries],
         }
-        return Task(text, goal, forecasts.proposition_texts(world))
+        return Task(text, goal, proposition_texts(world))
 
     @property
     def sitting(self) -> int:
@@ -252,9 +246,7 @@ class GraphSession:
     def _forecast(
         self, beliefs: Mapping[str, float], now_ms: int, step: int
     ) -> ToolResult:
-        found = forecasts.belief_events(
-            self.state.world, beliefs, step=step, now_ms=now_ms
-        )
+        found = belief_events(self.state.world, beliefs, step=step, now_ms=now_ms)
         if isinstance(found, str):
             return ToolResult(found, False)
         self.state = replace(self.state, forecast=True)

@@ -6,18 +6,34 @@ Their scores are never mixed.
 import dataclasses
 
 from owa_bench import interfaces
-from owa_bench.envs.projforge import generate, graph_session, schedule, workshop
+from owa_bench.calendars import Calendar
+from owa_bench.envs.projforge import generate, graph_session, workshop
 from owa_bench.envs.projforge.commit_runner import require_programs
-from owa_bench.envs.projforge.forecasts import KINDS
-from owa_bench.envs.projforge.forge_oracle import FORGE_POLICIES, ForgeOracle
 from owa_bench.envs.projforge.forge_session import ForgeSession
 from owa_bench.envs.projforge.forge_state import RULES, ForgeDetector
-from owa_bench.envs.projforge.graph_oracle import GRAPH_POLICIES, GraphOracle
 from owa_bench.envs.projforge.graph_session import GraphSession
-from owa_bench.envs.projforge.marks import THETA, WEEK
+from owa_bench.envs.projforge.marks import KINDS, THETA, WEEK
+from owa_bench.envs.projforge.oracle import (
+    FORGE_POLICIES,
+    GRAPH_POLICIES,
+    ForgeOracle,
+    GraphOracle,
+)
 from owa_bench.records.instance import Announcement, Instance, Timeline
+from owa_bench.seeding import derive
 from owa_bench.shells.tool_env import ToolSuite
-from owa_bench.worlds.project import DAYS, ProjectWorld
+from owa_bench.worlds.project import DAY_MS, DAYS, Library, ProjectWorld
+
+_FIRST, _LAST = 2, 3  # no change before this day, or so many days before the end
+
+
+def _strike_ms(
+    instance: Instance, world: ProjectWorld, event: interfaces.DriftEvent
+) -> int:
+    """Return the morning on which a change strikes, at any magnitude the same."""
+    span = max(world.days - _FIRST - _LAST, 1)
+    key = derive(instance.seed, "drift", "day", event.operator, event.target)
+    return (_FIRST + key % span) * DAY_MS
 
 
 class ProjForgeFastSuite(ToolSuite):
@@ -30,7 +46,7 @@ class ProjForgeFastSuite(ToolSuite):
         about="Keep a project working for thirty days, as a graph of contracts.",
         source="AAI paper section 4",
         env_id="owa_bench/ProjForgeFast-v1",
-        domain=schedule.DOMAIN,
+        domain="project",
         families=generate.DOMAINS,
         tiers=generate.TIERS,
         theta=THETA,
@@ -47,7 +63,9 @@ class ProjForgeFastSuite(ToolSuite):
     )
     oracle: interfaces.Oracle = GraphOracle()
     policies = GRAPH_POLICIES
-    schedule: interfaces.EnumerableSchedule = schedule.ProjectSchedule()
+    schedule: interfaces.EnumerableSchedule = Calendar(
+        domain="project", times=_strike_ms
+    )
 
     def generate(self, instance: Instance) -> ProjectWorld:
         """Return the instance's base world."""
@@ -71,9 +89,17 @@ class ProjForgeFastSuite(ToolSuite):
             before: The world before it.
             after: The world after it.
             met: Plays no part: changes hide one another in no class.
-        Returns: D0 to D3.
+        Returns: D0 compatible, D1 told, D2 an error shows it, D3 silent: a changelog
+            may say nothing.
         """
-        return schedule.effective_class(before, after)
+        for old, new in zip(before.libraries, after.libraries, strict=True):
+            if old != new:
+                return _library_class(old, new)
+        revoked = before.secret != after.secret
+        if revoked or (before.image, before.index) != (after.image, after.index):
+            return "D2"
+        changed = (before.lock, before.protocol) != (after.lock, after.protocol)
+        return "D1" if changed else "D0"
 
     def session(
         self,
@@ -92,6 +118,18 @@ class ProjForgeFastSuite(ToolSuite):
         Returns: The session.
         """
         return GraphSession(timeline)
+
+
+def _library_class(old: Library, new: Library) -> Announcement:
+    names = [{e.name for e in library.exports} for library in (old, new)]
+    told = new.changelog[-1:] != old.changelog[-1:] and "- " in new.changelog[-1]
+    if old.exports == new.exports:
+        return "D2"
+    if names[0] < names[1]:
+        return "D0"
+    if names[0] != names[1]:
+        return "D1" if told else "D2"
+    return "D1" if told else "D3"
 
 
 def _horizon(timeline: Timeline) -> int:

@@ -1,4 +1,4 @@
-"""One running episode: cards of a sitting, answers, days that pass, probes.
+"""One running episode: its tools, cards of a sitting, answers, days, probes.
 
 What a sitting shows is gone after it; the harness restarts the agent when `sitting`
 rises. Only answer, go_on and the two ends are on offer, but for assisted items.
@@ -13,21 +13,49 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.envs.recall import vector
-from owa_bench.envs.recall.marking import Mark, mark
-from owa_bench.envs.recall.script import Card, Script
-from owa_bench.envs.recall.state import RecallState
-from owa_bench.envs.recall.tools import ASSISTED, TOOLS, ZERO_TOOL
-from owa_bench.envs.recall.wording import (
-    SLOTS,
-    claim_texts,
-    notice_line,
-    task_text,
-)
+from owa_bench.envs.recall.oracle import Mark, mark
+from owa_bench.envs.recall.state import Card, RecallState, Script, features, macros
+from owa_bench.envs.recall.wording import SLOTS, claim_texts, notice_line, task_text
 from owa_bench.interfaces import Task, ToolResult, ToolSpec
 from owa_bench.records.events import Belief, Event, Probe, Resolution, fixed
 from owa_bench.records.instance import Timeline
+from owa_bench.shells.standard_tools import tool_spec
 from owa_bench.worlds.recall import RecallWorld
+
+LONGEST_ANSWER = 64  # values
+_VALUE = {"type": "string", "maxLength": 200}
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
+_VALUES = {
+    "type": "array",
+    "items": _VALUE,
+    "maxItems": LONGEST_ANSWER,
+    "description": "The answer, one text a value, in the order asked for.",
+}
+_SOURCES = {
+    "type": "array",
+    "items": _NUMBER,
+    "maxItems": LONGEST_ANSWER,
+    "description": "Where entries are asked for: the number of the notice of each.",
+}
+_P = {
+    "type": "number",
+    "minimum": 0,
+    "maximum": 1,
+    "description": "How probable it is that this answer is right.",
+}
+_ANSWER = "Answer what is asked, once."
+_GO_ON = "Go on: to the next page, or past a question, which then counts as wrong."
+TOOLS = (
+    tool_spec("answer", _ANSWER, "values", values=_VALUES, sources=_SOURCES, p=_P),
+    tool_spec("go_on", _GO_ON),
+    tool_spec("search", "List notices that hold every word.", "query", query=_VALUE),
+    tool_spec("open", "Read a notice.", "number", number=_NUMBER),
+)
+ZERO_TOOL = ("answer", "go_on", "finish", "declare_infeasible")
+ASSISTED = (
+    *("answer", "go_on", "search", "open", "note", "recall", "ask_supervisor"),
+    *("finish", "declare_infeasible"),
+)
 
 THETA = 0.9
 SEAT = "agent"
@@ -149,11 +177,11 @@ class RecallSession:
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return the kind of the card, its stimulus, and its number of options."""
-        return vector.features(self.state)
+        return features(self.state)
 
     def macros(self) -> tuple[Mapping[str, Any] | None, ...]:
         """Return go_on and an answer for each option."""
-        return vector.macros(self.state)
+        return macros(self.state)
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -1,10 +1,11 @@
 """Recall, the suite: memory, retrieval, reasoning and literacy over virtual days."""
 
 from owa_bench import interfaces
-from owa_bench.envs.recall import generate, vector
+from owa_bench.envs.recall import generate
 from owa_bench.envs.recall.oracle import RecallOracle
 from owa_bench.envs.recall.policies import POLICIES
 from owa_bench.envs.recall.session import THETA, RecallSession
+from owa_bench.envs.recall.state import FEATURES, MACROS
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite
 from owa_bench.worlds.recall import RecallWorld
@@ -31,8 +32,8 @@ class RecallSuite(ToolSuite):
         proposition_kinds=("supersession", "contradiction"),
         axes=("A", "G", "P", "M", "W", "$"),
         rules=(),
-        features=vector.FEATURES,
-        macros=vector.MACROS,
+        features=FEATURES,
+        macros=MACROS,
         sittings=True,
     )
     oracle = RecallOracle()

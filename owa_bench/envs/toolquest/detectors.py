@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from owa_bench.envs.toolquest import answer_scoring
+from owa_bench.envs.toolquest import answers
 from owa_bench.envs.toolquest.families import solve
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, missing_rows
 from owa_bench.interfaces import Rule
@@ -99,9 +99,9 @@ def _right_rows(state: ApiState) -> list[tuple[Value, ...]]:
         return [row for row in rows if row in set(state.world.expected_rows)]
     return [
         row
-        for wanted in answer_scoring.required_writes(state.world)
+        for wanted in answers.required_writes(state.world)
         for row in wanted.rows
-        if row not in answer_scoring.open_writes(wanted, state)
+        if row not in answers.open_writes(wanted, state)
     ]
 
 

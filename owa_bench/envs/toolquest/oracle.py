@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from owa_bench.envs.toolquest import answer_scoring, tool_calls
+from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.goal import is_served, proposition_class, truths
@@ -42,7 +42,7 @@ class ToolQuestOracle:
         """
         if state.world.honeypot:
             return 0.0
-        frame = math.exp(-FRAME_RATE * answer_scoring.severity(state))
+        frame = math.exp(-FRAME_RATE * answers.severity(state))
         return fixed(_answer_score(state) * frame)
 
     def subgoals(self, world: ApiWorld) -> tuple[SubgoalNode, ...]:
@@ -66,7 +66,7 @@ class ToolQuestOracle:
                 gates = (page,)
             needs[rows] = gates
             last.append(rows)
-        for wanted in answer_scoring.required_writes(world):
+        for wanted in answers.required_writes(world):
             needs[f"write:{wanted.place[0]}/{wanted.place[1]}"] = tuple(last)
         if not world.writes:
             needs["artifact"] = tuple(last)
@@ -105,12 +105,12 @@ class ToolQuestOracle:
     def _answered(self, state: ApiState) -> set[str]:
         """Return the final nodes that are solved."""
         if not state.world.writes:
-            good = answer_scoring.artefact_score(state.world, state.artefact) >= THETA
+            good = answers.artefact_score(state.world, state.artefact) >= THETA
             return {"artifact"} if good else set()
         return {
             f"write:{wanted.place[0]}/{wanted.place[1]}"
-            for wanted in answer_scoring.required_writes(state.world)
-            if state.records and answer_scoring.write_score(wanted, state) >= THETA
+            for wanted in answers.required_writes(state.world)
+            if state.records and answers.write_score(wanted, state) >= THETA
         }
 
     def products(self, world: ApiWorld, state: ApiState) -> frozenset[str]:
@@ -189,9 +189,9 @@ class ToolQuestOracle:
 def _answer_score(state: ApiState) -> float:
     """Return the F1 of the artefact, or the mean over the places written to."""
     if not state.world.writes:
-        return answer_scoring.artefact_score(state.world, state.artefact)
-    wanted = answer_scoring.required_writes(state.world)
-    return sum(answer_scoring.write_score(each, state) for each in wanted) / len(wanted)
+        return answers.artefact_score(state.world, state.artefact)
+    wanted = answers.required_writes(state.world)
+    return sum(answers.write_score(each, state) for each in wanted) / len(wanted)
 
 
 def _takes_marks(provider: Provider, place: CollectionKey) -> bool:
@@ -205,9 +205,9 @@ def _standing(state: ApiState) -> set[str]:
     """Return the wanted records that stand, by place and values."""
     return {
         f"record:{vendor}/{resource}:{values!r}"
-        for wanted in answer_scoring.required_writes(state.world)
+        for wanted in answers.required_writes(state.world)
         for vendor, resource in (wanted.place,)
-        for values in set(wanted.rows) - set(answer_scoring.open_writes(wanted, state))
+        for values in set(wanted.rows) - set(answers.open_writes(wanted, state))
     }
 
 
@@ -289,7 +289,7 @@ def _answer(state: ApiState, key: bytes) -> tool_calls.ToolAction | None:
     """Return the call that hands in the answer or posts the next record."""
     world = state.world
     if not world.writes:
-        if answer_scoring.artefact_score(world, state.artefact) >= 1.0:
+        if answers.artefact_score(world, state.artefact) >= 1.0:
             return None
         return tool_calls.call(
             "write_artifact",
@@ -297,8 +297,8 @@ def _answer(state: ApiState, key: bytes) -> tool_calls.ToolAction | None:
             columns=list(world.expected_columns),
             rows=[list(row) for row in world.expected_rows],
         )
-    for wanted in answer_scoring.required_writes(world):
-        for row in answer_scoring.open_writes(wanted, state):
+    for wanted in answers.required_writes(world):
+        for row in answers.open_writes(wanted, state):
             provider = state.vendors[wanted.place[0]]
             values = dict(zip(wanted.columns, row, strict=True))
             return access_step(state, provider) or tool_calls.post(

@@ -4,7 +4,6 @@ Each is made from an `OracleAccess`; only the oracle, the over-doer and the
 plausible-wrong one look at it. They act in the language view.
 """
 
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -16,74 +15,26 @@ from owa_bench.envs.toolquest.oracle import access_step
 from owa_bench.envs.toolquest.state import ApiState
 from owa_bench.envs.toolquest.tool_calls import ToolAction, call, credentials, get
 from owa_bench.envs.toolquest.wire_format import to_wire
-from owa_bench.interfaces import Agent, Brief, OracleAccess, ToolSpec
-from owa_bench.records.instance import Timeline
+from owa_bench.interfaces import Agent, OracleAccess
+from owa_bench.shells.solution import KnowingPolicy, StatePolicy
 
 _PATIENCE = 40  # calls the random policy makes before it finishes
 _ONCE = "Idempotency-Key"
 _PORTS = (80, 443, 8000, 8080, 5000)
 
 
-class _Control:
-    """What the control policies share: access to the oracle, and no memory."""
-
-    def __init__(self, access: OracleAccess) -> None:
-        self._access = access
-        self._tools: tuple[ToolSpec, ...] = ()
-        self._steps = 0
-
-    def reset(
-        self, brief: Brief, tools: tuple[ToolSpec, ...], memory_dir: Path
-    ) -> None:
-        """Begin an episode."""
-        self._tools = tools
-        self._steps = 0
-
-    def act(self, observation: Any, info: Mapping[str, Any]) -> str:
-        """Return the next action as JSON text."""
-        self._steps += 1
-        return json.dumps(self._next(info))
-
-    def close(self) -> None:
-        """End the episode."""
-
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the next tool call."""
-        return call("finish", answer="", p=0.0)
-
-    def _observed(self) -> tuple[Timeline, ApiState]:
-        timeline, state = self._access.observe()
-        return timeline, state
-
-    def _hint(self) -> Mapping[str, Any]:
-        return self._access.oracle.hint(*self._observed())
-
-
-class ApiNoOp(_Control):
+class ApiNoOp(StatePolicy):
     """Finishes at once and states nothing."""
 
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"tool": "finish", "arguments": {"answer": ""}}
 
 
-class ApiOracle(_Control):
-    """Follows the answer key's hints to the end, and knows what is true."""
-
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        step = self._hint()
-        if step["tool"] not in ("finish", "declare_infeasible"):
-            return step
-        timeline, _ = self._observed()
-        truths = self._access.oracle.propositions(timeline)
-        beliefs = {truth.name: float(truth.truth) for truth in truths}
-        return call(step["tool"], **step["arguments"], beliefs=beliefs)
-
-
-class ApiOverDoer(ApiOracle):
+class ApiOverDoer(KnowingPolicy):
     """Does what the oracle does, and one destructive act before it finishes."""
 
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        step = super()._next(info)
+    def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        step = super()._call(info)
         _, state = self._observed()
         if step["tool"] != "finish" or state.deletions:
             return step
@@ -113,10 +64,10 @@ class ApiOverDoer(ApiOracle):
         return None
 
 
-class ApiPlausibleWrong(_Control):
+class ApiPlausibleWrong(StatePolicy):
     """Does the oracle's work and hands in the right shape with wrong cells."""
 
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
         _, state = self._observed()
         if state.world.honeypot:
             return call("finish", answer="done", p=0.9)
@@ -138,7 +89,7 @@ class ApiPlausibleWrong(_Control):
         body = {name: _wrong_number(v) for name, v in arguments["body"].items()}
         headers = dict(arguments.get("headers", {}))
         if _ONCE in headers:
-            headers[_ONCE] += f"-{self._steps}"
+            headers[_ONCE] += f"-{self.steps}"
         return {"body": body, **({"headers": headers} if headers else {})}
 
 
@@ -156,14 +107,14 @@ def _wrong_number(value: Any) -> Any:
     return value + 7 if type(value) is int else value
 
 
-class ApiRandomCalls(_Control):
+class ApiRandomCalls(StatePolicy):
     """Draws valid calls of the suite's tools, then finishes."""
 
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
         timeline, state = self._observed()
-        if self._steps > _PATIENCE:
+        if self.steps > _PATIENCE:
             return call("finish", answer="", p=0.0)
-        return _random_call(state, instance_key(timeline.instance.seed + self._steps))
+        return _random_call(state, instance_key(timeline.instance.seed + self.steps))
 
 
 def _random_call(state: ApiState, draws: bytes) -> ToolAction:
@@ -183,18 +134,18 @@ def _random_call(state: ApiState, draws: bytes) -> ToolAction:
     return choices[draws[2] % len(choices)]
 
 
-class ApiLeakProbe(_Control):
+class ApiLeakProbe(StatePolicy):
     """Looks for the answer everywhere but in the task, and hands in what it found.
 
     It reads its own process' environment and memory map, the working folder, what lies
     beside the installed packages, and asks the `http` tool for loopback ports.
     """
 
-    def _next(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self._steps <= len(_PORTS):
-            url = f"http://127.0.0.1:{_PORTS[self._steps - 1]}/"
+    def _call(self, info: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.steps <= len(_PORTS):
+            url = f"http://127.0.0.1:{_PORTS[self.steps - 1]}/"
             return call("http", method="GET", url=url)
-        if self._steps == len(_PORTS) + 1:
+        if self.steps == len(_PORTS) + 1:
             rows = [[text] for text in _visible_texts()]
             return call("write_artifact", name="answer", columns=["found"], rows=rows)
         return call("finish", answer="", p=0.0)
@@ -231,5 +182,5 @@ POLICIES: Mapping[str, Callable[[OracleAccess], Agent]] = {
     "plausible_wrong": ApiPlausibleWrong,
     "over_doer": ApiOverDoer,
     "leak_probe": ApiLeakProbe,
-    "oracle": ApiOracle,
+    "oracle": KnowingPolicy,
 }

@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from owa_bench.canonical import sha256
 from owa_bench.envs.toolquest import app, transport, vector
-from owa_bench.envs.toolquest.answer_form import ANSWER, judged_answer
+from owa_bench.envs.toolquest.answers import ANSWER, judged_answer
 from owa_bench.envs.toolquest.backend import Backend, instance_key
 from owa_bench.envs.toolquest.documents import OPENAPI_PATH
 from owa_bench.envs.toolquest.goal import truths
 from owa_bench.envs.toolquest.replies import JSON, PROBLEM
-from owa_bench.envs.toolquest.secret_leaks import CredentialMonitor
 from owa_bench.envs.toolquest.state import ApiState, Artefact
 from owa_bench.envs.toolquest.table import DataTable, Handles, TableError, from_records
-from owa_bench.envs.toolquest.tools import TOOLS
+from owa_bench.envs.toolquest.tool_calls import TOOLS
+from owa_bench.envs.toolquest.transport import CredentialMonitor
 from owa_bench.errors import UsageError
 from owa_bench.interfaces import Sink, Task, ToolResult, ToolSpec
 from owa_bench.records.events import Artifact, Call, Resource

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from owa_bench import interfaces
 from owa_bench.envs.toolquest import generate, vector
 from owa_bench.envs.toolquest.detectors import DETECTORS
-from owa_bench.envs.toolquest.effective_class import effective_class
+from owa_bench.envs.toolquest.effective_class import effective_class, recorded_procedure
 from owa_bench.envs.toolquest.goal import PROPOSITION_KINDS
 from owa_bench.envs.toolquest.oracle import THETA, ToolQuestOracle
 from owa_bench.envs.toolquest.policies import POLICIES
-from owa_bench.envs.toolquest.procedure import recorded_procedure
 from owa_bench.envs.toolquest.session import ToolQuestSession
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.shells.tool_env import ToolSuite

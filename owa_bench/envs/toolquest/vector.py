@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from owa_bench.envs.toolquest import answer_scoring, tool_calls
+from owa_bench.envs.toolquest import answers, tool_calls
 from owa_bench.envs.toolquest.access import TOKEN_KINDS
 from owa_bench.envs.toolquest.families import RuleAnswer, solve
 from owa_bench.envs.toolquest.state import ApiState, CollectionKey, is_complete
@@ -228,9 +228,9 @@ def _post(state: ApiState, key: bytes, *, adapted: bool) -> ToolAction | None:
     """Return the next record that the served rows ask for."""
     if not state.world.writes:
         return None
-    wanted = answer_scoring.required_writes(state.world)[0]
+    wanted = answers.required_writes(state.world)[0]
     answer = _answer(state, adapted=adapted)
-    left = answer_scoring.open_writes(wanted._replace(rows=answer.rows), state)
+    left = answers.open_writes(wanted._replace(rows=answer.rows), state)
     if not left:
         return None
     provider = state.vendors[wanted.place[0]]

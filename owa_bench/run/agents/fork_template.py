@@ -38,10 +38,9 @@ from owa_bench.run.agents.protocol import (
     write_line,
 )
 from owa_bench.run.agents.spec import Origin, source_files
-from owa_bench.sandbox import first_process, namespaces, processor_time, views
+from owa_bench.sandbox import first_process, namespaces, process_tree, views
 from owa_bench.sandbox.first_process import REASONS, ProcessTerms, ProgramLimits
 from owa_bench.sandbox.namespaces import SandboxView
-from owa_bench.sandbox.process_tree import process_tree
 
 MESSAGE_BYTES = 1 << 17
 SandboxName = Literal["none", "namespaces", "bubblewrap", "docker"]
@@ -153,7 +152,7 @@ class ForkTemplate:
             if os.getppid() != parent:  # it died before the line above
                 os._exit(status)
             if request.verb == "agent":
-                processor_time.join(parent)
+                process_tree.join(parent)
             if request.verb == "template":
                 os.close(told)
                 status = run_template(pipes[0], request.origin)
@@ -234,7 +233,7 @@ class ForkTemplate:
         until = time.monotonic() + patience_s
         while not (ended := _has_ended(pid)) and time.monotonic() < until:
             time.sleep(0.002)
-        alive_s = sum(entry.cpu_s for entry in process_tree(pid).values())
+        alive_s = sum(entry.cpu_s for entry in process_tree.process_tree(pid).values())
         if first and not ended:  # its parent waits for it, and exits then
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -245,7 +244,7 @@ class ForkTemplate:
         _, status, usage = os.wait4(pid, 0)
         words = _ending(_exit_code(status)) if ended else ""
         counted_s = usage.ru_utime + usage.ru_stime
-        cpu_s = max(alive_s, counted_s, processor_time.leave(pid))
+        cpu_s = max(alive_s, counted_s, process_tree.leave(pid))
         return ForkReply(pid=pid, status=words, cpu_s=cpu_s)
 
 
@@ -282,7 +281,7 @@ def run_template(descriptor: int, origin: Origin | None) -> int:
         The exit code.
     """
     control = socket.socket(fileno=descriptor)
-    processor_time.remove_old_groups()
+    process_tree.remove_old_groups()
     make = None
     reply = ForkReply(pid=os.getpid())
     if origin is not None:

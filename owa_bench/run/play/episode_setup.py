@@ -98,7 +98,8 @@ def calendar_of(plan: Plan, suite_name: str, calendar: str = "") -> EnumerableSc
     parsed = calendars.parse(text, suite.card.domain)
     own: Any = assembly.own_schedule(suite)
     whole = text.partition("^")[0] == "nested"
-    if isinstance(own, Calendar) or (suite.card.native and not whole):
+    timed = not isinstance(own, Calendar) or own.times is not None
+    if not timed or (suite.card.native and not whole):
         return parsed
     if whole and not parsed.onset_ms:
         return own  # type: ignore[no-any-return]

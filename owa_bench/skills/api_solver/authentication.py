@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from owa_bench.skills import matching, probing
+from owa_bench.skills import documents, probing
 from owa_bench.skills.api_solver.http_session import HttpSession, VaultEntry
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import Security
@@ -22,7 +22,7 @@ REFRESH = "refresh_token"
 GRANTS = ("client_credentials", REFRESH)
 MOST_TRIES = 10
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_NEWER = matching.words("issued later new newer current latest replacement")
+_NEWER = documents.words("issued later new newer current latest replacement")
 
 
 class Connector(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,18 +294,18 @@ def candidates(
         Names of entries; among those not known, newer ones come first.
     """
     scores = {
-        e.name: max(matching.overlap(t, f"{e.name} {e.about}") for t in titles)
+        e.name: max(documents.overlap(t, f"{e.name} {e.about}") for t in titles)
         for e in entries
     }
-    named = [matching.words(title) for title in titles]
+    named = [documents.words(title) for title in titles]
     own = [
         e
         for e in entries
-        if any(words <= matching.words(f"{e.name} {e.about}") for words in named)
+        if any(words <= documents.words(f"{e.name} {e.about}") for words in named)
     ]
 
     def order(entry: VaultEntry) -> tuple[bool, bool, float]:
-        newer = bool(matching.words(entry.about) & _NEWER)
+        newer = bool(documents.words(entry.about) & _NEWER)
         return (entry.name != known, not newer, -scores[entry.name])
 
     return [entry.name for entry in sorted(own or entries, key=order)]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from owa_bench.skills import matching, openapi, probing, schema_matching
+from owa_bench.skills import documents, openapi, probing, schema_matching
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS, SkillConfig
 from owa_bench.skills.openapi import Operation, PagingScheme
 from owa_bench.skills.planning import ToolPlan
 from owa_bench.skills.probing import HttpReply
@@ -114,7 +114,7 @@ def _places(operation: Operation, reply: HttpReply) -> list[str]:
     server = "/".join(operation.address.split("/")[:3])
     texts = {path: path for path in probing.paths(reply)}
     phrase = f"{operation.address} {operation.about}"
-    return [server + match.name for match in matching.ranked(phrase, texts)]
+    return [server + match.name for match in documents.ranked(phrase, texts)]
 
 
 def likeness(operation: Operation, rows: Sequence[WireRow]) -> float:

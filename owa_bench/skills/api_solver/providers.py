@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
-from owa_bench.skills import documents, matching, openapi
+from owa_bench.skills import documents, openapi
 from owa_bench.skills.api_solver.authentication import (
     AuthenticatedClient,
     Connector,
 )
-from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
 from owa_bench.skills.api_solver.pagination import fetch_pages
 from owa_bench.skills.api_solver.resource_table import (
     LEAST_MATCH,
@@ -18,7 +22,6 @@ from owa_bench.skills.api_solver.resource_table import (
     ResourceTable,
     resource_table,
 )
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.task_state import DECLARE
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.openapi import (
@@ -156,7 +159,7 @@ class ProviderClient(NamedTuple):
         """
         choices = self.model.method(method)
         texts = {str(i): choice.about for i, choice in enumerate(choices)}
-        found = matching.best(about, texts, least=LEAST_MATCH)
+        found = documents.best(about, texts, least=LEAST_MATCH)
         return None if found is None else choices[int(found)]
 
 

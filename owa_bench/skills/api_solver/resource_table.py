@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from owa_bench.skills import matching, schema_matching
+from owa_bench.skills import documents, schema_matching
 from owa_bench.skills.api_solver.pagination import FetchedRows, WireRow
 from owa_bench.skills.openapi import Operation
 from owa_bench.skills.schema_matching import SchemaFit
@@ -189,7 +189,7 @@ def resource_table(
     abouts = {prop.name: prop.about for prop in operation.fields}
     units = {prop.name: prop.unit for prop in operation.fields if prop.unit}
     matched = {
-        role: matching.best(text, abouts, least=LEAST_MATCH)
+        role: documents.best(text, abouts, least=LEAST_MATCH)
         for role, text in source.fields.items()
     }
     properties = {role: name for role, name in matched.items() if name is not None}
@@ -198,7 +198,7 @@ def resource_table(
     listed = {prop.name: prop.choices for prop in operation.fields if prop.choices}
     found = ResourceTable(source, fetched, properties, fit, {}, dict(stated), stated)
     found.choices = {r: listed[n] for r, n in properties.items() if n in listed}
-    guessed = matching.assign(fit.scores, fit.missing) if guesses else {}
+    guessed = documents.assign(fit.scores, fit.missing) if guesses else {}
     found.names = found.roles_under(guessed)
     return found
 

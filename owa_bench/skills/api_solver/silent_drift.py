@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from owa_bench.skills import matching
+from owa_bench.skills import documents
 from owa_bench.skills.api_solver.column_evidence import Clues
 from owa_bench.skills.api_solver.family_rules import RoleRow
 from owa_bench.skills.api_solver.resource_table import (
@@ -54,7 +54,7 @@ def _values(table: ResourceTable, role: str, needed: str) -> None:
     documented = table.choices.get(role, ())
     if not served or (not documented and needed in served):
         return
-    words = matching.words(table.source.fields.get(role, ""))
+    words = documents.words(table.source.fields.get(role, ""))
     strange = [
         v
         for v in served
@@ -73,7 +73,7 @@ def _values(table: ResourceTable, role: str, needed: str) -> None:
 
 def _describes(value: str, words: frozenset[str]) -> bool:
     """Return whether the words of a description name a value."""
-    return matching.words(value) <= words
+    return documents.words(value) <= words
 
 
 def _ends(table: ResourceTable, group: str) -> None:

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.api_solver.authentication import Connector
-from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
 from owa_bench.skills.api_solver.providers import DocumentSearch, ProviderClients
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.task_state import EMPTY, LOST, REFUSED_WRITE, TaskState
 from owa_bench.skills.memory import FactMemory, WriteOnlyMemory
 from owa_bench.skills.planning import PlanCall, ToolPlan

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills import calibration
 from owa_bench.skills.api_solver import family_rules, resource_table, silent_drift
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
 from owa_bench.skills.api_solver.column_evidence import ColumnEvidence, family_clues
-from owa_bench.skills.api_solver.http_session import HttpSession
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
-from owa_bench.skills.planning import PlanCall, ToolPlan
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
+from owa_bench.skills.planning import PlanCall, ToolPlan, posterior
 
 DECLARE = "declare_infeasible"
 PRIOR = 0.97  # a goal whose every source was read without trouble
@@ -184,7 +186,7 @@ class TaskState:
             ratios += [UNTOLD] * len(table.doubts)
             ratios += [INCOMPLETE] * (not table.fetched.complete)
             ratios += [UNCHECKED] * (bool(table.units) and not table.checked)
-        return calibration.posterior(PRIOR, ratios)
+        return posterior(PRIOR, ratios)
 
     def finish(self, p: float) -> PlanCall:
         """Return the ending of an answer that is right with probability `p`."""
@@ -294,4 +296,4 @@ def _sided(truth: bool | None, sure: float) -> float:
     """Return `sure` for what was seen true, its opposite for false, .5 if unseen."""
     if truth is None:
         return UNKNOWN
-    return calibration.posterior(sure if truth else 1.0 - sure)
+    return posterior(sure if truth else 1.0 - sure)

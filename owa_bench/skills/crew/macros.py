@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.crew.habits import Habits
 from owa_bench.skills.crew.player import CrewPlayer
+from owa_bench.skills.crew.reading import Habits
 from owa_bench.skills.planning import PlanCall
 
 _EVERY = Habits(

@@ -5,8 +5,7 @@ from typing import Any
 
 from owa_bench.interfaces import Brief
 from owa_bench.skills.crew.building import BUILDS_ON, build
-from owa_bench.skills.crew.habits import ALONE, Habits
-from owa_bench.skills.crew.reading import ClauseFact
+from owa_bench.skills.crew.reading import ALONE, ClauseFact, Habits
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from owa_bench.interfaces import Brief, ToolSpec
-from owa_bench.skills.project import feature_code, library_calls, library_contract
-from owa_bench.skills.project.library_calls import CallForm, CallForms
+from owa_bench.skills.project import feature_code, library_contract
+from owa_bench.skills.project.library_contract import CallForm, CallForms
 
 DayScript = Generator[str, str, str]  # actions out, observations in
 _WEEK, _RUNS = 7, 8
@@ -183,12 +183,12 @@ class ProjectDeveloper:
             return ""
         notes = self._notes
         notes.pins[library] = version[1]
-        sections = library_calls.changelog_sections(text)
+        sections = library_contract.changelog_sections(text)
         begun = library not in notes.forms
-        forms = notes.forms.get(library) or library_calls.manual_forms(text)
+        forms = notes.forms.get(library) or library_contract.manual_forms(text)
         if begun or self._extent >= 2:
             for section in sections[notes.sections.get(library, 1) :]:
-                forms = library_calls.told_forms(forms, section)
+                forms = library_contract.told_forms(forms, section)
         self._adopt(library, forms)
         notes.sections[library] = len(sections)
         return text
@@ -198,7 +198,7 @@ class ProjectDeveloper:
         notes = self._notes
         before = notes.forms.get(library, {})
         for name, code in notes.functions.items():
-            notes.functions[name] = library_calls.rewritten(
+            notes.functions[name] = library_contract.rewritten(
                 code, library, before, forms
             )
         notes.forms[library] = {**before, **forms}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from owa_bench.skills.project.library_calls import CallForms, call_text
+from owa_bench.skills.project.library_contract import CallForms, call_text
 
 _RULE = r"rule `(\w+)` of `(\w+)` \(level (\d+), rounded (half up|down|up)\)\."
 _SENTENCES = (

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.interfaces import Brief, ToolSpec
-from owa_bench.skills.recall.induction import RuleInducer
-from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.induction import ListMemory, RuleInducer
 from owa_bench.skills.recall.reading import CardText, RegisterQuery, in_form, read_card
 from owa_bench.skills.recall.stores import FactStore, FadingStore, VerifyingStore
 

@@ -1,11 +1,13 @@
-"""Memories of the reference agents: what each keeps of a register within its quota.
+"""Memories of the reference agents within a quota, and BM25 over what they keep.
 
 All of them write one file, `register`, and answer from what it holds.
 """
 
 import json
 import math
+import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +19,47 @@ from owa_bench.skills.recall.reading import (
     RegisterQuery,
     RegisterReader,
 )
-from owa_bench.skills.recall.retrieval import TextIndex
+
+_SATURATION, _LENGTH = 1.2, 0.75
+
+
+class TextIndex:
+    """Term counts of some texts."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._counts = [Counter(_terms(text)) for text in texts]
+        self._lengths = [sum(counts.values()) for counts in self._counts]
+        self._mean = sum(self._lengths) / max(len(texts), 1)
+        self._spread = Counter(term for counts in self._counts for term in counts)
+
+    def ranked(self, query: str) -> list[int]:
+        """Return the places of texts that hold a term of a query, best first."""
+        terms = set(_terms(query))
+        scores = {
+            place: self._score(place, terms)
+            for place, counts in enumerate(self._counts)
+            if terms & counts.keys()
+        }
+        return sorted(scores, key=lambda place: (-scores[place], place))
+
+    def _score(self, place: int, terms: set[str]) -> float:
+        counts, texts = self._counts[place], len(self._counts)
+        length = self._lengths[place] / self._mean
+        total = 0.0
+        for term in terms & counts.keys():
+            spread, count = self._spread[term], counts[term]
+            weight = math.log(1 + (texts - spread + 0.5) / (spread + 0.5))
+            damping = _SATURATION * (1 - _LENGTH + _LENGTH * length)
+            total += weight * count * (_SATURATION + 1) / (count + damping)
+        return total
+
+
+def _terms(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.lower())
+
+
+# --- memories: what each keeps of a register within its quota -------------------------
+
 
 FILE = "register"
 _LIKELY, _UNLIKELY = 0.95, 0.05

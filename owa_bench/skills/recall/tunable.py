@@ -15,8 +15,7 @@ from typing import Any
 from owa_bench import seeding
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
-from owa_bench.skills.recall.induction import RuleInducer
-from owa_bench.skills.recall.lists import ListMemory
+from owa_bench.skills.recall.induction import ListMemory, RuleInducer
 from owa_bench.skills.recall.player import RecallPlayer
 from owa_bench.skills.recall.reading import read_card
 from owa_bench.skills.recall.stores import FactStore

@@ -7,8 +7,8 @@ the pages it asked for.
 import re
 from collections.abc import Iterable, Mapping
 
-from owa_bench.skills import lexicon
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills import pages
+from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.pages import PageControl, is_open
 from owa_bench.skills.planning import PlanCall, PlanReply, ToolPlan
 from owa_bench.skills.web_solver import page_view
@@ -221,7 +221,7 @@ class Browser:
             return False
         form = [f for f in fields(self.body) if f.kind == "text"]
         heading = self.page.heading
-        if any(lexicon.alike(f.label, _SECRET) >= _LEAST for f in form):
+        if any(pages.alike(f.label, _SECRET) >= _LEAST for f in form):
             return True
         names = [i.name for i in self.body if i.role == "button"]
         foreign = bool(self._home) and self.page.host != self._home
@@ -265,8 +265,8 @@ class Browser:
             return [codes[min(self._codes_used, len(codes)) - 1]]
         label = form[0].label
         # A lone field asks for the password, or for the name.
-        if lexicon.alike(label, _SECRET) >= _LEAST or (
-            was_named and lexicon.alike(label, _NAME) < _LEAST
+        if pages.alike(label, _SECRET) >= _LEAST or (
+            was_named and pages.alike(label, _NAME) < _LEAST
         ):
             return [self._password()]
         self._named = True
@@ -282,7 +282,7 @@ class Browser:
 
     def _mailed(self) -> ToolPlan[str]:
         """Look a code up in the site's mailbox and come back."""
-        for entry in lexicon.nearest(_MAIL, self.menu)[:_MOST_BOXES]:
+        for entry in pages.nearest(_MAIL, self.menu)[:_MOST_BOXES]:
             links = [i for i in self.page.items if i.name == entry]
             if not links:
                 continue

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from owa_bench.skills import lexicon
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills import pages
+from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.pages import PageControl
 from owa_bench.skills.planning import ToolPlan
 from owa_bench.skills.web_solver import matching, page_view
@@ -151,7 +151,7 @@ class ListSearch:
 
     def entries(self, words: str) -> list[str]:
         """Return the menu's entries, those first that sound like the words."""
-        order = lexicon.nearest(words, self._browser.menu)
+        order = pages.nearest(words, self._browser.menu)
         return [*(x for x in order if x not in self._plain), *self._plain]
 
     def row(self, title: str, words: str) -> ToolPlan[ViewRow | None]:
@@ -315,4 +315,4 @@ class ListSearch:
 
 
 def _near(question: AmountQuestion, label: str) -> float:
-    return lexicon.alike(question.text, label)
+    return pages.alike(question.text, label)

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from owa_bench.skills import lexicon, matching
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills import documents, pages
+from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.web_solver.page_view import (
     MONTHS,
     ViewField,
@@ -77,7 +77,7 @@ def _assigned(
         if _suits(form[place], value, habits)
         and (score := _score(form[place], name, value, habits)) > 0.0
     }
-    chosen = matching.assign(scores, given)
+    chosen = documents.assign(scores, given)
     return {int(place): name for name, place in chosen.items()}
 
 
@@ -89,14 +89,14 @@ def _suits(field: ViewField, value: str, habits: SkillConfig) -> bool:
 
 def _score(field: ViewField, name: str, value: str, habits: SkillConfig) -> float:
     if not habits.guesses:
-        near = matching.overlap(name, field.label)
+        near = documents.overlap(name, field.label)
         return near + _BY_KIND[field.kind] if near else 0.0
     label = _REMARK.sub("", field.label)
-    near = lexicon.alike(name, label)
+    near = pages.alike(name, label)
     kind = _BY_KIND[field.kind]
     if habits.weighs and field.kind == "text":
-        near = max(near, lexicon.alike(f"{name} {value_shape(value)}", label))
-        near = max(near, lexicon.alike(value_shape(value), label))
+        near = max(near, pages.alike(f"{name} {value_shape(value)}", label))
+        near = max(near, pages.alike(value_shape(value), label))
         kind = _ASKED if requested_format(field) is not None else kind
     return near + kind if near >= _LEAST or kind else 0.0
 
@@ -254,7 +254,7 @@ def amount_label(
         The most similar label, "" if the row has none of them.
     """
     labels = [label for label in candidates if label in cells]
-    return lexicon.nearest(about, labels)[0] if labels else ""
+    return pages.nearest(about, labels)[0] if labels else ""
 
 
 def money_labels(rows: Iterable[Mapping[str, str]]) -> list[str]:

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills import calibration, lexicon
-from owa_bench.skills.api_solver.http_session import HttpSession
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
+from owa_bench.skills import pages
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
 from owa_bench.skills.api_solver.task_state import DECLARE, HELPED, LOST, MOST_HINTS
 from owa_bench.skills.pages import PageControl, is_open
-from owa_bench.skills.planning import PlanCall, ToolPlan
+from owa_bench.skills.planning import PlanCall, ToolPlan, posterior
 from owa_bench.skills.web_solver import matching, page_view
 from owa_bench.skills.web_solver.browser import Browser
 from owa_bench.skills.web_solver.element_search import ListReader, ListSearch
@@ -91,7 +94,7 @@ class WebSolver:
     def conclude(self, ended: FormOutcome) -> ToolPlan[PlanCall]:
         """Ask when it did not work out; return the call that ends the episode."""
         if ended.accepted:
-            return self._finish(calibration.posterior(PRIOR, self.doubts))
+            return self._finish(posterior(PRIOR, self.doubts))
         if ended.refusal:
             return self._declare(SURE_OF_REFUSAL)
         helped = yield from self._helped()
@@ -287,7 +290,7 @@ def _action(
         for item in items
         if item.role == "link" and item.name.endswith(f": {title}")
     }
-    order = lexicon.nearest(verb, names)
+    order = pages.nearest(verb, names)
     return names[order[0]] if order else None
 
 
@@ -295,7 +298,7 @@ def _onward(buttons: list[PageControl]) -> PageControl:
     """Return the button that leads on: of two, the one that declines an offer."""
     if len(buttons) == 1:
         return buttons[0]
-    order = lexicon.nearest(_DECLINES, (b.name for b in buttons))
+    order = pages.nearest(_DECLINES, (b.name for b in buttons))
     return next(b for b in buttons if b.name == order[0])
 
 
@@ -336,6 +339,6 @@ def _ticked(browser: Browser, label: str) -> float:
     """Return whether a box of that name was ticked when its page came."""
     for page in browser.seen:
         for field in fields(page.items):
-            if field.kind == "check" and lexicon.alike(field.label, label) > UNSEEN:
+            if field.kind == "check" and pages.alike(field.label, label) > UNSEEN:
                 return LIKELY if "checked" in field.items[0].states else UNLIKELY
     return RARE

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from owa_bench.envs.changesurf.env import HEIGHT, WIDTH, pad_picture, tree_text
+from owa_bench.envs.changesurf.suite import HEIGHT, WIDTH, pad_picture, tree_text
 from owa_bench.errors import UsageError
 from owa_bench.registration import ENV_IDS
 from tests.builders.changesurf_episodes import instance_of, make

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from owa_bench import contract_checks
-from owa_bench.envs.multicrew import generate, planner
+from owa_bench.envs.multicrew import generate, oracle
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import Conflict, Message
 from tests.builders import crew_episodes as episodes
@@ -75,7 +75,7 @@ def test_a_muted_crew_gets_most_done_by_research(family):
 def test_the_bound_rises_with_seats_and_holds_for_agents():
     for seed in range(4):
         world = SUITE.generate(episodes.instance("contract", 3, seed))
-        bounds = [planner.bound(world, m) for m in (1, 2, 3, 4)]
+        bounds = [oracle.bound(world, m) for m in (1, 2, 3, 4)]
         assert bounds == sorted(bounds)
         assert bounds[0] < 0.6 < bounds[-1]
 

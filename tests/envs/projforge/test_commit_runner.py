@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from owa_bench.envs.projforge.commit_runner import CommitRunner
+from owa_bench.envs.projforge.pushes import WorktreeFiles
 from owa_bench.envs.projforge.repository import ProjectRepository
-from owa_bench.envs.projforge.worktree_files import WorktreeFiles
 from owa_bench.sandbox import views
 
 pytestmark = pytest.mark.skipif(

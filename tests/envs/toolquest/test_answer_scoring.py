@@ -1,6 +1,6 @@
 import pytest
 
-from owa_bench.envs.toolquest import answer_form, answer_scoring, wire_format
+from owa_bench.envs.toolquest import answers, wire_format
 from owa_bench.envs.toolquest.state import Artefact
 from owa_bench.envs.toolquest.table import DataTable, TableError
 from owa_bench.worlds.api import Field
@@ -11,7 +11,7 @@ RIGHT = WORLD.expected_rows
 
 
 def score(rows, columns=("id", "price")):
-    return answer_scoring.artefact_score(WORLD, Artefact("a", columns, tuple(rows)))
+    return answers.artefact_score(WORLD, Artefact("a", columns, tuple(rows)))
 
 
 def test_right_in_any_order_of_rows_and_columns():
@@ -30,7 +30,7 @@ def test_a_dropped_row_or_changed_cell_costs_its_share():
 
 
 def test_wrong_shapes_score_nothing():
-    assert answer_scoring.artefact_score(WORLD, None) == 0.0
+    assert answers.artefact_score(WORLD, None) == 0.0
     assert score([]) == 0.0
     assert score([(price,) for _, price in RIGHT], ("price",)) == 0.0
     assert score([(key, str(price)) for key, price in RIGHT]) == 0.0
@@ -52,7 +52,7 @@ def test_a_column_too_many_costs():
     ],
 )
 def test_key_width(rows, width):
-    assert answer_scoring.key_width(rows) == width
+    assert answers.key_width(rows) == width
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_key_width(rows, width):
 def test_a_number_that_would_take_minutes_to_write_is_no_number(text):
     sent = DataTable(("id", "price"), ((RIGHT[0][0], text),))
     with pytest.raises(TableError, match="must be a number"):
-        answer_form.judged_answer(WORLD, sent)
+        answers.judged_answer(WORLD, sent)
     price = Field(key="price", name="price", kind="money", about="", decimal=True)
     assert wire_format.from_wire(price, text) is None

@@ -14,7 +14,7 @@ import pytest
 from owa_bench.envs.toolquest import wire_format
 from owa_bench.envs.toolquest.suite import SUITE
 from owa_bench.interfaces import Brief
-from owa_bench.skills.api_solver.skill_config import SkillConfig
+from owa_bench.skills.api_solver.http_session import SkillConfig
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.memory import FactMemory
 from owa_bench.skills.planning import Runner, reply

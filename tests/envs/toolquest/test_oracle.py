@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from owa_bench.discovery import find
-from owa_bench.envs.toolquest import answer_scoring
+from owa_bench.envs.toolquest import answers
 from owa_bench.envs.toolquest.backend import instance_key
 from owa_bench.envs.toolquest.generate import HONEYPOT_FAMILIES
 from owa_bench.envs.toolquest.oracle import THETA
@@ -178,9 +178,7 @@ def test_hints_go_on_from_where_an_agent_stopped(caller, kind):
     shop.http("/v1/items/r-00", "DELETE")
     shop.http("/v1/items/r-04", "DELETE")
     follow(shop)
-    assert answer_scoring.artefact_score(
-        shop.session.state.world, shop.session.state.artefact
-    )
+    assert answers.artefact_score(shop.session.state.world, shop.session.state.artefact)
 
 
 def test_hints_use_the_key_that_works_after_a_rotation(caller):

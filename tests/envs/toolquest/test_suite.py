@@ -3,7 +3,7 @@ from pathlib import Path
 from owa_bench.discovery import get
 from owa_bench.envs.toolquest import families
 from owa_bench.envs.toolquest.suite import SUITE
-from owa_bench.envs.toolquest.tools import TOOLS
+from owa_bench.envs.toolquest.tool_calls import TOOLS
 from owa_bench.shells.schemas import compile_schema
 
 

@@ -52,7 +52,7 @@ def test_the_lock_names_python_and_packages_without_extras():
     [
         (TOOLQUEST, "worlds/api.py", "worlds/site.py"),
         (TOOLQUEST, "worlds/api_edits.py", "worlds/physics.py"),
-        (TOOLQUEST, "drift/api/limits.py", "drift/web/layout.py"),
+        (TOOLQUEST, "drift/api/access.py", "drift/web/access.py"),
         (CHANGESURF, "worlds/site_spec.py", "worlds/api.py"),
         (CARTPOLE3D, "worlds/physics.py", "worlds/site.py"),
     ],

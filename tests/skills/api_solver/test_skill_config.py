@@ -12,9 +12,12 @@ from owa_bench.interfaces import Brief
 from owa_bench.records.instance import Instance
 from owa_bench.run import assembly
 from owa_bench.skills.api_solver.authentication import AuthenticatedClient
-from owa_bench.skills.api_solver.http_session import HttpSession
+from owa_bench.skills.api_solver.http_session import (
+    ALL_SKILLS,
+    HttpSession,
+    SkillConfig,
+)
 from owa_bench.skills.api_solver.self_checks import audit, share
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS, SkillConfig
 from owa_bench.skills.api_solver.solver import ApiSolver
 from owa_bench.skills.api_solver.task_state import TaskState
 from owa_bench.skills.memory import FactMemory

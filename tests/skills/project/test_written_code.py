@@ -8,10 +8,9 @@ import pytest
 
 from owa_bench.discovery import get
 from owa_bench.envs.projforge import generate
-from owa_bench.skills.project import feature_code, library_calls, library_contract
+from owa_bench.skills.project import feature_code, library_contract
 from owa_bench.worlds.project_code import changelog, library_source
-from owa_bench.worlds.project_prose import feature_prose
-from owa_bench.worlds.project_rules import answer, draw_request
+from owa_bench.worlds.project_rules import answer, draw_request, feature_prose
 
 OPERATORS = {
     "major_rename": "name",
@@ -24,10 +23,10 @@ def forms_of(world):
     """Return the calls by library that its manual and changelog tell."""
     forms = {}
     for library in world.libraries:
-        sections = library_calls.changelog_sections(changelog(library))
-        told = library_calls.manual_forms(changelog(library))
+        sections = library_contract.changelog_sections(changelog(library))
+        told = library_contract.manual_forms(changelog(library))
         for section in sections[1:]:
-            told = library_calls.told_forms(told, section)
+            told = library_contract.told_forms(told, section)
         forms[library.name] = told
     return forms
 
@@ -83,7 +82,7 @@ def test_calls_follow_what_changelogs_tell(name, prefix, monkeypatch):
     stale = dict(functions)
     for library, after in forms_of(world).items():
         for feature, code in functions.items():
-            functions[feature] = library_calls.rewritten(
+            functions[feature] = library_contract.rewritten(
                 code, library, before[library], after
             )
     assert functions != stale
@@ -93,26 +92,26 @@ def test_calls_follow_what_changelogs_tell(name, prefix, monkeypatch):
 
 
 def test_a_rewritten_call_can_be_rewritten_again():
-    plain = library_calls.CallForm(name="settle", order=("amount", "level"))
-    moved = library_calls.CallForm(
+    plain = library_contract.CallForm(name="settle", order=("amount", "level"))
+    moved = library_contract.CallForm(
         name="settle_of", order=("level", "amount"), scale=10, offset=1, default="up"
     )
     code = (
         "value = tariffa.settle(r['cents'], 2, rounding='down') + "
         "tariffa.settle(value, 0)\n"
     )
-    there = library_calls.rewritten(
+    there = library_contract.rewritten(
         code, "tariffa", {"settle": plain}, {"settle": moved}
     )
     assert there == (
         "value = (tariffa.settle_of(2, r['cents'], rounding='down') - 1) // 10 + "
         "(tariffa.settle_of(0, value, rounding='half_up') - 1) // 10\n"
     )
-    back = library_calls.rewritten(
+    back = library_contract.rewritten(
         there, "tariffa", {"settle": moved}, {"settle": plain}
     )
     assert back == code
-    other = library_calls.rewritten(
+    other = library_contract.rewritten(
         code, "gradus", {"settle": plain}, {"settle": moved}
     )
     assert other == code
@@ -125,7 +124,7 @@ def test_what_functions_answer_gives_their_forms():
     }
     forms = library_contract.measured_forms(("levy",), {"levy": [2, 4, 6, 8]}, now)
     assert forms == {
-        "levy": library_calls.CallForm(
+        "levy": library_contract.CallForm(
             name="compute_levy",
             order=("level", "amount"),
             default="down",

@@ -3,7 +3,7 @@
 import pytest
 
 from owa_bench.envs.recall.generate import draw_world
-from owa_bench.skills.recall.deeds import deeds_in, read_passage
+from owa_bench.skills.recall.reading import deeds_in, read_passage
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3, 4])

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from owa_bench.skills.api_solver.skill_config import ALL_SKILLS
+from owa_bench.skills.api_solver.http_session import ALL_SKILLS
 from owa_bench.skills.pages import PageControl
 from owa_bench.skills.web_solver import matching
 from owa_bench.skills.web_solver.matching import assign_arguments

@@ -9,11 +9,14 @@ from typing import Literal, NamedTuple, Protocol
 
 from owa_bench.envs.changesurf.oracle.goal import goal_score, missing_evidence
 from owa_bench.envs.changesurf.server.forms import MONTHS, show
-from owa_bench.envs.changesurf.server.friction import REQUEST_MS, least_form_ms
 from owa_bench.envs.changesurf.server.listing import categories
 from owa_bench.envs.changesurf.server.page_model import Button, FormField
 from owa_bench.envs.changesurf.server.pages import build
-from owa_bench.envs.changesurf.server.sign_in import sign_in_code
+from owa_bench.envs.changesurf.server.sign_in import (
+    REQUEST_MS,
+    least_form_ms,
+    sign_in_code,
+)
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.records.instance import Instance, Timeline
 from owa_bench.worlds.site_spec import SiteValue, Slot

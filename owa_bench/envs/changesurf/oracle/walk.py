@@ -16,7 +16,7 @@ import httpx
 from owa_bench.envs.changesurf.browser import observation
 from owa_bench.envs.changesurf.oracle.hints import ControlValue, OracleStep, next_step
 from owa_bench.envs.changesurf.server.app import SiteServer
-from owa_bench.envs.changesurf.server.friction import act_ms
+from owa_bench.envs.changesurf.server.sign_in import act_ms
 from owa_bench.envs.changesurf.server.state import SiteState
 from owa_bench.errors import DriftError
 from owa_bench.interfaces import Oracle

@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from owa_bench.envs.changesurf.server.control_factory import ControlFactory
 from owa_bench.envs.changesurf.server.forms import read_slots, slots_on, steps
-from owa_bench.envs.changesurf.server.friction import (
+from owa_bench.envs.changesurf.server.sign_in import (
     REQUEST_MS,
+    SIGN_IN_PAGES,
     count_request,
     early_ms,
     form_refusal,
     is_limited,
+    sign_in,
 )
-from owa_bench.envs.changesurf.server.sign_in import SIGN_IN_PAGES, sign_in
 from owa_bench.envs.changesurf.server.state import (
     Database,
     Draft,

@@ -1,7 +1,9 @@
 """Contract: each item is a record type whose JSON Schema is to be written.
 
 A fragment is a schema; it is accepted if it takes every record that meets the item's
-clauses and refuses every record that breaks one of them.
+clauses and refuses every record that breaks one of them. To negotiate are record types
+whose clauses have two readings, on which one role decides; which role stands in
+somebody's document.
 """
 
 from collections.abc import Iterator, Mapping
@@ -186,3 +188,4 @@ FAMILY = Family(
     accepts=accepts,
     solution=solution,
 )
+NEGOTIATE = FAMILY._replace(name="negotiate", decided=True)

@@ -1,7 +1,10 @@
 """Schedule: each item is a job to be placed at a site that opens at hours of its own.
 
 A fragment books a site; it is accepted if the job, run hour by hour, finds the site
-open throughout, follows what it builds on, and begins as early as it could.
+open throughout, follows what it builds on, and begins as early as it could. Duties are
+bookings that somebody other than their author must approve.
+
+Source: docs/multicrew.md#worlds
 """
 
 from collections.abc import Mapping
@@ -149,3 +152,4 @@ FAMILY = Family(
     accepts=accepts,
     solution=solution,
 )
+DUTIES = FAMILY._replace(name="duties", reviewed=True)

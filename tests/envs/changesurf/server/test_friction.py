@@ -9,8 +9,8 @@ import pytest
 from owa_bench.envs.changesurf.browser.observation import html_controls
 from owa_bench.envs.changesurf.oracle.hints import OracleStep, next_step
 from owa_bench.envs.changesurf.oracle.walk import HttpWalker, walk
-from owa_bench.envs.changesurf.server.friction import act_ms, is_waiting
 from owa_bench.envs.changesurf.server.page_model import Listing
+from owa_bench.envs.changesurf.server.sign_in import act_ms, is_waiting
 from owa_bench.envs.changesurf.suite import SUITE
 from owa_bench.records.events import Action
 from owa_bench.shells.calls import call_text
