@@ -155,6 +155,9 @@ def test_what_is_retained_by_hand():
     assert np.isnan(memory.memory(unknown, one, guess, 0 * one, rules))
     with pytest.raises(ScoringError, match=r"guess rate must lie below 0\.9"):
         memory.memory(law, one, np.array([0.9]), 0 * one, rules)
+    two = np.ones(2)
+    with pytest.raises(ScoringError, match="guess rate must lie below"):
+        memory.memory(Retention(two, two), two, np.array([0.2, 0.9]), two, rules)
 
 
 def test_the_error_of_r0_is_of_the_shortest_lag_with_trials():

@@ -11,6 +11,8 @@ from owa_bench.canonical import canonical_json
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Intervention
 from owa_bench.records.score import AxisScore
+from owa_bench.scoring.attempt_sets import RevisionGain
+from owa_bench.scoring.axes import self_revision as self_revision_axis
 from owa_bench.scoring.axes.self_revision import GATED, self_revision
 from tests.builders.attempt_sets import GAIN, LATER, change, practice, sets
 from tests.builders.episodes import PROTOCOL, episode
@@ -200,3 +202,31 @@ def test_bad_input_is_refused() -> None:
     ):
         with pytest.raises(ScoringError):
             self_revision(alpha, gain, net)
+
+
+def one_gain(before: float, after: float, **changes: Any) -> RevisionGain:
+    """Return a counted revision of half autonomy that gained .4, .3 over a placebo."""
+    capability = {"before": before, "after": after}
+    fields = {"gain": 0.4, "gated": 0.3, "autonomy": 0.5, "counted": True} | changes
+    return RevisionGain(capability=capability, **fields)
+
+
+def test_sums_are_cut_to_the_net_gain_from_the_second_revision_on() -> None:
+    lone = [one_gain(0.5, 0.6)]
+    assert self_revision_axis._sums(lone) == pytest.approx((0.2, 0.15))
+    two = [one_gain(0.2, 0.9), one_gain(0.5, 0.45)]  # .4 and .3, of a net .25
+    assert self_revision_axis._sums(two) == pytest.approx((0.25, 0.25))
+    wide = [one_gain(0.0, 0.5), one_gain(0.5, 0.9, counted=False)]
+    assert self_revision_axis._sums(wide) == pytest.approx((0.2, 0.15))
+    blind = [one_gain(0.2, 0.5), one_gain(0.5, 0.9, gated=math.nan)]
+    raw, gated = self_revision_axis._sums(blind)
+    assert raw == pytest.approx(0.4)
+    assert math.isnan(gated)
+
+
+def test_a_capability_is_the_mean_of_family_means_by_weight() -> None:
+    weights = np.array([0.2, 0.3, 0.5])
+    q, family = np.array([0.4, 0.8, 0.1]), np.array([0, 0, 2])
+    found = self_revision_axis._capability(q, family, weights)
+    assert found == pytest.approx((0.2 * 0.6 + 0.5 * 0.1) / 0.7)
+    assert math.isnan(self_revision_axis._capability(q[:0], family[:0], weights))

@@ -1,13 +1,17 @@
 """W by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Belief, Resolution
 from owa_bench.records.trace import Trace
+from owa_bench.scoring.axes import world_model as world_model_axis
 from owa_bench.scoring.axes.world_model import world_model
-from tests.builders.episodes import episode
+from owa_bench.scoring.statistics_table import MILLION, Totals
+from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 
 
@@ -131,3 +135,48 @@ def test_a_planted_brier_skill_is_recovered() -> None:
         found = world_model(brier, reference, np.array([40_000.0]), 4.0)
         assert float(found[0]) == pytest.approx(skill, abs=0.01)
         assert skill > low
+
+
+def test_the_reference_is_the_better_of_two_predictors() -> None:
+    """Class a: 2 of 4 came true, b: 1 of 4; in parts, over two families."""
+    parts = world_model_axis._PARTS * MILLION
+    columns = {
+        "W:weight:a": (3, 1),
+        "W:true:a": (2, 0),
+        "W:weight:b": (0, 4),
+        "W:true:b": (0, 1),
+    }
+    names = {name: place for place, name in enumerate([*columns, "W:reference"])}
+    table = np.zeros((1, 2, 5))
+    table[0, :, :4] = np.array([*columns.values()]).T * parts
+    hindsight = (2 - 2**2 / 4) + (1 - 1 / 4)
+    for committed, found in ((9.0, hindsight), (1.5, 1.5)):
+        table[0, 1, 4] = committed * MILLION
+        totals = Totals(names, table, np.full(2, 0.5), {})
+        assert world_model_axis._reference(totals) == pytest.approx([found])
+
+
+def test_what_is_said_of_beliefs_is_of_those_that_count() -> None:
+    """Class x varies and counts, 3 of its 4 were stated; y never varies."""
+    rules = PROTOCOL.world_model
+    kind = sorted(rules.references)[:2]
+    count = rules.class_min
+    kinds = np.array([kind[0]] * 2 * count + [kind[1]] * count)
+    y = np.arange(3 * count) % 2 == 0
+    y[2 * count :] = True
+    p = np.where(np.arange(3 * count) % 4 == 3, np.nan, 0.5)
+    beliefs = SimpleNamespace(row=np.arange(3 * count), kind=kinds, y=y, p=p)
+    sample = SimpleNamespace(
+        table=SimpleNamespace(beliefs=beliefs),
+        base=np.ones(3 * count, bool),
+        protocol=PROTOCOL,
+    )
+    found = world_model_axis._diagnostics(sample)
+    assert found["left out"] == {kind[1]: "its outcome never varies"}
+    assert found["base rates"] == {kind[0]: 0.5}
+    assert found["stated"] == pytest.approx(np.mean(np.arange(2 * count) % 4 != 3))
+    sample.base[:] = False
+    assert world_model_axis._diagnostics(sample)["stated"] == 0.0
+    sample.base[: count - 1] = True
+    few = world_model_axis._left_out(sample)
+    assert few == {kind[0]: f"{count - 1} resolved of {count}"}
