@@ -46,7 +46,7 @@ from owa_bench.run.plan.request import (
     check_agents,
     draft_plan,
 )
-from owa_bench.run.play import executors, ray_executor, worker_processes
+from owa_bench.run.play import executors, ray_executor
 from owa_bench.run.play.executors import Executor
 from owa_bench.run.play.failures import FailureLimit, preflight
 from owa_bench.run.play.loop import AttemptResult
@@ -242,7 +242,7 @@ def _executor(options: RunOptions, lock: int) -> Executor:
         )
     if options.workers == 1:
         return partial(executors.play_here, client=options.client)
-    return partial(worker_processes.play_in_workers, workers=options.workers, lock=lock)
+    return partial(executors.play_in_workers, workers=options.workers, lock=lock)
 
 
 def _refuse_shared_process(plan: Plan) -> None:
