@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py                    # 300 mutants, committed seed
     python benchmarks/mutants.py --count 30 --module scoring/composites
+    python benchmarks/mutants.py --again OUTPUT  # survivors of a run that printed this
 
 A mutant is one changed operator, comparison, number, boolean or call of min and max in
 one module. Its tests are the examples in the module's docstrings and, of the test files
@@ -300,6 +301,21 @@ def draw(paths: list[Path], count: int, seed: int) -> list[tuple[Path, int]]:
     return [places[i] for i in rng.permutation(len(places))[:count]]
 
 
+def survivors(chosen: list[tuple[Path, int]], text: str) -> list[tuple[Path, int]]:
+    """Return those mutants that an earlier run printed as survivors."""
+    printed = {line.partition("survived  ")[2] for line in text.splitlines()}
+    found = []
+    for path, number in chosen:
+        mutant = list(mutants(path, ast.parse(path.read_text())))[number]
+        if f"{_place(mutant)}  {mutant.about}" in printed:
+            found.append((path, number))
+    return found
+
+
+def _place(mutant: Mutant) -> str:
+    return f"{mutant.path.relative_to(ROOT).as_posix()}:{mutant.line}"
+
+
 def run(path: Path, number: int, runs: list[Executed]) -> Outcome:
     """Return what became of one mutant."""
     tree = ast.parse(path.read_text())
@@ -310,8 +326,7 @@ def run(path: Path, number: int, runs: list[Executed]) -> Outcome:
     ast.fix_missing_locations(tree)
     parts = [part for part in (tests[:FIRST], tests[FIRST:]) if part]
     killed = any(not survives(path, tree, part) for part in parts)
-    place = f"{path.relative_to(ROOT).as_posix()}:{mutant.line}"
-    return Outcome(place, mutant.about, killed)
+    return Outcome(_place(mutant), mutant.about, killed)
 
 
 def share(killed: int, count: int) -> str:
@@ -340,6 +355,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--module", default="", help="part of a path: only those")
+    parser.add_argument("--again", type=Path, help="output: only its survivors")
     parser.add_argument("--least", type=float, default=0.9, help="killed share")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -348,6 +364,8 @@ def main() -> int:
     paths = modules(options.module)
     files = [str(f) for t in TESTS for f in sorted(Path(t).rglob("test_*.py"))]
     chosen = draw(paths, options.count, options.seed)
+    if options.again:
+        chosen = survivors(chosen, options.again.read_text())
     load_libraries()
     began, killed = time.perf_counter(), 0
     with ProcessPoolExecutor(options.workers, get_context("fork")) as pool:

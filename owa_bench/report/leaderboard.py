@@ -26,8 +26,8 @@ from owa_bench.report.integrity_checks import CheckResult
 from owa_bench.report.statement import write_atomically
 from owa_bench.report.templates import page_template
 from owa_bench.report.terms import own_terms
-from owa_bench.scoring.jackknife import mean_over_tasks
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.task_means import mean_over_tasks
 
 PAGE = "index.html"
 LEAST = 4  # V4: replayed by a second party

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from owa_bench.records.score import AxisScore, CellTable
-from owa_bench.scoring.jackknife import interval_columns, mean_over_tasks
 from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
 TITLE = "AAI axes beside CHC domains"
 _HIGH = 0.5  # [D] of T, $ and of a domain: at or above is high, below is weak

@@ -23,8 +23,8 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.score import CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.jackknife import interval_columns, mean_over_tasks
 from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
 _MEANS = ("Q", "q_state", "success", "helped", "solved depth")
 _SHARES = 3  # of them lie in [0, 1]; the others are amounts

@@ -13,8 +13,8 @@ from owa_bench.records.observables import Array, Flags, Floats, Observables, Pro
 from owa_bench.records.protocol import Protocol
 from owa_bench.records.score import CellTable, Curve, GateResult
 from owa_bench.scoring.bootstrap import figure
-from owa_bench.scoring.jackknife import interval_columns, mean_over_tasks
 from owa_bench.scoring.sample import Sample
+from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
 LAST_DAYS = 10  # of a project; delivery asks for acceptance over these
 _Row = tuple[str | float | int | None, ...]
