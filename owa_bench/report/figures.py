@@ -78,26 +78,13 @@ def arm_colour(place: int) -> str:
     return f"#01010{place % 6}"
 
 
-def row_offset(order: int, count: int) -> float:
-    """Return the offset of an agent in a row, so that agents do not overlap.
-
-    Args:
-        order: place of the agent.
-        count: agents of the row.
-
-    Returns:
-        The offset in rows, 0 in the middle.
-    """
+def _row_offset(order: int, count: int) -> float:
+    """Return the offset of an agent in a row of `count` agents, 0 in the middle."""
     return (order - (count - 1) / 2) * 0.8 / max(count, 2)
 
 
-def draw_curve(plot: Axes, one: ArmSeries) -> None:
-    """Draw one agent's curve where it was played, with its band.
-
-    Args:
-        plot: the axes to draw on.
-        one: the agent's series, whose data is a Curve.
-    """
+def _draw_curve(plot: Axes, one: ArmSeries) -> None:
+    """Draw one agent's curve where it was played, with its band; `data` is a Curve."""
     data: Curve = one.data
     colour = arm_colour(one.place)
     rows = list(zip(data.x, data.y, data.low, data.high, strict=True))
@@ -109,42 +96,24 @@ def draw_curve(plot: Axes, one: ArmSeries) -> None:
         plot.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
 
 
-def label_rows(plot: Axes, names: Sequence[str]) -> None:
-    """Name the rows of a figure, the first at the top.
-
-    Args:
-        plot: the axes.
-        names: one name a row.
-    """
+def _label_rows(plot: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a figure, the first at the top."""
     plot.set_yticks(range(len(names)), names)
     plot.set_ylim(len(names) - 0.5, -0.5)
     plot.grid(visible=False, axis="y")
 
 
-def legend_handles(plot: Axes, series: Sequence[ArmSeries]) -> list[Line2D]:
-    """Return a legend entry for each agent, in its colour.
-
-    Args:
-        plot: the axes on which the empty lines are drawn.
-        series: the agents.
-
-    Returns:
-        One line an agent.
-    """
+def _legend_handles(plot: Axes, series: Sequence[ArmSeries]) -> list[Line2D]:
+    """Return a legend entry for each agent, in its colour: an empty line."""
     return [
         plot.plot([], [], "o-", color=arm_colour(one.place), label=one.arm)[0]
         for one in series
     ]
 
 
-def add_legend(plot: Axes, series: Sequence[ArmSeries]) -> None:
-    """Name the agents above the plot, in their colours.
-
-    Args:
-        plot: the axes.
-        series: the agents.
-    """
-    handles = legend_handles(plot, series)
+def _add_legend(plot: Axes, series: Sequence[ArmSeries]) -> None:
+    """Name the agents above the plot, in their colours."""
+    handles = _legend_handles(plot, series)
     plot.legend(
         handles=handles,
         loc="lower left",
@@ -195,9 +164,9 @@ def axis_figure(series: Sequence[ArmSeries]) -> str:
             if all(one.data[row].value is None for one in series):
                 words: dict[str, Any] = {"color": MUTED, "fontsize": 8, "va": "center"}
                 plot.text(0.0, row, "no evidence", **words)
-        label_rows(plot, names)
+        _label_rows(plot, names)
         plot.set(xlim=(-0.02, 1.02), xlabel="normalised value")
-        add_legend(plot, series)
+        _add_legend(plot, series)
         return to_svg(figure, "Axes with both intervals, by agent")
 
 
@@ -209,11 +178,11 @@ def curve_figure(series: Sequence[ArmSeries]) -> str:
         if first.diagonal:
             plot.plot([0, 1], [0, 1], **_DASHED)
         for one in series:
-            draw_curve(plot, one)
+            _draw_curve(plot, one)
         _set_x_limits(plot, [x for one in series for x in one.data.x])
         y_label = textwrap.fill(first.y_label, 26)
         plot.set(ylim=(-0.03, 1.03), xlabel=first.x_label, ylabel=y_label)
-        add_legend(plot, series)
+        _add_legend(plot, series)
         return to_svg(figure, first.name)
 
 
@@ -228,7 +197,7 @@ def frontier_figure(series: Sequence[ArmSeries]) -> str:
         plot.text(0.0, target - 0.075, f"s = {target:g}", color=MUTED, fontsize=9)
         plot.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.06), ylabel="success")
         plot.set_xlabel("autonomy demand (1 = no help at all)")
-        add_legend(plot, series)
+        _add_legend(plot, series)
         return to_svg(figure, "Delegability frontier with its band")
 
 
@@ -239,11 +208,11 @@ def cost_figure(series: Sequence[ArmSeries]) -> str:
         figure, plot = new_figure(0.9 + len(streams) * (0.2 + 0.22 * len(series)))
         for order, one in enumerate(series):
             _cost_bars(plot, one, order, len(series))
-        label_rows(plot, streams)
+        _label_rows(plot, streams)
         plot.set_xlabel("USD")
         plot.margins(x=0.18)
         plot.set_xlim(left=0)
-        add_legend(plot, series)
+        _add_legend(plot, series)
         return to_svg(figure, "Cost by stream and agent")
 
 
@@ -251,7 +220,7 @@ def _axis_rows(plot: Axes, one: ArmSeries, count: int) -> None:
     """Draw one agent's dot and two lines on every axis row."""
     scores: Sequence[AxisScore] = one.data
     for row, axis in enumerate(scores):
-        y = row + row_offset(one.place, count)
+        y = row + _row_offset(one.place, count)
         if axis.value is None:
             continue
         _span(plot, axis.tasks_like_these, y, one.place, 1.3)
@@ -298,9 +267,115 @@ def _cost_bars(plot: Axes, one: ArmSeries, order: int, count: int) -> None:
     costs: Mapping[str, int | None] = one.data
     height = 0.7 / max(count, 2)
     for row, amount in enumerate(costs.values()):
-        y = row + row_offset(order, count)
+        y = row + _row_offset(order, count)
         dollars = (amount or 0) / 1e6
         plot.barh([y], [dollars], height=height, color=arm_colour(one.place))
         text = "unknown" if amount is None else f"{dollars:,.4f}"
         words: dict[str, Any] = {"va": "center", "fontsize": 9, "color": INK}
         plot.annotate(text, (dollars, y), (4, 0), textcoords="offset points", **words)
+
+
+# --- dose and response: quality by kind of drift, paired differences ------------------
+
+
+_WIDE, _HEAD = 9.0, 0.3  # inches: of a figure of panels, of the legend above them
+_DOTTED: dict[str, Any] = {"color": MUTED, "linewidth": 1.2, "linestyle": ":"}
+_COLUMNS = 4  # panels side by side
+
+
+def dose_panels(label: str, rows: Sequence[Sequence[ArmSeries]]) -> str:
+    """Return small plots side by side, one a curve.
+
+    The dotted line is the curve's second series: the realised magnitude.
+
+    Args:
+        label: name of the figure.
+        rows: for each plot the agents' series, whose data is a Curve.
+
+    Returns:
+        The figure as an SVG element.
+    """
+    columns = min(_COLUMNS, len(rows))
+    lines = -(-len(rows) // columns)
+    with style(f"panels/{label}"):
+        height = 0.75 + 1.75 * lines
+        figure = Figure(figsize=(_WIDE, height))
+        figure.set_layout_engine("tight", rect=(0, 0, 1, 1 - _HEAD / height))
+        for place, series in enumerate(rows):
+            plot = figure.add_subplot(lines, columns, place + 1)
+            _panel(plot, series, first=place % columns == 0)
+            if place + columns >= len(rows):
+                plot.set_xlabel("nominal magnitude")
+        shown = {one.place: one for series in rows for one in series}
+        _legend_above(figure, [shown[place] for place in sorted(shown)])
+        return to_svg(figure, label)
+
+
+def paired_differences(label: str, series: Sequence[ArmSeries]) -> str:
+    """Return paired differences with intervals, a row per kind of drift.
+
+    Args:
+        label: name of the figure.
+        series: the agents, whose data is a tuple of Curves; each curve is drawn at its
+            largest magnitude.
+
+    Returns:
+        The figure as an SVG element.
+    """
+    names = list(dict.fromkeys(curve.name for one in series for curve in one.data))
+    with style(f"gaps/{label}"):
+        figure, plot = new_figure(0.9 + len(names) * (0.18 + 0.14 * len(series)))
+        plot.axvline(0.0, color=MUTED, linewidth=1)
+        for one in series:
+            for curve in one.data:
+                _draw_difference(plot, one, curve, names.index(curve.name), len(series))
+        largest = {
+            curve.name: f"{curve.name}, {curve.x[-1]:g}"
+            for one in series
+            for curve in one.data
+        }
+        _label_rows(plot, [largest[name] for name in names])
+        plot.set(xlim=(-1.04, 1.04), xlabel="Q drifted minus Q clean")
+        _add_legend(plot, series)
+        return to_svg(figure, label)
+
+
+def _panel(plot: Axes, series: Sequence[ArmSeries], *, first: bool) -> None:
+    """Draw one kind of drift: every agent's curve, and what was realised."""
+    for one in series:
+        _draw_curve(plot, one)
+    data: Curve = series[0].data
+    realised = [
+        (x, y) for x, y in zip(data.x, data.beside, strict=False) if y is not None
+    ]
+    plot.plot(*np.reshape(realised, (-1, 2)).T, **_DOTTED)
+    plot.set_title(data.name, fontsize=9, loc="left", color=INK)
+    plot.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
+    plot.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
+    plot.set_yticks([0.0, 0.5, 1.0], ["0", ".5", "1"] if first else [])
+    if first:
+        plot.set_ylabel("Q")
+
+
+def _draw_difference(
+    plot: Axes, one: ArmSeries, curve: Curve, row: int, count: int
+) -> None:
+    """Draw one agent's difference at a curve's largest magnitude."""
+    value, low, high = curve.y[-1], curve.low[-1], curve.high[-1]
+    if value is None:
+        return
+    y, colour = row + _row_offset(one.place, count), arm_colour(one.place)
+    if low is not None and high is not None:
+        plot.plot([low, high], [y, y], color=colour, linewidth=2.5, alpha=0.55)
+    plot.plot([value], [y], "o", color=colour, markersize=5, zorder=3)
+
+
+def _legend_above(figure: Figure, series: Sequence[ArmSeries]) -> None:
+    """Name the agents and the dotted line above all panels."""
+    plot = figure.axes[0]
+    handles = _legend_handles(plot, series)
+    beside = series[0].data.beside_label or "realised"
+    handles += plot.plot([], [], **_DOTTED, label=beside)
+    figure.legend(
+        handles=handles, loc="upper left", ncols=4, handlelength=1.4, borderaxespad=0.1
+    )

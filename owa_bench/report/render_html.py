@@ -16,8 +16,7 @@ from owa_bench.records.layout import STATEMENT_TYPE
 from owa_bench.report import figures, templates
 from owa_bench.report.bundle import Bundle
 from owa_bench.report.composition import Report, RunFacts
-from owa_bench.report.dose_figures import dose_panels, paired_differences
-from owa_bench.report.figures import ArmSeries
+from owa_bench.report.figures import ArmSeries, dose_panels, paired_differences
 from owa_bench.report.pictures import PageImage, caption, page_images
 from owa_bench.report.site import evidence_links
 from owa_bench.report.templates import page_template
