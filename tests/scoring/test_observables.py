@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.records.events import Intervention, Subgoal
+from owa_bench.records.events import Intervention, Subgoal, Tracking
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.observables import longest_run, observe, solved_depth
 from tests.builders.episodes import PRICES, episode
@@ -119,3 +119,14 @@ def test_take_keeps_beliefs_with_their_rows() -> None:
 
 def test_no_episode_is_an_empty_table() -> None:
     assert len(observe([], PRICES)) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "tolerance"), [(math.nan, 0.1), (0.2, 0.0), (0.2, -1.0), (0.2, math.nan)]
+)
+def test_tracking_without_an_error_or_a_band_is_refused(error, tolerance) -> None:
+    sample = Tracking(step=1, task="hold", error=error, tolerance=tolerance)
+    with pytest.raises(ScoringError, match=r"needs an error and a\s+tolerance above 0"):
+        observe([episode(extra=(sample,))], PRICES)
+    whole = Tracking(step=1, task="hold", error=0.0, tolerance=0.1)
+    assert len(observe([episode(extra=(whole,))], PRICES)) == 1
