@@ -1,8 +1,9 @@
-"""Script replay agents: they repeat the actions that solved the undrifted world.
+"""Agents that replay: recorded scripts of the undrifted world, and trained policies.
 
 `fixed` repeats the calls as they are and derives its answer from what they return, by
-the recorded procedure; `exact_label` and `lexicon` repeat them on web
-pages and look for each recorded control by its words.
+the recorded procedure; `exact_label` and `lexicon` repeat them on web pages and look
+for each recorded control by its words. `sb3` plays a policy trained with
+Stable-Baselines3 (`owa-bench train`).
 
 Source: docs/archetypes.md#the-archetypes, archetype "fixed".
 """
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from owa_bench.errors import UsageError
-from owa_bench.interfaces import AgentCard, AgentConfig, Brief, ToolSpec
+from owa_bench.interfaces import Agent, AgentCard, AgentConfig, Brief, ToolSpec
 from owa_bench.skills.api_solver.recorded_procedure import replay
 from owa_bench.skills.planning import Runner
 from owa_bench.skills.script_replay import ScriptReplayer, find_exact, find_similar
+from owa_bench.skills.trained import load_policy
 
 CONFIDENT = 0.9  # its script solved this task once
 HALTED = 0.02
@@ -53,7 +55,7 @@ class _Fixed:
         """End the episode; nothing is kept."""
 
 
-AGENTS = (
+REPLAYS = (
     AgentCard(
         name="fixed",
         about="Replays the oracle's actions of the undrifted world, deriving answers.",
@@ -75,3 +77,21 @@ AGENTS = (
         suites=("changesurf",),
     ),
 )
+
+
+# --- trained policies -----------------------------------------------------------------
+
+
+def _trained(config: AgentConfig) -> Agent:
+    return load_policy(Path(config.options["path"]))(config)
+
+
+TRAINED = AgentCard(
+    name="sb3",
+    about="A policy that `owa-bench train` wrote, given as sb3:FILE.zip or FILE.zip.",
+    make=_trained,
+    options={"path": "the policy's zip file"},
+    required=("path",),
+)
+
+AGENTS = (*REPLAYS, TRAINED)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from owa_bench.bridges.crew_macros import CrewMacroEnv
+from owa_bench.bridges.pettingzoo import CrewMacroEnv
 from owa_bench.errors import MissingPartError, UsageError
 
 try:

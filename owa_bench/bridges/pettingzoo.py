@@ -6,11 +6,13 @@ Needs the extra `[crew]`. Source: docs/multicrew.md#views-of-a-whole-crew
 import sys
 from typing import Any
 
+import numpy as np
 from gymnasium import spaces
 
 from owa_bench.bridges.crew_views import RENDER_MODES, CrewRounds
 from owa_bench.errors import MissingPartError, UsageError
-from owa_bench.interfaces import Sink
+from owa_bench.interfaces import Brief, Sink
+from owa_bench.skills.crew.macros import FEATURES, MACROS, CrewMacros
 
 try:
     from pettingzoo import ParallelEnv
@@ -113,3 +115,94 @@ class CrewParallelEnv(ParallelEnv):  # type: ignore[misc]  # it is not typed
     def close(self) -> None:
         """Release the session."""
         self.rounds.env.close()
+
+
+# --- a crew in numbers for learners: macros with masks over the parallel view ---------
+# Every seat chooses among the same macros and sees features of what it was shown, so
+# one policy may play all seats. `CrewMacroEnv` is a PettingZoo `ParallelEnv` over the
+# same session as the text view; needs the extra `[crew]`.
+
+
+Seen = dict[str, dict[str, Any]]
+
+
+class CrewMacroEnv(CrewParallelEnv):
+    """A suite of crews whose seats choose macros.
+
+    Observation: `features` and `action_mask`; a seat that does not act in the next
+    round may only wait. Action: the number of a macro.
+
+    Args:
+        suite: Name of the suite.
+        **options: As for `CrewParallelEnv`.
+    """
+
+    metadata = {**CrewParallelEnv.metadata, "name": "owa_bench_crew_macros_v1"}
+
+    def __init__(self, suite: str = "multicrew", **options: Any) -> None:
+        super().__init__(suite, **options)
+        self._players: dict[str, CrewMacros] = {}
+        self._waits = np.array([name == MACROS[0] for name in MACROS], dtype=np.int8)
+        self._observed = spaces.Dict(
+            {
+                "features": spaces.Box(0.0, 1.0, (FEATURES,), np.float32),
+                "action_mask": spaces.MultiBinary(len(MACROS)),
+            }
+        )
+        self._actions = {a: spaces.Discrete(len(MACROS)) for a in self.possible_agents}
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of what a seat is shown."""
+        return self._observed
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of a seat's macros."""
+        return self._actions[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, dict[str, Any]]]:
+        """Begin an episode. Args: as `CrewRounds.reset`. Returns: as PettingZoo."""
+        seen, infos = super().reset(seed, options)
+        self._players = {}
+        for seat in self.agents:
+            task = self.rounds.env.task_of(seat)
+            brief = Brief(text=task.text, goal=task.goal, role=seat)
+            self._players[seat] = CrewMacros(brief)
+        return self._shown(seen, infos), infos
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[
+        Seen,
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, Any]],
+    ]:
+        """Play a round. Args: a macro by seat. Returns: as PettingZoo, by seat.
+
+        A partner that reads `rounds.observed` may give the text of a call instead.
+        """
+        calls = {seat: self._call(seat, actions[seat]) for seat in self.rounds.acting}
+        seen, rewards, terminated, truncated, infos = super().step(calls)
+        return self._shown(seen, infos), rewards, terminated, truncated, infos
+
+    def _call(self, seat: str, action: Any) -> str:
+        if isinstance(action, str):
+            return action
+        return self._players[seat].choose(int(action)).text()
+
+    def _shown(self, seen: Seen, infos: dict[str, dict[str, Any]]) -> Seen:
+        """Return what the seats are shown, in numbers."""
+        found = {}
+        for seat, observation in seen.items():
+            player = self._players[seat]
+            acts = seat in self.agents and infos[seat]["acts"]
+            if acts:
+                player.show(str(observation["text"]))
+            mask = player.mask().astype(np.int8) if acts else self._waits.copy()
+            features = player.features()
+            features[-len(MACROS) :] = mask
+            found[seat] = {"features": features, "action_mask": mask}
+        return found

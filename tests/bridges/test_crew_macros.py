@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from owa_bench.bridges.crew_macros import CrewMacroEnv
+from owa_bench.bridges.pettingzoo import CrewMacroEnv
 from owa_bench.envs.multicrew import generate
 from owa_bench.envs.multicrew.suite import SUITE
 from owa_bench.records.events import Action, CallRefusal

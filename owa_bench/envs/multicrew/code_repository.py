@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from owa_bench.envs.multicrew.draws import Fragment
 from owa_bench.envs.multicrew.families import codebase
-from owa_bench.envs.multicrew.families.family import Fragment
 from owa_bench.envs.projforge.commit_runner import CommitRunner, require_programs
 from owa_bench.envs.projforge.pushes import WorktreeFiles
 from owa_bench.envs.projforge.repository import ProjectRepository

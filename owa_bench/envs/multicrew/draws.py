@@ -1,22 +1,16 @@
-"""Draws that families share: names, the graph of items, who knows what, documents.
+"""A family, and draws that families share: items, who knows what, documents.
 
 Source: docs/multicrew.md#worlds
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from numpy.random import Generator
 
 from owa_bench.seeding import stream
-from owa_bench.worlds.crew import (
-    Clause,
-    CrewItem,
-    Document,
-    DocumentLine,
-    Shape,
-)
+from owa_bench.worlds.crew import Clause, CrewItem, Document, DocumentLine, Shape
 
 _ONSETS = (
     "b",
@@ -296,3 +290,74 @@ def _line(draws: CrewDraws, clause: Clause, role: str) -> DocumentLine:
         ground=ground,
         style=draws.between(0, _STYLES),
     )
+
+
+# --- a family: draws, a form of fragments, and an acceptance --------------------------
+# A fragment is what a seat hands in for an item. It is accepted by what it does: the
+# family runs it against the values that hold, in the light of the fragments it builds
+# on.
+
+
+Fragment = Mapping[str, Any]
+Values = Mapping[str, str]  # name of a clause to its value
+
+
+class Content(NamedTuple):
+    """What a family draws: items with clauses, and wrong values of each clause."""
+
+    items: tuple[CrewItem, ...]
+    clauses: tuple[Clause, ...]
+    wrong: Mapping[str, str]
+
+
+class ClauseDraft:
+    """Clauses as a family draws them, each with its wrong value."""
+
+    def __init__(self) -> None:
+        self._clauses: list[Clause] = []
+        self._wrong: dict[str, str] = {}
+
+    def add(
+        self, subject: str, attribute: str, owner: str, value: str, other: str
+    ) -> str:
+        """Add a clause.
+
+        Args:
+            subject: The item, site, part or module that it is about.
+            attribute: What it says of it.
+            owner: The role that knows it.
+            value: What holds.
+            other: A wrong value.
+        Returns: Its name.
+        """
+        clause = Clause(subject=subject, attribute=attribute, value=value, owner=owner)
+        self._clauses.append(clause)
+        self._wrong[clause.name] = other
+        return clause.name
+
+    def content(self, items: Iterable[CrewItem]) -> Content:
+        """Return the clauses with the items that bear them."""
+        return Content(tuple(items), tuple(self._clauses), self._wrong)
+
+
+class Family(NamedTuple):
+    """A family.
+
+    `form` is a JSON schema of a fragment; `problem` says what is wrong with the form of
+    an item's fragment beyond that ("" for nothing), which everybody is told; `accepts`
+    and `solution` take item, values and the accepted fragments that it builds on.
+    `reviewed`: an item is merged only when another seat has approved it. `runs`:
+    fragments are code, merged by git; `accepts` takes in place of them what main
+    answered when it was run.
+    """
+
+    name: str
+    about: str
+    form: Mapping[str, Any]
+    draw: Callable[[CrewDraws, tuple[CrewItem, ...]], Content]
+    problem: Callable[[CrewItem, Fragment], str]
+    accepts: Callable[[CrewItem, Values, Mapping[str, Fragment], Fragment], bool]
+    solution: Callable[[CrewItem, Values, Mapping[str, Fragment]], Fragment]
+    reviewed: bool = False
+    runs: bool = False
+    decided: bool = False  # contested clauses have readings on which one role decides

@@ -9,13 +9,13 @@ from owa_bench.envs.multicrew.claims import draw_claims
 from owa_bench.envs.multicrew.draws import (
     SHAPES,
     CrewDraws,
+    Family,
     contest,
     draw_documents,
     draw_items,
     settle_by_word,
 )
 from owa_bench.envs.multicrew.families import codebase, contract, incident, schedule
-from owa_bench.envs.multicrew.families.family import Family
 from owa_bench.records.instance import Instance
 from owa_bench.seeding import derive
 from owa_bench.worlds.crew import CrewItem, CrewWorld, Shape

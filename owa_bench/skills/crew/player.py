@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from owa_bench.interfaces import Brief
-from owa_bench.skills.crew.building import BUILDS_ON, build
-from owa_bench.skills.crew.reading import ALONE, ClauseFact, Habits
+from owa_bench.skills.crew.reading import ALONE, BUILDS_ON, ClauseFact, Habits, build
 from owa_bench.skills.crew.view import CrewView
 from owa_bench.skills.planning import PlanCall
 

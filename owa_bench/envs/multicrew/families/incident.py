@@ -10,13 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from owa_bench.envs.multicrew.draws import CrewDraws, owned
-from owa_bench.envs.multicrew.families.family import (
+from owa_bench.envs.multicrew.draws import (
     ClauseDraft,
     Content,
+    CrewDraws,
     Family,
     Fragment,
     Values,
+    owned,
 )
 from owa_bench.worlds.crew import CrewItem
 
