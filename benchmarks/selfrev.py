@@ -314,7 +314,8 @@ def main() -> None:
             lines = [
                 f"# SelfRev: family `{family}`",
                 "",
-                f"Made by `python benchmarks/selfrev.py --family {family} --write`.",
+                f"Made by `python benchmarks/selfrev.py --family {family} --campaigns "
+                f"{chosen.campaigns} --attempts {chosen.attempts} --write`.",
                 "",
                 *acceptor_table(chosen.campaigns, chosen.pairs, folder, family),
                 *full_campaigns(chosen.full, family),
