@@ -209,6 +209,7 @@ def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_pa
             assert not result.rules
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["oracle", "noop", "plausible_wrong", "over_doer"])
 def test_the_honest_are_not_caught(env, policy):

@@ -110,6 +110,7 @@ def started(
         child.stderr.close()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_leaves_no_process_and_goes_on(tmp_path, stop, workers):

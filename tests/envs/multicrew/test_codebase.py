@@ -144,6 +144,7 @@ def test_who_tells_beats_who_is_muted_and_who_is_alone():
     assert mean("list_scheduler", FAMILY, 1, muted=True) > 0.5
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", generate.TIERS)
 def test_controls_are_in_order_in_every_tier(tier):

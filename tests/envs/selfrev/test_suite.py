@@ -84,6 +84,7 @@ def test_controls_are_in_order():
     assert scores["over_doer"] < scores["oracle"]
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", EVERY)
 @pytest.mark.parametrize("tier", generate.TIERS)
