@@ -87,9 +87,7 @@ class TunablePlayer:
         self._rng = seeding.stream(brief.seed, "slip", self._streams)
         self._items = self._logged = 0
         self._key = ""
-        path = memory_dir / "expert_log.json"
-        if self._set["expert_log"] and path.exists():
-            self._log = expert_answers(str(path), path.stat().st_mtime_ns)
+        self._log = expert_answers(memory_dir) if self._set["expert_log"] else {}
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call.
@@ -120,8 +118,7 @@ class TunablePlayer:
 
     def close(self) -> None:
         """Write how many items stand in the subject's own log."""
-        path = self._folder / "own_log.json"
-        path.write_text(json.dumps({"items": self._logged}))
+        write_own_log(self._folder, self._logged)
 
 
 def _store(goal: Mapping[str, Any], quota: int, seed: int) -> FactStore:
@@ -147,8 +144,24 @@ def next_key(before: str, text: str) -> str:
     return hashlib.sha256(f"{before}|{card.kind}|{card.text}".encode()).hexdigest()
 
 
+def expert_answers(memory_dir: Path) -> Mapping[str, str]:
+    """Return the expert's action by key of the card; none without a log."""
+    path = memory_dir / "expert_log.json"
+    return _answers(str(path), path.stat().st_mtime_ns) if path.exists() else {}
+
+
+def write_own_log(memory_dir: Path, items: int) -> None:
+    """Write how many items stand in a subject's own log.
+
+    Args:
+        memory_dir: The subject's folder.
+        items: How many.
+    """
+    (memory_dir / "own_log.json").write_text(json.dumps({"items": items}))
+
+
 @functools.lru_cache(maxsize=4)
-def expert_answers(path: str, changed_ns: int) -> Mapping[str, str]:
+def _answers(path: str, changed_ns: int) -> Mapping[str, str]:
     """Return the expert's action by key of the card.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any
 from owa_bench import seeding
 from owa_bench.errors import FieldError
 from owa_bench.interfaces import AgentConfig, Brief, ToolSpec
-from owa_bench.skills.recall.tunable import expert_answers, next_key
+from owa_bench.skills.recall.tunable import expert_answers, next_key, write_own_log
 
 WEIGHTS: Mapping[str, str] = {
     "base": "Weights of the last words, level by level.",
@@ -70,10 +70,7 @@ class WeightedPlayer:
         self._rng = seeding.stream(brief.seed, "noise", weights)
         self._words: list[str] = []
         self._key, self._logged = "", 0
-        self._contexts: Mapping[str, str] = {}
-        path = memory_dir / "expert_log.json"
-        if self._reads and path.exists():
-            self._contexts = expert_answers(str(path), path.stat().st_mtime_ns)
+        self._contexts = expert_answers(memory_dir) if self._reads else {}
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> str:
         """Return the next call.
@@ -101,8 +98,7 @@ class WeightedPlayer:
 
     def close(self) -> None:
         """Write how many items stand in the model's own log."""
-        path = self._folder / "own_log.json"
-        path.write_text(json.dumps({"items": self._logged}))
+        write_own_log(self._folder, self._logged)
 
     def _score(self, level: int, word: str) -> int:
         """Return the sum of the weights of a level: added where words are the same."""

@@ -1,9 +1,9 @@
 """Sample sizes: what a plan gives each gate, counted entry by entry."""
 
 from owa_bench import discovery
-from owa_bench.cli.run_output import sample_sizes
 from owa_bench.run.plan.draws import load_battery
 from owa_bench.run.plan.request import Request, draft_plan
+from owa_bench.run.plan.sample_sizes import sample_sizes
 
 
 def test_full_gives_every_axis_but_e_tasks_to_read():
