@@ -359,6 +359,10 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=0.9, help="killed share")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
+    if options.again and not options.again.is_file():
+        parser.error(
+            f"--again must be the output of an earlier run, got {options.again}"
+        )
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     paths = modules(options.module)
