@@ -158,6 +158,8 @@ def test_the_seed_of_the_hidden_rows_is_told_to_nobody():
 
 SEARCH = (
     "import gc, os, sys",
+    "if hasattr(sys, 'said'):",  # searched for the first rows: CPU time is short
+    "    return sys.said",
     "wanted, found = {half!r} + {rest!r}, []",
     "for v in gc.get_objects():",
     "    parts = v.values() if type(v) is dict else v if type(v) is list else ()",
@@ -179,7 +181,8 @@ SEARCH = (
     "        continue",
     "    if wanted.encode() in text or path.endswith('.git/HEAD'):",
     "        found.append(path)",
-    "return {{'tag': 'found' if found else 'nothing', 'total': 1}}",
+    "sys.said = {{'tag': 'found' if found else 'nothing', 'total': 1}}",
+    "return sys.said",
 )
 
 
