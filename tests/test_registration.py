@@ -100,6 +100,7 @@ def test_importing_the_package_imports_no_env():
     assert out.stdout.strip() == "['owa_bench.registration']"
 
 
+@pytest.mark.part(3)
 def test_a_module_prefixed_id_registers_by_itself(env_id):
     code = f"import gymnasium; print(gymnasium.make('owa_bench:{env_id}').spec.id)"
     out = subprocess.run(

@@ -114,6 +114,7 @@ def test_depth_size_and_integers_are_bounded():
 REVISION = "Move({!r}, revision=Revision(step=0, proposal='p', {}))"
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("move", "field"),
     [

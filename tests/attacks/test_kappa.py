@@ -57,7 +57,7 @@ def test_an_agent_that_learns_has_kappa_above_0_and_its_control_has_0(judged) ->
 
 def test_an_agent_with_nothing_left_to_learn_has_no_kappa(judged) -> None:
     """Its memory cost it W, and kappa was below 0 with its whole interval."""
-    found = kappa_of(judged("agentic"))
+    found = kappa_of(judged("agentic", SHORT))
     assert found.low <= 0.0 <= found.high
 
 

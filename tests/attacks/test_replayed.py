@@ -125,6 +125,7 @@ def fake_calls_and_meters(lines):
         rows[:] = [r for r in rows if b'"api_calls"' not in r and b'"call"' not in r]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     "edit",
     [

@@ -31,6 +31,7 @@ def reported(played, small, tmp_path):  # noqa: F811
     return play
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("declared", "field"),
     [

@@ -14,12 +14,9 @@ import pytest
 import zstandard
 
 ARCHIVES = sorted((Path(__file__).parent / "runs").glob("*.tar.zst"))
-FAST = ("demo",)
-RUNS = [
-    pytest.param(path, id=name, marks=[] if name in FAST else pytest.mark.slow)
-    for path in ARCHIVES
-    for name in [path.name.removesuffix(".tar.zst")]
-]
+NAMES = [path.name.removesuffix(".tar.zst") for path in ARCHIVES]
+
+pytestmark = pytest.mark.slow
 
 
 def owa_bench(*words):
@@ -39,12 +36,11 @@ def unpack(path, folder):
     return folder / path.name.removesuffix(".tar.zst")
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=ARCHIVES, ids=NAMES)
 def stored_run(request, tmp_path_factory):
     return unpack(request.param, tmp_path_factory.mktemp("stored"))
 
 
-@pytest.mark.slow
 def test_the_evidence_and_the_signatures_still_hold(stored_run):
     verified = owa_bench("verify", str(stored_run))
     assert verified.returncode == 0, verified.stdout + verified.stderr
@@ -56,7 +52,6 @@ def test_judging_it_again_gives_every_signed_figure_and_the_same_page(stored_run
     assert recomputed.stdout.count("ok ") == 3, recomputed.stdout
 
 
-@pytest.mark.slow
 def test_every_recorded_episode_happens_again_event_by_event(stored_run):
     if stored_run.name == "trials":
         pytest.importorskip("pybullet")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.test_stored_runs import RUNS, owa_bench, unpack
+from tests.golden.test_stored_runs import ARCHIVES, NAMES, owa_bench, unpack
 from tests.recompute.comparison import figures
 from tests.recompute.reading import read_run
 
@@ -76,7 +76,8 @@ def same(printed, own):
     return printed == own
 
 
-@pytest.mark.parametrize("archive", RUNS)
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", ARCHIVES, ids=NAMES)
 def test_every_figure_of_a_stored_run_is_counted_again(archive, tmp_path):
     count, found = differences(unpack(archive, tmp_path))
     assert not found, "\n".join(found)

@@ -89,6 +89,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("code", "limits", "limit"),
     [

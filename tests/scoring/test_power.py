@@ -1,5 +1,6 @@
 """Power: the printed n really gives the power it claims."""
 
+import functools
 import math
 
 import numpy as np
@@ -196,15 +197,15 @@ def test_the_n_of_every_gate_gives_its_power_there_and_less_below(
     """All gates but maintenance, whose own test is below."""
     name = "owa_bench.scoring.power.maintenance_power"
     monkeypatch.setattr(name, lambda days, tasks, protocol: 0.0)
+    powers = functools.cache(
+        lambda n: {(p.level, p.gate): p for p in gate_powers(PROTOCOL, sizes(n))}
+    )
     for need in needs(PROTOCOL):
         if need.instances in (None, 1) or need.gate in ("kappa", "cognitive"):
             continue
         place = (need.level, need.gate)
-        power = {
-            n: {(p.level, p.gate): p for p in gate_powers(PROTOCOL, sizes(n))}[place]
-            for n in (need.instances, need.instances // 2)
-        }
-        enough, half = power.values()
+        enough = powers(need.instances)[place]
+        half = powers(need.instances // 2)[place]
         assert enough.planned == need.instances
         assert enough.power is not None
         assert half.power is not None

@@ -261,8 +261,12 @@ def other_code(suites: Iterable[SuiteEntry]) -> dict[str, str]:
     return found
 
 
+@functools.cache
 def environment() -> tuple[tuple[str, str], ...]:
-    """Return python, platform and the version of every package this one rests on."""
+    """Return python, platform and the version of every package this one rests on.
+
+    Read once: what is installed while a process runs, that process does not use.
+    """
     versions = dict(_closure(_NAME))
     return (
         ("python", platform.python_version()),
@@ -323,12 +327,18 @@ def _shared_imports(path: Path) -> Iterator[Path]:
     if path.suffix != ".py":
         return
     for module in _imports(path.read_bytes()):
-        package, _, rest = module.partition(".")
-        if package == _NAME:
-            place = _PACKAGE.joinpath(*rest.split("."))
-            for file in (place.with_suffix(".py"), place / "__init__.py"):
-                if file.is_file() and _name(file).startswith(_SHARED):
-                    yield file
+        yield from _shared_files(_PACKAGE, module)
+
+
+@functools.cache
+def _shared_files(top: Path, module: str) -> tuple[Path, ...]:
+    """Return the files of `_SHARED` that the name of a module in `top` stands for."""
+    package, _, rest = module.partition(".")
+    if package != _NAME:
+        return ()
+    place = top.joinpath(*rest.split("."))
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return tuple(f for f in files if f.is_file() and _name(f).startswith(_SHARED))
 
 
 @functools.cache

@@ -172,6 +172,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_is_the_agents_and_the_run_goes_on(name, tmp_path):
     policy, says, outcome = FAILURES[name]

@@ -50,6 +50,7 @@ def played(model, acceptor):
     return campaigns.play(agent)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("acceptor", list(ACCEPTORS))
 def test_only_what_the_model_names_is_proposed(acceptor):
     world = campaigns.play(RevisionAgent(ACCEPTORS["greedy"])).world

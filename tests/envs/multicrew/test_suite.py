@@ -45,6 +45,7 @@ def controls_in_order(family, tier, seed):
     assert score["over_doer"] < 1.0
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("family", EVERY)
 @pytest.mark.parametrize("tier", TIERS)
 def test_controls_are_in_order(family, tier):

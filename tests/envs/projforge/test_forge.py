@@ -220,6 +220,7 @@ def test_noise_takes_no_minute_and_never_two_runs_in_a_row(project):
     assert forge.play("oracle").info["q_state"] == pytest.approx(0.85)
 
 
+@pytest.mark.part(3)
 @pytest.mark.project
 @pytest.mark.parametrize(
     "made",

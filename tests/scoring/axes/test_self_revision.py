@@ -163,6 +163,7 @@ def test_what_was_not_tested_is_missing() -> None:
     assert "the plan holds no attempt sets" in str(declared.reason)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

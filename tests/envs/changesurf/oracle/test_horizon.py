@@ -34,7 +34,7 @@ def agrees(timeline):
     return played
 
 
-@pytest.mark.parametrize("family", EVERY[::4])
+@pytest.mark.parametrize("family", EVERY[::8])
 def test_a_walk_foresees_what_playing_gives(browser, family):
     tier = 1 + sum(family.encode()) % 3
     timeline = SOURCE(instance_of(family, 3, tier=tier, delta=1.0))
