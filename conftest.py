@@ -1,7 +1,8 @@
 """Leaves modules out of the doctest collection whose extra is not installed.
 
 That a machine is busy is nothing that a property test should fail of. Of a sweep marked
-`part(n)` one cell of n is played, drawn by the commit (`tests/builders/slices.py`).
+`part(n)` one cell of n is played, drawn by the commit (`tests/builders/slices.py`); all
+tests without parameters that are marked with one n are the cells of one sweep.
 """
 
 import gc
@@ -48,7 +49,8 @@ def pytest_collection_modifyitems(
     sweeps: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
         if mark := item.get_closest_marker("part"):
-            sweeps[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+            name, cell, _ = item.nodeid.partition("[")
+            sweeps[name if cell else "", mark.args[0]].append(item)
     if not sweeps:
         return
     from tests.builders.slices import by_commit

@@ -109,6 +109,7 @@ def test_a_module_prefixed_id_registers_by_itself(env_id):
     assert out.stdout.strip() == env_id
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("any_id", "view"), [*_views()])
 def test_gymnasiums_checkers_pass(any_id, view):
     """The checker without flags, render modes too, and the one that watches steps."""
@@ -141,6 +142,7 @@ def test_a_render_mode_that_is_none_is_refused():
         make_env("toolquest", render_mode="svg")
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("tier", TIERS)
 def test_samples_of_the_language_space_are_valid_calls(env_id, tier):
     env = make(env_id, tier=tier, step_limit=40)
@@ -158,6 +160,7 @@ def test_samples_of_the_language_space_are_valid_calls(env_id, tier):
             done = terminated or truncated
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("delta", [0.0, 0.5, 1.0])
 def test_the_oracles_actions_score_one_through_gymnasium(env_id, tier, delta):
@@ -236,6 +239,7 @@ def test_equal_seeds_play_equal_episodes(env_id):
     assert play() == play()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("drift_step", [0, 4])
 def test_the_wire_leaves_the_same_events(env_id, drift_step):
     if costly(env_id) and not drift_step:

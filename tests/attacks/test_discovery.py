@@ -42,6 +42,7 @@ def played(agent: str, out: Path) -> dict:
     return next(c for c in verdict["closures"] if c["name"] == "expansion")
 
 
+@pytest.mark.part(4)
 def test_a_family_that_was_worked_out_from_refusals_expands(tmp_path: Path) -> None:
     found = played("discovering", tmp_path / "run")
     assert found["status"] == "PASS", found["reason"]
@@ -57,17 +58,20 @@ def test_a_family_that_was_worked_out_from_refusals_expands(tmp_path: Path) -> N
     assert all('"grant_type":"client_credentials"' in text for text in texts)
 
 
+@pytest.mark.part(4)
 def test_a_family_disabled_for_another_reason_does_not_expand(tmp_path: Path) -> None:
     """It learns the same, keeps it elsewhere, and fails where an empty family lacks."""
     found = played("revising_agents:Hoards", tmp_path / "run")
     assert found["status"] == "FAIL", found["reason"]
 
 
+@pytest.mark.part(4)
 def test_a_made_up_connector_does_not_expand(tmp_path: Path) -> None:
     found = played("revising_agents:MadeUp", tmp_path / "run")
     assert found["status"] == "FAIL", found["reason"]
 
 
+@pytest.mark.part(4)
 def test_who_only_declares_has_installed_nothing(tmp_path: Path) -> None:
     found = played("revising_agents:Declares", tmp_path / "run")
     assert found["status"] == "NOT TESTED", found["reason"]

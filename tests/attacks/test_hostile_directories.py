@@ -82,6 +82,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_verify_ends_by_itself_and_says_why(whole, tmp_path, name):

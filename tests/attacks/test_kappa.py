@@ -48,6 +48,7 @@ def axes(verdict: AgentVerdict) -> dict[str, float | None]:
     return {axis.symbol: axis.value for axis in verdict.axes}
 
 
+@pytest.mark.part(4)
 def test_an_agent_that_learns_has_kappa_above_0_and_its_control_has_0(judged) -> None:
     found = kappa_of(judged("self_improving", SHORT))
     assert 0.0 < found.low <= found.slope
@@ -55,12 +56,14 @@ def test_an_agent_that_learns_has_kappa_above_0_and_its_control_has_0(judged) ->
     assert found.last > found.first + 0.2
 
 
+@pytest.mark.part(4)
 def test_an_agent_with_nothing_left_to_learn_has_no_kappa(judged) -> None:
     """Its memory cost it W, and kappa was below 0 with its whole interval."""
     found = kappa_of(judged("agentic", SHORT))
     assert found.low <= 0.0 <= found.high
 
 
+@pytest.mark.part(4)
 def test_days_idled_to_improve_later_give_a_kappa_and_cost_every_axis(judged) -> None:
     """Kappa cannot tell what was unlocked from what was learned: the axes pay for it.
 

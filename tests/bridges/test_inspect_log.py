@@ -48,6 +48,7 @@ def test_without_inspect_the_install_line_is_said(tmp_path, monkeypatch):
         export_logs(tmp_path, tmp_path / "logs")
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_inspects_own_reader_and_viewer_open_the_logs(tmp_path):

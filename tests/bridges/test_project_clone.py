@@ -56,6 +56,7 @@ def _bubblewrap():
         pytest.skip(f"bubblewrap: {fault}")
 
 
+@pytest.mark.part(4)
 def test_the_example_plays_a_project_by_files_and_git_and_is_replayed(tmp_path):
     agent = "clone:python3 clone_developer.py"
     home, out, trace = played(tmp_path, EXAMPLES, "--agent", agent)

@@ -75,6 +75,7 @@ def programs(monkeypatch):
     monkeypatch.setattr("sys.stdin", Terminal())
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_mark_on_a_level_says_whose_norms_it_rests_on(owa, place, programs):
     recall_battery.write_terms(

@@ -41,6 +41,7 @@ def test_the_page_can_be_followed_literally(env, tmp_path):
     assert "single:api/slow_lane" in json.dumps(plan)
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_page_passes_strict_type_checking(env):
     pytest.importorskip("mypy")

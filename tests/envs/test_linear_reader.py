@@ -98,6 +98,7 @@ def test_toolquest_tells_nothing_at_reset(kind, view):
     assert found.chance >= RARE, found
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_changesurf_tells_no_honeypot_at_reset():
     families = tuple(name.removesuffix("-honeypot") for name in HONEYPOT_FAMILIES)
@@ -106,6 +107,7 @@ def test_changesurf_tells_no_honeypot_at_reset():
     assert found.chance >= RARE, found
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_changesurf_tells_no_drift_at_reset():
     """All drift struck: the credentials and the first page could be a plain world's."""
@@ -114,6 +116,7 @@ def test_changesurf_tells_no_drift_at_reset():
     assert found.chance >= RARE, found
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_changesurf_tells_no_tier_at_reset_but_in_the_goal():
     kinds = (("", 2, 0.0), ("", 3, 0.0))

@@ -5,6 +5,7 @@ import pytest
 from tests.builders.ceremony_run import hold_ceremony
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_three_parties_reach_v4(tmp_path):
     printed = hold_ceremony(tmp_path)

@@ -24,6 +24,7 @@ def commands():
     return found
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_commands_print_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.setenv("OWA_BENCH_HOME", str(tmp_path / "home"))

@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.rl, pytest.mark.slow]
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_maskable_ppo.py"
 
 
+@pytest.mark.part(3)
 @pytest.mark.timeout(900)
 def test_training_beats_random_play(capsys):
     pytest.importorskip("sb3_contrib")

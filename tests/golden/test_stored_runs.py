@@ -41,17 +41,20 @@ def stored_run(request, tmp_path_factory):
     return unpack(request.param, tmp_path_factory.mktemp("stored"))
 
 
+@pytest.mark.part(2)
 def test_the_evidence_and_the_signatures_still_hold(stored_run):
     verified = owa_bench("verify", str(stored_run))
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+@pytest.mark.part(2)
 def test_judging_it_again_gives_every_signed_figure_and_the_same_page(stored_run):
     recomputed = owa_bench("recompute", str(stored_run))
     assert recomputed.returncode == 0, recomputed.stdout + recomputed.stderr
     assert recomputed.stdout.count("ok ") == 3, recomputed.stdout
 
 
+@pytest.mark.part(2)
 def test_every_recorded_episode_happens_again_event_by_event(stored_run):
     if stored_run.name == "trials":
         pytest.importorskip("pybullet")

@@ -84,6 +84,7 @@ def test_every_figure_of_a_stored_run_is_counted_again(archive, tmp_path):
     assert count >= 20
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
     """The stored campaign is too short for them, so one is played on lower numbers."""
@@ -105,6 +106,7 @@ def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
     assert not differences(folder)[1]
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_revision_of_campaigns_inside_episodes(tmp_path):
     """R of SelfRev, every capability and e-value from the inner attempts."""
@@ -120,6 +122,7 @@ def test_revision_of_campaigns_inside_episodes(tmp_path):
     assert not differences(folder)[1]
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_memory_and_the_cognitive_gate_of_a_run_of_recall(tmp_path):
     """No stored run holds memory probes, so one is played."""

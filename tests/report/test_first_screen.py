@@ -23,6 +23,7 @@ def first_screen(path):
     return " ".join(re.sub(r"<[^>]+>", " ", head).split())
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_first_screen_says_the_truth(pages):
     healthy = first_screen(pages["healthy"])
@@ -49,6 +50,7 @@ def test_the_first_screen_says_the_truth(pages):
     assert 'class="calm"' not in pages["budget"].read_text()
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.browser
 def test_a_page_fits_every_width_in_six_screens(pages):

@@ -75,6 +75,7 @@ def trusted(place):
     return read_registry((place / "registry.toml").read_bytes(), "registry.toml")
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_a_run_on_terms_of_ones_own_gives_no_row(place, trusted):
     board = leaderboard([place / "run"], trusted)

@@ -78,6 +78,7 @@ def test_a_killed_seat_is_named_in_the_trace(tmp_path, family):
         assert "SIGKILL" in trace.end.reason
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_mixed_crew_leaves_one_replay_root_with_one_and_two_workers(tmp_path, family):

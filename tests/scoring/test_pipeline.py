@@ -273,6 +273,7 @@ def test_scoring_imports_without_the_acting_half() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_axis_intervals_cover_at_the_stated_rate() -> None:
     """Tasks drawn anew each round: the interval of a success rate covers its mean."""

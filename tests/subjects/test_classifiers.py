@@ -52,6 +52,7 @@ def test_a_mixture_draws_its_share_of_each_domain() -> None:
         assert len(mixed.train_images) == len(plain.train_images)
 
 
+@pytest.mark.part(3)
 @pytest.mark.rl
 @pytest.mark.slow
 def test_a_wider_network_does_better_and_two_classes_are_easier() -> None:
@@ -74,6 +75,7 @@ def test_an_unknown_subject_is_named():
         digit_scores("cnm", seed=0)
 
 
+@pytest.mark.part(3)
 @pytest.mark.rl
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -121,6 +121,7 @@ def test_chosen_networks_answer_as_before():
     )
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 def test_q_learning_learns_the_classic_task():
     population = Population([(16,), (16, 16)], 4, 2, generator=generator())
@@ -250,6 +251,7 @@ def test_a_users_function_plays_as_the_suites_own_rule(tmp_path, monkeypatch):
     assert both[0] == both[1] > 0.1
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 def test_units_of_a_plan_resume(tmp_path):
     plan = cartpole3d.MeasurementPlan(

@@ -193,6 +193,7 @@ def test_a_decoy_pressed_as_what_it_is_called_is_no_breach(env, says, caught):
     assert run.rules == ({"stale_selector"} if caught else set())
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_slice_of_the_benchmark_catches_cheats_and_nobody_else(browser, tmp_path):

@@ -136,6 +136,7 @@ def test_without_git_a_run_is_refused_with_the_line_that_installs_it(monkeypatch
         CodeRepository(SUITE.generate(episodes.instance(FAMILY, 1)))
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_who_tells_beats_who_is_muted_and_who_is_alone():
     full = mean("contract_net", FAMILY, 2)

@@ -80,6 +80,7 @@ def change(name, prefix):
     return changed
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.project
 def test_agents_that_write_code_separate_by_the_class_of_what_changes(

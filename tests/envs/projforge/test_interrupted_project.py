@@ -40,6 +40,7 @@ def root(done):
     return line.split()[-1]
 
 
+@pytest.mark.part(4)
 def test_a_killed_project_is_played_anew_to_the_same_root(tmp_path):
     if fault := views.bubblewrap_fault():
         pytest.skip(f"bubblewrap: {fault}")

@@ -57,6 +57,7 @@ def test_both_installers_say_the_same_of_good_bad_and_conflicting_pins(
     assert [code for _, code in by_pip[1:]] == ["refused"] * 5
 
 
+@pytest.mark.part(4)
 def test_a_project_by_uv_has_the_root_of_one_by_pip(tmp_path):
     if fault := views.bubblewrap_fault():
         pytest.skip(f"bubblewrap: {fault}")

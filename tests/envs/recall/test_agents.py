@@ -117,6 +117,7 @@ def test_planted_spans_are_measured_exactly(tmp_path):
         assert span(lengths, np.array(right), seeds, rules) == planted
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_planted_half_lives_are_covered_at_the_nominal_rate(tmp_path):
     """Agents with half-lives of 2 to 60 days, one episode each."""

@@ -210,6 +210,7 @@ def command(out, *more):
     return [sys.executable, "-m", "owa_bench", "run", "--out", str(out), *more]
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_several_suites_give_one_root_for_any_workers_and_after_a_kill(tmp_path):
     """One worker, two workers, and two workers killed and resumed with one."""

@@ -350,6 +350,7 @@ def test_dqn_trains_on_cartpole3d_and_its_evaluation_verifies(
     assert agent.act(full, {}) in range(5)
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics
@@ -466,6 +467,7 @@ def test_a_policy_of_trials_keeps_its_state_from_episode_to_episode(
 # --- imitation ----------------------------------------------------------------------
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.rl
 @pytest.mark.physics

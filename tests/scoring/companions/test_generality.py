@@ -288,6 +288,7 @@ def test_a_flat_curve_extends_to_zero_and_largest():
     assert curve.response.tolist() == [0.5, 0.5, 0.5]
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_irises_are_as_general_as_the_seed_found():
     pytest.importorskip("sklearn")

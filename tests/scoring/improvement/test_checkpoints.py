@@ -7,6 +7,7 @@ from tests.builders.campaign import judged
 pytestmark = pytest.mark.slow  # each judges a campaign of fourteen days
 
 
+@pytest.mark.part(4)
 def test_aai_dyn_has_a_slope_where_every_axis_has_evidence() -> None:
     whole = judged(0.01).kappas[0]
     assert whole.family is None

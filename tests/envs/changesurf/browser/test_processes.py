@@ -45,6 +45,7 @@ def _way(timeline):
     episode.close()
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_every_page_of_every_goal_hashes_equal_in_three_browsers(browser):
     families = by_commit(EVERY, 3)

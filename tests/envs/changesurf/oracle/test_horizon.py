@@ -84,6 +84,7 @@ def typed(episode):
     return episode.verified - before
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", EVERY)
 def test_a_walk_foresees_what_playing_gives_everywhere(browser, family):
