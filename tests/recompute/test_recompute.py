@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.slices import by_commit
 from tests.golden.test_stored_runs import ARCHIVES, NAMES, owa_bench, unpack
 from tests.recompute.comparison import figures
 from tests.recompute.reading import read_run
@@ -111,9 +112,8 @@ def test_revision_kappa_and_maintenance_of_a_short_campaign(tmp_path):
 def test_revision_of_campaigns_inside_episodes(tmp_path):
     """R of SelfRev, every capability and e-value from the inner attempts."""
     folder = tmp_path / "selfrev"
-    terms = (
-        "--suite selfrev --family rules,programs --tier 1 --delta 0 --no-transcripts"
-    )
+    families = ",".join(("rules", *by_commit(("memory", "mixed", "programs"), 3)))
+    terms = f"--suite selfrev --family {families} --tier 1 --delta 0"
     agents = ["--agent", "revise_bonferroni", "--agent", "revise_greedy"]
     play(folder, *terms.split(), "--no-transcripts", *agents)
     run = read_run(folder)
