@@ -1,11 +1,13 @@
 """A by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.axes.autonomy import autonomy
+from owa_bench.scoring.axes.autonomy import _horizon, autonomy
 from tests.builders.episodes import episode
 from tests.builders.verdicts import axis
 
@@ -75,3 +77,40 @@ def test_bad_arrays_are_refused(bad: np.ndarray) -> None:
     one = np.ones(1)
     with pytest.raises(ScoringError):
         autonomy(one, one, one, bad, one if bad.size == 1 else np.ones(len(bad) + 1))
+
+
+def test_a_horizon_of_one_action_is_a_horizon() -> None:
+    none = np.zeros(2)
+    run, horizon = np.array([0.0, 1.0]), np.ones(2)
+    assert autonomy(none, none + 0.5, none, run, horizon).tolist() == [0.0, 0.5]
+
+
+def test_a_card_without_a_cap_leaves_the_horizon() -> None:
+    table = SimpleNamespace(horizon=np.full(3, 9), horizon_cap=np.array([0, 1, 20]))
+    assert _horizon(SimpleNamespace(table=table)).tolist() == [9, 1, 9]
+
+
+def test_what_was_finished_unaided_and_how_long_runs_were_stands_beside() -> None:
+    traces = both(
+        {"verified": 3},  # success, unaided
+        {"verified": 5, "q_state": 0.5},  # unaided, no success
+        {"verified": 8, "hints_after": (2,)},
+        {"verified": 8, "hints_after": (1, 4)},
+        {"verified": 8, "hints_after": (4,)},
+        {"verified": 2, "q_state": 0.96},  # success at less than all of it
+    )
+    score = axis(traces, "A")
+    shares = (1 + 0.5 * 5 / 8 + 6 / 8 / 2 + 4 / 8 / 3 + 4 / 8 / 2 + 1) / 6
+    assert score.raw == pytest.approx(shares)
+    beside = score.details["beside"]
+    assert beside["finished unaided"]["value"] == pytest.approx(2 / 6)
+    runs, granted = [3, 5, 6, 4, 4, 2], [0, 0, 1, 2, 1, 0]
+    for name, values in (("longest unaided run", runs), ("interventions", granted)):
+        (found,) = (v for k, v in score.details.items() if k.startswith(name))
+        assert found == np.percentile(values, [0, 25, 50, 75, 100]).tolist()
+
+
+def test_without_evidence_no_cell_is_used() -> None:
+    for traces, cells in (([episode()], 1), ([episode(interventions=None)], 0)):
+        score = axis(traces, "A")
+        assert (score.used, score.cells) == (0, cells)

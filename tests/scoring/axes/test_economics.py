@@ -1,14 +1,15 @@
 """$ by hand."""
 
 import math
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
-from owa_bench.scoring.axes.economics import throughput
-from tests.builders.episodes import PRICES, episode
+from owa_bench.scoring.axes.economics import _hourly, throughput
+from tests.builders.episodes import PRICES, PROTOCOL, episode
 from tests.builders.verdicts import axis
 
 HELP = (("supervisor_min", 8.0, "human"),)  # 8 USD, an expert's 8 actions
@@ -58,6 +59,11 @@ def test_an_unknown_price_is_missing_not_free() -> None:
     score = axis([episode(costs=(("gpu_s", 1.0, "agent"),))], "$", prices=card)
     assert score.value is None
     assert "unknown" in str(score.reason)
+    known_too = episode(index=1, pair="b", costs=HELP)
+    found = axis(
+        [episode(costs=(("gpu_s", 1.0, "agent"),)), known_too], "$", prices=card
+    )
+    assert (found.used, found.cells) == (1, 2)
 
 
 def test_the_evaluation_stream_does_not_count_outside_checkpoints() -> None:
@@ -69,6 +75,47 @@ def test_the_evaluation_stream_does_not_count_outside_checkpoints() -> None:
 
 
 def test_bad_sums_are_refused() -> None:
-    with pytest.raises(ScoringError, match="negative"):
-        throughput(np.ones(1), -np.ones(1))
+    mixed = np.array([1.0, -1.0])
+    for done, spent in ((np.ones(2), mixed), (mixed, np.ones(2))):
+        with pytest.raises(ScoringError, match="negative"):
+            throughput(done, spent)
     assert np.isnan(throughput(np.ones(1), np.zeros(1))).all()
+    assert throughput(np.array([0.0, 1.0]), np.array([0.5, 0.5])).tolist() == [0.0, 2.0]
+
+
+def test_an_expert_costs_the_price_of_three_minutes_an_action() -> None:
+    """2 USD a minute, 8 actions: an expert does 1 task per 48 USD."""
+    rules = msgspec.structs.replace(PROTOCOL.economics, expert_minutes=3.0)
+    protocol = msgspec.structs.replace(PROTOCOL, economics=rules)
+    prices = {**PRICES.micro_usd_per_million, "supervisor_min": 2 * 10**12}
+    card = msgspec.structs.replace(PRICES, micro_usd_per_million=prices)
+    traces = [
+        episode(index=0, pair="a", costs=HELP),
+        episode(index=1, pair="b", costs=(), horizon=0),
+        episode(index=2, pair="c", costs=(), horizon=16),
+    ]
+    score = axis(traces, "$", protocol, card)
+    assert score.raw == pytest.approx(3 / 16)
+    assert score.low_anchor == pytest.approx(0.01 / 48)
+    assert score.high_anchor == pytest.approx(10**0.5 / 48)
+    assert score.details["beside"]["v / v_expert"]["value"] == pytest.approx(9.0)
+    # A minute of simulated time each, half a second by the wall.
+    assert score.details["tasks per simulated hour"] == pytest.approx(60.0)
+    assert score.details["tasks per wall hour"] == pytest.approx(7200.0)
+
+
+def test_a_millionth_of_a_usd_is_kept() -> None:
+    cheap = {**PRICES.micro_usd_per_million, "api_calls": 10**6}
+    card = msgspec.structs.replace(PRICES, micro_usd_per_million=cheap)
+    score = axis([episode(costs=(("api_calls", 1.0, "agent"),))], "$", prices=card)
+    assert score.raw == 1e6
+    assert score.details["beside"]["USD an episode"]["value"] == 1e-6
+
+
+def test_without_time_there_is_no_task_an_hour() -> None:
+    nothing, second = np.zeros(2), np.array([0.5, 0.0])
+    table = SimpleNamespace(
+        u=np.array([True, False]), simulated_s=nothing, wall_s=second
+    )
+    found = _hourly(SimpleNamespace(table=table, base=np.ones(2, bool)))
+    assert found == {"tasks per simulated hour": None, "tasks per wall hour": 7200.0}

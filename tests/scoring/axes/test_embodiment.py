@@ -1,12 +1,16 @@
 """Axis E: reliability, safety and transfer; a surrogate is marked."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.events import Incident, Resource
+from owa_bench.records.observables import SEVERITIES
 from owa_bench.records.score import AxisScore
-from owa_bench.scoring.axes.embodiment import embodiment, safety, transfer
+from owa_bench.scoring.axes.embodiment import _parts, embodiment, safety, transfer
+from owa_bench.scoring.statistics_table import MILLION, Totals
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import axis
 
@@ -139,3 +143,28 @@ def test_nothing_simulated_is_no_evidence() -> None:
     found = axis(traces, "E")
     assert found.reason == "no simulated episode to compare with"
     assert (found.used, found.cells) == (0, 4)
+
+
+def test_one_side_alone_may_be_judged_and_half_an_hour_is_exposure() -> None:
+    rules = PROTOCOL.embodiment
+    found = safety(np.array([0.0, 1.0, 0.0, 0.0]), np.array(0.5), rules)
+    assert found == pytest.approx(np.exp(-200 * rules.minor))
+    mixed = np.array([[0.0, 1.0, -1.0, 0.0]])
+    with pytest.raises(ScoringError, match="at least 0"):
+        safety(mixed, np.ones(1), rules)
+
+
+def test_without_exposure_or_body_no_cell_is_used() -> None:
+    few, none = read(hours=1.0), axis([episode()], "E")
+    assert (few.used, few.cells) == (0, 10)
+    assert (none.used, none.cells) == (0, 0)
+
+
+def test_a_resample_without_exposure_has_no_incident_either() -> None:
+    names = ["E:real", "E:real#", "E:sim", "E:sim#", "E:hours"]
+    names += [f"E:{name}" for name in SEVERITIES]
+    table = np.array([[[1.0, 2.0, 1.0, 1.0, 0.0] + [0.0] * 4]])
+    places = {name: place for place, name in enumerate(names)}
+    totals = Totals(places, table * MILLION, np.ones(1), {})
+    parts = _parts(totals, SimpleNamespace(protocol=PROTOCOL))
+    assert [parts[x][0] for x in ("AR", "SS", "S2R")] == [0.5, 1.0, 0.5]

@@ -307,6 +307,7 @@ def test_negative_eigenvalues_are_cut_and_their_share_is_said():
     # G = [[1, .75, 0], [.75, 1, .75], [0, .75, 1]]: 1 and 1 +- .75 sqrt 2.
     low = 0.75 * math.sqrt(2.0) - 1.0
     assert suite.cut == pytest.approx(low / (1.0 + (2.0 + low) + low))
+    assert np.linalg.norm(suite.units, axis=1) == pytest.approx([1.0] * 3)
 
 
 def test_weak_axes_are_no_dimension():
@@ -444,3 +445,75 @@ def test_every_bin_says_once_how_it_was_filled(rng):
     seen = [place for place, how in enumerate(found.how) if how == complexity.OBSERVED]
     assert seen == [0, 2, 5, 9]
     assert len(found.how) == 10
+
+
+def test_two_pools_have_an_interval_and_thirty_bins_are_the_default():
+    found = measure([4.0, 6.0], [0.5, 0.5], pools=[0, 1])
+    assert found.sizes.tolist() == [5.0] * 30
+    assert found.value == pytest.approx(5.0)
+    # t(.975, 1) = 12.706205, the error of a mean of 4 and 6 is 1
+    assert found.span == pytest.approx((5 - 12.706205, 5 + 12.706205, None))
+
+
+def test_two_bins_seen_are_a_line_above():
+    found = measure([4.0, 8.0], [0.1, 0.3], bins=5)
+    assert found.sizes == pytest.approx([4.0, 8.0, 12.0, 16.0, 20.0])
+
+
+def test_complexities_below_1_are_shares_too_and_one_size_of_0_is_refused():
+    assert complexity.normalise([0.25, 0.5]).tolist() == [0.5, 1.0]
+    with pytest.raises(ScoringError, match="`sizes` must be above 0"):
+        measure([0.0, 5.0], [0.5, 0.5])
+
+
+def test_a_coordinate_that_never_moves_adds_nothing_however_large():
+    assert complexity.control_entropy([[0.0, 1e20], [1.0, 1e20]], bins=2) == 1.0
+
+
+def test_ends_alone_have_no_dissimilarity_and_performances_stop_at_1():
+    assert aiq.dissimilarity([0.3, 0.9]) == 0.0
+    with pytest.raises(ScoringError, match=r"`mixed` must lie in \[0, 1\]"):
+        aiq.dissimilarity([0.5, 1.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("measured", "floor", "said"),
+    [
+        ([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]], 0.0, "must be square"),
+        ([[0.0, 0.1], [0.13, 0.0]], 0.0, "got 0.1 at (0, 1) and 0.13 at (1, 0)"),
+        ([[0.0, 1.0], [0.64, 0.0]], 0.25, "must be symmetric"),
+        ([[0.0, 1.0], [0.65, 0.0]], 0.25, None),
+    ],
+)
+def test_a_map_is_square_and_symmetric_within_its_noise(measured, floor, said):
+    if said is None:
+        found = aiq.dissimilarity_matrix(measured, floor=floor)
+        assert found.matrix[0, 1] == pytest.approx(0.825)
+        return
+    with pytest.raises(ScoringError) as raised:
+        aiq.dissimilarity_matrix(measured, floor=floor)
+    assert said in str(raised.value)
+
+
+def test_dissimilarities_are_read_by_their_largest():
+    small = aiq.intelligence_space(0.5 * (1.0 - np.eye(3)), np.ones(3))
+    assert small.units @ small.units.T == pytest.approx(np.eye(3))
+    with pytest.raises(ScoringError, match="zeros on the diagonal"):
+        aiq.intelligence_space([[0.5, 1.0], [1.0, 0.0]], [1.0, 1.0])
+
+
+def test_axes_that_hold_exactly_the_share_are_enough():
+    heights = [math.sqrt(19.0), 1.0]
+    assert aiq.intelligence_space(1.0 - np.eye(2), heights).dimension == 1
+
+
+def test_what_is_thin_is_thin_beside_the_largest():
+    gaps = 1.0 - np.eye(3)
+    large = aiq.intelligence_space(gaps, np.full(3, 1e6))
+    found = aiq.measure(large, [1.0, 1e-5, 1e-13])
+    assert found.reason == "the agent's points span 2 of 3 dimensions"
+    small = aiq.intelligence_space(gaps, np.full(3, 1e-4))
+    found = aiq.measure(small, [1.0, 1.0, 1e-6])
+    assert found.volume == pytest.approx(1e-18 / 6)
+    with pytest.raises(ScoringError, match=r"`performances` must lie in \[0, 1\]"):
+        aiq.measure(large, [1.0, 1.0, 1.5])

@@ -133,6 +133,7 @@ def test_a_memorised_text_collapses(rng):
         (np.arange(50) / 2, {"windows": 40}, "one row of integers"),
         (np.arange(900), {"windows": 10}, "2 <= `groups` <= `windows`"),
         (np.arange(900), {"windows": 40, "lengths": ()}, "`lengths` must be"),
+        (np.arange(900), {"windows": 40, "lengths": (0, 5)}, "`lengths` must be"),
         (np.zeros(0, int), {"windows": 40}, "got 0"),
     ],
 )
@@ -142,9 +143,11 @@ def test_bad_input_is_named(tokens, options, said):
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "logits", [np.zeros(3), np.full((20, 3), np.nan), np.full((20, 3), -np.inf)]
-)
+ONE_NAN, ONE_EMPTY = np.zeros((2, 20, 3))
+ONE_NAN[4, 2], ONE_EMPTY[4] = np.nan, -np.inf
+
+
+@pytest.mark.parametrize("logits", [np.zeros(3), ONE_NAN, ONE_EMPTY])
 def test_bad_logits_are_named(logits):
     class Broken:
         def next_token_logits(self, contexts):
@@ -316,3 +319,75 @@ def test_tokens_that_make_no_model_are_refused(tokens, options):
     with pytest.raises(ScoringError):
         texts.NGramModel(np.array(tokens, dtype=int), **options)
     assert texts.NGramModel(np.array([2]), order=1, vocabulary=3).vocabulary == 3
+
+
+def test_a_point_by_hand():
+    """One window is sure, one of two tokens: H is half a bit, H* that of 3 in 4."""
+    sums = measure.GroupSums(
+        np.ones(2), np.array([0.0, math.log(2.0)]), np.array([[1.0, 0.0], [0.5, 0.5]])
+    )
+    found = measure._point(sums)
+    outer = -0.75 * math.log2(0.75) + 0.25 * 2
+    shares = (0.5 / outer, 0.5 / outer)
+    assert found[:5] == pytest.approx((0, 0.5, outer, *shares))
+    assert found.windows == 0
+    assert measure._point(sums, leave=0)[1:4] == pytest.approx((1.0, 1.0, 1.0))
+
+
+def test_rounding_makes_no_share_above_1():
+    """Every distribution is alike: H = H*, which sums to a little less here."""
+
+    class Same:
+        def next_token_logits(self, contexts):
+            row = np.random.default_rng(3).normal(size=2)
+            return np.tile(row, (len(contexts), 1))
+
+    found = measure.measure(Same(), np.zeros(30, int), windows=20, lengths=(3,))
+    assert found.points[0].conditional > found.points[0].marginal
+    assert found.points[0].uncertainty == 1.0
+
+
+def test_two_groups_have_an_interval_and_a_missing_one_has_none():
+    # (1 / 2)(.04 + .04) = .2^2, t(.975, 1) = 12.7: cut at both ends
+    assert measure._jackknife(0.9, np.array([0.6, 1.0]), 0.95)[:2] == (0.0, 1.0)
+    narrow = measure._jackknife(0.5, np.array([0.49, 0.51]), 0.95)
+    assert narrow[:2] == pytest.approx((0.5 - 0.1270620, 0.5 + 0.1270620))
+    for left in ([0.5, math.nan], [0.5]):
+        assert math.isnan(measure._jackknife(0.5, np.array(left), 0.95).low)
+
+
+def test_what_exceeds_the_marginal_is_named_and_rounding_is_not():
+    assert np.isnan(measure.uncertainty_index([1e-9], [0.0])[0])
+    with pytest.raises(ScoringError, match=r"got 2\.0 above 1\.0 at 2"):
+        measure.uncertainty_index([1.0, 1e-9, 2.0], [1.0, 0.0, 1.0])
+    with pytest.raises(ScoringError, match=r"`index` must lie in \[0, 1\]"):
+        measure.information_gain(measure.LENGTHS, [0.9, 0.5, 0.4, 0.3, 0.2, 1.5])
+
+
+def test_the_papers_lengths_are_read_in_batches_of_thirty_two():
+    seen = []
+
+    class Counting:
+        def next_token_logits(self, contexts):
+            seen.append(contexts.shape)
+            return np.zeros((len(contexts), 2))
+
+    measure.measure(Counting(), np.zeros(680, int), windows=80, groups=2)
+    assert sorted({k for _, k in seen}) == [3, 9, 30, 90, 300, 600]
+    assert [count for count, k in seen if k == 3] == [32, 8, 32, 8]
+    assert measure.from_entropies([1.0], [1.0], [2.0]).points[0].length == 1
+    with pytest.raises(ScoringError, match="`lengths` must lie in"):
+        measure.from_entropies([0.0], [1.0], [2.0])
+
+
+def test_the_work_begins_at_the_last_of_its_first_words():
+    text = "Of Law. 1 Of Law. 2 Of Law. 3"
+    assert texts.strip_gutenberg(text, begins_with="Of Law.") == "Of Law. 3"
+
+
+def test_tokens_outside_the_vocabulary_are_named():
+    assert texts.NGramModel([0, 1]).order == 4
+    assert texts.NGramModel([0, 4], vocabulary=5).vocabulary == 5
+    for tokens, said in (([-1, 2], r"got \(-1, 2\)"), ([2, 5], r"got \(2, 5\)")):
+        with pytest.raises(ScoringError, match=said):
+            texts.NGramModel(tokens, vocabulary=5)

@@ -237,7 +237,7 @@ def histogram_entropy(counts: npt.ArrayLike) -> float:
     for row, total in zip(table, totals, strict=True):
         shares = row[row > 0] / total
         entropy -= float(shares @ np.log2(shares))
-    return entropy + 0.0
+    return entropy
 
 
 def image_entropy(images: npt.ArrayLike, *, classes: int) -> ImageEntropy:
@@ -278,4 +278,4 @@ def _local(image: Floats) -> float:
     alike = (around[:, None] == around[None, :]).sum(axis=1)  # NaN equals nothing
     size = inside.sum(axis=0)
     shares = np.where(inside, alike / size, 1.0)
-    return float(np.mean(-np.log2(shares).sum(axis=0) / size)) + 0.0
+    return float(np.mean(-np.log2(shares).sum(axis=0) / size))

@@ -62,7 +62,7 @@ def dissimilarity(
         else arrays.vector(proportions, "proportions")
     )
     arrays.check_lengths(p, table, "`proportions` and `mixed`")
-    if p.size < 2 or p[0] != 0.0 or p[-1] != 1.0 or np.any(np.diff(p) <= 0):
+    if p[0] != 0.0 or p[-1] != 1.0 or np.any(np.diff(p) <= 0):
         raise ScoringError(f"`proportions` must rise from 0 to 1, got {p.tolist()}.")
     if np.isnan(table).all(axis=1).any():
         raise ScoringError(
@@ -298,7 +298,7 @@ def coordinates(suite: Space, *, axes: int = 3) -> Floats:
     (2, 3)
     """
     points = suite.points @ suite.basis
-    return np.pad(points, ((0, 0), (0, max(0, axes - suite.dimension))))[:, :axes]
+    return np.pad(points, ((0, 0), (0, axes)))[:, :axes]
 
 
 def _hull(points: Floats) -> tuple[float, tuple[int, ...], str | None]:
@@ -310,7 +310,7 @@ def _hull(points: Floats) -> tuple[float, tuple[int, ...], str | None]:
         return float(np.ptp(line)), tuple(sorted(ends)), None
     singular = np.linalg.svd(points, compute_uv=False)
     thick = int(np.sum(singular > _THIN * max(float(singular[0]), 1e-300)))
-    if singular[0] == 0.0 or thick < r:
+    if thick < r:
         return 0.0, (), f"the agent's points span {thick} of {r} dimensions"
     scale = float(singular[0])
     hull = spatial.ConvexHull(np.vstack((points / scale, np.zeros(r))))
