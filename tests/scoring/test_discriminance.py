@@ -133,3 +133,63 @@ def test_tasks_that_a_declared_zero_needs():
     assert equivalence_tasks(0.3, 0.1, 0.05, 0.8) == 78
     with pytest.raises(ScoringError, match=r"must lie in \(0, 1\)"):
         equivalence_tasks(0.3, 1.0, 0.05, 0.8)
+
+
+def test_an_excess_of_nothing_keeps_its_sign():
+    one = np.zeros(2, dtype=int)
+    none = Reading(0.0, np.array([0.1, -0.1]), one)
+    found = d.excess(none, Reading(0.0, np.array([0.2, -0.2]), one), 2.0)
+    assert found.left_out == pytest.approx([0.1 - 0.4, -0.1 + 0.4])
+
+
+def test_two_doses_or_one_block_are_too_few_and_three_and_two_are_not():
+    blocks = np.array([[0.9, 0.5, 0.1], [0.8, 0.4, 0.3]])
+    assert d.falling_trend(blocks) == pytest.approx(1 / 36)  # both orders of 6 each
+    with pytest.raises(ScoringError, match="needs"):
+        d.falling_trend(blocks[0])
+
+
+def test_agents_correlate_from_two_on_and_within_their_bounds():
+    x, y = np.array([0.0, 1.0]), np.array([0.2, 0.1])
+    two = d.correlation(x, y, 0.95)
+    assert (two.value, two.agents) == (pytest.approx(-1.0), 2)
+    assert math.isnan(two.low)
+    assert math.isnan(d.correlation(x[:1], y[:1], 0.95).value)
+    line = np.arange(5.0)
+    assert d.correlation(line, 2 * line, 0.95)[:3] == pytest.approx((1.0, 1.0, 1.0))
+    for flat in (np.array([0.1, 0.1 + 1e-9, 0.1]), np.full(3, 0.5)):
+        assert math.isnan(d.correlation(flat, line[:3], 0.95).value)
+        assert math.isnan(d.correlation(line[:3], flat, 0.95).value)
+    assert d.correlation(1e-8 * line, line, 0.95).value == pytest.approx(1.0)
+    gaps = np.array([np.nan, 1.0, 2.0, 3.0, 0.5]), np.array([1.0, np.nan, 2, 5, 1])
+    assert d.correlation(*gaps, 0.95).agents == 3
+    with pytest.raises(ScoringError, match="Axes of agents differ"):
+        d.correlation(line, line[1:], 0.95)
+
+
+def test_an_error_needs_two_tasks_in_every_family_and_every_value():
+    strata = np.array([0, 0, 1, 1])
+    values = np.array([0.1, 0.3, 0.2, 0.2])
+    change = Reading(0.2, values, strata)
+    for broken in (
+        change._replace(value=math.nan),
+        change._replace(left_out=np.array([0.1, 0.3, 0.2, np.inf])),
+        change._replace(stratum=np.array([0, 0, 0, 1])),
+        Reading(0.2, np.zeros(0), np.zeros(0, int)),
+    ):
+        assert math.isnan(d.interval(broken, 0.95).high)
+        assert math.isnan(d.equivalence(broken, 0.1))
+        assert math.isnan(d.spread(broken))
+    # (1 / 2)(.1^2 + .1^2) = .1^2 on 2 degrees of freedom: t(.975) = 4.302653
+    assert d.interval(change, 0.95).high == pytest.approx(0.2 + 0.4302653)
+    assert d.spread(change) == pytest.approx(0.2)
+
+
+def test_a_flat_change_is_within_a_margin_by_the_exact_bound():
+    strata = np.zeros(9, int)
+    near = Reading(-0.05, np.full(9, -0.05 + 1e-9), strata)
+    assert d.equivalence(near, 0.1) == pytest.approx(0.95**9)
+    assert d.equivalence(Reading(0.1, np.full(9, 0.1), strata), 0.1) == 1.0
+    assert d.spread(near) == 0.0
+    moved = near._replace(left_out=np.append(near.left_out[1:], -0.05 + 2e-9))
+    assert d.spread(moved) > 0.0

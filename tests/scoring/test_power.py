@@ -3,6 +3,7 @@
 import functools
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +12,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.plan import SampleSizes
 from owa_bench.scoring.gate import GateReading, gate_status
 from owa_bench.scoring.improvement.kappa import theil_sen
+from owa_bench.scoring.maintenance import kept_share
 from owa_bench.scoring.power import (
     chance_to_pass,
     equivalence_tasks,
@@ -23,6 +25,7 @@ from owa_bench.scoring.power import (
     slope_power,
     worst_spread,
 )
+from owa_bench.seeding import stream
 from tests.builders.episodes import PROTOCOL
 
 
@@ -230,6 +233,103 @@ def test_the_power_of_maintenance_is_that_of_its_own_test() -> None:
     assert maintenance_power(6, 168, PROTOCOL) == 0.0
     short, long = (maintenance_power(days, 168, PROTOCOL) for days in (7, 14))
     assert short < 0.5 < 0.7 < long
+
+
+def test_the_power_of_a_slope_follows_its_formula() -> None:
+    # Least squares over x = 0, 2, .., 18 with sigma = .5 / sqrt(n / (1 + 10 / 6)).
+    wide = ((2.0 * np.arange(10) - 9.0) ** 2).sum()
+    error = 0.5 / np.sqrt(60 / (1 + 10 / 6)) / np.sqrt(wide)
+    found = slope_power(0.02, 60, 10, 2.0, 0.95)
+    assert found == pytest.approx(stats.norm.cdf(0.02 / error - 1.959964), abs=1e-6)
+    assert slope_power(0.5, 1, 5, 0.5, 0.95) > 0
+    for wrong in ((0.0, 60, 10, 2.0), (0.02, 0, 10, 2.0), (0.02, 60, 10, 0.0)):
+        with pytest.raises(ScoringError, match="size, instances, spending"):
+            slope_power(*wrong, 0.95)
+
+
+def test_maintenance_needs_its_days_and_a_task() -> None:
+    days = PROTOCOL.closures.days
+    assert maintenance_power(days, 0, PROTOCOL) == 0.0
+    rng = stream(0, "power", "maintenance", days, 200)
+    drifted, clean = rng.binomial(200, 0.82, (2, 2000, days)) / 200
+    rho, level = PROTOCOL.closures.rho, PROTOCOL.statistics.gate_level
+    expected = kept_share(drifted, clean, 0.0, rho, level).passes(rho).mean()
+    assert maintenance_power(days, 200, PROTOCOL) == expected > 0
+    early = msgspec.structs.replace(PROTOCOL.closures, days=1)
+    protocol = msgspec.structs.replace(PROTOCOL, closures=early)
+    assert maintenance_power(1, 200, protocol) == 0.0  # one day has no error
+    assert maintenance_power(2, 200, protocol) >= 0.0
+    assert maintenance_power(days, 1, PROTOCOL) >= 0.0
+
+
+def test_every_gate_counts_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that all differ; the core is the least of its axes."""
+    name = "owa_bench.scoring.power.maintenance_power"
+    monkeypatch.setattr(name, lambda days, tasks, protocol: days + tasks / 1000)
+    read = {symbol: 20 + 2 * i for i, symbol in enumerate("GWPMARST")}  # $: none
+    given = SampleSizes(
+        tasks=read,
+        families=7,
+        projects=9,
+        family_day=150,
+        days=30,
+        lane=11,
+        lane_days=8,
+    )
+    rules, found = PROTOCOL.statistics, gate_powers(PROTOCOL, given, units_a_day=2.0)
+    for rule, one in zip(PROTOCOL.gates, found, strict=True):
+        planned = {
+            "project": 9,
+            "tools": read["T"],
+            "core": min(read[s] for s in PROTOCOL.index.core),
+            "axis": 7 if rule.of == "G" else read.get(rule.of, 0),
+        }.get(rule.gate)
+        if rule.gate == "kappa" and one.true is not None:
+            assert one.planned == 150
+            assert one.power == slope_power(one.true, 150, 30, 2.0, rules.level)
+        elif planned:
+            assert one.planned == planned
+            assert one.true is not None
+            assert one.required is not None
+            error = worst_spread(one.true) / np.sqrt(planned)
+            expected = 1.0
+            if error:
+                slack = (rules.gate_slack, rules.gate_level)
+                expected = chance_to_pass(one.true, error, one.required, *slack)
+            assert one.power == expected
+        elif planned == 0:
+            assert (one.planned, one.power) == (0, 0.0)
+        elif rule.gate == "closure" and rule.of == "maintenance":
+            assert (one.planned, one.power) == (11, 8.011)
+        else:
+            assert (one.planned, one.power) == (None, None)
+
+
+def test_a_slope_has_no_power_with_fewer_days_than_its_gate_asks() -> None:
+    for rule, need in zip(PROTOCOL.gates, needs(PROTOCOL), strict=True):
+        if rule.gate != "kappa":
+            continue
+        for days in (rule.days, rule.days - 1):
+            given = sizes(50, days=days, lane=0, lane_days=0)
+            (one,) = (
+                p
+                for p in gate_powers(PROTOCOL, given)
+                if (p.gate, p.level) == ("kappa", rule.level)
+            )
+            assert (one.power == 0.0) == (days < rule.days)
+        assert need.true == 2 * (rule.required or 0.0)
+
+
+def test_beyond_ten_million_is_not_twelve_million() -> None:
+    margin = 0.5 * stats.norm.ppf(PROTOCOL.statistics.power)
+    assert instances(0.6 + margin / np.sqrt(12e6), 0.5, 0.6, PROTOCOL) is None
+    assert instances(0.6 + margin / np.sqrt(8e6), 0.5, 0.6, PROTOCOL) is not None
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_an_alpha_of_nothing_or_all_is_refused(alpha):
+    with pytest.raises(ScoringError, match="must lie in"):
+        equivalence_tasks(0.3, 0.1, alpha, 0.8)
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0])
