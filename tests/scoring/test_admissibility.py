@@ -1,5 +1,8 @@
 """Admissibility (a) to (f): a named error each."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -24,6 +27,7 @@ from owa_bench.scoring.admissibility import (
     check_family_sizes,
     check_proper,
     check_seeds,
+    unchecked_anchors,
 )
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import (
@@ -66,6 +70,26 @@ def test_a_linear_rules_are_improper() -> None:
         check_proper(lambda q, p, u: 1 - abs(p - float(u)))
 
 
+def test_a_is_asked_over_a_grid_of_twentieths_at_success_and_half_of_theta() -> None:
+    """The rule of Brier, with what it is asked; one tie of two p is one too many."""
+    asked = set()
+
+    def rule(q: float, p: float, success: bool) -> float:
+        asked.add((q, round(float(p), 9), success))
+        return -((p - float(success)) ** 2)
+
+    check_proper(rule, theta=0.8)
+    grid = [round(i / 20, 9) for i in range(21)]
+    assert asked == {
+        (q, p, success) for q, success in ((1.0, True), (0.4, False)) for p in grid
+    }
+    asked.clear()
+    check_proper(rule)
+    assert {q for q, _, _ in asked} == {1.0, 0.475}
+    with pytest.raises(ImproperQuality, match=r"of 0\.95 .* at p = 0\.95"):
+        check_proper(lambda q, p, u: -((min(p, 0.95) - float(u)) ** 2))
+
+
 def test_b_small_families_are_named() -> None:
     with pytest.raises(SmallFamily, match=r"\(b\).*19 of toolquest/reconcile"):
         check_family_sizes(battery(19), PROTOCOL)
@@ -101,6 +125,75 @@ def test_f_tasks_of_one_budget_alone_are_named(budget: object) -> None:
     )
     with pytest.raises(HelpBudgets, match="has 0 and 0"):
         check_budgets(msgspec.structs.replace(plan, entries=unlimited))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"calendar": "weekly"},
+        {"condition": "after", "window": (0, 1)},
+        {"control": True},
+        {"phase": "practice"},
+    ],
+)
+def test_f_asks_nothing_of_what_is_played_on_other_terms(terms: dict[str, Any]) -> None:
+    alone = episode(index=1, pair="p1")
+    plan = plan_of(with_help([episode(), alone]))
+    other = plan_of([episode(index=9, pair="p9", **terms)]).entries
+    check_budgets(msgspec.structs.replace(plan, entries=(*plan.entries, *other)))
+    plain = plan_of([episode(index=9, pair="p9")]).entries
+    with pytest.raises(HelpBudgets, match="has 3 and 2, 2 of them the same"):
+        check_budgets(msgspec.structs.replace(plan, entries=(*plan.entries, *plain)))
+
+
+def test_b_an_underpowered_battery_needs_one_task() -> None:
+    plan = msgspec.structs.replace(battery(1), underpowered="smoke")
+    check_family_sizes(plan, PROTOCOL)
+    with pytest.raises(SmallFamily, match="0 of toolquest/reconcile"):
+        check_family_sizes(msgspec.structs.replace(plan, entries=()), PROTOCOL)
+
+
+@pytest.mark.parametrize(
+    "arm", ["agent (frozen)", "agent (placebo)", "agent (baseline)"]
+)
+def test_b_a_control_plays_the_suites_of_the_days_alone(arm: str) -> None:
+    day = {"phase": "checkpoint", "day": 1, "delta": None}
+    traces = [
+        episode(index=0, **day),
+        episode(index=1, suite="codebase", family="f", pair="q"),
+        episode(index=2, arm=arm, **day),
+    ]
+    plan = msgspec.structs.replace(plan_of(traces), underpowered="smoke")
+    check_family_sizes(plan, PROTOCOL)
+    arms = (plan.arms[0], msgspec.structs.replace(plan.arms[0], name=arm))
+    with pytest.raises(SmallFamily, match="has 0 of codebase/f"):
+        check_family_sizes(msgspec.structs.replace(plan, arms=arms), PROTOCOL)
+    practised = msgspec.structs.replace(plan.entries[1], phase="practice")
+    entries = (plan.entries[0], practised, plan.entries[2])
+    with pytest.raises(SmallFamily, match="`agent` has 0 of codebase/f"):
+        check_family_sizes(msgspec.structs.replace(plan, entries=entries), PROTOCOL)
+
+
+def test_anchors_are_read_to_six_digits_on_five_axes() -> None:
+    rules = PROTOCOL.admissibility
+
+    def scores(value: float | None, symbol: str = "A") -> list[Any]:
+        return [SimpleNamespace(symbol=symbol, value=value)]
+
+    top, floor = rules.oracle_min, rules.floor_max
+    check_anchors(scores(top - 4e-7), scores(floor + 4e-7), PROTOCOL)
+    check_anchors(scores(None), scores(None), PROTOCOL)
+    check_anchors(scores(0.1, "R"), scores(0.9, "R"), PROTOCOL)
+    with pytest.raises(AnchorError, match="oracle policy"):
+        check_anchors(scores(top - 1e-6), [], PROTOCOL)
+    with pytest.raises(AnchorError, match="floor policy"):
+        check_anchors([], scores(floor + 1e-6), PROTOCOL)
+    for symbol in "AGPMT":
+        with pytest.raises(AnchorError, match=f"on {symbol}, got 0.1000"):
+            check_anchors(scores(0.1, symbol), [], PROTOCOL)
+    assert unchecked_anchors(("noop", "oracle", "agent")) == ()
+    (words,) = unchecked_anchors(("oracle",))
+    assert words == "the anchors are not checked: noop did not play"
 
 
 def test_check_returns_every_fault() -> None:
