@@ -63,7 +63,6 @@ def block_bootstrap(days: int, resamples: int, root: str, *path: str | int) -> I
     raw = bits.random_raw(2 * resamples * days).astype("<u8", copy=False)
     draws = (raw >> np.uint64(32)).astype(np.float64).reshape(2, resamples, days)
     fresh = draws[0] < math.floor(_HALF / block_length(days))
-    fresh[:, 0] = True
     start = np.floor(draws[1] / _HALF * days).astype(np.int64)
     place = np.arange(days)
     last = np.maximum.accumulate(np.where(fresh, place, 0), axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
+from owa_bench.records.protocol import Anchor
 from owa_bench.scoring.attempt_sets import (
     RevisionEvidence,
     RevisionSets,
@@ -94,6 +95,7 @@ def test_a_gain_counts_where_its_ablation_takes_half_of_it():
     assert not revision_gain(flat(0.25, 0.75, 0.5, lines=0), one, PROTOCOL).counted
     none = flat(0.5, 0.5, 0.5, human="help")
     assert revision_gain(none, one, PROTOCOL)[1:] == (0.0, 0.0, 0.0, True)
+    assert not revision_gain(flat(0.5, 0.5, 0.5, lines=0), one, PROTOCOL).counted
     harm = flat(0.5, 0.25, 0.9, lines=0, human="help")
     assert revision_gain(harm, one, PROTOCOL)[1:] == (-0.25, -0.25, 1.0, True)
     # The controls gained as much: the own gain is .5 and is not ablated.
@@ -163,6 +165,8 @@ def test_two_revisions_sum_up_to_the_net_gain():
     mixed = revision_evidence((first, bare), one, RULES)
     assert mixed.raw == 0.5
     assert math.isnan(mixed.gated)
+    later = revision_evidence((first, second, flat(0.25, 0.5, 0.25)), one, RULES)
+    assert later.raw == 0.5 - 0.125  # from the first before to the last after
     uncounted = second._replace(lines=0)
     assert revision_evidence((first, uncounted), one, RULES).raw == 0.125
 
@@ -200,6 +204,15 @@ def test_the_share_of_revisions_that_counted_is_said():
     assert coverage(found) == (1, 2, None)
     assert constants == {"R:gain": pytest.approx(0.225)}
     assert coverage(RevisionEvidence(sets=(), reason="why"))[:2] == (0, 0)
+
+
+def test_anchors_are_multiples_of_the_full_gain():
+    anchors = {**PROTOCOL.anchors, "R": Anchor(low=0.2, high=0.8)}
+    protocol = msgspec.structs.replace(PROTOCOL, anchors=anchors)
+    totals = SimpleNamespace(table=np.zeros((2, 1, 1)))
+    found = axis._anchors(totals, SimpleNamespace(protocol=protocol))
+    assert found.low == pytest.approx([0.05, 0.05])
+    assert found.high == pytest.approx([0.2, 0.2])
 
 
 def test_one_event_that_is_no_number_is_refused():
