@@ -43,3 +43,11 @@ def test_a_family_nobody_played_makes_it_missing() -> None:
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ScoringError, match=r"\(resamples, families\)"):
         generality(np.ones((2, 3)), np.ones(2))
+
+
+def test_a_family_without_an_episode_leaves_the_share_unknown() -> None:
+    quality = np.array([[0.9, np.nan], [0.9, 0.1]])
+    found = generality(quality, np.full(2, 0.6))
+    assert np.isnan(found[0])
+    assert found[1] == 0.5
+    assert generality(np.array([[0.5999996, 0.5999994]]), np.full(2, 0.6)) == [0.5]

@@ -340,3 +340,12 @@ def test_m_is_the_median_family_and_borrows_recall_at_k():
     table[0, 0, put["M:found#"]] = 0.0
     table[0, 0, put["M:found"]] = 0.0
     assert memory._recall_at(totals).tolist() == [0.0]  # nobody was asked
+
+
+def test_what_seems_to_grow_is_retained_whole():
+    """The law has no rate below 0; the share that is retained stops at 1."""
+    law, one = Retention(np.array([0.575]), np.array([-1.0])), np.ones(1)
+    found = memory.memory(law, one, np.array([0.25]), 0 * one, PROTOCOL.memory)
+    assert found == pytest.approx([math.sqrt(0.5)])
+    full = Retention(np.array([1.0]), np.zeros(1))
+    assert memory.memory(full, one, 0 * one, 0 * one, PROTOCOL.memory) == [1.0]

@@ -180,3 +180,17 @@ def test_what_is_said_of_beliefs_is_of_those_that_count() -> None:
     sample.base[: count - 1] = True
     few = world_model_axis._left_out(sample)
     assert few == {kind[0]: f"{count - 1} resolved of {count}"}
+
+
+def test_one_sum_outside_its_range_is_refused() -> None:
+    fine, count = np.array([0.5, 0.5]), np.array([2.0, 2.0])
+    for brier, reference in (
+        (np.array([0.5, 3.0]), fine),
+        (np.array([0.5, -0.1]), fine),
+        (fine, np.array([0.5, 3.0])),
+    ):
+        with pytest.raises(ScoringError, match="must lie in"):
+            world_model(brier, reference, count, 4)
+    ends = world_model(np.array([0.0, 2.0]), np.array([2.0, 2.0]), count, 4)
+    assert ends.tolist() == [1.0, 0.0]
+    assert np.isnan(world_model(np.zeros(1), np.zeros(1), np.zeros(1), 4)).all()

@@ -514,6 +514,6 @@ def test_what_is_thin_is_thin_beside_the_largest():
     assert found.reason == "the agent's points span 2 of 3 dimensions"
     small = aiq.intelligence_space(gaps, np.full(3, 1e-4))
     found = aiq.measure(small, [1.0, 1.0, 1e-6])
-    assert found.volume == pytest.approx(1e-18 / 6)
+    assert found.volume == pytest.approx(1e-18 / 6, rel=1e-9, abs=0.0)
     with pytest.raises(ScoringError, match=r"`performances` must lie in \[0, 1\]"):
         aiq.measure(large, [1.0, 1.0, 1.5])

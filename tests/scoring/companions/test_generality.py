@@ -595,3 +595,28 @@ def test_half_of_everything_has_no_gamma_only_at_an_end():
     near = analyse(ResponseCurve(h, np.full(2, 1e-11)))
     assert near.reason is None
     assert near.square == pytest.approx(0.0, abs=1e-2)
+
+
+@pytest.mark.parametrize(("height", "spread"), [(1e-11, 1e-7**0.5), (1e-13, 0.0)])
+def test_rounding_is_measured_by_the_square_of_the_largest(height, spread):
+    """A flat curve to q = 100 has the square of spread and the room q^2 height."""
+    found = analyse(ResponseCurve(np.array([0.0, 100.0]), np.full(2, height)))
+    assert found.spread == pytest.approx(spread, rel=1e-4, abs=0.0)
+    assert (found.reason is None) == (spread > 0)
+    assert found.absolute == (pytest.approx(1 / spread) if spread else math.inf)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_loading_stops_at_1(sign):
+    """Without a stop the first would be the root of .8 .8 / .5."""
+    near = 0.8 * sign
+    matrix = np.array([[1.0, near, near], [near, 1.0, 0.5], [near, 0.5, 1.0]])
+    found = difficulty._axis(matrix, 500)
+    assert found[0] == sign
+    assert found[1] == pytest.approx(found[2])
+    assert 0.5 < found[1] < 0.85
+
+
+def test_loadings_that_cancel_keep_their_size():
+    found = difficulty._axis(np.array([[1.0, -0.5], [-0.5, 1.0]]), 200)
+    assert np.sort(found) == pytest.approx([-(0.5**0.5), 0.5**0.5], abs=1e-6)

@@ -509,3 +509,91 @@ def test_the_first_grain_is_counted(compiled):
 def test_solved_is_true_or_false_for_every_task():
     with pytest.raises(ScoringError, match="one true or false for each task"):
         failures.from_attempts([0, 1], [1, 2])
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.2])
+def test_the_integral_is_corrected_to_the_third_derivative(alpha):
+    start, top = np.array([10.0, 12.0]), 30.0
+    direct = [np.sum(np.arange(x, top + 1.0) ** -alpha) for x in start]
+    found = power_law._euler_maclaurin(alpha, start, top)
+    assert found == pytest.approx(direct, rel=1e-7)
+    assert abs(found[0] / direct[0] - 1) < 1e-7
+
+
+def test_searches_begin_at_the_moments():
+    points, even = np.array([1.0, math.e]), np.ones(2)
+    found = power_law._lognormal_start(points, even)
+    assert found == pytest.approx([0.5, math.log(0.5)])
+    narrow = power_law._lognormal_start(np.array([2.0]), np.ones(1))
+    assert narrow == pytest.approx([math.log(2.0), math.log(0.1)])
+    rate = power_law._exponential_start(np.array([2.0, 6.0]), np.array([3.0, 1.0]))
+    assert rate == pytest.approx([-math.log(3.0 - 2.0 + 0.5)])
+
+
+def test_the_top_of_scores_is_one_less_than_the_candidates():
+    found = failures.from_scores([[1, 2, 3], [3, 2, 1]], [2, 2])
+    assert (found.top, found.counts.tolist()) == (2.0, [0.0, 2.0])
+    assert not found.censored.any()
+    for scores in ([[1.0, math.nan]], [[1.0, 2.0], [math.nan, 1.0]]):
+        with pytest.raises(ScoringError, match="no NaN"):
+            failures.from_scores(scores, [0] * len(scores))
+    for reference in ([0, 0.5], [0, -1], [0, 2]):
+        with pytest.raises(ScoringError, match="must be columns"):
+            failures.from_scores([[1.0, 2.0]] * 2, reference)
+
+
+def test_forty_starts_are_spread_over_the_logarithm_from_end_to_end():
+    part = failures.tail(counted(dict.fromkeys(range(1, 101), 60)), 1.0)
+    starts = measure._starts(part)
+    assert (starts[0], starts[-1]) == (1.0, 100.0)
+    assert 20 < starts.size <= 40
+    assert np.diff(starts)[-1] > np.diff(starts)[0] == 1.0
+    few = failures.tail(counted(dict.fromkeys(range(1, 41), 60)), 1.0)
+    assert measure._starts(few).tolist() == list(range(1, 41))
+    thin = failures.tail(counted({1: 50, 2: 49, 3: 1}), 1.0)
+    assert measure._starts(thin).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_a_stack_topples_as_many_as_generations(dimension):
+    side, limit = 3, 2 * dimension
+    cells, neighbours = side**dimension, sandpile._neighbours(side, dimension)
+    grid = np.full(cells, limit - 1, dtype=np.int64)
+    drops = np.random.default_rng(4).integers(0, cells, 40)
+    one = sandpile._one_by_one(grid, neighbours, drops, limit)
+    other = sandpile._generations(grid, neighbours, drops, limit)
+    assert one.tolist() == other.tolist()
+    assert one.max() > 1
+    high = np.full(cells, 3 * limit, dtype=np.int64)  # topples more than once
+    first, second = (
+        relax(high, neighbours, drops[:5], limit)
+        for relax in (sandpile._one_by_one, sandpile._generations)
+    )
+    assert first.sum() > 5
+    assert second.sum() > 5
+
+
+@pytest.mark.parametrize(("compiled", "used"), [(None, 1), (True, 1), (False, 0)])
+def test_the_compiled_loop_is_taken_where_there_is_one(compiled, used, monkeypatch):
+    calls = []
+
+    def relax(grid, neighbours, drops, limit):
+        calls.append((grid.size, drops.size, limit))
+        return np.zeros(drops.size, dtype=np.int64)
+
+    options = {"side": 2, "dimension": 2, "grains": 3, "compiled": compiled}
+    monkeypatch.setattr(sandpile, "_compiled", lambda: relax)
+    sandpile.avalanches(**options, rng=np.random.default_rng(0))
+    assert calls == [(4, 4 + 3, 4)] * used
+    monkeypatch.setattr(sandpile, "_compiled", lambda: None)
+    sizes = sandpile.avalanches(**options, rng=np.random.default_rng(0))
+    assert sizes.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"side": 0}, {"grains": 0}, {"dimension": 0}, {"dimension": 5}]
+)
+def test_a_pile_has_a_side_a_grain_and_up_to_four_dimensions(wrong):
+    options = {"side": 1, "dimension": 1, "grains": 1, "compiled": False} | wrong
+    with pytest.raises(ScoringError, match=r"must be 1 \.\. 4"):
+        sandpile.avalanches(**options, rng=np.random.default_rng(0))
