@@ -108,3 +108,10 @@ def test_arguments_of_a_formula_fit_and_are_numbers() -> None:
         check_shapes("f", np.ones(0))
     with pytest.raises(ScoringError, match="cannot read NaN"):
         check_values("f", ONES, np.array([0.0, np.nan]))
+
+
+def test_an_oracle_reads_1_and_positions_end_at_their_anchors() -> None:
+    assert axis().high == 1.0
+    anchors = Anchors(np.full(4, 0.1), np.full(4, 10.0))
+    found = log_position(np.array([0.0, 0.01, 10.0, 100.0]), anchors)
+    assert found.tolist() == [0.0, 0.0, 1.0, 1.0]

@@ -346,3 +346,13 @@ def test_a_family_that_lacks_a_size_never_chooses_it():
     assert best.sizes == (2, 3)
     assert [place.tolist() for place in best.places] == [[[1, 0]]] * 2
     assert sociality._halved(totals, best).tolist() == [[0.9, 0.4]]
+
+
+def test_every_muted_crew_is_used_and_bits_stop_at_the_last_column():
+    muted = crew(3, (0.4, 0.4), muted=1)
+    sample = sample_of_rows(*crew(1, (0.3, 0.3)), *crew(2, (0.6, 0.6)), *muted)
+    assert collected(sample)[0] == (4, 6, None)
+    rules = msgspec.structs.replace(RULES, near_bits=NEAR + 5)
+    sample.protocol = msgspec.structs.replace(PROTOCOL, sociality=rules)
+    sample.table.crew.same_words[2, NEAR - 1] = RULES.collapse_turns
+    assert np.flatnonzero(sociality._faults(sample)["collapse"]).tolist() == [2]
