@@ -1,6 +1,8 @@
 """The robotics report: bounds and gates by hand, and the report of hand-made traces."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from owa_bench.scoring.robotics import (
     within_tolerance,
     worst,
 )
+from owa_bench.scoring.robotics_report import _improving
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
@@ -301,3 +304,24 @@ def test_families_count_whose_transfer_reaches_the_gate() -> None:
     rows = table(run(), "Gates of the robotics annex").rows
     counted = {row[1]: row[3] for row in rows}
     assert counted["S2R_families"] == 1.0
+
+
+def test_families_improve_where_the_slope_and_its_interval_do() -> None:
+    least = PROTOCOL.improvement.kappa_min
+
+    def kappa(slope: float | None, low: float | None, family: str | None = "f") -> Any:
+        interval = SimpleNamespace(low=low)
+        return SimpleNamespace(family=family, slope=slope, interval=interval)
+
+    assert _improving((kappa(None, 0.1), kappa(1.0, 0.1, None)), PROTOCOL) is None
+    assert _improving((), PROTOCOL) is None
+    found = (
+        kappa(least, 1e-6),
+        kappa(2 * least, least),
+        kappa(least / 2, 1e-6),
+        kappa(least, 0.0),
+        kappa(least, None),
+        kappa(least, -1e-6),
+    )
+    assert _improving(found, PROTOCOL) == 2
+    assert _improving(found[2:], PROTOCOL) == 0

@@ -1,14 +1,20 @@
 """R in the matrix of a validation: read from the campaigns inside episodes."""
 
 import math
+from types import SimpleNamespace
 
+import msgspec
+import numpy as np
 import pytest
 
-from owa_bench.records.validation import default_signs, knob_arms, load_signs
+from owa_bench.records.validation import AXES, default_signs, knob_arms, load_signs
+from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
+from owa_bench.scoring import validation_matrix
 from owa_bench.scoring.attempt_sets import REVISION
+from owa_bench.scoring.discriminance import Reading
 from owa_bench.scoring.inner_attempts import CampaignEvidence
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.validation import validate
+from owa_bench.scoring.validation import _crossed_effect, validate
 from tests.builders.episodes import PRICES, PROTOCOL, episode, plan_of
 
 DESIGN = load_signs(default_signs("validate_full_signs.toml"))
@@ -74,3 +80,192 @@ def test_small_sets_give_r_no_evidence() -> None:
     cell = next(cell for cell in row.cells if cell.axis == "R")
     assert (cell.verdict, cell.effect.value) == ("NO EVIDENCE", None)
     assert "an attempt set holds 80 tasks of 110" in cell.reason
+
+
+NUMBERS = DESIGN.numbers
+CONTEXT = SimpleNamespace(design=DESIGN, protocol=PROTOCOL)
+
+
+def reading(value: float, spread: float = 0.01, tasks: int = 4) -> Reading:
+    """Return a mean of tasks of one family with its values without each."""
+    gaps = spread * np.where(np.arange(tasks) % 2, 1.0, -1.0)
+    return Reading(value, value + gaps, np.zeros(tasks, dtype=int))
+
+
+def doses(**axes: tuple[float, float]):
+    """Return the readings of axes under a first and a last dose; the first varies."""
+
+    def at(place: int, axis: str) -> Reading | None:
+        if axis not in axes:
+            return None
+        spread = 0.0 if place else 0.01 * (1 + list(axes).index(axis))
+        return reading(axes[axis][place], spread)
+
+    return SimpleNamespace(reading=at)
+
+
+def response(axis: str = "A", reason: str = "") -> KnobResponse:
+    cells = tuple(
+        MatrixCell(axis=name, sign="0", verdict="NO EVIDENCE", reason=reason)
+        for name in AXES
+    )
+    return KnobResponse(
+        name="k", axis=axis, agent="a", tasks=4, cells=cells, verdict="NO EVIDENCE"
+    )
+
+
+def test_a_knob_leads_by_its_own_effect_less_the_second_largest() -> None:
+    moved = doses(A=(0.9, 0.3), G=(0.5, 0.6), P=(0.8, 0.5), M=(0.2, 0.2))
+    found = validation_matrix._with_lead(CONTEXT, response(), moved)
+    assert found.second == "P"
+    assert found.lead.value == pytest.approx(0.6 - 0.3)
+    assert found.lead.low < 0.3 < found.lead.high
+    assert found.verdict == "as declared"
+    other = validation_matrix._with_lead(CONTEXT, response("M"), moved)
+    assert (other.second, other.lead.value) == ("A", pytest.approx(-0.6))
+    assert other.verdict == "contrary"
+
+
+def test_a_knob_without_a_rival_has_no_lead() -> None:
+    alone = doses(A=(0.9, 0.3))
+    found = validation_matrix._with_lead(CONTEXT, response(), alone)
+    assert (found.verdict, found.second) == ("NO EVIDENCE", "")
+    assert found.reason == "no other axis has evidence"
+    why = validation_matrix._with_lead(CONTEXT, response("G", "never played"), alone)
+    assert why.reason == "never played"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.1, 0.2, "as declared"),
+        (0.0, 0.2, "not shown"),
+        (-0.1, 0.0, "not shown"),
+        (-0.2, -0.1, "contrary"),
+        (None, 0.1, "NO EVIDENCE"),
+        (0.1, None, "NO EVIDENCE"),
+    ],
+)
+def test_a_number_above_0_is_one_whose_interval_is(low, high, verdict) -> None:
+    assert validation_matrix.above_zero(Bounded(value=0.1, low=low, high=high)) == (
+        verdict
+    )
+
+
+@pytest.mark.parametrize(
+    ("effect", "p", "falling", "verdict", "reason"),
+    [
+        ((-0.2, -0.3, -0.1), 0.01, True, "as declared", ""),
+        ((-0.2, -0.3, -0.1), 0.01, False, "not shown", ""),
+        ((0.0, -0.1, 0.1), 0.01, True, "not shown", ""),
+        ((0.2, 0.1, 0.3), 0.9, False, "contrary", ""),
+        ((0.2, 0.0, 0.3), 0.9, False, "not shown", ""),
+        ((-0.2, None, None), None, False, "not shown", "a trend needs three doses"),
+    ],
+)
+def test_a_declared_fall_is_judged(effect, p, falling, verdict, reason) -> None:
+    value, low, high = effect
+    cell = MatrixCell(
+        axis="A",
+        sign="-",
+        verdict="not shown",
+        effect=Bounded(value=value, low=low, high=high),
+        p=p,
+    )
+    found = validation_matrix._judged(cell, falling, CONTEXT)
+    assert found.verdict == verdict
+    assert found.reason.startswith(reason)
+    assert bool(found.reason) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "p", "verdict", "reason"),
+    [
+        ((-0.05, 0.05), "alpha", "as declared", ""),
+        ((-0.05, 0.05), 0.9, "not shown", ""),
+        ((-0.3, -0.2), "alpha", "contrary", ""),
+        ((0.2, 0.3), 0.9, "contrary", ""),
+        ((-0.3, 0.3), 0.9, "not shown", ""),
+        (("margin", 0.3), 0.9, "not shown", ""),
+        ((-0.3, "-margin"), 0.9, "not shown", ""),
+        ((None, None), None, "not shown", "no error: a family holds one task"),
+    ],
+)
+def test_a_declared_zero_is_judged(bounds, p, verdict, reason) -> None:
+    named = {"alpha": NUMBERS.alpha, "margin": NUMBERS.margin}
+    named["-margin"] = -NUMBERS.margin
+    assert NUMBERS.margin < 0.2
+    low, high = (named.get(x, x) for x in bounds)
+    cell = MatrixCell(
+        axis="A",
+        sign="0",
+        verdict="not shown",
+        effect=Bounded(value=0.0, low=low, high=high),
+        p=named.get(p, p),
+    )
+    found = validation_matrix._judged(cell, True, CONTEXT)
+    assert (found.verdict, found.reason) == (verdict, reason)
+    empty = msgspec.structs.replace(cell, effect=Bounded())
+    assert validation_matrix._judged(empty, True, CONTEXT) is empty
+
+
+def test_trends_are_judged_together_by_holm() -> None:
+    """Of p = .012, .03 and .2 only the first is below alpha / 3; .03 is above / 2."""
+    alpha = NUMBERS.alpha
+    fall = Bounded(value=-0.2, low=-0.3, high=-0.1)
+    cells = [
+        MatrixCell(axis=axis, sign=sign, verdict="not shown", effect=fall, p=p)
+        for axis, sign, p in (
+            ("A", "-", 0.3 * alpha),
+            ("G", "-", 0.6 * alpha),
+            ("P", "-", 4 * alpha),
+            ("M", "0", 0.1 * alpha),
+            ("T", "-", None),
+        )
+    ]
+    row = msgspec.structs.replace(response(), cells=tuple(cells))
+    (found,) = validation_matrix._with_verdicts(CONTEXT, [row])
+    verdicts = {cell.axis: cell.verdict for cell in found.cells}
+    assert verdicts["A"] == "as declared"
+    assert {verdicts[axis] for axis in "GPT"} == {"not shown"}
+
+
+def test_arms_are_compared_on_the_episodes_that_all_of_them_have() -> None:
+    traces = [
+        episode(index=i, arm=arm, pair=pair, repeat=repeat, delta=delta)
+        for i, (arm, pair, repeat, delta) in enumerate(
+            [
+                ("a", "p", 0, 0.0),
+                ("a", "q", 0, 0.0),
+                ("a", "p", 1, 0.0),
+                ("b", "q", 0, 0.0),
+                ("b", "p", 0, 0.5),
+                ("b", "p", 1, 0.0),
+            ]
+        )
+    ]
+    context = SimpleNamespace(table=observe(iter(traces), PRICES))
+    first, second = validation_matrix.shared_rows(context, ["a", "b"])
+    assert first.pair.tolist() == ["q", "p"]
+    assert second.pair.tolist() == ["q", "p"]
+
+
+def test_a_value_is_a_figure_or_nothing() -> None:
+    one = SimpleNamespace(point={"A": 0.123456789, "G": math.nan})
+    assert validation_matrix.axis_value(one, "A") == 0.1234568
+    assert validation_matrix.axis_value(one, "G") is None
+    assert validation_matrix.axis_value(one, "P") is None
+    assert validation_matrix.axis_value(None, "A") is None
+
+
+def test_a_crossed_effect_is_held_against_the_ratio() -> None:
+    effects = {("k", "A"): reading(-0.6), ("k", "G"): reading(0.1)}
+    found = _crossed_effect(CONTEXT, "k", ("A", "G"), effects)
+    assert (found.axis, found.knob) == ("A", "k")
+    assert (found.own.value, found.other.value) == (-0.6, 0.1)
+    assert found.ratio == pytest.approx(6.0)
+    assert found.excess.value == pytest.approx(0.6 - 0.1 * NUMBERS.ratio)
+    effects["k", "G"] = reading(0.0)
+    flat = _crossed_effect(CONTEXT, "k", ("A", "G"), effects)
+    assert flat.ratio is None
+    assert flat.verdict == "as declared"
