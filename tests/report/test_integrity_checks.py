@@ -8,11 +8,12 @@ import pytest
 
 from owa_bench.errors import RunDirectoryError
 from owa_bench.records import events
-from owa_bench.records.plan import Plan
+from owa_bench.records.plan import Budget, Plan
 from owa_bench.records.trace import Closing, Trace
 from owa_bench.report.attempts import RecordedAttempt
 from owa_bench.report.integrity_checks import (
     AttemptFaults,
+    _clock_faults,
     check_attempts,
     check_result,
     skipped_check,
@@ -360,6 +361,57 @@ def test_the_blobs_of_events_are_named_by_whole_digests() -> None:
         )
     )
     assert found.digests == {a, b, c, d}
+
+
+def timed(wall_s: float, outcome: str, reason: str = "", **changes: Any) -> list[str]:
+    """Return the faults of an attempt that a clock ended, act 10 s, episode 60 s."""
+    budget = {"act_s": 10.0, "episode_wall_s": 60.0}
+    limits = {"run_meters": (("gpu_s", 5.0),), "episode_meters": (("cpu_s", 5.0),)}
+    plan = Budget(**(budget | limits | changes))
+    first = two()[0]
+    end = msgspec.structs.replace(
+        first.end, outcome=outcome, reason=reason, timed=True, wall_s=wall_s
+    )
+    attempt = recorded(first, events=(*first.events[:-1], end))
+    return list(_clock_faults(attempt, plan))
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "outcome", "reason", "changes", "least"),
+    [
+        (9.9, "agent_timeout", "", {}, None),  # one hundredth of slack
+        (9.89, "agent_timeout", "", {}, "10"),
+        (4.9, "agent_timeout", "", {"episode_wall_s": 5.0}, "5"),
+        (4.95, "agent_timeout", "", {"episode_wall_s": 5.0}, None),
+        (9.8, "agent_timeout", "", {"episode_wall_s": None}, "10"),
+        (59.4, "truncated", "budget:wall_s", {}, None),
+        (59.3, "truncated", "budget:wall_s", {}, "60"),
+        (0.0, "truncated", "budget:cpu_s", {}, None),
+        (0.0, "truncated", "budget:gpu_s", {}, None),
+        (0.0, "truncated", "steps", {}, None),
+        (0.0, "finished", "budget:wall_s", {}, None),
+    ],
+)
+def test_a_clock_ends_nothing_before_its_limit(
+    wall_s: float, outcome: str, reason: str, changes: Any, least: str | None
+) -> None:
+    expected = [
+        f"000000.0: a clock ended it after {wall_s:g} s, the least that the plan "
+        f"gives is {least} s"
+    ]
+    assert timed(wall_s, outcome, reason, **changes) == (expected if least else [])
+
+
+def test_a_clock_that_the_plan_does_not_have_ends_nothing() -> None:
+    none = {"episode_wall_s": None}
+    found = timed(99.0, "truncated", "budget:wall_s", **none)
+    assert found == ["000000.0: a clock of wall_s ended it, the plan has none"]
+    tokens = {"episode_meters": (("tokens_in", 5.0),), "run_meters": ()}
+    found = timed(0.0, "truncated", "budget:tokens_in", **tokens)
+    assert found == ["000000.0: a clock of tokens_in ended it, the plan has none"]
+    whole = {"episode_wall_s": None, "run_meters": (("wall_s", 99.0),)}
+    found = timed(1.0, "truncated", "budget:wall_s", **whole)
+    assert "the least that the plan gives is 10 s" in found[0]
 
 
 def test_three_faults_are_shown_and_the_rest_counted() -> None:

@@ -104,6 +104,15 @@ def test_a_page_made_elsewhere_is_not_compared_byte_for_byte(signed, monkeypatch
         ({"a": [1]}, {"a": [1, 3]}, "a: 1 entries signed, 2 recomputed"),
         ({"a": 1}, {"a": None}, "a: signed 1, recomputed None"),
         ({"a": True}, {"a": 1}, "a: signed True, recomputed 1"),
+        ({"a": 1}, {"a": True}, "a: signed 1, recomputed True"),
+        ({"a": 1, "b": 2}, {"b": 3, "a": 1}, "b: signed 2, recomputed 3"),
+        ({"a": []}, {"a": {}}, "a: signed [], recomputed {}"),
+        ({"a": {}}, {}, "a: signed {}, recomputed None"),
+        (
+            [{"gate": 1, "name": "n", "v": 1}],
+            [{"gate": 1, "name": "n", "v": 2}],
+            "n.v: signed 1, recomputed 2",
+        ),
         (
             {"verdicts": [{"arm": "x", "axes": [{"symbol": "A", "value": 0.5}]}]},
             {"verdicts": [{"arm": "x", "axes": [{"symbol": "A", "value": 0.6}]}]},
