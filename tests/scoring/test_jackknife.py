@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from owa_bench.records.observables import NO_DAY
 from owa_bench.scoring.jackknife import (
     Clusters,
     covariance,
     jackknife_estimate,
+    repeat_clusters,
     standard_error,
     task_clusters,
     without_each,
 )
 from owa_bench.scoring.observables import observe
+from owa_bench.scoring.slopes import MEAN_METHOD
 from owa_bench.scoring.statistics_table import (
     StatisticsTable,
     resampling_units,
@@ -232,3 +235,80 @@ def test_a_statistic_that_reads_no_task_has_a_reason_in_place_of_an_interval():
     found = jackknife_estimate(0.5, np.full(4, 0.5), clusters, units=0)
     assert found.interval(0.95).reason == "it reads none of the tasks"
     assert found.lower(0.95) is None
+
+
+def test_a_statistic_cut_at_0_is_no_better_than_its_own_scale() -> None:
+    left_out = np.array([0.0, 0.0, 0.0, 0.6])
+    error = standard_error(left_out, np.zeros(4, dtype=int))
+    found = jackknife_estimate(0.0, left_out, clusters(0, 0, 0, 0))
+    high = max(1 - 0.05 ** (1 / 4), min(stats.t.ppf(0.95, 3) * error, 1.0))
+    assert found.upper(0.95) == pytest.approx(high, abs=1e-6)
+    assert found.lower(0.95) == 0.0
+    little = np.array([0.0, 0.0, 0.0, 0.01])
+    exact = jackknife_estimate(0.0, little, clusters(0, 0, 0, 0)).upper(0.95)
+    assert exact == pytest.approx(1 - 0.05 ** (1 / 4), abs=1e-6)
+
+
+def test_an_amount_that_reaches_0_is_on_its_own_scale() -> None:
+    zero, reach = np.zeros(4, dtype=int), stats.t.ppf(0.95, 3)
+    for point, left_out in ((1.0, [0.0, 1.0, 2.0, 1.0]), (0.0, [0.1, 0.2, 0.1, 0.3])):
+        values = np.array(left_out)
+        found = jackknife_estimate(point, values, clusters(0, 0, 0, 0), share=False)
+        plain = point + reach * standard_error(values, zero)
+        assert found.upper(0.95) == pytest.approx(plain, rel=1e-6)
+
+
+def test_what_differs_by_less_than_a_billionth_is_one_value() -> None:
+    """Relative to the statistic, or to 1 where it is smaller."""
+    for point, gap, flat in ((0.5, 0.9e-9, True), (0.5, 2e-9, False)):
+        left_out = np.array([point, point + gap, point, point])
+        found = jackknife_estimate(point, left_out, clusters(0, 0, 0, 0))
+        assert (found.interval(0.95).reason is not None) == flat
+    for gap, flat in ((0.9e-5, True), (2e-5, False)):
+        left_out = np.array([1e4, 1e4 + gap, 1e4, 1e4])
+        found = jackknife_estimate(1e4, left_out, clusters(0, 0, 0, 0), share=False)
+        assert (found.interval(0.95).reason is not None) == flat
+
+
+def test_quartiles_are_the_quarters_of_the_law() -> None:
+    left_out = np.array([0.4, 0.6, 0.45, 0.55])
+    found = jackknife_estimate(0.5, left_out, clusters(0, 0, 0, 0))
+    logits = np.log(left_out / (1 - left_out))
+    reach = stats.t.ppf(0.75, 3) * standard_error(logits, np.zeros(4, dtype=int))
+    ends = (1 / (1 + math.exp(reach)), 1 / (1 + math.exp(-reach)))
+    assert found.quartiles() == pytest.approx(ends, abs=1e-6)
+    assert jackknife_estimate(math.nan, left_out, clusters(0, 0, 0, 0)).quartiles() is (
+        None
+    )
+
+
+def test_units_of_the_exact_bound_may_be_fewer_than_the_clusters() -> None:
+    found = jackknife_estimate(1.0, np.ones(9), clusters(*[0] * 9), units=3)
+    assert found.lower(0.95) == pytest.approx(0.05 ** (1 / 3), abs=1e-6)
+    assert found.upper(0.95) == 1.0
+    two = jackknife_estimate(1.0, np.ones(2), clusters(0, 0))
+    assert two.lower(0.95) == pytest.approx(0.05**0.5, abs=1e-6)
+    none = jackknife_estimate(1.0, np.ones(2), clusters(0, 0), np.zeros(2, bool))
+    assert none.interval(0.95).reason == "one alone"
+
+
+def test_repeats_are_clusters_within_their_tasks() -> None:
+    units, _ = table_of(("a", "p", 0, 3), ("a", "p", 1, 3), ("a", "q", 0, 3))
+    found = repeat_clusters(units)
+    assert (found.of.tolist(), found.stratum.tolist()) == ([0, 1, 2], [0, 0, 1])
+    assert (found.noun, found.days) == ("repeats", None)
+    again, _ = table_of(("a", "p", 0, 3), ("a", "p", 0, 4), ("b", "q", 1, 3))
+    assert repeat_clusters(again).of.tolist() == [0, 0, 1]
+
+
+def test_days_that_a_statistic_does_not_read_leave_tasks_alone() -> None:
+    when = np.array([0, 1, NO_DAY, NO_DAY, NO_DAY])
+    how = Clusters("here", "mixed", np.arange(5), np.array([0, 0, 1, 1, 1]), "x", when)
+    left_out = np.array([0.5, 0.5, 0.4, 0.6, 0.5])
+    tasks = jackknife_estimate(0.5, left_out, how, when == NO_DAY)
+    assert tasks.days is None
+    assert tasks.method == "here: jackknife over 3 mixed, 2 degrees of freedom"
+    both = jackknife_estimate(0.5, left_out, how)
+    assert both.days is not None
+    assert both.days.tolist() == when.tolist()
+    assert both.method == f"here: jackknife over 5 mixed, {MEAN_METHOD}"
