@@ -8,7 +8,8 @@ import pytest
 
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.gate import judge_gates
+from owa_bench.scoring.gate import GateReading, judge_gates
+from owa_bench.scoring.gates.capability import _norm_gaps
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 from tests.scoring.test_levels import findings, status
@@ -98,3 +99,117 @@ def test_the_protocol_names_the_gates_that_the_table_finds_below() -> None:
     named = line.partition(": ")[2]
     below = () if named == "none" else tuple(named.split(", "))
     assert tuple(sorted(PROTOCOL.statistics.uncovered)) == below
+
+
+def reading(value: float | None, lower: float | None = None) -> GateReading:
+    return GateReading(value, value if lower is None else lower, value)
+
+
+NORMS = PROTOCOL.norms
+RIGHT = {
+    "vrp": reading(0.85),
+    "hallucination": reading(0.05),
+    "span": reading(NORMS.span),
+    "delayed": reading(NORMS.delayed_recall),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "words"),
+    [
+        ({}, "PASS", ""),
+        ({"vrp": reading(0.79)}, "FAIL", "too low: VRP@5"),
+        ({"vrp": reading(0.85, 0.7)}, "FAIL", "too low: VRP@5"),
+        ({"hallucination": reading(0.11)}, "FAIL", "too low: 1 - HR@5"),
+        ({"hallucination": GateReading(0.05, 0.0, 0.2)}, "FAIL", "too low: 1 - HR@5"),
+        ({"span": reading(NORMS.span - 1)}, "FAIL", "too low: span"),
+        ({"span": reading(NORMS.span, 0.0)}, "PASS", ""),  # a count has no slack
+        ({"delayed": reading(0.0)}, "FAIL", "too low: delayed recall"),
+        ({"span": None}, "NO EVIDENCE", "no evidence on span"),
+        (
+            {"span": None, "vrp": reading(0.1)},
+            "FAIL",
+            "too low: VRP@5; no evidence on span",
+        ),
+    ],
+)
+def test_the_cognitive_gate_reads_four_parts(
+    change: dict[str, Any], expected: str, words: str
+) -> None:
+    parts = {k: v for k, v in (RIGHT | change).items() if v is not None}
+    found = status(findings(cognition=parts), "cognitive", 2)
+    assert found.status == expected
+    assert found.reason.startswith(words)
+    assert bool(found.evidence) == (expected != "NO EVIDENCE" and "no evi" not in words)
+    shown = f"VRP@5 {parts['vrp'].value:.3g}, 1 - HR@5 "
+    assert found.measured.startswith(shown)
+
+
+def test_the_cognitive_gate_without_any_probe_measured_nothing() -> None:
+    found = status(findings(cognition={}), "cognitive", 2)
+    assert (found.status, found.measured) == ("NO EVIDENCE", "nothing")
+    parts = "VRP@5, 1 - HR@5, span, delayed recall"
+    assert found.reason == f"no evidence on {parts}"
+    fidelity = findings(cognition=RIGHT | {"fidelity": reading(0.125)})
+    assert status(fidelity, "cognitive", 2).measured.endswith(", fidelity 0.125")
+
+
+def tools(used: Any, success: Any, value: float | None = 0.66) -> Any:
+    beside = {"categories used": used, "success at 0.25": success}
+    axes = findings().axes
+    details = {"beside": {k: v for k, v in beside.items() if v is not None}}
+    changed = msgspec.structs.replace(axes["T"], value=value, details=details)
+    return status(findings(axes=axes | {"T": changed}), "T", 1)
+
+
+def test_the_gate_of_tools_asks_for_three_and_their_success() -> None:
+    three, enough = {"value": 3.0}, {"value": 0.6, "lower": 0.55}
+    assert PROTOCOL.drift.mild == 0.25
+    found = tools(three, enough)
+    assert (found.status, found.measured) == ("PASS", "3 tools, success 0.600")
+    assert tools({"value": 2.0}, enough).status == "FAIL"
+    assert tools(three, {"value": 0.59, "lower": 0.59}).status == "FAIL"
+    assert tools(three, {"value": 0.6, "lower": 0.54}).status == "FAIL"
+    for used, success in ((None, enough), (three, None), (three, {"value": None})):
+        unknown = tools(used, success)
+        assert unknown.status == "NO EVIDENCE"
+        assert unknown.reason == "the tools used and their success are not known"
+    assert tools(three, enough, None).status == "NO EVIDENCE"
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "expected", "reason"),
+    [
+        (NORMS.core, NORMS.core - 0.05, "PASS", ""),
+        (NORMS.core - 0.01, NORMS.core - 0.01, "FAIL", ""),
+        (NORMS.core, NORMS.core - 0.06, "FAIL", ""),
+        (NORMS.core, None, "NO EVIDENCE", "no lower bound"),
+    ],
+)
+def test_the_core_is_held_against_its_norm(
+    value: float, lower: float | None, expected: str, reason: str
+) -> None:
+    plain = findings()
+    core = msgspec.structs.replace(plain.indices["core"], value=value)
+    bounds = {**plain.lower, "core": lower}
+    level = next(rule.level for rule in PROTOCOL.gates if rule.gate == "core")
+    found = findings(indices={"core": core}, lower=bounds)
+    result = status(found, "core score", level)
+    assert (result.status, result.measured) == (expected, f"{value:.3f}")
+    assert result.reason.startswith(reason)
+
+
+def test_norms_that_families_lack_are_named() -> None:
+    counts = {"a": NORMS.experts_min, "b": NORMS.experts_min - 1}
+    experts = {"a": (0.7, 0.1), "b": (0.7, 0.1), "c": (0.7, 0.1)}
+    norms = msgspec.structs.replace(NORMS, expert_counts=counts, experts=experts)
+    families = {"a": 0.7, "b": 0.69}
+    generality = msgspec.structs.replace(PROTOCOL.generality, families=families)
+    protocol = msgspec.structs.replace(PROTOCOL, norms=norms, generality=generality)
+    assert _norm_gaps(("a",), protocol) == []
+    assert _norm_gaps((), protocol) == ["no family has evidence on G"]
+    assert _norm_gaps(("a", "b", "c", "d"), protocol) == [
+        f"fewer than {NORMS.experts_min} experts: b, c, d",
+        "no threshold from experts: c, d",
+        "a threshold below its experts' mean: b",
+    ]

@@ -17,7 +17,7 @@ from owa_bench.scoring.jackknife import (
     without_each,
 )
 from owa_bench.scoring.observables import observe
-from owa_bench.scoring.slopes import MEAN_METHOD
+from owa_bench.scoring.slopes import MEAN_METHOD, mean_level
 from owa_bench.scoring.statistics_table import (
     StatisticsTable,
     resampling_units,
@@ -312,3 +312,23 @@ def test_days_that_a_statistic_does_not_read_leave_tasks_alone() -> None:
     assert both.days is not None
     assert both.days.tolist() == when.tolist()
     assert both.method == f"here: jackknife over 5 mixed, {MEAN_METHOD}"
+
+
+def test_below_the_middle_a_flat_statistic_is_cut_towards_0() -> None:
+    found = jackknife_estimate(0.5, np.full(4, 0.5), clusters(0, 0, 0, 0))
+    assert found.quantile(0.4) == pytest.approx(0.5 * 0.4**0.25)
+    assert found.quantile(0.6) == pytest.approx(1 - 0.5 * 0.4**0.25)
+    assert found.quantile(0.5) > 0.5
+
+
+def test_days_have_the_interval_of_their_pseudo_values() -> None:
+    """J x - (J - 1) x_j, about x, on the logit scale."""
+    left_out = np.array([0.52, 0.47, 0.5, 0.55, 0.46])
+    when = np.arange(5)
+    how = Clusters("here", "days", when, np.zeros(5, int), "one alone", when)
+    logits = np.log(left_out / (1 - left_out))
+    level = mean_level(4 * (logits.mean() - logits), when.astype(float))
+    for share in (0.05, 0.95):
+        expected = 1 / (1 + math.exp(-level.upper(share)))
+        found = jackknife_estimate(0.5, left_out, how).quantile(share)
+        assert found == pytest.approx(expected)

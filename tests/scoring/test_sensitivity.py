@@ -9,7 +9,7 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
-from owa_bench.scoring.sensitivity import anchor_table, moved_anchors
+from owa_bench.scoring.sensitivity import _by_meter, anchor_table, moved_anchors
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
@@ -140,3 +140,25 @@ def test_evaluation_counts_at_checkpoints_alone() -> None:
     rows = {r[0]: r for r in table(traces, "Sensitivity of $ to prices").rows}
     assert rows["api_calls"][1] == 1.0
     assert rows["supervisor_min"][1] == 0.0
+
+
+def test_money_by_meter_is_of_the_base_and_of_checkpoints_that_are_evaluated() -> None:
+    spent_by = (("agent", "a"), ("human", "a"), ("evaluation", "a"), ("agent", "b"))
+    table = SimpleNamespace(
+        spent_by=(*spent_by, ("agent", "free"), ("agent", "none")),
+        spent=np.array([[1.0, 2.0, 4.0, 8.0, 9.0, 0.0], [16.0] * 6, [32.0] * 5 + [0]]),
+        phase=np.array(["holdout", "checkpoint", "checkpoint"]),
+    )
+    base = np.array([True, True, False])
+    micro = {"a": 10**12, "b": 2 * 10**12, "none": 0, "supervisor_min": 10**12}
+    sample = SimpleNamespace(
+        table=table, base=base, prices=SimpleNamespace(price=micro.get)
+    )
+    found = _by_meter(sample)
+    assert found == {"a": 1 + 16 + 2 + 16 + 16.0, "b": 2 * (8 + 16.0)} | {
+        "supervisor_min": 0.0
+    }
+    table.spent = table.spent / 100
+    assert _by_meter(sample)["b"] == pytest.approx(0.48)
+    del micro["supervisor_min"]
+    assert set(_by_meter(sample)) == {"a", "b"}

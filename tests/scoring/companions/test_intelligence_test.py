@@ -597,3 +597,17 @@ def test_a_pile_has_a_side_a_grain_and_up_to_four_dimensions(wrong):
     options = {"side": 1, "dimension": 1, "grains": 1, "compiled": False} | wrong
     with pytest.raises(ScoringError, match=r"must be 1 \.\. 4"):
         sandpile.avalanches(**options, rng=np.random.default_rng(0))
+
+
+def test_a_tail_holds_what_lies_at_its_start():
+    found = failures.from_attempts([0, 1, 2, 2, 3, 5], [1, 1, 1, 0, 1, 0])
+    whole = failures.tail(found)
+    assert whole.values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert (whole.limits.tolist(), whole.start) == ([2.0, 5.0], 0.0)
+    for part in (failures.tail(found, 2.0), whole.above(2.0)):
+        assert part.values.tolist() == [2.0, 3.0]
+        assert part.weights.tolist() == [1.0, 1.0]
+        assert (part.limits.tolist(), part.censored.tolist()) == ([2, 5], [1, 1])
+        assert (part.start, part.size) == (2.0, 4.0)
+    half = failures.tail(failures.Failures(np.array([1.5]), np.zeros(1, bool), 9.0), 2)
+    assert (half.values.tolist(), half.weights.tolist()) == ([2.0], [0.5])

@@ -263,3 +263,13 @@ def test_margins_are_standardised_by_both_errors() -> None:
     found = margins(days, {"f": (0.2, 0.4)})["f"]
     assert found[0] == pytest.approx(0.5 / 0.5)
     assert math.isnan(found[1])
+
+
+def test_the_time_is_by_the_least_rate_of_spending() -> None:
+    c, pace = Estimate(0.5, 0.25, 0.75), Estimate(0.5, 0.125, 0.75)
+    found = theorem((c, pace, *(Estimate(0.5, 0.4, 0.6),) * 4), k=0.75, power=0.5)
+    assert found.resource == pytest.approx(rate_escape(0.75, 0.25, 0.5))
+    assert found.time == pytest.approx(8 * found.resource)
+    for missing in ({"k": None, "power": 0.5}, {"k": 0.75, "power": None}):
+        short = theorem((c,) * 6, **missing)
+        assert (short.holds, short.resource, short.time) == (True, None, None)
