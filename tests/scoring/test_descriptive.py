@@ -1,7 +1,9 @@
 """Descriptive tables and curves by hand."""
 
 from math import sqrt
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from owa_bench.errors import ScoringError
@@ -300,3 +302,19 @@ def test_violations_stand_with_their_attempt() -> None:
     (text,) = descriptive.violations(observe(traces, PRICES))
     assert text.startswith(traces[1].leaf.attempt_id)
     assert "no-mail (warn): seen" in text
+
+
+def test_waits_are_counted_by_action_and_by_episode() -> None:
+    table = SimpleNamespace(steps=np.array([8, 3, 5]), waits=np.array([0, 1, 4]))
+    table = _Rows(**vars(table))
+    (row,) = descriptive.waits(table).rows
+    assert row == (16, 5, pytest.approx(5 / 3, abs=1e-6), 2)
+    none = _Rows(steps=np.zeros(0, int), waits=np.zeros(0, int))
+    assert descriptive.waits(none).rows == ((0, 0, 0.0, 0),)
+
+
+class _Rows(SimpleNamespace):
+    """Columns of episodes."""
+
+    def __len__(self) -> int:
+        return len(self.steps)

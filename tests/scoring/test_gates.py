@@ -213,3 +213,38 @@ def test_norms_that_families_lack_are_named() -> None:
         "no threshold from experts: c, d",
         "a threshold below its experts' mean: b",
     ]
+
+
+def test_an_axis_without_evidence_or_bound_says_which() -> None:
+    axes = findings().axes
+    bare = msgspec.structs.replace(axes["A"], value=None, reason="why")
+    found = status(findings(axes=axes | {"A": bare}), "A", 1)
+    assert (found.status, found.measured, found.reason) == (
+        "NO EVIDENCE",
+        "nothing",
+        "why",
+    )
+    assert found.evidence == ()
+    assert found.required == "A >= 0.50"
+    unbounded = findings(lower={**findings().lower, "A": None})
+    assert status(unbounded, "A", 1).reason == "no lower bound"
+    assert status(findings(), "A", 1).measured == "0.660"
+
+
+def test_norms_ask_for_instances_in_every_family() -> None:
+    rule = next(rule for rule in PROTOCOL.gates if rule.gate == "norms")
+    axes = findings().axes
+    for fewest, words in (
+        (rule.count, None),
+        (rule.count - 1, f"a family holds {rule.count - 1} instances"),
+        (None, "a family holds 0 instances"),
+    ):
+        details = {} if fewest is None else {"fewest tasks a family": fewest}
+        changed = msgspec.structs.replace(axes["G"], details=details)
+        found = status(
+            findings(axes=axes | {"G": changed}), "human-pro norms", rule.level
+        )
+        assert found.measured == f"{fewest or 0} instances"
+        assert (
+            (words in found.reason) if words else ("a family holds" not in found.reason)
+        )

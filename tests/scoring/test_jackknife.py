@@ -332,3 +332,8 @@ def test_days_have_the_interval_of_their_pseudo_values() -> None:
         expected = 1 / (1 + math.exp(-level.upper(share)))
         found = jackknife_estimate(0.5, left_out, how).quantile(share)
         assert found == pytest.approx(expected)
+
+
+def test_a_stratum_of_one_cluster_adds_no_error() -> None:
+    found = covariance(np.array([[1.0], [3.0], [9.0]]), np.array([0, 0, 1]))
+    assert found.tolist() == [[1.0]]

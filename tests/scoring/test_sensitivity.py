@@ -9,7 +9,12 @@ from owa_bench.discovery import find
 from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import Anchors
-from owa_bench.scoring.sensitivity import _by_meter, anchor_table, moved_anchors
+from owa_bench.scoring.sensitivity import (
+    _by_meter,
+    anchor_table,
+    moved_anchors,
+    price_table,
+)
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
 
@@ -162,3 +167,33 @@ def test_money_by_meter_is_of_the_base_and_of_checkpoints_that_are_evaluated() -
     assert _by_meter(sample)["b"] == pytest.approx(0.48)
     del micro["supervisor_min"]
     assert set(_by_meter(sample)) == {"a", "b"}
+
+
+def test_a_dearer_meter_costs_its_share() -> None:
+    """9 USD of a and 1 of a supervisor, whose minute prices the expert too."""
+    table = SimpleNamespace(
+        spent_by=(("agent", "a"), ("human", "supervisor_min")),
+        spent=np.array([[9.0, 1.0]]),
+        phase=np.array(["holdout"]),
+    )
+    price = dict.fromkeys(("a", "supervisor_min"), 10**12)
+    sample = SimpleNamespace(
+        table=table,
+        base=np.ones(1, bool),
+        prices=SimpleNamespace(price=price.get),
+        protocol=PROTOCOL,
+    )
+    assert PROTOCOL.index.anchor_change == 0.1
+    point = {"$": 0.4, "$/raw": 1.0, "$/low": 0.1, "$/high": 10.0, "$/factor": 0.8}
+    found = price_table(sample, tuple(AXES.values()), point)
+    assert found is not None
+
+    def value(raw: float, expert: float = 1.0) -> float:
+        return pytest.approx(0.8 * np.log10(raw * expert / 0.1) / 2)  # type: ignore[return-value]
+
+    assert found.rows == (
+        ("a", 0.9, value(1 / 0.91), value(1 / 1.09)),
+        ("supervisor_min", 0.1, value(1 / 0.99, 0.9), value(1 / 1.01, 1.1)),
+    )
+    assert price_table(sample, (AXES["A"],), point) is None
+    assert price_table(sample, (AXES["$"],), {"$": np.nan}) is None

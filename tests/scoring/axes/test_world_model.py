@@ -194,3 +194,13 @@ def test_one_sum_outside_its_range_is_refused() -> None:
     ends = world_model(np.array([0.0, 2.0]), np.array([2.0, 2.0]), count, 4)
     assert ends.tolist() == [1.0, 0.0]
     assert np.isnan(world_model(np.zeros(1), np.zeros(1), np.zeros(1), 4)).all()
+
+
+def test_without_evidence_no_proposition_is_used() -> None:
+    for traces, cells in (
+        ([episode()], 0),
+        (tasks(None, None), 20),
+        (tasks(1.0, 0.0, kind="weather"), 20),
+    ):
+        score = axis(traces, "W")
+        assert (score.used, score.cells) == (0, cells)

@@ -620,3 +620,9 @@ def test_a_loading_stops_at_1(sign):
 def test_loadings_that_cancel_keep_their_size():
     found = difficulty._axis(np.array([[1.0, -0.5], [-0.5, 1.0]]), 200)
     assert np.sort(found) == pytest.approx([-(0.5**0.5), 0.5**0.5], abs=1e-6)
+
+
+def test_a_curve_needs_a_difficulty_above_0():
+    for h in ([0.0, 0.0], [0.0, 2.0, 1.0], [1.0, 2.0], [0.0]):
+        with pytest.raises(ScoringError, match="must begin at 0, never fall"):
+            analyse(ResponseCurve(np.array(h), np.ones(len(h))))
