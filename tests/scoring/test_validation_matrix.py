@@ -269,3 +269,12 @@ def test_a_crossed_effect_is_held_against_the_ratio() -> None:
     flat = _crossed_effect(CONTEXT, "k", ("A", "G"), effects)
     assert flat.ratio is None
     assert flat.verdict == "as declared"
+
+
+def test_r_without_a_task_is_cut_at_1_too() -> None:
+    """Gains of twice the full gain: no campaign moves R, whose bound is exact."""
+    row = matrix({ARMS[0]: (2 * FULL,) * 3, ARMS[-1]: (0.0, 0.0, 0.0)})
+    cell = next(cell for cell in row.cells if cell.axis == "R")
+    half = 1 - ((1 - NUMBERS.level) / 2) ** (1 / 3)
+    assert cell.effect.value == -1.0
+    assert cell.effect.high == pytest.approx(-1.0 + half, abs=1e-6)

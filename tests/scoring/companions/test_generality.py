@@ -141,6 +141,7 @@ def test_missing_answers_are_left_out_not_failed():
     assert whole.capability == pytest.approx(2.5)
     assert math.isnan(empty.capability)
     assert empty.reason == "no item answered"
+    assert (empty.used, empty.largest) == (0, 3.0)
 
 
 def test_gamma_is_undefined_at_both_ends_and_says_so():

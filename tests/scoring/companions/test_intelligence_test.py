@@ -611,3 +611,15 @@ def test_a_tail_holds_what_lies_at_its_start():
         assert (part.start, part.size) == (2.0, 4.0)
     half = failures.tail(failures.Failures(np.array([1.5]), np.zeros(1, bool), 9.0), 2)
     assert (half.values.tolist(), half.weights.tolist()) == ([2.0], [0.5])
+
+
+def test_a_slope_that_may_be_0_excludes_no_size():
+    """t^2 times the square of the slope's error is 1.44 times the slope's square."""
+    u = np.array([8.0, 9.0, 10.0, 11.0])
+    v = 0.05 * u + 0.029487179 * np.array([1.0, -1.0, 1.0, 1.0])
+    line = stats.linregress(u, v)
+    g = (stats.t.ppf(0.975, 2) * line.stderr / line.slope) ** 2
+    assert 1.0 < g < 2.0
+    found = measure.projection(10**u, 10**v)
+    assert found.span.reason == "the slope may be 0: no size is excluded"
+    assert math.isnan(found.span.low)
