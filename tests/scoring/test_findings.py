@@ -60,10 +60,10 @@ def test_a_run_has_days_where_a_checkpoint_has_one():
             "revisions, 0 patches",
         ),
         (
-            {"patched": np.array([0, 0, 3, 0])},
+            {"patched": np.array([0, 0, 1, 0])},
             (2, 3),
             "human costs of 0 USD in 1 episodes feed 2 episodes with adopted "
-            "revisions, 3 patches",
+            "revisions, 1 patches",
         ),
         (
             {"cost_human": np.array([0, 1e6, 0, 0])},

@@ -7,9 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from owa_bench.records.score import Interval
 from owa_bench.records.validation import AXES, default_signs, knob_arms, load_signs
 from owa_bench.records.validation_result import Bounded, KnobResponse, MatrixCell
-from owa_bench.scoring import validation_matrix
+from owa_bench.scoring import validation, validation_matrix
 from owa_bench.scoring.attempt_sets import REVISION
 from owa_bench.scoring.discriminance import Reading
 from owa_bench.scoring.inner_attempts import CampaignEvidence
@@ -278,3 +279,72 @@ def test_r_without_a_task_is_cut_at_1_too() -> None:
     half = 1 - ((1 - NUMBERS.level) / 2) ** (1 / 3)
     assert cell.effect.value == -1.0
     assert cell.effect.high == pytest.approx(-1.0 + half, abs=1e-6)
+
+
+def arm(**values: float) -> SimpleNamespace:
+    """Return estimates of an arm with values of some axes, without the others."""
+    coverage = {axis: SimpleNamespace(reason=f"no {axis}") for axis in AXES}
+    left = {axis: np.full(3, value) for axis, value in values.items()}
+    clusters = SimpleNamespace(stratum=np.zeros(3, int))
+    tasks = SimpleNamespace(values=left, clusters=clusters)
+    return SimpleNamespace(point=values, coverage=coverage, tasks=tasks)
+
+
+def test_a_reading_needs_a_value_with_and_without_each_task() -> None:
+    found = validation_matrix.axis_reading(arm(A=0.5), "A")
+    assert found is not None
+    assert (found.value, found.left_out.tolist()) == (0.5, [0.5] * 3)
+    lacking = arm(A=math.nan)
+    assert validation_matrix.axis_reading(lacking, "A") is None
+    assert validation_matrix.axis_reading(lacking, "G") is None
+    lacking.point["G"] = 0.5
+    assert validation_matrix.axis_reading(lacking, "G") is None
+
+
+def test_axes_that_no_arm_has_are_named_with_a_reason() -> None:
+    both = {"first": arm(A=0.5), "second": arm(G=0.5, A=math.nan)}
+    found = dict(validation._missing(both))
+    assert found == {axis: f"no {axis}" for axis in AXES if axis not in "AG"}
+    for one in both.values():
+        one.coverage["P"].reason = None
+    assert dict(validation._missing(both))["P"] == "not computable"
+
+
+def test_axes_correlate_over_the_arms_that_have_both() -> None:
+    arms = {str(i): arm(A=i / 10, G=(i % 3) / 10) for i in range(5)}
+    arms |= {"x": arm(A=0.9), "y": arm(G=0.1, A=math.nan)}
+    found = validation._correlation(arms, list(arms), ("A", "G"), 0.95)
+    assert found.agents == tuple("01234")
+    x, y = np.arange(5), np.arange(5) % 3
+    assert found.r.value == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-6)
+    assert found.r.low < found.r.value < found.r.high
+
+
+@pytest.mark.parametrize("sign", ["0", "-"])
+def test_a_cell_is_the_change_from_the_first_to_the_last_dose(sign: str) -> None:
+    each = [arm(A=0.9), arm(A=0.6), arm(A=0.4)]
+    for one in each:
+        one.over_tasks = lambda axis: SimpleNamespace(
+            interval=lambda level: Interval(low=0.1, high=0.2, method="m")
+        )
+    found = doses(A=(0.9, 0.4))
+    played = SimpleNamespace(
+        reading=found.reading,
+        doses=("none", "half", "all"),
+        arms=("a", "b", "c"),
+        estimates=each,
+    )
+    knob = SimpleNamespace(signs={"A": sign, "G": sign})
+    families = np.array([[0.9, 0.6, 0.4], [0.8, 0.5, 0.4]])
+    cell = validation_matrix._cell(CONTEXT, knob, "A", played, families)
+    assert cell.effect.value == pytest.approx(-0.5)
+    assert [dose.value for dose in cell.doses] == [0.9, 0.6, 0.4]
+    assert [dose.arm for dose in cell.doses] == ["a", "b", "c"]
+    if sign == "-":
+        assert cell.p == pytest.approx(1 / 36, abs=1e-6)
+        assert cell.tasks_needed is None
+    else:
+        assert cell.p > 0.99  # half of the scale is no equivalence
+        assert cell.tasks_needed is not None
+    none = validation_matrix._cell(CONTEXT, knob, "G", played, families)
+    assert (none.verdict, none.reason) == ("NO EVIDENCE", "no G")
