@@ -347,6 +347,8 @@ def test_a_suites_own_meters_count_its_own_events() -> None:
         paid("pages", 3.0),
     )
     assert faults(extended(*right, meters=own)) == {}
+    odd = events.WitnessedMeter(meter="odd", witness="call", field="nothing")
+    assert faults(extended(*right, meters=(*own, odd))) == {}
     wrong = faults(extended(*right[:3], meters=own))["cost"]
     assert wrong == ["000001.0: pages is metered as 0, its events make 3"]
 

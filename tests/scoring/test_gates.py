@@ -8,7 +8,12 @@ import pytest
 
 from owa_bench.records.score import ClosureResult
 from owa_bench.records.trace import Trace
-from owa_bench.scoring.gate import GateReading, judge_gates
+from owa_bench.scoring.gate import (
+    _NORMS_READ,
+    GateReading,
+    judge_gates,
+    norms_mark,
+)
 from owa_bench.scoring.gates.capability import _norm_gaps
 from tests.builders.episodes import PROTOCOL, episode
 from tests.builders.verdicts import verdict
@@ -248,3 +253,25 @@ def test_norms_ask_for_instances_in_every_family() -> None:
         assert (
             (words in found.reason) if words else ("a family holds" not in found.reason)
         )
+
+
+def test_norms_that_nobody_measured_are_provisional() -> None:
+    read = {
+        name
+        for rule in PROTOCOL.gates
+        if rule.level <= 2
+        for name in _NORMS_READ.get(rule.gate, ())
+    }
+    assert read
+
+    def mark(level: int, **changes: Any) -> str:
+        fields = {"provisional": True, "synthetic": False, "measured": ()} | changes
+        norms = msgspec.structs.replace(NORMS, **fields)
+        return norms_mark(level, msgspec.structs.replace(PROTOCOL, norms=norms))
+
+    some, every = tuple(sorted(read)[1:]), tuple(sorted(read))
+    assert mark(2) == mark(2, measured=some, synthetic=True) == "provisional"
+    assert mark(2, measured=every) == mark(2, provisional=False) == ""
+    assert mark(2, measured=every, synthetic=True) == "synthetic"
+    assert mark(2, measured=(*every, "experts"), synthetic=True) == "synthetic"
+    assert mark(0) == mark(0, synthetic=True) == ""

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from owa_bench.records.score import AgentVerdict, Judgement
 from owa_bench.records.trace import Trace
+from owa_bench.scoring import pipeline
 from owa_bench.scoring.pipeline import judge
 from tests.builders.episodes import PRICES, PROTOCOL, ROOT, episode, plan_of, with_help
+from tests.builders.verdicts import verdict
 
 GRID = PROTOCOL.drift.magnitudes
 
@@ -296,3 +299,37 @@ def test_axis_intervals_cover_at_the_stated_rate() -> None:
 
 def sha(number: int) -> str:
     return f"{number:064x}"
+
+
+def test_controls_that_do_not_fit_take_every_level() -> None:
+    own = msgspec.structs.replace(
+        verdict([episode()]), level=2, level_text="AAI-2", provisional=True
+    )
+    context = SimpleNamespace(plan=SimpleNamespace(battery="b"), protocol=PROTOCOL)
+    (kept,) = pipeline._with_controls(context, (own,))
+    assert (kept.level, kept.level_text, kept.provisional) == (2, "AAI-2", True)
+    assert kept.inadmissible == own.inadmissible
+    assert kept.warnings[-1].endswith("oracle and noop did not play")
+    poor = [msgspec.structs.replace(axis, value=0.5) for axis in own.axes]
+    oracle = msgspec.structs.replace(own, agent="oracle", axes=tuple(poor))
+    both = pipeline._with_controls(context, (own, oracle))
+    for found in both:
+        assert (found.level, found.provisional) == (None, False)
+        assert "must read 1 on A" in found.inadmissible[-1]
+        assert found.warnings[-1].endswith(": noop did not play")
+    context.plan.battery = None
+    assert pipeline._with_controls(context, (own, oracle)) == (own, oracle)
+
+
+def test_cut_points_stand_with_every_arm_that_has_a_score() -> None:
+    own = verdict([episode()])
+    able = msgspec.structs.replace(own, level=1)
+    first, second, third = pipeline._with_cut_points(
+        [(able, 0.75), (own, 0.5), (able, None)]
+    )
+    (table,) = first.tables[len(own.tables) :]
+    assert table.rows == (("AAI-1", 0.75, 1),)
+    assert second.tables[-1] == table
+    assert third.tables == own.tables
+    (alone,) = pipeline._with_cut_points([(own, 0.5)])
+    assert alone == own
