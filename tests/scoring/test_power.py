@@ -247,11 +247,12 @@ def test_the_power_of_a_slope_follows_its_formula() -> None:
             slope_power(*wrong, 0.95)
 
 
-def test_maintenance_needs_its_days_and_a_task() -> None:
+def test_maintenance_needs_its_days_and_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("owa_bench.scoring.power._ROUNDS", 100)
     days = PROTOCOL.closures.days
     assert maintenance_power(days, 0, PROTOCOL) == 0.0
     rng = stream(0, "power", "maintenance", days, 200)
-    drifted, clean = rng.binomial(200, 0.82, (2, 2000, days)) / 200
+    drifted, clean = rng.binomial(200, 0.82, (2, 100, days)) / 200
     rho, level = PROTOCOL.closures.rho, PROTOCOL.statistics.gate_level
     expected = kept_share(drifted, clean, 0.0, rho, level).passes(rho).mean()
     assert maintenance_power(days, 200, PROTOCOL) == expected > 0
