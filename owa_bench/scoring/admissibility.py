@@ -43,7 +43,7 @@ def check_proper(quality: QualityRule, theta: float = 0.95) -> None:
         ]
         best = float(_GRID[int(np.argmax(expected))])
         honest = expected[int(np.argmin(np.abs(_GRID - truth)))]
-        if sum(value >= honest - _TIE for value in expected) > 1:
+        if sum(value >= honest - _TIE for value in expected) != 1:
             raise errors.ImproperQuality(
                 "(a) Every quality rule must be strictly proper: at a true "
                 f"probability of {truth:.2f} expected quality peaks at p = {best:.2f}."

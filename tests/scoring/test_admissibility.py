@@ -90,6 +90,11 @@ def test_a_is_asked_over_a_grid_of_twentieths_at_success_and_half_of_theta() -> 
         check_proper(lambda q, p, u: -((min(p, 0.95) - float(u)) ** 2))
 
 
+def test_a_rule_without_a_number_is_improper() -> None:
+    with pytest.raises(ImproperQuality, match=r"\(a\)"):
+        check_proper(lambda q, p, u: float("nan"))
+
+
 def test_b_small_families_are_named() -> None:
     with pytest.raises(SmallFamily, match=r"\(b\).*19 of toolquest/reconcile"):
         check_family_sizes(battery(19), PROTOCOL)
