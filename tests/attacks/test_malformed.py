@@ -107,6 +107,7 @@ def test_a_report_without_signatures_is_a_draft_or_no_report(run):
     assert "signature" in failing(run.root)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", ["0.0", "000000.00", "٠٠٠٠٠٠.0", "x", "1", "-1.0", ""])
 def test_an_attempt_under_another_spelling_of_its_name(run, name):
     inside(run, lambda lines: None)

@@ -87,6 +87,7 @@ CHEATS = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.__name__)
 def test_a_cheat_is_named_and_gains_nothing(cheat):
     played = builders.play(

@@ -183,6 +183,7 @@ def test_the_knob_of_revisions_bounds_what_is_adopted():
     assert not played.state.plans
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "family", [pytest.param("programs", marks=needs_sandbox), "weights"]
 )

@@ -43,6 +43,7 @@ def act(fork_server, name, memory):
         connection.end()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("name", "words"),
     [
