@@ -41,9 +41,10 @@ def _cards():
     for env_id, (_, suite) in sorted(ENV_IDS.items()):
         plugin = get("suites", suite)
         card, extra = plugin.card, plugin.card.extra
-        marks = [getattr(pytest.mark, extra), pytest.mark.slow] if extra else []
+        slow = [pytest.mark.slow, pytest.mark.part(3)]
+        marks = [getattr(pytest.mark, extra), *slow] if extra else []
         if getattr(plugin, "needs_laboratory", False):
-            marks = [pytest.mark.slow]  # tests/envs plays it without a process
+            marks = slow  # tests/envs plays it without a process
         yield env_id, card, marks
 
 

@@ -23,6 +23,7 @@ def env(tmp_path_factory):
     return install(tmp_path_factory.mktemp("stranger"), "my-package", files, points)
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_commands_of_the_page_play_and_verify(env, tmp_path):
     (tmp_path / "my_agent.py").write_text(code_blocks(PAGE)[0])

@@ -40,6 +40,7 @@ while True:
 """
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("agent", "act_s", "outcome", "reason"),
     [

@@ -85,6 +85,7 @@ def test_an_example_plays_to_success(name, packages, tmp_path):
     assert files.read_trace(layout, leaf).end.q_state == 1.0
 
 
+@pytest.mark.part(4)
 def test_inspect_reads_the_brief_from_a_tool_and_plays_to_success(tmp_path):
     programs = environment_of("inspect", "inspect_ai", "openai", "-e", str(REPOSITORY))
     layout, home = RunLayout(tmp_path / "run"), tmp_path / "home"

@@ -8,6 +8,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_page_runs_from_top_to_bottom(owa, place):
     (place / "runs").mkdir()

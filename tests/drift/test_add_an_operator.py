@@ -23,6 +23,7 @@ def env(tmp_path_factory):
     return install(tmp_path_factory.mktemp("stranger"), "my-package", files, points)
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 def test_the_page_can_be_followed_literally(env, tmp_path):
     commands = re.findall(r"^    owa-bench (.+)$", PAGE.read_text(), re.M)

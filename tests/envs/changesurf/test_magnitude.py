@@ -29,6 +29,7 @@ def test_fresh_ids_move_nothing_and_the_whole_drift_does(browser):
     assert mean_displacement(SUITE, worlds.drifted(of, 1.0)) > 0.05
 
 
+@pytest.mark.part(4)
 @pytest.mark.browser
 @pytest.mark.slow
 def test_controls_move_the_more_the_greater_the_magnitude(browser):

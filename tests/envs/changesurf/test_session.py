@@ -45,6 +45,7 @@ def test_the_oracle_goes_on_from_a_page_of_before(env, family, tier):
     assert reached(env, family, tier)
 
 
+@pytest.mark.part(4)
 @pytest.mark.browser
 @pytest.mark.slow
 def test_the_oracle_goes_on_from_a_page_of_before_everywhere(env):

@@ -196,6 +196,7 @@ def test_code_that_kills_the_server_loses_its_own_run_alone(project):
     assert forge.state.marks.accepted == {f.name for f in forge.state.world.features}
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("tier", "delta"), [(1, 0.5), (4, 1.0)])
 def test_the_oracle_is_right_on_every_day_of_thirty(tier, delta, project):

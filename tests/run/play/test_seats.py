@@ -105,6 +105,7 @@ def test_cap_and_mute_are_told_to_nobody(played):
     assert all(len(blobs) == 1 for blobs in texts.values())
 
 
+@pytest.mark.part(4)
 def test_any_number_of_workers_leaves_one_replay_root(crew, planned, played):
     two = crew.play(planned, "two", "--workers", 2)
     roots = [
@@ -114,6 +115,7 @@ def test_any_number_of_workers_leaves_one_replay_root(crew, planned, played):
     assert roots[0] == roots[1]
 
 
+@pytest.mark.part(4)
 def test_the_run_is_replayed_reported_and_verified(crew, played):
     run = played.root
     crew.owa("escrow", "reveal", run)

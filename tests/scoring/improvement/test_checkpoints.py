@@ -19,6 +19,7 @@ def test_aai_dyn_has_a_slope_where_every_axis_has_evidence() -> None:
     assert flat == pytest.approx(0.0)
 
 
+@pytest.mark.part(4)
 def test_the_tables_of_a_campaign_are_there() -> None:
     titles = {table.title for table in judged(0.01).tables}
     assert {

@@ -410,6 +410,7 @@ def test_no_browser_is_one_sentence(monkeypatch):
     assert find_browser() is None
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_thousands_of_steps_lose_no_click_and_see_nothing_stale(browser):
