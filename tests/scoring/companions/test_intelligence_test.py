@@ -520,6 +520,14 @@ def test_the_integral_is_corrected_to_the_third_derivative(alpha):
     assert abs(found[0] / direct[0] - 1) < 1e-7
 
 
+@pytest.mark.parametrize(("alpha", "rel"), [(0.5, 2e-7), (1.0, 5e-7), (2.2, 4e-6)])
+def test_the_correction_of_a_short_sum_is_small_but_seen(alpha, rel):
+    start, top = np.array([6.0, 7.0]), 9.0
+    direct = [np.sum(np.arange(x, top + 1.0) ** -alpha) for x in start]
+    found = power_law._euler_maclaurin(alpha, start, top)
+    assert found == pytest.approx(direct, rel=rel)
+
+
 def test_searches_begin_at_the_moments():
     points, even = np.array([1.0, math.e]), np.ones(2)
     found = power_law._lognormal_start(points, even)
