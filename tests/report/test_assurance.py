@@ -2,9 +2,11 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from owa_bench.records.plan import WEAK_HOSTINGS
+from owa_bench.records.witness import Witness
 from owa_bench.report import assurance
 from owa_bench.report.assurance import (
     Assurance,
@@ -238,3 +240,30 @@ def test_a_claim_is_held_against_the_levels_of_other_parties(level, met, faults)
     assert found.detail.count("is not met") == len(faults)
     if not faults:
         assert found.detail == f"V0 now, V{level} when signed"
+
+
+LAB = SimpleNamespace(name="lab", verifier_of={OTHER: "a verifier"}.get)
+
+
+@pytest.mark.parametrize(
+    ("place", "attempts", "registry", "text", "shortfall"),
+    [
+        (OTHER, 0, LAB, "nonce by a verifier (lab)", ""),
+        (OTHER, 0, None, "nonce", assurance._NO_REGISTRY),
+        (OTHER, 1, LAB, "nonce", "was made when 1 attempts had begun"),
+        (KEY, 0, LAB, "nonce", "is signed by the run's own key, not by a verifier"),
+    ],
+)
+def test_a_witness_counts_by_who_signed_it_and_when(
+    monkeypatch, tmp_path, place, attempts, registry, text, shortfall
+):
+    monkeypatch.setattr(assurance.witness, "fault", lambda *_: "")
+    record = Witness(
+        kind="nonce", plan_digest="p", attempts=attempts, place=place, evidence=""
+    )
+    path = tmp_path / "w.json"
+    path.write_bytes(msgspec.json.encode(record))
+    bundle = run()
+    bundle.plan.created = ""
+    found = assurance._check_witness(bundle, registry, path)
+    assert found == AttestationCheck("w.json", text, "", shortfall)

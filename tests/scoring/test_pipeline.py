@@ -61,6 +61,15 @@ def test_it_is_a_pure_function_and_survives_json() -> None:
     assert msgspec.json.encode(again) == msgspec.json.encode(first)
 
 
+def test_arms_that_are_controls_are_not_judged() -> None:
+    names = ("agent", "agent (frozen)", "agent (placebo)", "agent (baseline)")
+    traces = [
+        episode(index=index, arm=arm, pair="p") for index, arm in enumerate(names)
+    ]
+    found = [verdict.arm for verdict in judged(traces).verdicts]
+    assert found == ["agent", "agent (frozen)"]
+
+
 def test_order_of_the_traces_does_not_matter() -> None:
     traces = battery(skill=0.6, tasks=20)
     plan = plan_of(traces)
