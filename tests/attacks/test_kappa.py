@@ -16,7 +16,7 @@ from owa_bench.run.plan.request import Request, RunOptions
 from owa_bench.run.play import batch
 from owa_bench.run.store import keys
 
-pytestmark = pytest.mark.slow  # campaigns of ten days
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # campaigns of ten days
 
 # The committed campaign at three of its six magnitudes.
 SHORT = replace(

@@ -112,6 +112,7 @@ def test_every_seat_of_every_crew_is_a_row_that_waits_while_it_does_not_act():
     seats.close()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.part(3)
 @pytest.mark.rl
 @pytest.mark.slow
