@@ -9,10 +9,9 @@ one module. Its tests are the examples in the module's docstrings and, of the te
 that execute the changed function, the one named after the module, the twelve that
 execute the fewest others, and the one that judges stored runs again: each file of
 `TESTS` runs once at the start, with a tracer, and must pass. A mutant is killed when
-one of them fails. Prints survivors as
-they are found, then the killed share with its Wilson interval. Mutants are run in the
-order in which they are drawn, so the share so far, printed every twenty, is that of a
-smaller draw.
+one of them fails. Prints survivors as they are found, then the killed share with its
+Wilson interval. Mutants are run in the order in which they are drawn, so the share so
+far, printed every twenty, is that of a smaller draw.
 
 `MODULES` are those whose formulas are settled. Left out are the axis P and
 `observables` (flows between subgoals), kappa, its checkpoints and curvature, slopes,
@@ -236,19 +235,12 @@ def tests_of(
         if any(p == str(path) and first <= at <= last for p, at in run.functions)
     ]
     tests = [test for _, test in sorted(near)]
-    own = [test for test in tests if test in _named_after(path)]
+    module = path.relative_to(ROOT / "owa_bench")
+    named = [f"tests/{p.parent}/test_{p.stem}.py" for p in (module, module.parent)]
+    own = [test for test in tests if test in named]
     others = [test for test in tests if test not in own]
     stored = [test for test in others[NEAREST:] if test == STORED]
     return [*own, *others[:NEAREST], *stored]
-
-
-def _named_after(path: Path) -> tuple[str, ...]:
-    """Return where a module's own test file would be, and that of its package."""
-    module = path.relative_to(ROOT / "owa_bench")
-    return tuple(
-        (Path("tests") / one.parent / f"test_{one.stem}.py").as_posix()
-        for one in (module, module.parent)
-    )
 
 
 def _first_line(node: ast.FunctionDef) -> int:

@@ -16,19 +16,10 @@ from owa_bench.scoring.attempt_sets import (
     own_controls,
     set_rows,
 )
+from tests.builders.columns import Columns
 
 EMPTY = sha256(b"")
 WINDOW = (1, 3)
-
-
-class Rows(SimpleNamespace):
-    """Columns of episodes, of which a part can be taken."""
-
-    def take(self, mask):
-        return Rows(**{name: column[mask] for name, column in vars(self).items()})
-
-    def __len__(self):
-        return len(self.index)
 
 
 def rows(**columns):
@@ -49,7 +40,7 @@ def rows(**columns):
         "patched": np.zeros(5, int),
         "fingerprint": np.full(5, "f"),
     }
-    return Rows(**fields | columns)
+    return Columns(**fields | columns)
 
 
 def at(place, value=1, count=5):
@@ -90,12 +81,12 @@ def test_a_set_is_played_on_the_morning_that_ends_its_window():
 
 def test_pairs_that_every_set_holds_equally_often_count():
     parts = {
-        "one": Rows(pair=np.array(["a", "b", "b", "c", "d"])),
-        "two": Rows(pair=np.array(["d", "c", "c", "b", "b"])),
+        "one": Columns(pair=np.array(["a", "b", "b", "c", "d"])),
+        "two": Columns(pair=np.array(["d", "c", "c", "b", "b"])),
     }
     assert attempt_sets._common_pairs(parts) == ("b", "d")
     assert attempt_sets._common_pairs({}) == ()
-    part = Rows(pair=np.array(["b", "a", "b"]), q=np.array([0.2, 0.5, 0.4]))
+    part = Columns(pair=np.array(["b", "a", "b"]), q=np.array([0.2, 0.5, 0.4]))
     found = attempt_sets._by_pair(part, ("a", "b"))
     assert found == pytest.approx([0.5, 0.3])
 
@@ -180,7 +171,7 @@ def played(**changes):
     parts = {}
     for place, name in enumerate((*REVISION, "placebo")):
         memory = {"before": "m0", "after": "m2"}.get(name, "m9")
-        parts[name] = Rows(
+        parts[name] = Columns(
             index=np.array([10, 11]) + 2 * place,
             pair=np.array(["h0", "h1"]),
             phase=np.full(2, "holdout"),

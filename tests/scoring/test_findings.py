@@ -8,17 +8,8 @@ import pytest
 
 from owa_bench.records.observables import NO_DAY
 from owa_bench.scoring import findings
+from tests.builders.columns import Columns
 from tests.builders.episodes import PROTOCOL
-
-
-class Rows(SimpleNamespace):
-    """Columns of episodes, of which a part can be taken."""
-
-    def take(self, mask):
-        return Rows(**{name: column[mask] for name, column in vars(self).items()})
-
-    def __len__(self):
-        return len(self.day)
 
 
 def rows(**columns):
@@ -29,7 +20,7 @@ def rows(**columns):
         "cost_human": np.zeros(4),
         "patched": np.zeros(4, int),
     }
-    return Rows(**fields | columns)
+    return Columns(**fields | columns)
 
 
 def adopted(table, *places, decision="adopted"):
@@ -181,7 +172,7 @@ def test_a_learner_s_control_is_the_same_agent_frozen():
     learner, control = arm("a"), arm("a (frozen)", frozen=True)
     others = (arm("b", "y", frozen=True), arm("c", "x", "g", frozen=True), arm("d"))
     names = np.array(["a", "a (frozen)", "a (frozen)", "b"])
-    table = Rows(arm=names, honeypot=np.array([0, 0, 1, 0], bool), day=np.arange(4))
+    table = Columns(arm=names, honeypot=np.array([0, 0, 1, 0], bool), day=np.arange(4))
 
     def found(own, arms):
         context = SimpleNamespace(plan=SimpleNamespace(arms=arms))
