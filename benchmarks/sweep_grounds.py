@@ -160,7 +160,7 @@ GROUNDS = {
         cells=_multicrew,
         seeds=1,
         slice_seeds=1,
-        slice_cells=3,
+        slice_cells=2,
     ),
     "recall": Ground(
         suite="recall",
@@ -180,7 +180,7 @@ GROUNDS = {
         cells=_changesurf,
         seeds=1,
         slice_seeds=1,
-        slice_cells=12,
+        slice_cells=8,
         seed_limit=PRACTICE_BIT,
         hold=_browser,
         honeypots=WEB_HONEYPOTS,

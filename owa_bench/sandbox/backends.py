@@ -64,9 +64,6 @@ class Sandbox(Protocol):
     def open(self, job: SandboxJob) -> SandboxProcess:
         """Start `job` and return it, to be closed by the caller."""
 
-    def version(self) -> str:
-        """Return what of the backend a job may notice: a version or a digest."""
-
 
 class _Backend(abc.ABC):
     """Running and opening a job that a backend prepares."""
@@ -90,10 +87,6 @@ class ProcessSandbox(_Backend):
 
     name = "subprocess"
     guarantees = LIMITS_ONLY
-
-    def version(self) -> str:
-        """Return nothing: a job sees the machine."""
-        return ""
 
     @contextlib.contextmanager
     def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
@@ -140,11 +133,6 @@ class BubblewrapSandbox(_Backend):
         if program is None:
             raise MissingPartError("bubblewrap", "apt-get install bubblewrap")
         self._program = program
-
-    def version(self) -> str:
-        """Return bubblewrap's version."""
-        command = [self._program, "--version"]
-        return subprocess.check_output(command, text=True).strip()  # noqa: S603
 
     @contextlib.contextmanager
     def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
@@ -242,11 +230,6 @@ class DockerSandbox(_Backend):
             raise MissingPartError("docker-init", "apt-get install docker.io")
         self._init = os.path.realpath(init)
         self._program = shutil.which("docker") or "docker"
-
-    def version(self) -> str:
-        """Return the digest of the image's files."""
-        layers = "{{json .RootFS.Layers}}"
-        return self._docker("image", "inspect", "--format", layers, IMAGE)
 
     @contextlib.contextmanager
     def _prepared(self, job: SandboxJob) -> Iterator[PreparedJob]:
