@@ -19,7 +19,6 @@ from owa_bench.records.events import Drift, Violation
 from owa_bench.records.plan import Plan
 from owa_bench.records.score import AgentVerdict, CellTable, Judgement
 from owa_bench.records.trace import Trace
-from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance
 from owa_bench.report.bundle import Bundle, read
 from owa_bench.report.comparison import report_comparison
@@ -52,6 +51,7 @@ _DRIFT = (
 _BREACHES = ("agent", "rule", "severity", "episodes", "breaches", "first", "evidence")
 _SUITES = ("suite", "version", "families", "tiers", "weight", "source digest")
 
+RENDERER = metadata.version("matplotlib")  # which draws a page's figures
 
 _FROM_PLAN = (
     *("name", "battery", "created", "attempt_rule", "transcripts", "commitment"),
@@ -123,7 +123,7 @@ def compose(bundle: Bundle, assurance: Assurance) -> Report:
     judgement = _judge(bundle, assurance.level)
     return Report(
         version=metadata.version("owa_bench"),
-        renderer=figures.VERSION,
+        renderer=RENDERER,
         judgement=judgement,
         assurance=assurance,
         run=_facts(bundle, judgement),

@@ -19,8 +19,6 @@ from matplotlib.lines import Line2D
 
 from owa_bench.records.score import AxisScore, Curve, FrontierScore, Interval
 
-VERSION = mpl.__version__
-
 # Each placeholder is a colour used nowhere else; the style sheet holds the real one.
 _PLACEHOLDERS = {f"#01010{i}": f"var(--agent{i})" for i in range(6)} | {
     "#010110": "var(--ink)",

@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import msgspec
-import scipy.stats
 
 from owa_bench.errors import ProviderFailure
 from owa_bench.records.events import EpisodeEnd, Intervention, ModelCall
 from owa_bench.records.score import Interval
 from owa_bench.records.trace import Trace
 from owa_bench.report.bundle import Bundle
+from owa_bench.scoring.distributions import wilson_interval
 
 BROKEN_SHARE = 0.05  # of planned episodes: above it the page says so first [D]
 _NAMES = {
@@ -203,7 +203,5 @@ def _share(successes: int, counted: int) -> Interval:
     method = "Wilson, over episodes"
     if not counted:
         return Interval(method=method, reason="no counted episode")
-    found = scipy.stats.binomtest(successes, counted).proportion_ci(method="wilson")
-    return Interval(
-        method=method, low=round(float(found.low), 6), high=round(float(found.high), 6)
-    )
+    low, high = wilson_interval(successes, counted)
+    return Interval(method=method, low=round(low, 6), high=round(high, 6))

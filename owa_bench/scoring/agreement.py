@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.distributions import t_quantile
 
 Metric = Literal["nominal", "interval"]
 
@@ -107,7 +107,7 @@ def _with_bounds(
     rows = np.arange(n)
     left = np.array([coefficient(one[rows != i], two[rows != i]) for i in rows])
     error = float(np.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum()))
-    reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    reach = t_quantile((1 + level) / 2, n - 1) * error
     return figure(value), figure(value - reach), figure(min(value + reach, 1.0))
 
 

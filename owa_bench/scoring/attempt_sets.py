@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.canonical import sha256
 from owa_bench.records.observables import Flags, Floats, Integers, Observables
 from owa_bench.records.plan import Arm, Plan, PlanEntry
+from owa_bench.scoring.distributions import t_quantile
 
 REVISION = ("before", "after", "control_before", "control_after", "ablated")
 PLACEBO = "placebo"
@@ -118,7 +118,7 @@ class RevisionEvidence:
         Returns:
             The distance.
         """
-        return float(stats.t.ppf(level, max(self.freedom, 1))) * error
+        return t_quantile(level, max(self.freedom, 1)) * error
 
 
 def own_controls(plan: Plan, arm: Arm) -> tuple[Arm, ...]:

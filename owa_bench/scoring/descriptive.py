@@ -6,7 +6,7 @@ Wilson's over episodes as if these were independent. No gate reads either.
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from math import comb, sqrt
+from math import comb
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from owa_bench.records.observables import (
 )
 from owa_bench.records.score import CellTable, Curve
 from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.distributions import wilson_interval
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.task_means import interval_columns, mean_over_tasks
 
@@ -31,7 +32,6 @@ _SHARES = 3  # of them lie in [0, 1]; the others are amounts
 _OVER_TASKS = "in brackets 95 percent, jackknife over tasks; none where one was played"
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _TENTHS = tuple(i / 10 for i in range(11))
-_NORMAL = 1.959964  # 97.5 percent point of the normal law, as in stored reports
 _WILSON = "band: Wilson, over episodes"
 _DECLARED = "tokens are what the agent declares; the harness meters the rest"
 TableCell = str | float | int | None
@@ -238,7 +238,7 @@ def infeasible(table: Observables) -> CellTable:
         wrong = declared if kind == "feasible" else len(own) - declared
         passed = int((own.q_state >= own.theta).sum())
         claimed = int((own.outcome == "finished").sum())
-        low, high = _wilson(wrong, len(own))
+        low, high = wilson_interval(wrong, len(own))
         share = figure(wrong / len(own))
         bounds = (figure(low), figure(high))
         rows.append((kind, len(own), declared, claimed, passed, share, *bounds))
@@ -304,17 +304,6 @@ def by_day(table: Observables) -> CellTable | None:
     return _grouped("checkpoints by day", "day", table, groups, note)
 
 
-def _wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return Wilson's 95 percent interval of a rate.
-
-    Not scipy's: its normal quantile has more digits than that of stored reports.
-    """
-    rate, share = successes / trials, _NORMAL**2 / trials
-    middle = rate + share / 2
-    half = sqrt(rate * (1 - rate) * share + share**2 / 4)
-    return (middle - half) / (1 + share), (middle + half) / (1 + share)
-
-
 def _curve(
     table: Observables,
     words: tuple[str, str],
@@ -325,7 +314,7 @@ def _curve(
     points = [(x, table.u[mask]) for x, mask in masks]
     if not points:
         return ()
-    bands = [_wilson(int(won.sum()), len(won)) for _, won in points]
+    bands = [wilson_interval(int(won.sum()), len(won)) for _, won in points]
     return (
         Curve(
             name=words[0],

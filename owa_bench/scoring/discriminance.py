@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats, Integers
+from owa_bench.scoring.distributions import normal_quantile, t_quantile, t_tail
 from owa_bench.scoring.jackknife import standard_error
 
 _SAME = 1e-9  # two values that differ by less are one
@@ -100,7 +100,7 @@ def interval(change: Reading, level: float) -> Span:
         half = 1 - alpha ** (1 / len(change.left_out))
     else:
         error = standard_error(change.left_out, change.stratum)
-        half = float(stats.t.ppf(1 - alpha, _freedom(change))) * error
+        half = t_quantile(1 - alpha, _freedom(change)) * error
     return Span(change.value - half, change.value + half)
 
 
@@ -127,7 +127,7 @@ def equivalence(change: Reading, margin: float) -> float:
     if _is_flat(change):
         return float((1 - room) ** len(change.left_out)) if room > 0 else 1.0
     error = standard_error(change.left_out, change.stratum)
-    return float(stats.t.sf(room / error, _freedom(change)))
+    return float(t_tail(room / error, _freedom(change)))
 
 
 def falling_trend(blocks: Floats) -> float:
@@ -150,6 +150,8 @@ def falling_trend(blocks: Floats) -> float:
     known = blocks[~np.isnan(blocks).any(axis=1)]
     if known.shape[0] < _LEAST_BLOCKS or known.shape[1] < _LEAST_DOSES:
         return math.nan
+    from scipy import stats  # takes long to import, and reports need no trend
+
     doses = known.shape[1]
     test = stats.page_trend_test(known, predicted_ranks=range(doses, 0, -1))
     return float(test.pvalue)
@@ -190,7 +192,7 @@ def correlation(x: Floats, y: Floats, level: float) -> Correlation:
         return Correlation(r, math.nan, math.nan, agents)
     with np.errstate(divide="ignore"):
         z = float(np.arctanh(r))
-    half = float(stats.norm.ppf((1 + level) / 2)) / math.sqrt(agents - 3)
+    half = normal_quantile((1 + level) / 2) / math.sqrt(agents - 3)
     return Correlation(r, math.tanh(z - half), math.tanh(z + half), agents)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Observables
@@ -24,6 +23,7 @@ from owa_bench.scoring.attempt_sets import (
     morning_digest,
 )
 from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.distributions import normal_share, t_quantile, t_tail
 from owa_bench.scoring.slopes import end_level, mean_level
 
 NAME = "expansion"
@@ -100,20 +100,20 @@ def expansion_test(found: Capabilities, protocol: Protocol) -> Expansion:
     table, free = np.stack([gains, lost, left, learned, fallen], axis=1), len(gains) - 1
     means = table.mean(axis=0)
     errors = np.maximum(table.std(axis=0, ddof=1) / math.sqrt(len(gains)), _SMALL)
-    reach = float(stats.t.ppf((1 + rules.level) / 2, free))
-    once = float(stats.t.ppf(rules.gate_level, free))
+    reach = t_quantile((1 + rules.level) / 2, free)
+    once = t_quantile(rules.gate_level, free)
     half = means[0] / 2
     p_left = max(
-        float(stats.t.sf((half - means[2]) / errors[2], free)),
-        float(stats.t.sf((half + means[2]) / errors[2], free)),
+        float(t_tail((half - means[2]) / errors[2], free)),
+        float(t_tail((half + means[2]) / errors[2], free)),
     )
-    power = 2 * float(stats.norm.cdf(half / errors[2] - once)) - 1
+    power = 2 * normal_share(half / errors[2] - once) - 1
     return Expansion(
         gain=float(means[0]),
         over_placebo=float(means[3]),
         gain_error=float(errors[0]),
         gain_low=float(means[0] - reach * errors[0]),
-        p=float(stats.t.sf((means / errors)[[0, 3]], free).max()),
+        p=float(t_tail((means / errors)[[0, 3]], free).max()),
         lost_low=float(means[1] - once * errors[1]),
         fallen_low=float(means[4] - once * errors[4]),
         equivalence_p=p_left,

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Integers
 from owa_bench.records.score import Interval
 from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.distributions import t_quantile
 from owa_bench.scoring.slopes import MEAN_METHOD, mean_level
 from owa_bench.scoring.statistics_table import Columns, ResamplingUnits, Totals
 
@@ -253,9 +254,7 @@ class JackknifeEstimate:
                 level = level.with_error(error)
             return float(level.upper(share))
         freedom = count - len(np.unique(self.stratum))
-        return float(stats.t.ppf(share, freedom)) * standard_error(
-            left_out, self.stratum
-        )
+        return t_quantile(share, freedom) * standard_error(left_out, self.stratum)
 
     def interval(self, level: float) -> Interval:
         """Return the two-sided interval, or why there is none."""

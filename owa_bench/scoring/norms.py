@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from owa_bench.canonical import key_id
 from owa_bench.errors import ScoringError
@@ -20,6 +20,7 @@ from owa_bench.records.score import CellTable
 from owa_bench.records.trace import Trace
 from owa_bench.scoring.axis import all_axes
 from owa_bench.scoring.bootstrap import figure, rounded
+from owa_bench.scoring.distributions import t_quantile
 from owa_bench.scoring.estimates import ArmEstimates, estimate
 from owa_bench.scoring.gate_statistics import DELAYED
 from owa_bench.scoring.observables import observe
@@ -50,9 +51,9 @@ def median_interval(
     if not values:
         raise ScoringError("A median needs at least one value, got none.")
     ordered, n = sorted(values), len(values)
-    k, coverage = 1, 1.0 - 2.0 * float(stats.binom.cdf(0, n, 0.5))
+    k, coverage = 1, 1.0 - 2.0 * float(special.bdtr(0, n, 0.5))
     while 2 * (k + 1) <= n + 1:
-        narrower = 1.0 - 2.0 * float(stats.binom.cdf(k, n, 0.5))
+        narrower = 1.0 - 2.0 * float(special.bdtr(k, n, 0.5))
         if narrower < level:
             break
         k, coverage = k + 1, narrower
@@ -73,7 +74,7 @@ def norm_figure(values: Sequence[float], level: float) -> NormFigure:
     sd = rounded(float(np.std(values, ddof=1))) if n > 1 else None
     half = None
     if sd is not None:
-        half = float(stats.t.ppf((1 + level) / 2, n - 1)) * sd / n**0.5
+        half = t_quantile((1 + level) / 2, n - 1) * sd / n**0.5
     low, high, coverage = median_interval(values, level)
     return NormFigure(
         persons=n,

@@ -4,11 +4,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.plan import SampleSizes
 from owa_bench.records.protocol import GateRule, Protocol
+from owa_bench.scoring.distributions import normal_quantile, normal_share
 from owa_bench.scoring.maintenance import kept_share
 from owa_bench.seeding import stream
 
@@ -61,9 +61,9 @@ def chance_to_pass(
     """
     if not error > 0:
         raise ScoringError(f"A standard error must be above 0, got {error}.")
-    z = float(stats.norm.ppf(gate_level))
+    z = normal_quantile(gate_level)
     bar = max(required, required - slack + z * error)
-    return float(stats.norm.cdf((true - bar) / error))
+    return normal_share((true - bar) / error)
 
 
 def instances(
@@ -136,7 +136,7 @@ def slope_instances(
         raise ScoringError(
             f"A slope needs size, spending and 5 days: {slope}, {units_a_day}, {days}."
         )
-    reach = float(stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power))
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(power)
     design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
     sigma = slope / (reach * design)
     return math.ceil((0.5 / sigma) ** 2 * (1 + 10 / (days - 4)))
@@ -164,8 +164,8 @@ def slope_power(
         )
     design = math.sqrt(12 / (days * (days**2 - 1))) / units_a_day
     sigma = 0.5 / math.sqrt(instances / (1 + 10 / (days - 4)))
-    reach = float(stats.norm.ppf((1 + level) / 2))
-    return float(stats.norm.cdf(slope / (sigma * design) - reach))
+    reach = normal_quantile((1 + level) / 2)
+    return normal_share(slope / (sigma * design) - reach)
 
 
 def maintenance_power(days: int, tasks: int, protocol: Protocol) -> float:
@@ -281,7 +281,7 @@ def equivalence_tasks(spread: float, margin: float, alpha: float, power: float) 
     """
     if not (0 < margin < 1 and 0 < alpha < 1):
         raise ScoringError(f"Margin and alpha must lie in (0, 1): {margin}, {alpha}.")
-    reach = float(stats.norm.ppf(1 - alpha) + stats.norm.ppf((1 + power) / 2))
+    reach = normal_quantile(1 - alpha) + normal_quantile((1 + power) / 2)
     flat = math.log(alpha) / math.log(1 - margin)
     return math.ceil(max((reach * spread / margin) ** 2, flat))
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.records.protocol import Robotics
 from owa_bench.records.score import GateStatus
+from owa_bench.scoring.distributions import chi2_quantile
 
 
 class Rate(NamedTuple):
@@ -47,10 +47,9 @@ def poisson(count: int, hours: float, level: float) -> Rate:
             f"A rate needs a count >= 0 and hours > 0, got {count} and {hours}."
         )
     tail = (1 - level) / 2
-    low = float(stats.chi2.ppf(tail, 2 * count)) / 2 / hours if count else 0.0
-    return Rate(
-        count / hours, low, float(stats.chi2.ppf(1 - tail, 2 * count + 2)) / 2 / hours
-    )
+    low = chi2_quantile(tail, 2 * count) / 2 / hours if count else 0.0
+    high = chi2_quantile(1 - tail, 2 * count + 2) / 2 / hours
+    return Rate(count / hours, low, high)
 
 
 def mean_time_between(count: int, hours: float, level: float) -> MeanTime:
@@ -122,6 +121,8 @@ def recovery(
     >>> recovery({"slip": (9, 10)}, 0.95)[0].injected
     10
     """
+    from scipy import stats  # takes long to import, and most runs inject no fault
+
     rows = []
     for fault, (done, tried) in sorted(faults.items()):
         if not 0 <= done <= tried or tried < 1:

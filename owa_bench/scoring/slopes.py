@@ -8,10 +8,11 @@ of correlations, each weighted by its restricted likelihood (REML).
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
+from owa_bench.scoring.distributions import t_quantile
 
 CORRELATIONS = np.linspace(0.0, 0.6, 13)  # beyond .6 nothing is covered, and said so
 MEAN_CORRELATIONS = np.linspace(0.0, 0.7, 15)
@@ -73,7 +74,7 @@ class LagMixture(NamedTuple):
         0.05
         """
         side = max(level, 1 - level)
-        wide = float(stats.t.ppf((1 + side) / 2, self.freedom)) + 1.0
+        wide = t_quantile((1 + side) / 2, self.freedom) + 1.0
         low = (self.estimates - wide * self.errors).min(axis=0)
         high = (self.estimates + wide * self.errors).max(axis=0)
         for _ in range(_HALVINGS):

@@ -14,9 +14,8 @@ from owa_bench.records.score import (
     Judgement,
     KappaScore,
 )
-from owa_bench.report import figures
 from owa_bench.report.assurance import Assurance, AssuranceLevel
-from owa_bench.report.composition import LIMITS, Report, RunFacts
+from owa_bench.report.composition import LIMITS, RENDERER, Report, RunFacts
 
 _AXES = (
     ("A", "autonomy"),
@@ -175,7 +174,7 @@ def report() -> Report:
     """Return the report."""
     return Report(
         version="0.1.0",
-        renderer=figures.VERSION,
+        renderer=RENDERER,
         judgement=Judgement(
             evidence_root="a" * 64,
             replay_root="b" * 64,

@@ -89,7 +89,7 @@ def test_a_part_file_left_behind_is_named(signed, tmp_path):
 
 
 def test_a_page_made_elsewhere_is_not_compared_byte_for_byte(signed, monkeypatch):
-    monkeypatch.setattr("owa_bench.report.figures.VERSION", "0.0")
+    monkeypatch.setattr("owa_bench.report.composition.RENDERER", "0.0")
     checks = {check.name: check for check in verify.recompute(signed.root)}
     assert checks["page"].skipped
     assert "here are" in checks["page"].detail

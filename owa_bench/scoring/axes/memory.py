@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats, Integers
 from owa_bench.records.protocol import Memory
 from owa_bench.scoring.axis import Axis, Coverage, Diagnostics, check_shapes
+from owa_bench.scoring.distributions import chi2_quantile, normal_quantile
 from owa_bench.scoring.sample import Sample
 from owa_bench.scoring.statistics_table import MILLION, StatisticsTable, Totals
 
@@ -181,7 +181,7 @@ def half_life(hits: Floats, trials: Floats, lags: Floats, level: float) -> HalfL
     if math.isnan(best):
         return HalfLife(math.nan, math.nan, math.nan)
     top = float(_likelihood(hits, trials, lags, np.array([best]))[0])
-    floor = top - float(stats.chi2.ppf(level, 1)) / 2
+    floor = top - chi2_quantile(level, 1) / 2
 
     def inside(rate: float) -> bool:
         return float(_likelihood(hits, trials, lags, np.array([rate]))[0]) >= floor
@@ -312,7 +312,7 @@ def _raw(totals: Totals, sample: Sample) -> Floats:
 
 def _start_error(start: Floats, trials: Floats, sample: Sample) -> Floats:
     """Return z standard errors of r0 (...), from the trials at its shortest lag."""
-    z = float(stats.norm.ppf(sample.protocol.statistics.gate_level))
+    z = normal_quantile(sample.protocol.statistics.gate_level)
     shortest = np.expand_dims((trials > 0).argmax(axis=-1), -1)
     count = np.maximum(np.take_along_axis(trials, shortest, axis=-1)[..., 0], 1.0)
     error: Floats = z * np.sqrt(start * (1.0 - start) / count)

@@ -7,7 +7,6 @@ from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from owa_bench.records.observables import NO_DAY, Flags, Floats, Observables
 from owa_bench.records.price_card import PriceCard
@@ -16,6 +15,7 @@ from owa_bench.records.score import CellTable, ClosureResult, Curve, KappaScore
 from owa_bench.scoring.attempt_sets import RevisionEvidence, human_part
 from owa_bench.scoring.axis import Axis
 from owa_bench.scoring.bootstrap import figure
+from owa_bench.scoring.distributions import t_quantile
 from owa_bench.scoring.estimates import point_estimates
 from owa_bench.scoring.gate_statistics import FamilyQuality, family_qualities
 from owa_bench.scoring.improvement.curvature import Curvature, curvature
@@ -162,7 +162,7 @@ def _floor(table: Observables, rows: Flags, family: str, level: float) -> float:
         return math.nan
     means = np.bincount(code, table.q[here]) / np.bincount(code)
     error = float(means.std(ddof=1)) / math.sqrt(len(pairs))
-    return float(means.mean()) - float(stats.t.ppf(level, len(pairs) - 1)) * error
+    return float(means.mean()) - t_quantile(level, len(pairs) - 1) * error
 
 
 def _means(table: Observables, marks: Flags, days: list[int], family: str) -> Floats:

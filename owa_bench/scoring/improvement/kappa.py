@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Flags, Floats
 from owa_bench.records.protocol import Improvement, Protocol
 from owa_bench.records.score import Interval, KappaScore
 from owa_bench.scoring.bootstrap import block_bootstrap, figure, rounded
+from owa_bench.scoring.distributions import t_quantile
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.curvature import on_link
 from owa_bench.scoring.slopes import METHOD, LagMixture, slope
@@ -108,7 +108,7 @@ def widening(residuals: Floats, level: float) -> float:
     full = max(size - 2.0, 1.0)
     left = max(size / alike - 2, min(_LEAST, full))
     side = (1 + level) / 2
-    wider = float(stats.t.ppf(side, left)) / float(stats.t.ppf(side, full))
+    wider = t_quantile(side, left) / t_quantile(side, full)
     return math.sqrt(alike) * wider
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions import arrays
+from owa_bench.scoring.distributions import t_quantile
 
 BINS = 30  # [S section 2.4.3]
 OBSERVED, EXTRAPOLATED = "observed", "extrapolated above"
@@ -94,7 +94,7 @@ def _over_pools(areas: Floats) -> arrays.IntervalEstimate:
     """Return the 95 percent t interval of the mean, none of one pool."""
     if areas.size < 2:
         return arrays.no_interval("one pool alone: draw and train it again")
-    reach = stats.t.ppf(0.975, areas.size - 1) * stats.sem(areas)
+    reach = t_quantile(0.975, areas.size - 1) * areas.std(ddof=1) / np.sqrt(areas.size)
     middle = float(areas.mean())
     return arrays.IntervalEstimate(middle - float(reach), middle + float(reach))
 

@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from owa_bench.errors import ScoringError
 from owa_bench.records.observables import Floats, Integers
 from owa_bench.scoring.companions import arrays
+from owa_bench.scoring.distributions import t_quantile
 
 LENGTHS = (3, 9, 30, 90, 300, 600)  # context lengths [S section 3.3]
 SHORT = (3, 9)  # [R: these reproduce table 4]
@@ -311,7 +312,7 @@ def _jackknife(value: float, left: Floats, level: float) -> arrays.IntervalEstim
         return arrays.no_interval("H* is 0: the model says one token only")
     groups = left.size
     error = math.sqrt((groups - 1) / groups * float(((left - left.mean()) ** 2).sum()))
-    reach = float(stats.t.ppf((1.0 + level) / 2.0, groups - 1)) * error
+    reach = t_quantile((1.0 + level) / 2.0, groups - 1) * error
     return arrays.IntervalEstimate(max(value - reach, 0.0), min(value + reach, 1.0))
 
 

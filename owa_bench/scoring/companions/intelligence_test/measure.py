@@ -20,6 +20,7 @@ from owa_bench.scoring.companions.intelligence_test.failures import (
     TailCounts,
     tail,
 )
+from owa_bench.scoring.distributions import t_quantile
 
 LEAST_DISTINCT = 5  # distinct counts at or above the start [R]
 LEAST_SIZE = 50  # observations at or above the start [R]
@@ -356,7 +357,7 @@ def _fieller(
     centre, height = float(u.mean()), float(v.mean())
     wide = float(np.sum((u - centre) ** 2))
     left = float(np.sum((v - height - slope * (u - centre)) ** 2)) / (n - 2)
-    t = float(stats.t.ppf((1.0 + confidence) / 2.0, n - 2))
+    t = t_quantile((1.0 + confidence) / 2.0, n - 2)
     g = t**2 * left / (slope**2 * wide)
     if g >= 1.0:
         return math.nan, math.nan, "the slope may be 0: no size is excluded"

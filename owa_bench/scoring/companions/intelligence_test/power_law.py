@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from owa_bench.records.observables import Floats
 from owa_bench.scoring.companions.intelligence_test.failures import (
@@ -224,7 +224,7 @@ def _lognormal(parameters: Floats, edges: Floats) -> Floats:
     """Return S(x) of a lognormal with (mean, log of deviation) of ln x."""
     with np.errstate(over="ignore", divide="ignore"):
         scaled = (np.log(edges) - parameters[0]) / np.exp(np.clip(parameters[1], -9, 9))
-    return np.asarray(stats.norm.sf(scaled), dtype=np.float64)
+    return np.asarray(special.ndtr(-scaled), dtype=np.float64)
 
 
 def _exponential(parameters: Floats, edges: Floats) -> Floats:

@@ -1,0 +1,99 @@
+"""Quantiles and tails of the t, normal and chi-squared laws; Wilson's interval.
+
+They are those of `scipy.stats`, from the functions of `scipy.special` behind them:
+importing `scipy.stats` takes longer than most commands that judge a run.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+_NORMAL = 1.959964  # 97.5 percent point of the normal law, as in stored reports
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """Return the value below which Student's t lies with a probability.
+
+    Args:
+        level: The probability, between 0 and 1.
+        freedom: Degrees of freedom, above 0.
+
+    Returns:
+        The quantile.
+
+    >>> round(t_quantile(0.975, 4), 6)
+    2.776445
+    """
+    return float(special.stdtrit(freedom, level))
+
+
+def t_tail(value: Any, freedom: float) -> NDArray[np.float64]:
+    """Return the probability that Student's t is larger than a value.
+
+    Args:
+        value: One value or an array of them.
+        freedom: Degrees of freedom, above 0.
+
+    Returns:
+        A probability for each value, of the same shape.
+
+    >>> t_tail([0.0, t_quantile(0.95, 7)], 7).round(6)
+    array([0.5 , 0.05])
+    """
+    return np.asarray(special.stdtr(freedom, -np.asarray(value)), dtype=np.float64)
+
+
+def normal_quantile(level: float) -> float:
+    """Return the value below which a standard normal variable lies with a probability.
+
+    >>> round(normal_quantile(0.975), 6)
+    1.959964
+    """
+    return float(special.ndtri(level))
+
+
+def normal_share(value: float) -> float:
+    """Return the probability that a standard normal variable is at most `value`.
+
+    >>> normal_share(0.0)
+    0.5
+    """
+    return float(special.ndtr(value))
+
+
+def chi2_quantile(level: float, freedom: float) -> float:
+    """Return the value below which a chi-squared variable lies with a probability.
+
+    Args:
+        level: The probability, between 0 and 1.
+        freedom: Degrees of freedom, above 0.
+
+    Returns:
+        The quantile.
+
+    >>> round(chi2_quantile(0.95, 1), 6)
+    3.841459
+    """
+    return float(2 * special.gammaincinv(freedom / 2, level))
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's 95 percent interval of a rate.
+
+    Args:
+        successes: At most as many as trials.
+        trials: At least 1.
+
+    Returns:
+        Its two ends.
+
+    >>> [round(end, 6) for end in wilson_interval(8, 10)]
+    [0.490162, 0.943318]
+    """
+    rate, share = successes / trials, _NORMAL**2 / trials
+    middle = rate + share / 2
+    half = math.sqrt(rate * (1 - rate) * share + share**2 / 4)
+    return (middle - half) / (1 + share), (middle + half) / (1 + share)
