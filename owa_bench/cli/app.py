@@ -8,7 +8,7 @@ through harness or provider; 130 stopped with Ctrl-C; 141 nobody reads on.
 import errno
 import itertools
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any, cast
 
 import typer
@@ -16,18 +16,6 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from owa_bench import __version__, errors
-from owa_bench.cli import (
-    evaluating,
-    evidence,
-    judging,
-    listing,
-    people,
-    playing,
-    serving,
-    training,
-    validating,
-    viewing,
-)
 from owa_bench.cli.console import ERR, OUT
 from owa_bench.cli.options import expand
 from owa_bench.errors import FieldError, OwaError
@@ -66,49 +54,81 @@ ESCROW_HELP = "Masters of runs: committed to in the plan, revealed when all is p
 VERIFIER_HELP = "What a verifier runs: a service that challenges signed plans."
 
 
-class MeasureGroup(TyperGroup):
-    """The commands of `measure`, imported when one is asked for: SciPy takes long."""
+COMMANDS = {
+    "list": "listing:list_plugins",
+    "run": "playing:run",
+    "evaluate": "evaluating:evaluate",
+    "train": "training:train",
+    "report": "judging:report",
+    "verify": "judging:verify",
+    "recompute": "judging:recompute",
+    "compare": "judging:compare",
+    "power": "judging:power",
+    "validate": "validating:validate",
+    "revise": "evaluating:revise",
+    "keygen": "evidence:keygen",
+    "witness": "evidence:witness_plan",
+    "challenge": "evidence:challenge_plan",
+    "prune": "evidence:prune",
+    "replay": "evidence:replay",
+    "doctor": "listing:doctor",
+    "play": "people:play",
+    "norms": "people:norms",
+    "judge": "people:judge",
+    "serve": "serving:serve",
+    "export": "viewing:export",
+    "visit": "serving:visit",
+    "view": "viewing:view",
+    "leaderboard": "viewing:leaderboard",
+}
+ESCROW = {"commit": "evidence:commit", "reveal": "evidence:reveal"}
+VERIFIER = {"serve": "serving:serve_challenges"}
+MEASURE = {
+    "aiq": "measuring_aiq:measure_aiq",
+    "cartpole3d": "measuring_cartpole3d:measure_cartpole3d",
+    "intelligence-test": "measuring_tables:measure_failures",
+    "generality": "measuring_generality:measure_generality",
+    "entropy": "measuring_tables:measure_entropy",
+    "novelty": "measuring_trials:measure_novelty",
+}
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
-        self._fill()
-        return super().list_commands(ctx)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command.
+def _command(name: str, place: str) -> Any:
+    """Return the command at "MODULE:FUNCTION" below `owa_bench.cli`."""
+    module, _, function = place.partition(":")
+    alone = typer.Typer(rich_markup_mode="rich")
+    alone.command(name)(
+        expand(getattr(import_module(f"owa_bench.cli.{module}"), function))
+    )
+    return typer.main.get_group(alone).commands[name]
 
-        Args:
-            ctx: click's context.
-            cmd_name: the command's name.
 
-        Returns:
-            The command, None for an unknown name.
-        """
-        self._fill()
-        return super().get_command(ctx, cmd_name)
+def _group(places: dict[str, str]) -> type[TyperGroup]:
+    """Return a group of commands, each imported when it is asked for.
 
-    def _fill(self) -> None:
-        if self.commands:
-            return
-        from owa_bench.cli import (
-            measuring_aiq,
-            measuring_cartpole3d,
-            measuring_generality,
-            measuring_tables,
-            measuring_trials,
-        )
+    Args:
+        places: "MODULE:FUNCTION" of each command, below `owa_bench.cli`.
 
-        group = typer.Typer()
-        group.command("aiq")(expand(measuring_aiq.measure_aiq))
-        group.command("cartpole3d")(expand(measuring_cartpole3d.measure_cartpole3d))
-        group.command("intelligence-test")(expand(measuring_tables.measure_failures))
-        group.command("generality")(expand(measuring_generality.measure_generality))
-        group.command("entropy")(expand(measuring_tables.measure_entropy))
-        group.command("novelty")(expand(measuring_trials.measure_novelty))
-        self.commands.update(typer.main.get_group(group).commands)
+    Returns:
+        The class for typer; its commands come before those added to it.
+    """
+
+    class CommandGroup(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(dict.fromkeys((*places, *super().list_commands(ctx))))
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            if cmd_name not in self.commands:
+                # All for an unknown name: the parser suggests those that it holds.
+                for name in (cmd_name,) if cmd_name in places else places:
+                    self.commands[name] = _command(name, places[name])
+            return super().get_command(ctx, cmd_name)
+
+    return CommandGroup
 
 
 app = typer.Typer(
+    cls=_group(COMMANDS),
     help=HELP,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -139,44 +159,13 @@ def _options(
     """Take the options that stand before any command."""
 
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "list": listing.list_plugins,
-    "run": playing.run,
-    "evaluate": evaluating.evaluate,
-    "train": training.train,
-    "report": judging.report,
-    "verify": judging.verify,
-    "recompute": judging.recompute,
-    "compare": judging.compare,
-    "power": judging.power,
-    "validate": validating.validate,
-    "revise": evaluating.revise,
-    "keygen": evidence.keygen,
-    "witness": evidence.witness_plan,
-    "challenge": evidence.challenge_plan,
-    "prune": evidence.prune,
-    "replay": evidence.replay,
-    "doctor": listing.doctor,
-    "play": people.play,
-    "norms": people.norms,
-    "judge": people.judge,
-    "serve": serving.serve,
-    "export": viewing.export,
-    "visit": serving.visit,
-    "view": viewing.view,
-    "leaderboard": viewing.leaderboard,
-}
-for verb, command in COMMANDS.items():
-    app.command(verb)(expand(command))
-escrow = typer.Typer(help=ESCROW_HELP, no_args_is_help=True)
-escrow.command("commit")(expand(evidence.commit))
-escrow.command("reveal")(expand(evidence.reveal))
-app.add_typer(escrow, name="escrow")
-verifier = typer.Typer(help=VERIFIER_HELP, no_args_is_help=True)
-verifier.command("serve")(expand(serving.serve_challenges))
-app.add_typer(verifier, name="verifier")
-measure = typer.Typer(help=MEASURE_HELP, no_args_is_help=True, cls=MeasureGroup)
-app.add_typer(measure, name="measure")
+for name, places, text in (
+    ("escrow", ESCROW, ESCROW_HELP),
+    ("verifier", VERIFIER, VERIFIER_HELP),
+    ("measure", MEASURE, MEASURE_HELP),
+):
+    nested = typer.Typer(cls=_group(places), help=text, no_args_is_help=True)
+    app.add_typer(nested, name=name)
 
 # Errors of a machine that lacks something, not of wrong use.
 _SCARCE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}

@@ -1,6 +1,7 @@
 """`owa-bench keygen`, `escrow`, `witness` and `replay`: evidence of a run."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -8,12 +9,12 @@ from owa_bench.cli.console import OUT, as_json, check_line, note, progress
 from owa_bench.cli.options import AsJson, KeyName, RunDir, option
 from owa_bench.errors import CheckFailure, UsageError
 from owa_bench.records.layout import RunLayout
-from owa_bench.run import replay as replaying
-from owa_bench.run.plan import escrow, witness
+from owa_bench.run.plan import escrow
 from owa_bench.run.plan.plan import read_plan
-from owa_bench.run.play import batch
-from owa_bench.run.replay import RunReplay
 from owa_bench.run.store import directory, keys
+
+if TYPE_CHECKING:
+    from owa_bench.run.replay import RunReplay
 
 
 def keygen(
@@ -83,6 +84,8 @@ def reveal(
 
       owa-bench escrow reveal runs/first
     """
+    from owa_bench.run.play import batch  # brings all that plays
+
     layout = RunLayout(run_dir)
     missing = batch.summary(layout).missing
     if missing and not unfinished and not layout.reveal.exists():
@@ -120,6 +123,8 @@ def witness_plan(
     It weighs something where a reader's registry names who signed: the verifier signs
     on a machine of theirs. Dates of commits prove nothing.
     """
+    from owa_bench.run.plan import witness  # brings an HTTP client
+
     if (rfc3161 is None) == (nonce is None):
         raise UsageError("Name one way to witness: --rfc3161 URL or --nonce TEXT.")
     layout, own = RunLayout(run_dir), False
@@ -167,6 +172,8 @@ def challenge_plan(
 
       owa-bench challenge RUN --key verifier
     """
+    from owa_bench.run.plan import witness  # brings an HTTP client
+
     layout = RunLayout(run_dir)
     if url is not None:
         made = witness.ask_challenge(layout, url)
@@ -201,6 +208,8 @@ def replay(
 
       owa-bench replay runs/first --sign --key verifier
     """
+    from owa_bench.run import replay as replaying  # brings all that plays
+
     layout = RunLayout(run_dir)
     if sign and inner is not None:
         raise UsageError(
@@ -226,7 +235,7 @@ def replay(
         raise CheckFailure(msg)
 
 
-def _print_replays(replays: RunReplay) -> None:
+def _print_replays(replays: "RunReplay") -> None:
     """Print one line per attempt that is not simply the same, and the count."""
     for attempt in replays.attempts:
         if attempt.outcome != "same":

@@ -150,10 +150,34 @@ def test_python_m():
 def test_what_only_reports_need_is_not_imported_to_run():
     """SciPy and matplotlib take seconds to import: `run` and `--help` go without."""
     code = (
-        "import sys, owa_bench.cli.app; "
+        "import sys; from owa_bench.cli import app; "
+        "app.app(['--help'], standalone_mode=False); "
+        "assert 'owa_bench.cli.playing' in sys.modules; "
         "sys.exit('matplotlib' in sys.modules or 'scipy' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_command_imports_its_own_module_and_an_unknown_one_is_told_what_is_near():
+    code = (
+        "import sys; from owa_bench.cli import app; "
+        "app.app(['keygen', '--help'], standalone_mode=False); "
+        "sys.exit('owa_bench.cli.playing' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    unknown = subprocess.run(
+        [sys.executable, "-m", "owa_bench", "repot"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert "Did you mean 'report'" in unknown.stderr
 
 
 def test_help_keeps_the_extra_in_brackets(owa):
