@@ -233,7 +233,7 @@ def priced(costs, *episodes, monkeypatch):
 def test_the_cost_of_an_arm_is_the_sum_of_its_episodes_by_stream(
     monkeypatch, costs, fault
 ):
-    """x costs 3 + 4, and for humans unknown before and after 2; y costs 11."""
+    """X costs 3 + 4, and for humans unknown before and after 2; y costs 11."""
     found = priced(
         costs,
         ("x", {"agent": 3, "human": 2}),
@@ -333,7 +333,12 @@ def test_figures_are_equal_but_for_the_versions_that_drew_them(signed):
 
 @pytest.mark.parametrize(
     ("pictures", "pruned", "skipped"),
-    [((), {}, False), (("p",), {}, False), ((), {"a": 1}, False), (("p",), {"a": 1}, 1)],
+    [
+        ((), {}, False),
+        (("p",), {}, False),
+        ((), {"a": 1}, False),
+        (("p",), {"a": 1}, 1),
+    ],
 )
 def test_a_page_whose_pictures_were_pruned_is_not_drawn_again(
     signed, monkeypatch, pictures, pruned, skipped
