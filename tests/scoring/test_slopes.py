@@ -191,3 +191,11 @@ def test_shapes_must_fit_and_every_number_be_finite():
     with pytest.raises(ScoringError, match="4 days at least, got 3"):
         slopes.bend(DAYS[:3], VALUES[:3], DAYS[:3])
     assert slopes.bend(DAYS[:4], VALUES[:4], DAYS[:4]).freedom == 1
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_a_bound_has_the_unit_of_its_values(unit):
+    found = slopes.slope(DAYS, VALUES, DAYS)
+    scaled = slopes.slope(DAYS, unit * VALUES, DAYS)
+    for level in (0.05, 0.95):
+        assert scaled.lower(level) == pytest.approx(unit * found.lower(level))
