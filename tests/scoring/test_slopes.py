@@ -199,3 +199,8 @@ def test_a_bound_has_the_unit_of_its_values(unit):
     scaled = slopes.slope(DAYS, unit * VALUES, DAYS)
     for level in (0.05, 0.95):
         assert scaled.lower(level) == pytest.approx(unit * found.lower(level))
+
+
+def test_days_at_0_are_no_evidence() -> None:
+    found = slopes.slope(DAYS, np.zeros(7), DAYS)
+    assert (found.value, float(found.p_above())) == (0.0, pytest.approx(0.5))

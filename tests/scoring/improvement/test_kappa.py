@@ -1,5 +1,6 @@
 """kappa: slopes, Sen's interval, and when there is none."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from owa_bench.errors import ScoringError
 from owa_bench.records.events import Resource
 from owa_bench.records.trace import Trace
 from owa_bench.scoring import findings
+from owa_bench.scoring.bootstrap import block_bootstrap
 from owa_bench.scoring.improvement.checkpoints import CheckpointSeries
 from owa_bench.scoring.improvement.kappa import (
     after_spending,
@@ -296,6 +298,17 @@ def test_the_bootstrap_over_checkpoints_has_ends_unless_levels_lack() -> None:
     assert (low, high) == pytest.approx((0.1, 0.1))
     noisy = 0.1 * spent + np.tile([0.05, -0.05], 4)
     wide, narrow = (block_interval(spent, noisy, p, ROOT, 200) for p in (0.95, 0.5))
+    medians = [
+        np.median(
+            [
+                (noisy[j] - noisy[i]) / (spent[j] - spent[i])
+                for i, j in itertools.combinations(rows, 2)
+                if i != j
+            ]
+        )
+        for rows in block_bootstrap(8, 200, ROOT, "kappa")
+    ]
+    assert wide == pytest.approx(np.quantile(medians, [0.025, 0.975]))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     still = block_interval(np.zeros(8), spent, 0.95, ROOT, 200)
     assert np.isnan(still).all()
